@@ -1,4 +1,6 @@
-/** Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl. */
+/**
+ * Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl.
+ */
 import { Option } from "commander";
 import { nodes, phasedRollouts, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
@@ -34,7 +36,11 @@ export const scriptOf = (shell: string): string | undefined => SCRIPTS[shell as 
 export type FindNames = (what: Completes) => Promise<readonly string[]>;
 
 /** The words that may stand for the last one. Never rejects: without an answer of the cluster there are no names. */
-export async function complete(typed: TypedWords, commands: readonly Command[], findNames: FindNames): Promise<string[]> {
+export async function complete(
+  typed: TypedWords,
+  commands: readonly Command[],
+  findNames: FindNames,
+): Promise<string[]> {
   const { last, before } = typed;
   const candidates = await findCandidates(typed, commands, async (what) => await findNames(what).catch(() => []));
   return candidates
@@ -43,13 +49,18 @@ export async function complete(typed: TypedWords, commands: readonly Command[], 
     .toSorted();
 }
 
-type Find = (typed: TypedWords, commands: readonly Command[], findNames: FindNames) => Promise<readonly string[]> | readonly string[];
+type Find = (
+  typed: TypedWords,
+  commands: readonly Command[],
+  findNames: FindNames,
+) => Promise<readonly string[]> | readonly string[];
 
 const findCandidates: Find = (typed, commands, findNames) => {
   const { operands, last, valueOf } = typed;
   const command = commands.find(({ name }) => name === operands[0]);
   if (valueOf) return valueOf.choices ?? findOptional(valueOf.completes, findNames);
-  if (last.startsWith("-")) return [...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(({ flag }) => new Option(flag).long ?? []);
+  if (last.startsWith("-"))
+    return [...GLOBAL_FLAGS, ...(command?.flags ?? [])].flatMap(({ flag }) => new Option(flag).long ?? []);
   if (operands.length === 0) return [...commands.map(({ name }) => name), "completion", "help"];
   if (!command || isFull(command, operands.length - 1)) return [];
   return command.completes === "objects" ? findObjects(last, findNames) : findOptional(command.completes, findNames);
@@ -67,7 +78,8 @@ async function findObjects(last: string, findNames: FindNames): Promise<readonly
 }
 
 /** `<nodes...>` takes any number, all others take one. */
-const isFull = (command: Command, given: number): boolean => given >= (command.arguments.includes("...") ? Infinity : 1);
+const isFull = (command: Command, given: number): boolean =>
+  given >= (command.arguments.includes("...") ? Infinity : 1);
 
 interface Named {
   readonly metadata?: { readonly name?: string };

@@ -39,9 +39,13 @@ export interface Machine {
 const TIMEOUT = "10s";
 
 /** Throws `BadConfiguration`, or a `CliError`. Nothing is asked of the cluster yet. */
-export async function openCluster(flags: ConnectionFlags, { env, clock: machine, signal: stop }: Machine): Promise<Opened> {
+export async function openCluster(
+  flags: ConnectionFlags,
+  { env, clock: machine, signal: stop }: Machine,
+): Promise<Opened> {
   const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
-  if (timeoutMs === undefined || timeoutMs <= 0) throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
+  if (timeoutMs === undefined || timeoutMs <= 0)
+    throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
   if (flags.asGroup && flags.as === undefined) throw usageError("--as-group needs --as");
   const connection = await loadConnection(sourceOf(flags, env));
   const clock = createServerClock(machine);
@@ -58,7 +62,10 @@ export async function openCluster(flags: ConnectionFlags, { env, clock: machine,
   return { close, cluster, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
 }
 
-function sourceOf({ kubeconfig, context, as: user, asGroup: groups = [] }: ConnectionFlags, env: Environment): ConnectionSource {
+function sourceOf(
+  { kubeconfig, context, as: user, asGroup: groups = [] }: ConnectionFlags,
+  env: Environment,
+): ConnectionSource {
   const own = join(env["HOME"] ?? "/", ".kube/config");
   const file = kubeconfig ?? (env["KUBECONFIG"] || (existsSync(own) ? own : undefined));
   return { kubeconfig: file, context, ...(user !== undefined && { impersonate: { user, groups } }) };

@@ -23,7 +23,10 @@ export class CliError extends Error {
   readonly hint: string | undefined;
   readonly exitCode: ExitCode;
 
-  constructor(message: string, { hint, exitCode = EXIT.unknown }: { readonly hint?: string; readonly exitCode?: ExitCode } = {}) {
+  constructor(
+    message: string,
+    { hint, exitCode = EXIT.unknown }: { readonly hint?: string; readonly exitCode?: ExitCode } = {},
+  ) {
     super(message);
     this.hint = hint;
     this.exitCode = exitCode;

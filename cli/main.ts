@@ -5,7 +5,8 @@ import { END_SIGNALS } from "../infra/process.ts";
 import { runCli } from "./run.ts";
 
 const stop = new AbortController();
-for (const signal of END_SIGNALS) process.on(signal, () => (stop.signal.aborted ? process.exit(130) : stop.abort(signal)));
+for (const signal of END_SIGNALS)
+  process.on(signal, () => (stop.signal.aborted ? process.exit(130) : stop.abort(signal)));
 // A reader that has gone, such as `head`, is no error.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 4));
 

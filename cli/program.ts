@@ -12,9 +12,25 @@ import { explain } from "./commands/explain.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 
-export const COMMANDS: readonly Command[] = [status, explain, plan, doctor, evict, drainOrder, events, pause, resume, restart, undo];
+export const COMMANDS: readonly Command[] = [
+  status,
+  explain,
+  plan,
+  doctor,
+  evict,
+  drainOrder,
+  events,
+  pause,
+  resume,
+  restart,
+  undo,
+];
 
-export type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
+export type OnCommand = (
+  command: Command,
+  args: readonly string[],
+  flags: Readonly<Record<string, unknown>>,
+) => Promise<void>;
 
 /** Receives a shell, whose script is wanted, or the words that are to be completed. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
@@ -31,7 +47,10 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
     .configureHelp({ showGlobalOptions: true });
   for (const flag of GLOBAL_FLAGS) program.addOption(toOption(flag));
   for (const command of commands) {
-    const sub = program.command(`${command.name} ${command.arguments}`.trim()).description(describe(command)).summary(command.summary);
+    const sub = program
+      .command(`${command.name} ${command.arguments}`.trim())
+      .description(describe(command))
+      .summary(command.summary);
     for (const flag of command.flags) sub.addOption(toOption(flag));
     sub.action(async () => await onCommand(command, sub.args, sub.optsWithGlobals()));
   }
@@ -56,12 +75,22 @@ function toOption({ flag, summary, choices, repeats }: Flag): Option {
 
 function describe({ summary, exits }: Command): string {
   const codes = Object.entries(exits).map(([code, meaning]) => `  ${code}  ${meaning}`);
-  return [summary, "", "Exit codes:", ...codes, "  2  wrong usage", "  4  the cluster could not be read or written"].join("\n");
+  return [
+    summary,
+    "",
+    "Exit codes:",
+    ...codes,
+    "  2  wrong usage",
+    "  4  the cluster could not be read or written",
+  ].join("\n");
 }
 
 /** `--watch=false` as `--no-watch`: kubectl's way to switch a flag off. */
 export function normalize(argv: readonly string[]): string[] {
   return argv.map((arg) =>
-    arg.replace(/^--([a-z-]+)=(true|false)$/, (_, name: string, value: string) => `--${value === "true" ? "" : "no-"}${name}`),
+    arg.replace(
+      /^--([a-z-]+)=(true|false)$/,
+      (_, name: string, value: string) => `--${value === "true" ? "" : "no-"}${name}`,
+    ),
   );
 }

@@ -21,7 +21,11 @@ export interface Terminal extends Omit<Io, "style"> {
 
 /** `argv` without the interpreter and the script. Never rejects. */
 export async function runCli(argv: readonly string[], { write, warn, ...rest }: Terminal): Promise<ExitCode> {
-  const terminal: Terminal = { ...rest, write: (text) => write(showControls(text)), warn: (text) => warn(showControls(text)) };
+  const terminal: Terminal = {
+    ...rest,
+    write: (text) => write(showControls(text)),
+    warn: (text) => warn(showControls(text)),
+  };
   let code: ExitCode = EXIT.ok;
   const program = createProgram(
     COMMANDS,
@@ -48,7 +52,8 @@ const COMPLETION_TIMEOUT = "2s";
 async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal): Promise<void> {
   if ("shell" in asked) {
     const script = scriptOf(asked.shell);
-    if (script === undefined) throw usageError(`there are completions for ${SHELLS.join(", ")}, not for ${asked.shell}`);
+    if (script === undefined)
+      throw usageError(`there are completions for ${SHELLS.join(", ")}, not for ${asked.shell}`);
     return terminal.write(script);
   }
   const typed = readTyped(asked.words, [...GLOBAL_FLAGS, ...COMMANDS.flatMap(({ flags }) => flags)]);

@@ -37,7 +37,12 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
   const { configuration, log, metrics, connection, cluster, clock } = await start(env, machine);
   const { namespace, namespaces, lease } = configuration;
   const { requestTimeoutMs, audience } = configuration.webhooks;
-  const keys = { timeoutMs: configuration.clientTimeoutMs, observer: metrics.observer, onDate: clock.follow, now: clock.now };
+  const keys = {
+    timeoutMs: configuration.clientTimeoutMs,
+    observer: metrics.observer,
+    onDate: clock.follow,
+    now: clock.now,
+  };
   const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
   const tasks = createBackgroundTasks();
   const podHttp = createPodHttp({
@@ -69,7 +74,14 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody: createBodyReader() },
     webhooks: [
       createNoDownscale(tools),
-      createPrepareDownscale({ ...tools, podHttp, tasks, clusterDomain: configuration.clusterDomain, record, reserver: budgets.reserver }),
+      createPrepareDownscale({
+        ...tools,
+        podHttp,
+        tasks,
+        clusterDomain: configuration.clusterDomain,
+        record,
+        reserver: budgets.reserver,
+      }),
       createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
       createZpdbValidation(),
       createPhasedDefaults(),

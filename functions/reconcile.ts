@@ -1,6 +1,7 @@
 /**
- * The reconciler's tick as a function: over HTTP (any POST), or as the target of CloudEvents (a PingSource, an ApiServerSource on
- * StatefulSets). One invocation is one tick under the Lease; what was invoked meanwhile waits and shares the next one.
+ * The reconciler's tick as a function: over HTTP (any POST), or as the target of CloudEvents (a PingSource, an
+ * ApiServerSource on StatefulSets). One invocation is one tick under the Lease; what was invoked meanwhile waits and
+ * shares the next one.
  */
 import type { CloudEventFunction, HttpFunction } from "@google-cloud/functions-framework";
 import type { Clock } from "../infra/clock.ts";
@@ -12,13 +13,22 @@ import { run } from "../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../reconciler/run/run-input.ts";
 
 export interface ReconcileTargets {
-  /** `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was out of reach, 500 if the configuration is wrong. */
+  /**
+   * `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was
+   * out of reach, 500 if the configuration is wrong.
+   */
   readonly reconcile: HttpFunction;
-  /** `functions-framework --target=reconcileEvent --signature-type=cloudevent`: any event is a hint; a tick that could not run rejects, so that it is delivered again. */
+  /**
+   * `functions-framework --target=reconcileEvent --signature-type=cloudevent`: any event is a hint; a tick that could
+   * not run rejects, so that it is delivered again.
+   */
   readonly reconcileEvent: CloudEventFunction;
 }
 
-/** The targets of one process, which share their ticks and what they remember from call to call. Nothing happens before the first call. */
+/**
+ * The targets of one process, which share their ticks and what they remember from call to call. Nothing happens before
+ * the first call.
+ */
 export function createReconcileTargets(env: Environment, clock: Clock): ReconcileTargets {
   const tickOnce = shareNext(createRunner(env, clock));
   return {
@@ -29,7 +39,8 @@ export function createReconcileTargets(env: Environment, clock: Clock): Reconcil
       }
       try {
         const { exitCode, last } = await tickOnce();
-        if (!last) response.status(503).set("retry-after", "5").json({ error: "the lease or the cluster was out of reach" });
+        if (!last)
+          response.status(503).set("retry-after", "5").json({ error: "the lease or the cluster was out of reach" });
         else response.status(200).json({ failed: exitCode !== 0, groups: last.outcomes.map(show) });
       } catch (error) {
         const message = hasCode(error, "BadConfiguration") ? error.message : "the tick could not run; the log says why";
@@ -65,7 +76,8 @@ function createRunner(env: Environment, clock: Clock): () => Promise<RunResult> 
   return async () => {
     composition ??= compose(env, clock);
     const { push, run: input } = await composition.catch((error: unknown) => {
-      // Each caller gets the error, and the next call tries again: the environment does not change, the files that it names may.
+      // Each caller gets the error, and the next call tries again: the environment does not change, the files that it
+      // names may.
       composition = undefined;
       throw error;
     });

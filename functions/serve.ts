@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Entry of the webhook server: configuration -> certificate -> serve until SIGTERM -> drain -> exit code (0 well, 1 it could not serve, 2 bad configuration). */
+/**
+ * Entry of the webhook server: configuration -> certificate -> serve until SIGTERM -> drain -> exit code (0 well, 1 it
+ * could not serve, 2 bad configuration).
+ */
 import { systemClock } from "../infra/clock.ts";
 import { runEntry } from "../infra/process.ts";
 import { compose } from "./compose.ts";

@@ -1,10 +1,16 @@
-/** `npm run build`: one self-contained file an entry in dist/, small and quick to start, and the list of the packages that are in them. */
+/**
+ * `npm run build`: one self-contained file an entry in dist/, small and quick to start, and the list of the packages
+ * that are in them.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { formatSbom, type Lockfile } from "./sbom.ts";
 
-/** What is built, by its file in dist/ without the `.js`: a new entry is one more row here. Manifests name these files, so that sources may move. */
+/**
+ * What is built, by its file in dist/ without the `.js`: a new entry is one more row here. Manifests name these files,
+ * so that sources may move.
+ */
 const ENTRIES: Readonly<Record<string, string>> = {
   "reconciler/main": "reconciler/run/main.ts",
   "reconciler/agent/main": "reconciler/nodes/agent/main.ts",
@@ -18,15 +24,17 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "cli/main": "cli/main.ts",
 };
 
-/** What the reconciler imports dynamically, as few runs need it: files of their own, for bundles in a folder of dist/. */
+/**
+ * What the reconciler imports dynamically, as few runs need it: files of their own, for bundles in a folder of dist/.
+ */
 const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
   "lazy/expression": "reconciler/checks/expression.ts",
 };
 
 /**
- * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP client and
- * its models, three quarters of a bundle. By what the import says: the names that are taken.
+ * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP
+ * client and its models, three quarters of a bundle. By what the import says: the names that are taken.
  */
 const UNUSED: Readonly<Record<string, readonly string[]>> = {
   undici: ["Agent", "ProxyAgent"],
@@ -51,12 +59,17 @@ function standIn(name: string, from: string): string {
   return `export function ${name}() { throw new Error(${JSON.stringify(message)}); }`;
 }
 
-/** An import of node:http reads all its exports, and one of them, WebSocket, then loads an HTTP client of its own: 25 ms. Required, it does not. */
+/**
+ * An import of node:http reads all its exports, and one of them, WebSocket, then loads an HTTP client of its own: 25
+ * ms. Required, it does not.
+ */
 const requireHttp: Plugin = {
   name: "require http",
   setup(hooks) {
     hooks.onResolve({ filter: /^(node:)?http$/ }, () => ({ path: "node:http", namespace: "required" }));
-    hooks.onLoad({ filter: /./, namespace: "required" }, () => ({ contents: `module.exports = process.getBuiltinModule("node:http");` }));
+    hooks.onLoad({ filter: /./, namespace: "required" }, () => ({
+      contents: `module.exports = process.getBuiltinModule("node:http");`,
+    }));
   },
 };
 
@@ -73,14 +86,17 @@ const keepLazy: Plugin = {
   },
 };
 
-/** functions-framework hides its imports from bundlers, so that TypeScript leaves them as they are; one is of a package. */
+/**
+ * functions-framework hides its imports from bundlers, so that TypeScript leaves them as they are; one is of a package.
+ */
 const HIDDEN_IMPORT = "new Function('modulePath', 'return import(modulePath)')";
 const showImports: Plugin = {
   name: "show the imports of functions-framework",
   setup(hooks) {
     hooks.onLoad({ filter: /functions-framework\/build\/src\/loader\.js$/ }, async ({ path }) => {
       const source = await readFile(path, "utf8");
-      if (!source.includes(HIDDEN_IMPORT)) return { errors: [{ text: `${path} no longer imports by ${HIDDEN_IMPORT}` }] };
+      if (!source.includes(HIDDEN_IMPORT))
+        return { errors: [{ text: `${path} no longer imports by ${HIDDEN_IMPORT}` }] };
       const shown = '((path) => (path === "read-package-up" ? import("read-package-up") : import(path)))';
       return { contents: source.replace(HIDDEN_IMPORT, shown) };
     });
@@ -98,14 +114,20 @@ export const BUNDLE = {
   // Its registry of functions is global to the module: there can be but one.
   external: ["@google-cloud/functions-framework"],
   // For packages in CommonJS.
-  banner: { js: 'import{createRequire as requireForBundle}from"node:module";const require=requireForBundle(import.meta.url);' },
+  banner: {
+    js: 'import{createRequire as requireForBundle}from"node:module";const require=requireForBundle(import.meta.url);',
+  },
 } satisfies BuildOptions;
 
 /**
- * Bundles entries, paths below `root` by their files below `outdir` without the `.js`, and resolves with what went into each. Rejects if one
- * cannot be built.
+ * Bundles entries, paths below `root` by their files below `outdir` without the `.js`, and resolves with what went into
+ * each. Rejects if one cannot be built.
  */
-export async function bundle(entries: Readonly<Record<string, string>>, root: string, outdir: string): Promise<Metafile> {
+export async function bundle(
+  entries: Readonly<Record<string, string>>,
+  root: string,
+  outdir: string,
+): Promise<Metafile> {
   const plugins = [leaveOutUnused, requireHttp, keepLazy, showImports];
   const entryPoints = Object.entries(entries).map(([out, source]) => ({ in: source, out }));
   return (await build({ ...BUNDLE, absWorkingDir: root, entryPoints, outdir, plugins, metafile: true })).metafile;

@@ -38,13 +38,15 @@ export async function callPods<Target extends PodTarget>(calls: PodCallOptions<T
   let failed = false;
   await visitEach(targets, { atOnce: calls.atOnce ?? AT_ONCE, signal }, async (target) => {
     try {
-      if (mayCall?.() === false) throw new RolloutError("LeaseLost", "it was not called: the lease of its rollout group is no longer ours");
+      if (mayCall?.() === false)
+        throw new RolloutError("LeaseLost", "it was not called: the lease of its rollout group is no longer ours");
       const answer = await http.send(method, target.url, request);
       (calls.onAnswer ?? requireSuccess)(target, answer);
     } catch (error) {
       failed = true;
       if (!stopAtFailure || !signal.aborted) calls.onFailure(target, error);
-      if (stopAtFailure || hasCode(error, "LeaseLost")) stop.abort(new RolloutError("Cancelled", "another pod could not be called"));
+      if (stopAtFailure || hasCode(error, "LeaseLost"))
+        stop.abort(new RolloutError("Cancelled", "another pod could not be called"));
     }
   });
   return !failed && !signal.aborted;

@@ -1,6 +1,7 @@
 /**
- * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values. A chart has to hold all its files: Helm reads none
- * outside of it, and tools that fetch charts drop symbolic links (Flux does, and then reports an installation of nothing: aws/karpenter#4227).
+ * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values. A chart has to
+ * hold all its files: Helm reads none outside of it, and tools that fetch charts drop symbolic links (Flux does, and
+ * then reports an installation of nothing: aws/karpenter#4227).
  */
 import { cpSync, globSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -28,8 +28,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Returns the milliseconds since its start, by the clock that counted more. The monotonic clock stands still while a machine is suspended, and the
- * wall clock may be set back. A wall clock that is set ahead makes it run too fast: use it for bounds that must not be exceeded.
+ * Returns the milliseconds since its start, by the clock that counted more. The monotonic clock stands still while a
+ * machine is suspended, and the wall clock may be set back. A wall clock that is set ahead makes it run too fast: use
+ * it for bounds that must not be exceeded.
  */
 export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotonic">): () => number {
   const wall = now();
@@ -37,7 +38,10 @@ export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotoni
   return () => Math.max(now() - wall, monotonic() - steady);
 }
 
-/** A signal that fires with the first of its sources. Unlike AbortSignal.any it keeps references to them: chains of AbortSignal.any lost an abort. */
+/**
+ * A signal that fires with the first of its sources. Unlike AbortSignal.any it keeps references to them: chains of
+ * AbortSignal.any lost an abort.
+ */
 export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal {
   const first = new AbortController();
   for (const source of sources) {

@@ -5,7 +5,10 @@ import { RolloutError } from "./errors.ts";
 export interface Deadline {
   /** Aborts with a RolloutError, `Timeout` or `Cancelled`, as its reason. */
   readonly signal: AbortSignal;
-  /** Milliseconds left, never negative. A process that was frozen reads 0 here before its timers fire and the signal aborts. */
+  /**
+   * Milliseconds left, never negative. A process that was frozen reads 0 here before its timers fire and the signal
+   * aborts.
+   */
   remainingMs(): number;
   /** Ends it as the caller's signal would. */
   cancel(): void;
@@ -17,7 +20,10 @@ export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = s
   const controller = new AbortController();
   const elapsed = startStopwatch(clock);
   const cancel = (): void => controller.abort(cancelled(caller));
-  const timer = setTimeout(() => controller.abort(new RolloutError("Timeout", `no answer within ${Math.round(ms)} ms`)), Math.max(0, ms));
+  const timer = setTimeout(
+    () => controller.abort(new RolloutError("Timeout", `no answer within ${Math.round(ms)} ms`)),
+    Math.max(0, ms),
+  );
   caller?.addEventListener("abort", cancel, { once: true });
   if (caller?.aborted) cancel();
   return {

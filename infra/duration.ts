@@ -14,7 +14,10 @@ const NANOSECONDS: Readonly<Record<string, bigint>> = {
 // U+00B5 and U+03BC are both micro: https://pkg.go.dev/time#ParseDuration
 const TERM = /(?<whole>\d*)(?:\.(?<fraction>\d*))?(?<unit>ns|us|µs|μs|ms|s|m|h)/y;
 const LARGEST = 2n ** 63n;
-/** Characters; a longer duration exceeds 292 years unless it has superfluous zeros. Parsing takes time quadratic in the digits. */
+/**
+ * Characters; a longer duration exceeds 292 years unless it has superfluous zeros. Parsing takes time quadratic in the
+ * digits.
+ */
 const MAX_LENGTH = 100;
 const PER_MS = 1_000_000n;
 
@@ -46,13 +49,18 @@ function sumTerms(body: string): bigint | undefined {
   return sum;
 }
 
-function readTerm({ whole = "", fraction = "", unit = "" }: Readonly<Record<string, string | undefined>>): bigint | undefined {
+function readTerm({
+  whole = "",
+  fraction = "",
+  unit = "",
+}: Readonly<Record<string, string | undefined>>): bigint | undefined {
   const scale = NANOSECONDS[unit];
   if (scale === undefined || whole + fraction === "") return undefined;
   return BigInt(whole || "0") * scale + (BigInt(fraction || "0") * scale) / 10n ** BigInt(fraction.length);
 }
 
-const PROMETHEUS = /^(?:(?<y>\d+)y)?(?:(?<w>\d+)w)?(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m)?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
+const PROMETHEUS =
+  /^(?:(?<y>\d+)y)?(?:(?<w>\d+)w)?(?:(?<d>\d+)d)?(?:(?<h>\d+)h)?(?:(?<m>\d+)m)?(?:(?<s>\d+)s)?(?:(?<ms>\d+)ms)?$/;
 const SECOND = 1000;
 const DAY = 86_400 * SECOND;
 const MILLISECONDS: Readonly<Record<string, number>> = {
@@ -65,19 +73,28 @@ const MILLISECONDS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 
-/** Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined if the text is none (§0.9b). Beyond 292 years it is invalid, as in Go, and beyond 100 characters. */
+/**
+ * Milliseconds of a Prometheus duration such as `1h30m`, `2w` or `0`; undefined if the text is none (§0.9b). Beyond 292
+ * years it is invalid, as in Go, and beyond 100 characters.
+ */
 export function parsePrometheusDuration(text: string): number | undefined {
   if (text.length > MAX_LENGTH) return undefined;
   if (text === "0") return 0;
   const units = text === "" ? undefined : PROMETHEUS.exec(text)?.groups;
   if (!units) return undefined;
-  const ms = Object.entries(units).reduce((sum, [unit, count]) => sum + Number(count ?? 0) * (MILLISECONDS[unit] ?? 0), 0);
+  const ms = Object.entries(units).reduce(
+    (sum, [unit, count]) => sum + Number(count ?? 0) * (MILLISECONDS[unit] ?? 0),
+    0,
+  );
   return ms <= Number(LARGEST / PER_MS) ? ms : undefined;
 }
 
 const LARGEST_FIRST = Object.entries(MILLISECONDS).filter(([unit]) => ["d", "h", "m", "s"].includes(unit));
 
-/** A duration for messages, in its two largest units from days to seconds: `2h10m`, `45s`, `12h`; less than a second is `0s`. */
+/**
+ * A duration for messages, in its two largest units from days to seconds: `2h10m`, `45s`, `12h`; less than a second is
+ * `0s`.
+ */
 export function shortDuration(ms: number): string {
   let rest = Math.max(0, ms);
   const parts: string[] = [];
@@ -90,7 +107,10 @@ export function shortDuration(ms: number): string {
   return parts.join("") || "0s";
 }
 
-/** `12h0m0s`, `1m30s`, `1.5s`, `250ms`, `0s`: as Go prints it, to the millisecond, as users search for the original's messages. */
+/**
+ * `12h0m0s`, `1m30s`, `1.5s`, `250ms`, `0s`: as Go prints it, to the millisecond, as users search for the original's
+ * messages.
+ */
 export function formatGoDuration(ms: number): string {
   const size = Math.abs(Math.trunc(ms));
   const sign = ms < 0 && size > 0 ? "-" : "";

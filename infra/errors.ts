@@ -26,7 +26,10 @@ const CODES = {
   Invalid: { retryable: false, effect: "none" },
   /** 429, or a wait for our own token bucket that was too long: the server has executed nothing, or was not called. */
   Throttled: { retryable: true, effect: "none" },
-  /** The API server could not call an admission webhook, or could not read its answer: it writes only after all have answered. */
+  /**
+   * The API server could not call an admission webhook, or could not read its answer: it writes only after all have
+   * answered.
+   */
   WebhookFailed: { retryable: true, effect: "none" },
   /** Our deadline passed, or the server's (408, 504). */
   Timeout: { retryable: true, effect: "unknown" },
@@ -36,7 +39,10 @@ const CODES = {
   Unreachable: { retryable: true, effect: "unknown" },
   /** 5xx, or an answer that is not JSON. */
   ServerError: { retryable: true, effect: "unknown" },
-  /** We no longer hold the Lease, or cannot be sure: nothing may be written. A write that is under way may still take effect. */
+  /**
+   * We no longer hold the Lease, or cannot be sure: nothing may be written. A write that is under way may still take
+   * effect.
+   */
   LeaseLost: { retryable: false, effect: "unknown" },
   /** A list older than what this process has already seen. */
   StaleRead: { retryable: true, effect: "none", superseded: true },
@@ -82,7 +88,9 @@ export function isRetryable(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.retryable;
 }
 
-/** True if what was read no longer holds, as another writer was faster or the read was stale: gather and decide again. */
+/**
+ * True if what was read no longer holds, as another writer was faster or the read was stale: gather and decide again.
+ */
 export function isSuperseded(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.superseded === true;
 }
@@ -92,7 +100,9 @@ export function isTransient(error: unknown): error is RolloutError {
   return isRetryable(error) || isSuperseded(error);
 }
 
-/** True if a write that failed like this wrote nothing; after any other error it may have taken effect, or still may. */
+/**
+ * True if a write that failed like this wrote nothing; after any other error it may have taken effect, or still may.
+ */
 export function wroteNothing(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.effect === "none";
 }

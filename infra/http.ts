@@ -1,4 +1,7 @@
-/** One HTTP request over a connection of its own, and the reading of answers. The Kubernetes API, whose connections are kept, has kubernetes/transport.ts. */
+/**
+ * One HTTP request over a connection of its own, and the reading of answers. The Kubernetes API, whose connections are
+ * kept, has kubernetes/transport.ts.
+ */
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
 
@@ -8,7 +11,10 @@ export interface OnceOptions extends Omit<RequestOptions, "agent"> {
   readonly body?: string | undefined;
 }
 
-/** Resolves with the head of the answer; the caller reads the body. Rejects with the signal's reason if it fires, or with the error of the connection. */
+/**
+ * Resolves with the head of the answer; the caller reads the body. Rejects with the signal's reason if it fires, or
+ * with the error of the connection.
+ */
 export function requestOnce(url: URL, { body, signal, ...options }: OnceOptions): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? https : http).request(url, { ...options, signal, agent: false });
@@ -29,7 +35,9 @@ export async function readBytes(answer: http.IncomingMessage, signal: AbortSigna
   }
 }
 
-/** The whole body as text, `most` characters at most; rejects with the signal's reason if the signal aborts the read. */
+/**
+ * The whole body as text, `most` characters at most; rejects with the signal's reason if the signal aborts the read.
+ */
 export async function readText(answer: http.IncomingMessage, signal: AbortSignal, most = Infinity): Promise<string> {
   // Decoded chunk by chunk, without joining buffers at the end: a page of a list has a few MB.
   answer.setEncoding("utf8");

@@ -2,9 +2,13 @@
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields in another order. */
+/**
+ * True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields
+ * in another order.
+ */
 export function isSameJson(one: unknown, other: unknown): boolean {
   return canonical(one) === canonical(other);
 }

@@ -19,7 +19,10 @@ export interface LogOptions {
   readonly now: () => Date;
 }
 
-/** A log whose entries have `ts` (RFC 3339), `level`, `msg` and the fields; an Error is written as code, message and chain of causes. */
+/**
+ * A log whose entries have `ts` (RFC 3339), `level`, `msg` and the fields; an Error is written as code, message and
+ * chain of causes.
+ */
 export function createLog({ level, format = "json", write, now }: LogOptions): Log {
   const entry =
     (of: LogLevel): Write =>
@@ -61,10 +64,14 @@ function showError(error: Error, depth = 1): LogFields {
   return { ...shown, cause: error.cause instanceof Error ? showError(error.cause, depth + 1) : error.cause };
 }
 
-/** `key=value` pairs in the format of the original's logger; a nested field has its path as key: `error.code=Timeout`. */
+/**
+ * `key=value` pairs in the format of the original's logger; a nested field has its path as key: `error.code=Timeout`.
+ */
 function toLogfmt(value: unknown, path = ""): string[] {
   if (isFields(value)) {
-    return Object.entries(value).flatMap(([key, inner]) => toLogfmt(inner, `${path}${path && "."}${key.replaceAll(/[\s="]/g, "_")}`));
+    return Object.entries(value).flatMap(([key, inner]) =>
+      toLogfmt(inner, `${path}${path && "."}${key.replaceAll(/[\s="]/g, "_")}`),
+    );
   }
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return [`${path}=${/^[^\s="\p{Cc}]+$/u.test(text) ? text : JSON.stringify(text)}`];

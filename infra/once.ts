@@ -1,4 +1,7 @@
-/** Computes something once for each key. A promise that is rejected stays, like any other result, until its key is removed from `known`. */
+/**
+ * Computes something once for each key. A promise that is rejected stays, like any other result, until its key is
+ * removed from `known`.
+ */
 export function once<Subject = void, Result = unknown>(
   compute: (subject: Subject) => Result,
   keyOf: (subject: Subject) => string = String,

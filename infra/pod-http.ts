@@ -23,16 +23,25 @@ export interface PodRequest {
 
 export interface PodHttp {
   /**
-   * Resolves with any answer but 511; rejects with a RolloutError: `Timeout`, `Cancelled`, `Unreachable`, or `Invalid` for 511 and for a redirect
-   * away from the pod. No body is sent. Errors carry neither passwords of the URL nor anything of the answer but its status.
+   * Resolves with any answer but 511; rejects with a RolloutError: `Timeout`, `Cancelled`, `Unreachable`, or `Invalid`
+   * for 511 and for a redirect away from the pod. No body is sent. Errors carry neither passwords of the URL nor
+   * anything of the answer but its status.
    */
   send(method: PodMethod, url: string, request: PodRequest): Promise<PodAnswer>;
 }
 
 /** Observes every request. */
 export interface PodObserver {
-  /** `path` is the URL's; `status` the HTTP status, or `error`; `seconds` until the whole answer, the wait for a slot excluded. */
-  podAnswered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
+  /**
+   * `path` is the URL's; `status` the HTTP status, or `error`; `seconds` until the whole answer, the wait for a slot
+   * excluded.
+   */
+  podAnswered(call: {
+    readonly path: string;
+    readonly method: string;
+    readonly status: string;
+    readonly seconds: number;
+  }): void;
   /** A pod answered that it belongs to another cluster. */
   clusterRefused(call: { readonly method: string; readonly namespace: string }): void;
 }
@@ -99,7 +108,11 @@ async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
   if (next.origin !== url.origin)
     throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
   // RFC 9110, 15.4: 307 and 308 repeat the method; other redirects turn it into GET.
-  return exchange(next, { ...sending, method: status >= 307 ? sending.method : "GET", redirects: sending.redirects + 1 });
+  return exchange(next, {
+    ...sending,
+    method: status >= 307 ? sending.method : "GET",
+    redirects: sending.redirects + 1,
+  });
 }
 
 /** Each pod is a host: kept-alive connections would be as many as pods. */

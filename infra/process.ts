@@ -6,8 +6,8 @@ import { createLog, type Log, stdout } from "./log.ts";
 export const END_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 /**
- * Runs an entry to its exit code; `stop` fires at SIGTERM or SIGINT. If `main` rejects, the message `failure` is logged with the error, and the exit
- * code is 1, or 2 for `BadConfiguration`.
+ * Runs an entry to its exit code; `stop` fires at SIGTERM or SIGINT. If `main` rejects, the message `failure` is logged
+ * with the error, and the exit code is 1, or 2 for `BadConfiguration`.
  */
 export async function runEntry(failure: string, main: (stop: AbortSignal) => Promise<number>): Promise<never> {
   const stop = new AbortController();
@@ -25,7 +25,10 @@ export async function giveUp(failure: string, error: unknown): Promise<never> {
   return await end(tellFailure(failure, error));
 }
 
-/** Ends the process once its log is written. Without it, idle connections to the API server would keep the process alive. */
+/**
+ * Ends the process once its log is written. Without it, idle connections to the API server would keep the process
+ * alive.
+ */
 export async function end(exitCode: number): Promise<never> {
   await stdout.flush();
   process.exit(exitCode);

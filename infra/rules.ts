@@ -4,7 +4,9 @@
 export type Rule<Subject extends readonly unknown[], Decision> = (...subject: Subject) => Decision | undefined;
 
 /** The decision of the first rule that has one. */
-export function firstOf<Subject extends readonly unknown[], Decision>(rules: readonly Rule<Subject, Decision>[]): Rule<Subject, Decision> {
+export function firstOf<Subject extends readonly unknown[], Decision>(
+  rules: readonly Rule<Subject, Decision>[],
+): Rule<Subject, Decision> {
   return (...subject) => {
     for (const rule of rules) {
       const decision = rule(...subject);

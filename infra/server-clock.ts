@@ -1,11 +1,12 @@
 /**
- * The API server's clock, from the `Date` of its answers: processes on several machines write and compare times by this one clock.
+ * The API server's clock, from the `Date` of its answers: processes on several machines write and compare times by this
+ * one clock.
  *
  *   an answer with `Date: D`, in whole seconds, which took t  ->  its clock is ahead of ours by at least D - now, by less than that + 1 s + t
  *     -> the current offset lies within these bounds --> keep it;  otherwise --> take the nearer bound
  *
- * So the next answer corrects a drift, a step of either clock, and a change to another API server behind the same address. Quick answers at
- * different fractions of a second make the offset more precise; slow answers do no harm.
+ * So the next answer corrects a drift, a step of either clock, and a change to another API server behind the same
+ * address. Quick answers at different fractions of a second make the offset more precise; slow answers do no harm.
  */
 import type { Clock } from "./clock.ts";
 import { CLOCK_SKEW_MS } from "./timestamp.ts";
@@ -14,26 +15,32 @@ import { CLOCK_SKEW_MS } from "./timestamp.ts";
 export type OnDate = (date: string | undefined, tookMs: number) => void;
 
 /**
- * The clock of a Lease's holder and of those that wait for it. A step of the machine's clock must not let a holder write too early a time, or a
- * challenger judge by too late a one: both go by the wall clock and by the monotonic clock, each corrected by the API server's answers.
+ * The clock of a Lease's holder and of those that wait for it. A step of the machine's clock must not let a holder
+ * write too early a time, or a challenger judge by too late a one: both go by the wall clock and by the monotonic
+ * clock, each corrected by the API server's answers.
  */
 export interface LeaseClock extends Clock {
   /** The API server's time for `renewTime`: the later one. */
   readonly latest?: () => number;
-  /** The API server's time to judge others' `renewTime` by: the earlier one; undefined before the first answer, and once answers have contradicted each other. */
+  /**
+   * The API server's time to judge others' `renewTime` by: the earlier one; undefined before the first answer, and once
+   * answers have contradicted each other.
+   */
   readonly earliest?: () => number | undefined;
 }
 
 export interface ServerClock extends Clock {
   /**
-   * The API server's time, with an error of at most 1 s plus the duration of the last answer, plus the difference between the clocks of several
-   * API servers. The machine's time before the first answer. It may jump in both directions.
+   * The API server's time, with an error of at most 1 s plus the duration of the last answer, plus the difference
+   * between the clocks of several API servers. The machine's time before the first answer. It may jump in both
+   * directions.
    */
   readonly now: () => number;
   readonly follow: OnDate;
   /**
-   * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then on. For periods that must
-   * not be exceeded: an answer far ahead shows that both clocks of the machine stood still, or that the clocks of API servers differ.
+   * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then
+   * on. For periods that must not be exceeded: an answer far ahead shows that both clocks of the machine stood still,
+   * or that the clocks of API servers differ.
    */
   readonly leaseClock: LeaseClock;
 }
@@ -66,7 +73,10 @@ export function createServerClock(machine: Clock): ServerClock {
   };
 }
 
-/** One of the machine's clocks, and by how much the API server's is ahead of it: the time of an answer lies between `from` and `to`. */
+/**
+ * One of the machine's clocks, and by how much the API server's is ahead of it: the time of an answer lies between
+ * `from` and `to`.
+ */
 function followServer(read: () => number) {
   let aheadMs = 0;
   return {

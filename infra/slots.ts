@@ -3,8 +3,8 @@ import { cancelled } from "./deadline.ts";
 
 export interface Slots {
   /**
-   * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns, those with the same are served as they come. Rejects
-   * with `Cancelled` once `signal` fires.
+   * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns, those with the
+   * same are served as they come. Rejects with `Cancelled` once `signal` fires.
    */
   take(signal?: AbortSignal, key?: string): Promise<Disposable>;
 }
@@ -56,8 +56,9 @@ export function createSlots(count: number): Slots {
 }
 
 /**
- * Visits the items in order, at most `atOnce` (finite) at a time, taking each item from the iterable only when its turn comes. After `signal` fires, no
- * further item is taken. A visit that throws rejects at once; no further item is taken then, and visits in progress continue on their own.
+ * Visits the items in order, at most `atOnce` (finite) at a time, taking each item from the iterable only when its turn
+ * comes. After `signal` fires, no further item is taken. A visit that throws rejects at once; no further item is taken
+ * then, and visits in progress continue on their own.
  */
 export async function visitEach<T>(
   items: Iterable<T>,

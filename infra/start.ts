@@ -29,6 +29,12 @@ export async function start(env: Environment, machine: Clock, options: Configura
   const connection = await loadConnection(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
   const clock = createServerClock(machine);
-  const cluster = connectCluster(connection, { timeoutMs, rate, observer: metrics.observer, onDate: clock.follow, clock: machine });
+  const cluster = connectCluster(connection, {
+    timeoutMs,
+    rate,
+    observer: metrics.observer,
+    onDate: clock.follow,
+    clock: machine,
+  });
   return { configuration, log, metrics, connection, cluster, clock };
 }

@@ -1,15 +1,19 @@
 /** Timestamps in the format of Kubernetes and the original: RFC 3339. Pure. */
 
 /**
- * Upper bound of the difference between two processes' times, in milliseconds: a second each, answers that take half a second, and API servers
- * whose clocks are 2 s apart. A period that one process starts and another waits for is extended by this.
+ * Upper bound of the difference between two processes' times, in milliseconds: a second each, answers that take half a
+ * second, and API servers whose clocks are 2 s apart. A period that one process starts and another waits for is
+ * extended by this.
  */
 export const CLOCK_SKEW_MS = 5000;
 
 const RFC3339 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Milliseconds since the epoch of a strict RFC 3339 timestamp, fractions and offsets allowed; undefined if the text is none (§0.9), as for 30 February. */
+/**
+ * Milliseconds since the epoch of a strict RFC 3339 timestamp, fractions and offsets allowed; undefined if the text is
+ * none (§0.9), as for 30 February.
+ */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC3339.test(text)) return undefined;
   const day = text.slice(0, 10);

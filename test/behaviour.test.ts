@@ -14,7 +14,9 @@ interface Source {
 }
 
 /** This file plants its own citations and ids. */
-const files = globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter((file) => file !== "test/behaviour.test.ts");
+const files = globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: root }).filter(
+  (file) => file !== "test/behaviour.test.ts",
+);
 const sources = files.map((file): Source => ({ file, text: readFileSync(join(root, file), "utf8") }));
 const tests = sources.filter(({ file }) => file.startsWith("test/"));
 
@@ -43,7 +45,8 @@ function inComments(text: string, pattern: RegExp): RegExpExecArray[] {
   return comments.flatMap((comment) => [...comment.matchAll(pattern)]);
 }
 
-const citationsOf = (text: string): string[] => inComments(text, CITATION).map(({ groups }) => groups?.["number"] ?? "");
+const citationsOf = (text: string): string[] =>
+  inComments(text, CITATION).map(({ groups }) => groups?.["number"] ?? "");
 
 function idsOf(text: string): string[] {
   return [...text.matchAll(ID)].flatMap(({ groups = {} }) => {
@@ -57,7 +60,9 @@ function idsOf(text: string): string[] {
 /** Citations without a target, with their file. */
 function findDead(text: string, all: readonly Source[]): string[] {
   const anchors = new Set(anchorsOf(text));
-  return all.flatMap((source) => citationsOf(source.text).flatMap((number) => (anchors.has(number) ? [] : `${source.file} §${number}`)));
+  return all.flatMap((source) =>
+    citationsOf(source.text).flatMap((number) => (anchors.has(number) ? [] : `${source.file} §${number}`)),
+  );
 }
 
 /** Citations in another form than `§1.5.4`, with their file. */
@@ -96,23 +101,33 @@ describe("docs/behaviour.md", () => {
     it(`has every rule that ${path} refers to`, () => {
       const anchors = new Set(anchorsOf(page));
       assert.deepEqual(
-        [...readPage(path).matchAll(CITATION)].flatMap(({ groups }) => (anchors.has(groups?.["number"] ?? "") ? [] : groups?.["number"])),
+        [...readPage(path).matchAll(CITATION)].flatMap(({ groups }) =>
+          anchors.has(groups?.["number"] ?? "") ? [] : groups?.["number"],
+        ),
         [],
       );
     });
   it("lists every acceptance id that a test names", () => assert.deepEqual(findUnknown(page, tests), []));
   it("gives the reason for every id that is not covered", () => assert.deepEqual(findMismarked(page, tests), []));
-  it("defines nothing twice", () => assert.deepEqual([twice(anchorsOf(page)), twice(rowsOf(page).map(({ id }) => id))], [[], []]));
+  it("defines nothing twice", () =>
+    assert.deepEqual([twice(anchorsOf(page)), twice(rowsOf(page).map(({ id }) => id))], [[], []]));
 });
 
 describe("the check of the page", () => {
   const small = "## §1 One\n**§1.1 Rule.**\n| §1.2a | x |\n| R01 | a | b |\n| R02 | a | Not covered: no reason to |\n";
   const plant = (text: string): Source[] => [{ file: "x.ts", text }];
 
-  for (const text of ["// §1.1.", "/** Two: §1, §1.2a. */", "// (§1.1, §1.2a)", "/* §1.1-§1.2a */", `f("// §9", "§9");`])
+  for (const text of [
+    "// §1.1.",
+    "/** Two: §1, §1.2a. */",
+    "// (§1.1, §1.2a)",
+    "/* §1.1-§1.2a */",
+    `f("// §9", "§9");`,
+  ])
     it(`takes ${text}`, () => assert.deepEqual(findDead(small, plant(text)), []));
   for (const text of ["// §1.3", "/**\n * No rule (§1.1, §1.3).\n */", "const x = 1; // §1.3", "/* §1.1-§1.3 */"])
-    it(`finds the dead citation in ${JSON.stringify(text)}`, () => assert.deepEqual(findDead(small, plant(text)), ["x.ts §1.3"]));
+    it(`finds the dead citation in ${JSON.stringify(text)}`, () =>
+      assert.deepEqual(findDead(small, plant(text)), ["x.ts §1.3"]));
 
   for (const [text, found] of [
     ["/** Once [1.1, 1.2]. */", "[1.1, 1.2]"],
@@ -123,7 +138,13 @@ describe("the check of the page", () => {
   it("accepts numbers in brackets in code", () =>
     assert.deepEqual(findOtherForms(plant(`f("// [1.1]", a[0], [0.5, 1.5]); // a[0], [0]`)), []));
 
-  for (const text of [`it("R03 x")`, "it(`R01 R03: x`)", `it("x (R01, R03)")`, `["R01-R03 x", 1]`, "/** R03, the same alone. */"])
+  for (const text of [
+    `it("R03 x")`,
+    "it(`R01 R03: x`)",
+    `it("x (R01, R03)")`,
+    `["R01-R03 x", 1]`,
+    "/** R03, the same alone. */",
+  ])
     it(`finds the unknown id in ${text}`, () => assert.ok(findUnknown(small, plant(text)).includes("x.ts R03")));
   it("accepts listed ids, and text without ids", () =>
     assert.deepEqual(findUnknown(small, plant(`it("R01: x"); it("x (R02)"); const key = "a+R77/";`)), []));

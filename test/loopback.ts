@@ -12,7 +12,8 @@ export async function listen(server: Server, host = "127.0.0.1"): Promise<number
 const OWN_PORTS = { from: 10_000, count: 10_000 };
 
 /**
- * Returns a free port for a process that cannot choose one itself: one that nobody gets by chance until the process has it.
+ * Returns a free port for a process that cannot choose one itself: one that nobody gets by chance until the process has
+ * it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

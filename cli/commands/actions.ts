@@ -1,4 +1,7 @@
-/** `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version that was read (§18.7). */
+/**
+ * `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version
+ * that was read (§18.7).
+ */
 import { RolloutError, wroteNothing } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
@@ -100,13 +103,24 @@ async function write({ cluster }: Session, { zone, body }: Change, dryRun: boole
   const { namespace, name, resourceVersion, uid } = zone;
   const { metadata, ...rest } = body as { readonly metadata?: object };
   const whole = { ...rest, metadata: { ...metadata, uid, resourceVersion } };
-  await cluster.change(statefulSets, { namespace, name, type: "strategic", body: whole, fieldManager: "zonewise-cli", dryRun });
+  await cluster.change(statefulSets, {
+    namespace,
+    name,
+    type: "strategic",
+    body: whole,
+    fieldManager: "zonewise-cli",
+    dryRun,
+  });
 }
 
 function stop(error: unknown, { zone }: Change, done: readonly string[]): never {
   if (!(error instanceof RolloutError)) throw error;
   const isSure = wroteNothing(error);
-  const rest = done.length > 0 ? `before it: ${done.join(", ")}` : isSure ? "nothing was changed" : "nothing else was changed";
+  const rest =
+    done.length > 0 ? `before it: ${done.join(", ")}` : isSure ? "nothing was changed" : "nothing else was changed";
   const message = `${zone.name} ${isSure ? "could not be" : "may have been"} changed: ${error.message}; ${rest}`;
-  throw new RolloutError(error.code, message, { cause: error, ...(error.status !== undefined && { status: error.status }) });
+  throw new RolloutError(error.code, message, {
+    cause: error,
+    ...(error.status !== undefined && { status: error.status }),
+  });
 }

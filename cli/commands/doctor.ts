@@ -8,7 +8,12 @@ export const doctor: Command = {
   name: "doctor",
   arguments: "",
   summary: "Finds objects that are half configured: StatefulSets, budgets, webhooks, rights",
-  flags: [{ flag: "--pre", summary: "before an installation: may you install, is the cluster recent enough, is the original there" }],
+  flags: [
+    {
+      flag: "--pre",
+      summary: "before an installation: may you install, is the cluster recent enough, is the original there",
+    },
+  ],
   exits: { 0: "nothing is wrong; there may be warnings", 1: "something is wrong" },
   async run(session, { flags }) {
     const findings = await examine(session, flags["pre"] === true);

@@ -1,4 +1,7 @@
-/** `zonewise drain-order`: in which order to drain nodes, and which may be drained together. It cordons and evicts nothing. */
+/**
+ * `zonewise drain-order`: in which order to drain nodes, and which may be drained together. It cordons and evicts
+ * nothing.
+ */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
@@ -28,7 +31,9 @@ export const drainOrder: Command = {
     const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, worlds)));
     const waves = orderDrains(gathered);
     print(session, waves.map(toValue), () => render(waves, session));
-    const isFree = waves[0]?.nodes.every(({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined));
+    const isFree = waves[0]?.nodes.every(
+      ({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined),
+    );
     return isFree === false ? EXIT.no : EXIT.ok;
   },
 };
@@ -84,8 +89,11 @@ function describe(node: DrainNode, wave: number): Cell[] {
   const { claims, name, topologyZone } = node;
   const refusal = claims.find((one) => one.refusal !== undefined)?.refusal;
   const [split] = splitsOf(node);
-  const now: Cell = refusal === undefined ? { text: "yes", tone: "good" } : { text: `waits: ${refusal}`, tone: "waiting" };
+  const now: Cell =
+    refusal === undefined ? { text: "yes", tone: "good" } : { text: `waits: ${refusal}`, tone: "waiting" };
   const text =
-    split === undefined ? now : { ...now, text: `${now.text}; has pods of several zones under ${split}: its drain waits in between` };
+    split === undefined
+      ? now
+      : { ...now, text: `${now.text}; has pods of several zones under ${split}: its drain waits in between` };
   return [String(wave), name, topologyZone, String(claims.length), text];
 }

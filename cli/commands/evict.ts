@@ -1,4 +1,7 @@
-/** `zonewise evict --dry-run`: asks the API server, with all its webhooks and budgets, whether a pod may be evicted now. Nothing is evicted or reserved. */
+/**
+ * `zonewise evict --dry-run`: asks the API server, with all its webhooks and budgets, whether a pod may be evicted now.
+ * Nothing is evicted or reserved.
+ */
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { evictions, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
@@ -23,12 +26,17 @@ export const evict: Command = {
   exits: { 0: "the eviction would be allowed", 1: "it would be refused" },
   completes: "pods",
   async run(session, { args: [name = ""], flags }) {
-    if (flags["dryRun"] !== true) throw usageError("evict only asks: say --dry-run", "kubectl drain evicts, with respect for budgets");
+    if (flags["dryRun"] !== true)
+      throw usageError("evict only asks: say --dry-run", "kubectl drain evicts, with respect for budgets");
     if (session.namespace === "") throw usageError("evict needs one namespace: say -n");
     if (name === "") throw usageError("evict needs the name of a pod");
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
     if (!object)
-      throw await missing(session, { what: "pods", name, message: `no pod ${JSON.stringify(name)} in namespace ${session.namespace}` });
+      throw await missing(session, {
+        what: "pods",
+        name,
+        message: `no pod ${JSON.stringify(name)} in namespace ${session.namespace}`,
+      });
     const pod = readBudgetPod(object);
     const refusal = await ask(session, pod);
     if (refusal === undefined) {
@@ -38,7 +46,8 @@ export const evict: Command = {
     const explanation = await explainIt(session, pod, refusal);
     print(session, { pod: name, allowed: false, refusal, ...(explanation && { explanation }) }, () => {
       const answers = explanation ? [explanation] : [];
-      const why = answers.length > 0 ? renderAnswers({ kind: "pod", name, answers }, session.io.style, session.clock.now()) : "";
+      const why =
+        answers.length > 0 ? renderAnswers({ kind: "pod", name, answers }, session.io.style, session.clock.now()) : "";
       return `${name} may not be evicted now (dry run): ${refusal}\n${why}`;
     });
     return EXIT.no;
@@ -61,12 +70,18 @@ async function ask(
   { namespace, name, uid }: { namespace: string; name: string; uid: string },
 ): Promise<string | undefined> {
   const metadata = { namespace, name };
-  const body = { apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions: { preconditions: { uid }, dryRun: ["All"] } } as const;
+  const body = {
+    apiVersion: "policy/v1",
+    kind: "Eviction",
+    metadata,
+    deleteOptions: { preconditions: { uid }, dryRun: ["All"] },
+  } as const;
   try {
     await cluster.create(evictions, { ...metadata, subresource: "eviction", body }, { deadlineMs: ASK_MS });
     return undefined;
   } catch (error) {
-    const isRefusal = hasCode(error, "Throttled", "Invalid") || (hasCode(error, "Forbidden") && explainError(error).hint === undefined);
+    const isRefusal =
+      hasCode(error, "Throttled", "Invalid") || (hasCode(error, "Forbidden") && explainError(error).hint === undefined);
     if (!isRefusal) throw error;
     return messageOf(error);
   }

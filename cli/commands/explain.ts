@@ -34,13 +34,16 @@ type Explain = (session: Session, name: string) => Promise<readonly Explained[] 
 export const explain: Command = {
   name: "explain",
   arguments: "<object>",
-  summary: "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
+  summary:
+    "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
   flags: [],
   exits: { 0: "it may go, or has nothing to wait for", 1: "a rule says no" },
   completes: "objects",
   async run(session, { args: [object = ""] }) {
     const explained = await explainObject(session, object);
-    print(session, explained, () => explained.map((one) => renderAnswers(one, session.io.style, session.clock.now())).join("\n"));
+    print(session, explained, () =>
+      explained.map((one) => renderAnswers(one, session.io.style, session.clock.now())).join("\n"),
+    );
     return explained.every(({ answers }) => answers.every(({ allowed }) => allowed)) ? EXIT.ok : EXIT.no;
   },
 };
@@ -55,7 +58,10 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
     if (!object) return undefined;
-    const answers = [...(await explainInGroup(session, object)), ...(await gatherPhasedOf(session, name)).map(explainPhased)];
+    const answers = [
+      ...(await explainInGroup(session, object)),
+      ...(await gatherPhasedOf(session, name)).map(explainPhased),
+    ];
     return [{ kind: "statefulset", name, answers: answers.length > 0 ? answers : [explainUnmanaged(object)] }];
   },
   pod: async (session, name) => {
@@ -65,14 +71,18 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);
     if (!node) return undefined;
-    const query = { fieldSelector: `spec.nodeName=${name}`, ...(session.namespace !== "" && { namespace: session.namespace }) };
+    const query = {
+      fieldSelector: `spec.nodeName=${name}`,
+      ...(session.namespace !== "" && { namespace: session.namespace }),
+    };
     const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
     const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
     const worlds = createPodWorlds(session);
     const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, worlds)));
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
-    if (!update && explained.length === 0) return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet is on it")] }];
+    if (!update && explained.length === 0)
+      return [{ kind: "node", name, answers: [allow("drain", "no pod of a StatefulSet is on it")] }];
     return [...(update ? [{ kind: "node", name, answers: [update] }] : []), ...explained];
   },
   phasedrollout: async (session, name) => {
@@ -95,10 +105,15 @@ async function gatherPhasedOf(session: Session, statefulSet: string): Promise<re
   return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
 
-async function explainOne(session: Session, pod: BudgetPod, worlds: ReturnType<typeof createPodWorlds>): Promise<Explained> {
+async function explainOne(
+  session: Session,
+  pod: BudgetPod,
+  worlds: ReturnType<typeof createPodWorlds>,
+): Promise<Explained> {
   const { world, state } = await worlds(pod);
   const answers = explainPod(pod, state, world);
-  const phased = state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
+  const phased =
+    state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
   return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };
 }
 
@@ -120,7 +135,9 @@ function readObject(object: string): { readonly kinds: readonly Kind[]; readonly
   const all = Object.keys(KINDS) as Kind[];
   const kind = second === undefined ? undefined : findKind(first);
   const name = second ?? first;
-  if (second !== undefined && !kind) throw usageError(`there is no kind ${JSON.stringify(first)}`, `the kinds are ${all.join(", ")}`);
-  if (name === "" || more !== undefined) throw usageError(`${JSON.stringify(object)} names no object`, "say pod/NAME, or a name alone");
+  if (second !== undefined && !kind)
+    throw usageError(`there is no kind ${JSON.stringify(first)}`, `the kinds are ${all.join(", ")}`);
+  if (name === "" || more !== undefined)
+    throw usageError(`${JSON.stringify(object)} names no object`, "say pod/NAME, or a name alone");
   return { kinds: kind ? [kind] : all, name };
 }

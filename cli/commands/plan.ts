@@ -1,4 +1,7 @@
-/** `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and changes nothing. */
+/**
+ * `zonewise plan`: the next steps of a group in order, with the waits between them. It decides as the ticks will, and
+ * changes nothing.
+ */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { GroupPlan, PlannedAction } from "../../reconciler/plan/plan-group.ts";
@@ -46,7 +49,11 @@ function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string): unkno
       at: formatTimestamp(at),
       wait: { seconds: Math.round(waitMs / 1000), reasons: waits },
     })),
-    blocked: holds.map(({ reason, message, objects }) => ({ reason, message, objects: objects.map(({ kind, name }) => ({ kind, name })) })),
+    blocked: holds.map(({ reason, message, objects }) => ({
+      reason,
+      message,
+      objects: objects.map(({ kind, name }) => ({ kind, name })),
+    })),
   };
 }
 
@@ -70,7 +77,8 @@ function subjectOf({ action, pods = [], replicas }: PlannedAction): string {
 
 /** The last lines of a plan; `now` in milliseconds since the epoch. */
 export function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
-  const estimate = endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
+  const estimate =
+    endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
   if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
   if (end === "cut") return `and more: see --steps${estimate}\n`;
   const blocked = holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("");

@@ -19,7 +19,8 @@ const MAX_PAUSE_MS = 30_000;
 export const status: Command = {
   name: "status",
   arguments: "[group]",
-  summary: "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
+  summary:
+    "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
   flags: [
     { flag: "-w, --watch", summary: "wait until all is done or something has stalled; on by default on a terminal" },
     { flag: "--no-watch", summary: "look once (also --watch=false)" },
@@ -74,7 +75,8 @@ function show(session: Session, { args }: Input, overview: Overview): ExitCode {
 /** With nothing to wait for, all is done; but the namespace may be mistyped, or PhasedRollouts may be unreadable. */
 function warnOfGaps({ io }: Session, { groups, phased, unread }: Overview): void {
   if (unread !== undefined) io.warn(`PhasedRollouts are left out: ${unread}\n`);
-  else if (groups.length + phased.length === 0) io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
+  else if (groups.length + phased.length === 0)
+    io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {

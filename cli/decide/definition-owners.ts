@@ -13,14 +13,19 @@ const NAMED = /zonewise/;
 const OWNERS: readonly ((marks: Marks) => string | undefined)[] = [
   ({ annotations }) => {
     const release = annotations["meta.helm.sh/release-name"];
-    return release && `the Helm release ${annotations["meta.helm.sh/release-namespace"] ?? ""}/${release}: its removal deletes it`;
+    return (
+      release &&
+      `the Helm release ${annotations["meta.helm.sh/release-namespace"] ?? ""}/${release}: its removal deletes it`
+    );
   },
   ({ annotations, labels }) => {
     const id = annotations["argocd.argoproj.io/tracking-id"] ?? labels["argocd.argoproj.io/instance"];
     return id && `the Argo CD application ${id.split(":")[0]}: it prunes it`;
   },
   ({ labels }) => {
-    const tool = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"].find((name) => labels[`${name}/name`] !== undefined);
+    const tool = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"].find(
+      (name) => labels[`${name}/name`] !== undefined,
+    );
     return tool && `the Flux object ${labels[`${tool}/namespace`] ?? ""}/${labels[`${tool}/name`]}: it prunes it`;
   },
   // Written by the generator of the original's definitions. An apply of ours removes it.
@@ -37,10 +42,14 @@ export const SHARED_DEFINITIONS = [
   "phasedrollouts.sts.plus",
 ] as const;
 
-/** Findings of definitions that belong to somebody else's installation; their names contain `zonewise` if they are ours. */
+/**
+ * Findings of definitions that belong to somebody else's installation; their names contain `zonewise` if they are ours.
+ */
 export function examineDefinitionOwners(definitions: readonly Definition[]): Finding[] {
   return definitions.flatMap(({ metadata: { name = "", labels = {}, annotations = {} } = {} }) => {
-    const owner = OWNERS.map((find) => find({ labels, annotations })).find((text) => text !== undefined && !NAMED.test(text));
+    const owner = OWNERS.map((find) => find({ labels, annotations })).find(
+      (text) => text !== undefined && !NAMED.test(text),
+    );
     if (owner === undefined) return [];
     return [
       {

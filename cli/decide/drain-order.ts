@@ -1,13 +1,15 @@
 /**
- * The order in which nodes are drained with the least waiting: in waves. Two nodes are in one wave if no disruption budget has pods of different zones on
- * them, so that neither drain waits for the other. Pure.
+ * The order in which nodes are drained with the least waiting: in waves. Two nodes are in one wave if no disruption
+ * budget has pods of different zones on them, so that neither drain waits for the other. Pure.
  */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 
 /** A pod of the node, under a budget. */
 export interface BudgetClaim {
   readonly pod: BudgetPod;
-  /** The budget, or in partition mode the budget and the partition: pods of it in different zones exclude each other. */
+  /**
+   * The budget, or in partition mode the budget and the partition: pods of it in different zones exclude each other.
+   */
   readonly key: string;
   /** The StatefulSet that owns the pod. */
   readonly zone: string;
@@ -28,7 +30,10 @@ export interface Wave {
   readonly nodes: readonly DrainNode[];
 }
 
-/** Nodes whose pods belong to a zone that is down already come first, as every other zone waits for it; then by zone and name. */
+/**
+ * Nodes whose pods belong to a zone that is down already come first, as every other zone waits for it; then by zone and
+ * name.
+ */
 export function orderDrains(nodes: readonly DrainNode[]): Wave[] {
   const waves: DrainNode[][] = [];
   for (const node of nodes.toSorted(compare)) {

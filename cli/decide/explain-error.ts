@@ -19,7 +19,8 @@ const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   Expired: "the cluster changes faster than it is read: run the command again",
   Invalid: undefined,
   Throttled: "the API server, or a webhook, refuses for now: run the command again later",
-  WebhookFailed: "the webhook that the message names does not answer, and fails closed: see if its pods run; zonewise doctor",
+  WebhookFailed:
+    "the webhook that the message names does not answer, and fails closed: see if its pods run; zonewise doctor",
   Timeout: "the API server did not answer in time: see --request-timeout",
   Cancelled: undefined,
   Unreachable: CLUSTER_INFO,
@@ -50,9 +51,18 @@ function hintOf(error: unknown): string | undefined {
 
 const READS = new Set(["get", "list", "watch"]);
 
-function explainRight({ user = "", verb = "", resource = "", group, namespace }: Readonly<Record<string, string | undefined>>): ErrorText {
+function explainRight({
+  user = "",
+  verb = "",
+  resource = "",
+  group,
+  namespace,
+}: Readonly<Record<string, string | undefined>>): ErrorText {
   const what = group ? `${resource}.${group}` : resource;
   const where = namespace === undefined ? "in the whole cluster" : `in namespace ${namespace}`;
   const role = READS.has(verb) ? "zonewise-viewer" : "zonewise-operator";
-  return { message: `${user} may not ${verb} ${what} ${where}`, hint: `the ClusterRole ${role} allows it: infra/manifests/cli` };
+  return {
+    message: `${user} may not ${verb} ${what} ${where}`,
+    hint: `the ClusterRole ${role} allows it: infra/manifests/cli`,
+  };
 }

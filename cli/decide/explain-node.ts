@@ -28,11 +28,15 @@ export function explainNode(facts: NodeFacts): Explanation | undefined {
 
 function explainIdle(facts: NodeFacts): Explanation {
   const { node, policies } = facts;
-  if (node.shadow?.status && !hasUpdate(node)) return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`);
+  if (node.shadow?.status && !hasUpdate(node))
+    return allow(UPDATE, `${describeVersions(node)}: there is nothing to update`);
   const policy = policies.find(({ nodeSelector }) => matchesLabels(nodeSelector, node.labels));
   if (!policy) return refuse(facts, undefined, { reason: "Unselected", message: "no NodeUpdatePolicy selects it" });
   if (isInvalid(policy))
-    return refuse(facts, policy, { reason: "PolicyInvalid", message: `its status cannot be read: ${policy.unreadable}` });
+    return refuse(facts, policy, {
+      reason: "PolicyInvalid",
+      message: `its status cannot be read: ${policy.unreadable}`,
+    });
   return explainWaiting(facts, policy);
 }
 
@@ -84,7 +88,12 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
 function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
   const { frozen, waiting, message } = policy.status;
   const own = waiting.find((one) => one.node === facts.node.name);
-  if (frozen) return refuse(facts, policy, { reason: "Frozen", message: `since ${frozen.at}: ${frozen.message}`, since: frozen.at });
+  if (frozen)
+    return refuse(facts, policy, {
+      reason: "Frozen",
+      message: `since ${frozen.at}: ${frozen.message}`,
+      since: frozen.at,
+    });
   if (own && isReason(own.reason)) return refuse(facts, policy, { reason: own.reason, message: own.message });
   return refuse(facts, policy, { reason: "Unrecorded", message: message || `policy ${policy.name} does not list it` });
 }
@@ -102,7 +111,10 @@ const MORE_RULES: Readonly<Record<Exclude<Refusal["reason"], SkipReason>, NodeRu
     rule: "the reconciler has recorded why the node waits",
     remedy: () => "wait for the next tick; a policy lists 50 nodes at most",
   },
-  Unselected: { rule: "a NodeUpdatePolicy selects the node", remedy: () => "write one: docs/node-updates/reference.md" },
+  Unselected: {
+    rule: "a NodeUpdatePolicy selects the node",
+    remedy: () => "write one: docs/node-updates/reference.md",
+  },
 };
 
 function refuse(

@@ -37,22 +37,27 @@ export function explainPhased(phased: Phased): Explanation {
   if (!isSeen(phased)) return explain(phased, "Unseen", "the reconciler has not seen the latest spec yet");
   if (phase === "ErrorSTSNotFound" || phase === "ErrorCannotManage") return explain(phased, phase, message);
   const step = rollout.status.rollingPodStatus;
-  if ((phase === "Rolling" || phase === "Stalled") && step) return explain(phased, reasonOf(rollout, step), describeStep(phased, step));
+  if ((phase === "Rolling" || phase === "Stalled") && step)
+    return explain(phased, reasonOf(rollout, step), describeStep(phased, step));
   return allow(ROLL, `${phase}: ${message}`);
 }
 
 /** The same for one of its pods: those from the partition on are released. */
 export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
   const { target } = phased;
-  if (!target || pod.revision === target.status.updateRevision) return allow(ROLL, `${pod.name} is at the update revision already`);
+  if (!target || pod.revision === target.status.updateRevision)
+    return allow(ROLL, `${pod.name} is at the update revision already`);
   const index = ordinalOf(pod) - target.firstOrdinal;
   const partition = firstReleased(target);
-  if (index >= partition) return allow(ROLL, `${pod.name} is released: partition ${partition} of ${target.name} is not above it`);
+  if (index >= partition)
+    return allow(ROLL, `${pod.name} is released: partition ${partition} of ${target.name} is not above it`);
   const own = explainPhased(phased);
   const before = partition - index - 1;
   const turn = before === 0 ? "it is the next" : `${before} pod${before > 1 ? "s go" : " goes"} before it`;
   const message = `${pod.name} is below partition ${partition} of ${target.name}, and ${turn}`;
-  return own.allowed ? { ...own, message: `${message}; ${own.message}` } : { ...own, message: `${message}: ${own.message}` };
+  return own.allowed
+    ? { ...own, message: `${message}; ${own.message}` }
+    : { ...own, message: `${message}: ${own.message}` };
 }
 
 const messageOf = ({ status }: PhasedRollout): string =>
@@ -74,7 +79,11 @@ function describeStep({ rollout, target }: Phased, step: RollingPodStatus): stri
   const replicas = target?.replicas ?? partition;
   const released = partition >= replicas ? "no pod is released yet" : `${pod(partition)} is released`;
   const next = partition === 0 ? "it was the last" : `${pod(partition - 1)} is the next`;
-  return [`partition ${partition} of ${replicas}: ${released}, ${next}`, ...describeChecks(rollout, step), messageOf(rollout)].join("; ");
+  return [
+    `partition ${partition} of ${replicas}: ${released}, ${next}`,
+    ...describeChecks(rollout, step),
+    messageOf(rollout),
+  ].join("; ");
 }
 
 function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): string[] {

@@ -8,7 +8,15 @@ import { findFacts } from "../../reconciler/model/decision.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { nextStep, type GroupOutlook } from "../../reconciler/plan/next-step.ts";
 import type { World } from "../../reconciler/plan/world.ts";
-import { allow, earliestOf, explainBlock, explainHold, explainVerdict, type Explanation, type Blocker } from "./answer.ts";
+import {
+  allow,
+  earliestOf,
+  explainBlock,
+  explainHold,
+  explainVerdict,
+  type Explanation,
+  type Blocker,
+} from "./answer.ts";
 import { isRecorded, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
@@ -19,7 +27,8 @@ const EVICT = "evict";
 export function explainGroup(state: GroupState, world: World): Explanation[] {
   const { namespace } = state;
   const recorded = blocksOf(state);
-  if (isRecorded(state) && recorded.length > 0) return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
+  if (isRecorded(state) && recorded.length > 0)
+    return recorded.map((block) => explainBlock(block, questionOf(block), namespace));
   return explainNow(nextStep(world), namespace, recorded);
 }
 
@@ -29,9 +38,15 @@ const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
 
 const questionOf = ({ reason }: Block): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
 
-function explainNow({ step, hold, scalingHolds }: GroupOutlook, namespace: string, recorded: readonly Block[]): Explanation[] {
+function explainNow(
+  { step, hold, scalingHolds }: GroupOutlook,
+  namespace: string,
+  recorded: readonly Block[],
+): Explanation[] {
   const context = { namespace, recorded };
-  const rollout = hold ? explainHold(hold, ROLL, context) : allow(ROLL, step?.message ?? "all zones are updated and ready");
+  const rollout = hold
+    ? explainHold(hold, ROLL, context)
+    : allow(ROLL, step?.message ?? "all zones are updated and ready");
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
 }
 
@@ -78,7 +93,8 @@ interface Subject {
 }
 
 function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
-  if (pod.revision === zone.status.updateRevision) return [allow(ROLL, `${pod.name} is at the update revision already`)];
+  if (pod.revision === zone.status.updateRevision)
+    return [allow(ROLL, `${pod.name} is at the update revision already`)];
   const { step, denied } = nextStep(world);
   const context = { namespace: pod.namespace, recorded: blocksOf(state) };
   const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
@@ -91,7 +107,9 @@ function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject
 function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
   const { blocking } = findBlocking(snapshot.zones, snapshot, 0);
   const partition = snapshot.budget.partitionOf?.(pod.name);
-  const counted = blocking.filter((one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition);
+  const counted = blocking.filter(
+    (one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition,
+  );
   const others = counted.filter(({ zone }) => zone.uid !== pod.owner);
   const chosen = others.length > 0 ? others : counted.filter((one) => one.pod !== pod.name);
   return chosen.map((one) => ({ kind: "Pod", name: one.pod }));
@@ -100,6 +118,9 @@ function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judg
 /** A StatefulSet that is in no group, and that no PhasedRollout targets. */
 export function explainUnmanaged({ spec }: StatefulSet): Explanation {
   const strategy = spec?.updateStrategy?.type ?? "RollingUpdate";
-  const who = strategy === "OnDelete" ? "nobody replaces its pods: somebody has to delete them" : "its own controller replaces its pods";
+  const who =
+    strategy === "OnDelete"
+      ? "nobody replaces its pods: somebody has to delete them"
+      : "its own controller replaces its pods";
   return allow(ROLL, `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`);
 }

@@ -56,7 +56,8 @@ function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
   ];
 }
 
-const keysIn = (strings: Strings, keys: readonly string[]): string[] => keys.filter((key) => strings?.[key] !== undefined);
+const keysIn = (strings: Strings, keys: readonly string[]): string[] =>
+  keys.filter((key) => strings?.[key] !== undefined);
 
 interface Marks {
   readonly labels: Strings;
@@ -72,7 +73,13 @@ function examineMissingGroup({ labels, annotations, object, fix }: Marks): Findi
   const used = [...keysIn(annotations, OURS), ...keysIn(labels, OURS)].find((key) => !GROUPLESS.test(key));
   if (used === undefined || labels?.[LABELS.rolloutGroup] !== undefined) return [];
   return [
-    { level: "warning", check: "no-group", object, message: `it has ${used} and no label ${LABELS.rolloutGroup}: nobody reads that`, fix },
+    {
+      level: "warning",
+      check: "no-group",
+      object,
+      message: `it has ${used} and no label ${LABELS.rolloutGroup}: nobody reads that`,
+      fix,
+    },
   ];
 }
 
@@ -140,10 +147,14 @@ function examineBudget(budget: StoredBudget, zones: readonly Zone[]): Finding[] 
   const object = `zpdb/${ref.name}`;
   const fix = `kubectl -n ${ref.namespace} edit zpdb ${ref.name}`;
   if ("problem" in content) return [{ level: "error", check: "budget-invalid", object, message: content.problem, fix }];
-  const found = zones.filter((zone) => zone.namespace === ref.namespace && matchLabels && matchesLabels(matchLabels, zone.labels));
+  const found = zones.filter(
+    (zone) => zone.namespace === ref.namespace && matchLabels && matchesLabels(matchLabels, zone.labels),
+  );
   if (found.length >= 2) return [];
   const what = found.length === 0 ? "it selects no StatefulSet by its labels" : `it selects ${found[0]?.name} alone`;
-  return [{ level: "error", check: "budget-selects", object, message: `${what}: every eviction of its pods is refused`, fix }];
+  return [
+    { level: "error", check: "budget-selects", object, message: `${what}: every eviction of its pods is refused`, fix },
+  ];
 }
 
 function examineOverlaps(budgets: readonly StoredBudget[], zones: readonly Zone[]): Finding[] {
@@ -157,7 +168,11 @@ function examineOverlaps(budgets: readonly StoredBudget[], zones: readonly Zone[
 }
 
 /** A PodDisruptionBudget counts pods of all zones together: it refuses what the zone-aware one allows. */
-function examineOthers(budgets: readonly StoredBudget[], zones: readonly Zone[], others: readonly PodDisruptionBudget[]): Finding[] {
+function examineOthers(
+  budgets: readonly StoredBudget[],
+  zones: readonly Zone[],
+  others: readonly PodDisruptionBudget[],
+): Finding[] {
   return others.flatMap(({ metadata, spec }): Finding[] => {
     const matchLabels = spec?.selector?.matchLabels;
     if (!matchLabels) return [];

@@ -18,10 +18,14 @@ export interface GroupState {
 
 export type Completion = "done" | "stalled" | "going";
 
-/** §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before the last apply. */
+/**
+ * §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before
+ * the last apply.
+ */
 export function judgeProgress(state: GroupState): Completion {
   if (!isRecorded(state)) return "going";
-  const isTrue = (type: string): boolean => state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
+  const isTrue = (type: string): boolean =>
+    state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
   return isTrue("Ready") ? "done" : isTrue("Stalled") ? "stalled" : "going";
 }
 

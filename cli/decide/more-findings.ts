@@ -6,7 +6,9 @@ import type { Finding } from "./findings.ts";
 import type { Right } from "./reconciler-rights.ts";
 import { SKIP_RULES } from "./node-rules.ts";
 
-/** Findings of all PhasedRollouts of a namespace. `isGuarded` says whether admission raises partitions in a namespace. */
+/**
+ * Findings of all PhasedRollouts of a namespace. `isGuarded` says whether admission raises partitions in a namespace.
+ */
 export function examinePhased(phased: readonly Phased[], isGuarded: (namespace: string) => boolean): Finding[] {
   const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
   return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded ? [notRaised(unguarded)] : [])];
@@ -14,10 +16,18 @@ export function examinePhased(phased: readonly Phased[], isGuarded: (namespace: 
 
 function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Finding[] {
   const { namespace, name, targetRef } = rollout;
-  const rivals = all.filter((one) => one.rollout !== rollout && one.rollout.namespace === namespace && one.rollout.targetRef === targetRef);
+  const rivals = all.filter(
+    (one) => one.rollout !== rollout && one.rollout.namespace === namespace && one.rollout.targetRef === targetRef,
+  );
   const object = `phasedrollout/${name}`;
   const remove = `kubectl -n ${namespace} delete phasedrollout ${name}`;
-  const find = (check: string, message: string, fix: string): Finding => ({ level: "error", check, object, message, fix });
+  const find = (check: string, message: string, fix: string): Finding => ({
+    level: "error",
+    check,
+    object,
+    message,
+    fix,
+  });
   if (!target) return [find("phased-target", `there is no StatefulSet ${targetRef}`, remove)];
   if (target.isZone)
     return [
@@ -36,11 +46,17 @@ function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Fin
       ),
     ];
   const other = rivals.find((rival) => precedes(rival.rollout.name, name, target.owner));
-  return other ? [find("phased-twice", `${other.rollout.name} targets ${targetRef} as well, and this one does nothing`, remove)] : [];
+  return other
+    ? [find("phased-twice", `${other.rollout.name} targets ${targetRef} as well, and this one does nothing`, remove)]
+    : [];
 }
 
-/** The one that manages the StatefulSet stays: its deletion would release all pods unchecked. Before any does, either may go. */
-const precedes = (one: string, other: string, owner: string | undefined): boolean => one === owner || (other !== owner && one < other);
+/**
+ * The one that manages the StatefulSet stays: its deletion would release all pods unchecked. Before any does, either
+ * may go.
+ */
+const precedes = (one: string, other: string, owner: string | undefined): boolean =>
+  one === owner || (other !== owner && one < other);
 
 const notRaised = ({ rollout, target }: Phased): Finding => ({
   level: "warning",
@@ -56,17 +72,33 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
     const object = `rolloutgate/${ref.name}`;
     const fix = `kubectl -n ${ref.namespace} edit rolloutgate ${ref.name}`;
     if (checks.length === 0)
-      return [{ level: "error", check: "gate-unreadable", object, message: "it has no check that can be read: it never opens", fix }];
+      return [
+        {
+          level: "error",
+          check: "gate-unreadable",
+          object,
+          message: "it has no check that can be read: it never opens",
+          fix,
+        },
+      ];
     if (groups.has(`${ref.namespace}/${group}`)) return [];
     return [
-      { level: "warning", check: "gate-without-group", object, message: `there is no rollout group ${group}: it guards nothing`, fix },
+      {
+        level: "warning",
+        check: "gate-without-group",
+        object,
+        message: `there is no rollout group ${group}: it guards nothing`,
+        fix,
+      },
     ];
   });
 }
 
 /** Findings of all policies of the cluster; `namespace` is that of the agents and the shadows. */
 export function examinePolicies(policies: readonly (Policy | InvalidPolicy)[], namespace: string): Finding[] {
-  return policies.flatMap((policy) => (isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy, namespace)));
+  return policies.flatMap((policy) =>
+    isInvalid(policy) ? [invalid(policy.name, policy.unreadable)] : examinePolicy(policy, namespace),
+  );
 }
 
 const invalid = (name: string, message: string): Finding => ({
@@ -127,7 +159,8 @@ export function listSecrets(phased: readonly Phased[], gates: readonly Gate[]): 
   return [...ofPhased, ...ofGates];
 }
 
-const toSecret = (namespace: string, name: string | undefined, by: string): CheckSecret[] => (name ? [{ namespace, name, by }] : []);
+const toSecret = (namespace: string, name: string | undefined, by: string): CheckSecret[] =>
+  name ? [{ namespace, name, by }] : [];
 
 export const rightOf = ({ name }: CheckSecret): Right => ({ verb: "get", group: "", resource: "secrets", name });
 

@@ -56,12 +56,18 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     remedy: ({ node }) => `kubectl label node ${node} bottlerocket.aws/updater-interface-version=2.0.0`,
   },
   NodeTerminating: { rule: "the node stays", remedy: () => "wait until it is gone" },
-  BeingRemoved: { rule: "no autoscaler removes the node", remedy: () => "wait until it is gone, or take the taint away" },
+  BeingRemoved: {
+    rule: "no autoscaler removes the node",
+    remedy: () => "wait until it is gone, or take the taint away",
+  },
   ShadowUnreadable: {
     rule: "the shadow of the node can be read",
     remedy: ({ node, namespace }) => `kubectl -n ${namespace} get brs brs-${node} -o yaml`,
   },
-  AgentSilent: { rule: "the agent of the node has reported", remedy: (context) => `see if it runs: ${lookAtAgent(context)}` },
+  AgentSilent: {
+    rule: "the agent of the node has reported",
+    remedy: (context) => `see if it runs: ${lookAtAgent(context)}`,
+  },
   Recovering: { rule: "an earlier attempt has ended", remedy: wait },
   BackOff: { rule: "the time after a failed attempt is over", remedy: wait },
   Deferred: { rule: "the time after an attempt that was given up is over", remedy: wait },
@@ -70,7 +76,10 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     rule: "the nodes of the zone under way are finished first",
     remedy: (context) => `wait, or set spec.zonesInOrder to false: ${editPolicy(context)}`,
   },
-  UnhealthyPods: { rule: "the pods of the node are healthy", remedy: (context) => `make them ready: ${lookAtPods(context)}` },
+  UnhealthyPods: {
+    rule: "the pods of the node are healthy",
+    remedy: (context) => `make them ready: ${lookAtPods(context)}`,
+  },
   RolloutInProgress: {
     rule: "no rollout is under way in another zone of a group with pods here",
     remedy: () => "wait for the rollout: zonewise status -A",
@@ -85,11 +94,13 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
   },
   NoPlaceForPods: {
     rule: "each pod of the node fits on another one that takes pods and is not being updated",
-    remedy: (context) => `wait for the nodes that the message names, or get them Ready and uncordoned: ${lookAtPods(context)}`,
+    remedy: (context) =>
+      `wait for the nodes that the message names, or get them Ready and uncordoned: ${lookAtPods(context)}`,
   },
   DrainWouldNotEnd: {
     rule: "no pod of the node waits for one that can come back to this node alone",
-    remedy: () => "add a node on which the pod fits, raise maxUnavailable of its budget, or set spec.drain.onTimeout to Reboot",
+    remedy: () =>
+      "add a node on which the pod fits, raise maxUnavailable of its budget, or set spec.drain.onTimeout to Reboot",
   },
 };
 
@@ -108,7 +119,10 @@ export const PHASE_RULES: Readonly<Record<NodePhase, NodeRules>> = {
     remedy: (context) => `wait for the pods, or look: ${lookAtPods(context)}`,
   },
   Rebooting: { rule: "the host has booted again", remedy: ({ node }) => `wait, or look at the host of ${node}` },
-  Returning: { rule: "the node is Ready at the new version", remedy: ({ node }) => `wait, or kubectl describe node ${node}` },
+  Returning: {
+    rule: "the node is Ready at the new version",
+    remedy: ({ node }) => `wait, or kubectl describe node ${node}`,
+  },
   Monitoring: {
     rule: "the node has been Ready for health.minReadySeconds, and its work is back",
     remedy: (context) => `wait for the pods, or look: ${lookAtPods(context)}`,

@@ -16,7 +16,11 @@ export interface Overview {
 /** The first of these that holds for any of them: stalled, going, unknown, done. */
 export function judgeAll({ groups, phased, unread }: Overview): Completion | "unknown" {
   const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
-  return all.find((one) => one === "stalled") ?? all.find((one) => one === "going") ?? (unread === undefined ? "done" : "unknown");
+  return (
+    all.find((one) => one === "stalled") ??
+    all.find((one) => one === "going") ??
+    (unread === undefined ? "done" : "unknown")
+  );
 }
 
 const NEED: readonly Completion[] = ["stalled", "going", "done"];
@@ -51,7 +55,15 @@ export function describeGroup(state: GroupState, now: number): object {
   const { namespace, group, status } = state;
   const { blocked, waiting } = sortBlocks(state, now);
   const reasons = { blockedBy: blocked.map(({ reason }) => reason), waitingFor: waiting.map(({ reason }) => reason) };
-  return { kind: "RolloutGroup", namespace, group, progress: judgeProgress(state), message: describeProgress(state), ...reasons, status };
+  return {
+    kind: "RolloutGroup",
+    namespace,
+    group,
+    progress: judgeProgress(state),
+    message: describeProgress(state),
+    ...reasons,
+    status,
+  };
 }
 
 function describePhased(phased: Phased): object {
@@ -59,7 +71,8 @@ function describePhased(phased: Phased): object {
   const { allowed, reason, message } = explainPhased(phased);
   const progress = judgePhased(phased);
   const reasons = allowed ? [] : [reason];
-  const waits = progress === "stalled" ? { blockedBy: reasons, waitingFor: [] } : { blockedBy: [], waitingFor: reasons };
+  const waits =
+    progress === "stalled" ? { blockedBy: reasons, waitingFor: [] } : { blockedBy: [], waitingFor: reasons };
   return { kind: "PhasedRollout", namespace, name, targetRef, progress, message, ...waits, status };
 }
 
@@ -73,5 +86,9 @@ function describePolicy(policy: Policy | InvalidPolicy): object {
 }
 
 export function describeAll({ groups, phased, policies }: Overview, now: number): object[] {
-  return [...groups.map((group) => describeGroup(group, now)), ...phased.map(describePhased), ...policies.map(describePolicy)];
+  return [
+    ...groups.map((group) => describeGroup(group, now)),
+    ...phased.map(describePhased),
+    ...policies.map(describePolicy),
+  ];
 }

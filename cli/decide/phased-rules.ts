@@ -1,4 +1,7 @@
-/** For each phase and step of a PhasedRollout that does not go on: what must hold, and the smallest change that helps. Pure. */
+/**
+ * For each phase and step of a PhasedRollout that does not go on: what must hold, and the smallest change that helps.
+ * Pure.
+ */
 
 export interface PhasedContext {
   readonly namespace: string;
@@ -21,7 +24,8 @@ const lookAtPods = (context: PhasedContext): string => kubectl(context, "get pod
 export const PHASED_RULES = {
   Unseen: {
     rule: "what is recorded is of the PhasedRollout and the StatefulSet as they are",
-    remedy: (context) => `wait for the next tick; if it lasts, see if the reconciler runs: ${kubectl(context, "get cronjob,job")}`,
+    remedy: (context) =>
+      `wait for the next tick; if it lasts, see if the reconciler runs: ${kubectl(context, "get cronjob,job")}`,
   },
   ErrorSTSNotFound: {
     rule: "the StatefulSet exists",
@@ -30,7 +34,8 @@ export const PHASED_RULES = {
   },
   ErrorCannotManage: {
     rule: "the StatefulSet rolls by RollingUpdate, is in no group, and no other PhasedRollout manages it",
-    remedy: (context) => `correct what the message names, or ${kubectl(context, `delete phasedrollout ${context.name}`)}`,
+    remedy: (context) =>
+      `correct what the message names, or ${kubectl(context, `delete phasedrollout ${context.name}`)}`,
   },
   WaitForPodToBeUpdated: {
     rule: "the pods from the partition on are at the new revision",
@@ -63,7 +68,8 @@ export const PHASED_RULES = {
   },
   ChecksFailed: {
     rule: "the check has not failed too often in a row",
-    remedy: (context) => `revert the template of StatefulSet ${context.target}, or skip the checks of this step: ${promote(context)}`,
+    remedy: (context) =>
+      `revert the template of StatefulSet ${context.target}, or skip the checks of this step: ${promote(context)}`,
   },
   ProgressDeadlineExceeded: {
     rule: "a step takes no longer than progressDeadlineSeconds",

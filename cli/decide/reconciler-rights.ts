@@ -1,4 +1,7 @@
-/** What the reconciler needs of RBAC in each namespace that it serves: the rules of infra/manifests/reconciler/rbac.yaml, one right a row. Pure. */
+/**
+ * What the reconciler needs of RBAC in each namespace that it serves: the rules of
+ * infra/manifests/reconciler/rbac.yaml, one right a row. Pure.
+ */
 import type { Finding } from "./findings.ts";
 
 export interface Right {
@@ -62,6 +65,8 @@ interface Lacking {
 export function findMissingRights({ who, missing, all, fix }: Lacking): Finding[] {
   if (missing.length === 0) return [];
   const message =
-    missing.length === all.length ? "it has none of the rights that it needs" : `it may not ${missing.map(describeRight).join(", ")}`;
+    missing.length === all.length
+      ? "it has none of the rights that it needs"
+      : `it may not ${missing.map(describeRight).join(", ")}`;
   return [{ level: "error", check: "rbac", object: who, message, fix }];
 }

@@ -6,7 +6,10 @@ import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
 import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
 
 /** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
-export type Denial = Exclude<VerdictReason, "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound">;
+export type Denial = Exclude<
+  VerdictReason,
+  "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound"
+>;
 
 /** What a remedy is about: the objects that block. */
 export interface RuleContext {
@@ -38,7 +41,8 @@ const kubectl = ({ namespace }: RuleContext, command: string): string => `kubect
 const annotate = (context: RuleContext, change: string): string =>
   kubectl(context, `annotate --overwrite statefulset ${zone(context)} ${change}`);
 const look = (context: RuleContext): string => kubectl(context, `describe pod ${podsOf(context).join(" ")}`.trim());
-const edit = (context: RuleContext, what: string): string => `correct ${what}: ${kubectl(context, `edit statefulset ${zone(context)}`)}`;
+const edit = (context: RuleContext, what: string): string =>
+  `correct ${what}: ${kubectl(context, `edit statefulset ${zone(context)}`)}`;
 
 export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   UpdateStrategyNotOnDelete: {
@@ -83,15 +87,18 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   MaxUnavailableReached: {
     rule: "a zone has fewer unavailable pods than rollout-max-unavailable",
-    remedy: (context) => `wait for the pods; if they cannot start, revert the template: zonewise undo GROUP; or look: ${look(context)}`,
+    remedy: (context) =>
+      `wait for the pods; if they cannot start, revert the template: zonewise undo GROUP; or look: ${look(context)}`,
   },
   ZoneNotReady: {
     rule: "all pods of a zone are ready before the next zone begins",
-    remedy: (context) => `wait for the pods; if they cannot start, revert the template: zonewise undo GROUP; or look: ${look(context)}`,
+    remedy: (context) =>
+      `wait for the pods; if they cannot start, revert the template: zonewise undo GROUP; or look: ${look(context)}`,
   },
   ZonePaused: {
     rule: "a paused zone is left alone",
-    remedy: (context) => kubectl(context, `annotate --overwrite statefulset ${zonesOf(context).join(" ")} ${ANNOTATIONS.paused}-`),
+    remedy: (context) =>
+      kubectl(context, `annotate --overwrite statefulset ${zonesOf(context).join(" ")} ${ANNOTATIONS.paused}-`),
   },
   BudgetSpent: {
     rule: "the disruption budget has room: all other zones are whole, and the pod's own has fewer unavailable pods than it allows",
@@ -118,14 +125,18 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "the leader of a zone is in its group",
     remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}=LEADER`),
   },
-  LeaderCycle: { rule: "leaders form no cycle", remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}-`) },
+  LeaderCycle: {
+    rule: "leaders form no cycle",
+    remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}-`),
+  },
   LeaderAndMirror: {
     rule: "a zone has a leader or a resource to mirror, not both",
     remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}-`),
   },
   LeaderNotReady: {
     rule: "all pods of the leader are ready before a follower grows",
-    remedy: (context) => `wait for ${others(context)}, or do without: ${annotate(context, `${ANNOTATIONS.upscaleOnlyWhenLeaderReady}-`)}`,
+    remedy: (context) =>
+      `wait for ${others(context)}, or do without: ${annotate(context, `${ANNOTATIONS.upscaleOnlyWhenLeaderReady}-`)}`,
   },
   MinTimeBetweenZones: {
     rule: "the minimum time since the downscale of another zone is over",
@@ -160,7 +171,10 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "one disruption budget selects the pod, not several",
     remedy: (context) => kubectl(context, `edit zpdb ${budget(context)}`),
   },
-  BudgetInvalid: { rule: "the disruption budget is valid", remedy: (context) => kubectl(context, `edit zpdb ${budget(context)}`) },
+  BudgetInvalid: {
+    rule: "the disruption budget is valid",
+    remedy: (context) => kubectl(context, `edit zpdb ${budget(context)}`),
+  },
   OwnerNotFound: {
     rule: "a StatefulSet that the budget selects owns the pod",
     remedy: (context) =>
@@ -168,7 +182,8 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   MaxUnavailableZero: {
     rule: "the disruption budget allows at least one unavailable pod",
-    remedy: (context) => kubectl(context, `patch zpdb ${budget(context)} --type=merge -p '{"spec":{"maxUnavailable":1}}'`),
+    remedy: (context) =>
+      kubectl(context, `patch zpdb ${budget(context)} --type=merge -p '{"spec":{"maxUnavailable":1}}'`),
   },
   TooFewZones: {
     rule: "the disruption budget selects two StatefulSets or more",
@@ -181,7 +196,10 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   AllowedAlready: { rule: "a pod is allowed to go once", remedy: () => "try again once it is gone, or in 15 seconds" },
   PodTerminating: { rule: "the pod is not terminating already", remedy: () => "try again once it is gone" },
-  NotNow: { rule: "a decision is made in time", remedy: () => "try again; if it lasts, the log of the functions says why" },
+  NotNow: {
+    rule: "a decision is made in time",
+    remedy: () => "try again; if it lasts, the log of the functions says why",
+  },
 };
 
 function observe(context: RuleContext): string {

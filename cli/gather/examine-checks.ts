@@ -6,7 +6,14 @@ import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import type { Finding } from "../decide/findings.ts";
-import { examineGates, examinePhased, examinePolicies, listSecrets, rightOf, secretForbidden } from "../decide/more-findings.ts";
+import {
+  examineGates,
+  examinePhased,
+  examinePolicies,
+  listSecrets,
+  rightOf,
+  secretForbidden,
+} from "../decide/more-findings.ts";
 import type { Session } from "../session.ts";
 import { gatherPolicies } from "./node-update.ts";
 import { findDenied } from "./denied-rights.ts";
@@ -24,7 +31,11 @@ interface Guard {
   readonly webhooks?: readonly Selecting[];
 }
 
-const mutatingPolicies: Resource<Guard> = { group: "admissionregistration.k8s.io", version: "v1", plural: "mutatingadmissionpolicies" };
+const mutatingPolicies: Resource<Guard> = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  plural: "mutatingadmissionpolicies",
+};
 
 /** The one namespace that it guards; `undefined` if it selects namespaces otherwise. */
 function placeOf({ spec, webhooks = [] }: Guard): string | undefined {
@@ -69,8 +80,12 @@ export async function examineSecrets(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
   const findings = listSecrets(phased, gates).map(async (secret) => {
     const { namespace } = secret;
-    const users = [...new Set([namespace, "zonewise"])].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
-    const denied = await Promise.all(users.map(async (user) => await findDenied({ ...session, namespace }, [rightOf(secret)], user)));
+    const users = [...new Set([namespace, "zonewise"])].map(
+      (one) => `system:serviceaccount:${one}:zonewise-reconciler`,
+    );
+    const denied = await Promise.all(
+      users.map(async (user) => await findDenied({ ...session, namespace }, [rightOf(secret)], user)),
+    );
     return denied.every(({ length }) => length > 0) ? [secretForbidden(secret)] : [];
   });
   return (await Promise.all(findings)).flat();

@@ -37,7 +37,10 @@ const examineGuards: Examination = async (session) => {
 };
 
 const examineHooks: Examination = async (session) =>
-  examineWebhooks([...(await listAll(session, validatingWebhooks, true)), ...(await listAll(session, mutatingWebhooks, true))]);
+  examineWebhooks([
+    ...(await listAll(session, validatingWebhooks, true)),
+    ...(await listAll(session, mutatingWebhooks, true)),
+  ]);
 
 /** Definitions, by group and kind, and what is off without them. */
 const KINDS = [
@@ -48,7 +51,9 @@ const KINDS = [
 ] as const;
 
 const examineDefinitions: Examination = async ({ cluster }) => {
-  const missing = await Promise.all(KINDS.map(async ([group, kind]) => (await cluster.discover(group, kind)).length === 0));
+  const missing = await Promise.all(
+    KINDS.map(async ([group, kind]) => (await cluster.discover(group, kind)).length === 0),
+  );
   return KINDS.filter((_, i) => missing[i]).map(([group, kind, what]) => ({
     level: "warning",
     check: "definition-missing",
@@ -59,7 +64,9 @@ const examineDefinitions: Examination = async ({ cluster }) => {
 };
 
 const examineOwners: Examination = async ({ cluster }) => {
-  const found = await Promise.all(SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)));
+  const found = await Promise.all(
+    SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)),
+  );
   return examineDefinitionOwners(found.filter((one) => one !== undefined));
 };
 
@@ -67,7 +74,9 @@ const examineOwners: Examination = async ({ cluster }) => {
 const examineReconcilerRights: Examination = async (session) => {
   const { namespace } = session;
   const users = [namespace || "zonewise", "zonewise"].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
-  const missing = await Promise.all([...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)));
+  const missing = await Promise.all(
+    [...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)),
+  );
   const fewest = missing.toSorted((a, b) => a.length - b.length)[0] ?? [];
   const fix = "install it for this namespace: kubectl apply -k infra/manifests/reconciler";
   return findMissingRights({ who: "serviceaccount/zonewise-reconciler", missing: fewest, all: RECONCILER_RIGHTS, fix });
@@ -83,10 +92,20 @@ const examineInstaller: Examination = async (session) =>
 
 const examineOriginal: Examination = async (session) => {
   const { cluster, namespace } = session;
-  const found = await cluster.get(deployments, { namespace: namespace || "default", name: "rollout-operator" }).catch(absent);
+  const found = await cluster
+    .get(deployments, { namespace: namespace || "default", name: "rollout-operator" })
+    .catch(absent);
   if (!found) return [];
   const message = "the original serves this namespace: both must not run at once";
-  return [{ level: "warning", check: "original", object: "deployment/rollout-operator", message, fix: "docs/migration.md has the steps" }];
+  return [
+    {
+      level: "warning",
+      check: "original",
+      object: "deployment/rollout-operator",
+      message,
+      fix: "docs/migration.md has the steps",
+    },
+  ];
 };
 
 const examineVersion: Examination = async ({ cluster }) => {
@@ -94,7 +113,13 @@ const examineVersion: Examination = async ({ cluster }) => {
   if (policies.some(({ version }) => version === "v1")) return [];
   const message = "it has no ValidatingAdmissionPolicy of v1: it is older than Kubernetes 1.30";
   return [
-    { level: "warning", check: "version", object: "apiserver", message, fix: "docs/install.md says how to install on older clusters" },
+    {
+      level: "warning",
+      check: "version",
+      object: "apiserver",
+      message,
+      fix: "docs/install.md says how to install on older clusters",
+    },
   ];
 };
 
@@ -113,7 +138,9 @@ const BEFORE: readonly Examination[] = [examineInstaller, examineVersion, examin
 
 /** All findings, errors first. Throws the error of the API server, but for a missing right. */
 export async function examine(session: Session, isBefore: boolean): Promise<Finding[]> {
-  const all = await Promise.all((isBefore ? BEFORE : INSTALLED).map(async (one) => await one(session).catch(toFinding)));
+  const all = await Promise.all(
+    (isBefore ? BEFORE : INSTALLED).map(async (one) => await one(session).catch(toFinding)),
+  );
   const findings = all.flat();
   return [...findings.filter(({ level }) => level === "error"), ...findings.filter(({ level }) => level === "warning")];
 }
@@ -121,5 +148,13 @@ export async function examine(session: Session, isBefore: boolean): Promise<Find
 function toFinding(error: unknown): Finding[] {
   if (!hasCode(error, "Forbidden")) throw error;
   const { message, hint = "" } = explainError(error);
-  return [{ level: "warning", check: "not-checked", object: "you", message: `${message}: what depends on it was not checked`, fix: hint }];
+  return [
+    {
+      level: "warning",
+      check: "not-checked",
+      object: "you",
+      message: `${message}: what depends on it was not checked`,
+      fix: hint,
+    },
+  ];
 }

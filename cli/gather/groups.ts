@@ -10,7 +10,10 @@ import type { GroupState } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";
 import { suggest } from "./suggest.ts";
 
-/** All groups, sorted. `namespace` is "" for all. Throws the error of the API server, a `CliError` without the definition of RolloutGroups. */
+/**
+ * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, a `CliError` without the
+ * definition of RolloutGroups.
+ */
 export async function gatherGroups(source: Source, namespace: string): Promise<GroupState[]> {
   const list = await gatherZones([namespace], source);
   const [failure] = list.failures.values();
@@ -34,7 +37,10 @@ export async function findGroup(source: Source, namespace: string, group: string
   return { namespace, group, zones, ...describe(recorded.get(groupKey({ namespace, group: name }))) };
 }
 
-/** Reads one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may have the name. */
+/**
+ * Reads one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may have
+ * the name.
+ */
 async function gatherByName(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
   return namespace === "" ? [] : await gatherGroupZones({ namespace, group }, source);
 }
@@ -44,11 +50,19 @@ export async function gatherZonesOf(source: Source, namespace: string, group: st
   const zones = await gatherByName(source, namespace, group);
   if (zones.length > 0) return zones;
   const list = await gatherZones([namespace], source);
-  const all = [...list.groups.values()].map((zones) => ({ zones, namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "" }));
+  const all = [...list.groups.values()].map((zones) => ({
+    zones,
+    namespace: zones[0]?.namespace ?? "",
+    group: zones[0]?.group ?? "",
+  }));
   return findOnly(all, namespace, group).zones;
 }
 
-function findOnly<T extends Pick<GroupState, "namespace" | "group">>(all: readonly T[], namespace: string, group: string): T {
+function findOnly<T extends Pick<GroupState, "namespace" | "group">>(
+  all: readonly T[],
+  namespace: string,
+  group: string,
+): T {
   const found = all.filter((one) => one.group === group);
   const [only] = found;
   if (only && found.length === 1) return only;
@@ -65,13 +79,20 @@ function describe(object: RolloutGroup | undefined): Pick<GroupState, "status" |
   return { status, generation: object?.metadata.generation ?? 0 };
 }
 
-async function listRecorded({ cluster }: Source, namespace: string, fieldSelector?: string): Promise<ReadonlyMap<string, RolloutGroup>> {
+async function listRecorded(
+  { cluster }: Source,
+  namespace: string,
+  fieldSelector?: string,
+): Promise<ReadonlyMap<string, RolloutGroup>> {
   const recorded = new Map<string, RolloutGroup>();
   const query = { ...(namespace !== "" && { namespace }), ...(fieldSelector !== undefined && { fieldSelector }) };
   try {
     for await (const page of cluster.list(rolloutGroups, query))
       for (const object of page.items)
-        recorded.set(groupKey({ namespace: object.metadata.namespace ?? "", group: object.metadata.name ?? "" }), object);
+        recorded.set(
+          groupKey({ namespace: object.metadata.namespace ?? "", group: object.metadata.name ?? "" }),
+          object,
+        );
   } catch (error) {
     if (!hasCode(error, "NotFound")) throw error;
     throw new CliError("the cluster has no definition of RolloutGroups: nothing is recorded of a rollout", {

@@ -11,7 +11,9 @@ import type { Session } from "../session.ts";
 
 /** All policies of the cluster; none where it does not know them, or where the caller may not read them. */
 export async function gatherPolicies(session: Session): Promise<readonly (Policy | InvalidPolicy)[]> {
-  const list = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, session).catch((error) => leaveOut(error));
+  const list = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, session).catch((error) =>
+    leaveOut(error),
+  );
   return list?.items ?? [];
 }
 

@@ -28,7 +28,11 @@ export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<P
   );
 }
 
-export async function gatherPodWorld(session: Session, pod: BudgetPod, byGroup = new Map<string, Promise<PodWorld>>()): Promise<PodWorld> {
+export async function gatherPodWorld(
+  session: Session,
+  pod: BudgetPod,
+  byGroup = new Map<string, Promise<PodWorld>>(),
+): Promise<PodWorld> {
   const group = await groupOf(session, pod);
   if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
   const key = `${pod.namespace}/${group}`;
@@ -58,7 +62,14 @@ async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPo
     return { ...budget, reservations, others: (await gatherUnderBudget(content, session)).zones };
   };
   const budgets = await Promise.all(listed.map(read));
-  const empty = { zones: [], gates: [], tracked: undefined, references: new Map(), preparedAt: new Map(), readyMs: new Map() };
+  const empty = {
+    zones: [],
+    gates: [],
+    tracked: undefined,
+    references: new Map(),
+    preparedAt: new Map(),
+    readyMs: new Map(),
+  };
   return {
     ...empty,
     namespace,

@@ -1,4 +1,7 @@
-/** The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides must be decided by the same (§18.6). */
+/**
+ * The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides
+ * must be decided by the same (§18.6).
+ */
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { once } from "../../infra/once.ts";
 import { configMaps, type Resource } from "../../infra/kubernetes/resources.ts";
@@ -9,7 +12,9 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 interface CronJob {
   readonly metadata?: { readonly namespace?: string };
   readonly spec?: {
-    readonly jobTemplate?: { readonly spec?: { readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } } } };
+    readonly jobTemplate?: {
+      readonly spec?: { readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } } };
+    };
   };
 }
 
@@ -57,7 +62,10 @@ async function readSettings(reader: Reader, namespace: string): Promise<Settings
     what = `a ConfigMap of ${what}`;
     return toSettings(await readEnvironment(reader, job), undefined);
   } catch (error) {
-    return toSettings(new Map(), `${what} cannot be read: ${hasCode(error, "Forbidden") ? "no right to" : messageOf(error)}`);
+    return toSettings(
+      new Map(),
+      `${what} cannot be read: ${hasCode(error, "Forbidden") ? "no right to" : messageOf(error)}`,
+    );
   }
 }
 
@@ -78,7 +86,8 @@ async function readEnvironment(
   { metadata: { namespace = "" } = {}, spec }: CronJob,
 ): Promise<ReadonlyMap<string, string>> {
   const [container = {}] = spec?.jobTemplate?.spec?.template?.spec?.containers ?? [];
-  const readMap: ReadMap = async (name = "") => (await cluster.get(configMaps, { namespace, name }).catch(absent))?.data ?? {};
+  const readMap: ReadMap = async (name = "") =>
+    (await cluster.get(configMaps, { namespace, name }).catch(absent))?.data ?? {};
   return new Map((await Promise.all([...readFrom(container, readMap), ...readOwn(container, readMap)])).flat());
 }
 
@@ -94,11 +103,16 @@ const readOwn = ({ env = [] }: Container, readMap: ReadMap): Promise<[string, st
       return found === undefined ? [] : [[name, found] as [string, string]];
     });
 
-const NAMES: ReadonlySet<string> = new Set(["ZONE_TRACKER_CONFIG_MAP_NAME", "KUBERNETES_CLUSTER_DOMAIN", "NODE_UPDATES_NAMESPACE"]);
+const NAMES: ReadonlySet<string> = new Set([
+  "ZONE_TRACKER_CONFIG_MAP_NAME",
+  "KUBERNETES_CLUSTER_DOMAIN",
+  "NODE_UPDATES_NAMESPACE",
+]);
 
 function toSettings(environment: ReadonlyMap<string, string>, assumed: string | undefined): Settings {
-  const read = (name: "ZONE_TRACKER_CONFIG_MAP_NAME" | "KUBERNETES_CLUSTER_DOMAIN" | "NODE_UPDATES_NAMESPACE"): string =>
-    environment.get(name) || VARIABLES[name].default;
+  const read = (
+    name: "ZONE_TRACKER_CONFIG_MAP_NAME" | "KUBERNETES_CLUSTER_DOMAIN" | "NODE_UPDATES_NAMESPACE",
+  ): string => environment.get(name) || VARIABLES[name].default;
   return {
     zoneTracker: read("ZONE_TRACKER_CONFIG_MAP_NAME"),
     clusterDomain: read("KUBERNETES_CLUSTER_DOMAIN"),

@@ -26,8 +26,14 @@ const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Rejects with the error of the API server. A group without zones has a world without zones. */
-export async function gatherWorld({ namespace, group }: Pick<Zone, "namespace" | "group">, reader: Reader): Promise<World> {
-  const [grouped, settings] = await Promise.all([gatherGroupZones({ namespace, group }, reader), reader.settings(namespace)]);
+export async function gatherWorld(
+  { namespace, group }: Pick<Zone, "namespace" | "group">,
+  reader: Reader,
+): Promise<World> {
+  const [grouped, settings] = await Promise.all([
+    gatherGroupZones({ namespace, group }, reader),
+    reader.settings(namespace),
+  ]);
   const zones = await Promise.all(grouped.map((zone) => readPods(zone, reader)));
   const [budgets, gates, { tracked }, references] = await Promise.all([
     gatherBudgets(namespace, zones, reader),
@@ -37,7 +43,17 @@ export async function gatherWorld({ namespace, group }: Pick<Zone, "namespace" |
   ]);
   if (settings.assumed !== undefined && needsTimes(zones)) reader.io.warn(describeAssumed(settings));
   const { clusterDomain } = settings;
-  const world = { namespace, group, zones, budgets, gates, tracked, references, clusterDomain, now: reader.clock.now() };
+  const world = {
+    namespace,
+    group,
+    zones,
+    budgets,
+    gates,
+    tracked,
+    references,
+    clusterDomain,
+    now: reader.clock.now(),
+  };
   return { ...world, preparedAt: new Map(), readyMs: estimateReadyMs(zones) };
 }
 
@@ -56,8 +72,10 @@ async function gatherBudgets(namespace: string, zones: readonly BudgetZone[], re
 async function readBudget(budget: ListedBudget, zones: readonly BudgetZone[], reader: Reader): Promise<WorldBudget> {
   const { object, content, matchLabels } = budget;
   const selects =
-    matchLabels && zones.some(({ labels, pods }) => [{ labels }, ...pods].some((one) => matchesLabels(matchLabels, one.labels)));
-  if (!selects || "problem" in content) return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
+    matchLabels &&
+    zones.some(({ labels, pods }) => [{ labels }, ...pods].some((one) => matchesLabels(matchLabels, one.labels)));
+  if (!selects || "problem" in content)
+    return { ...budget, reservations: readReservations(object.status?.disruptedPods), others: [] };
   const { reservations } = await openReservationStore(reader.cluster, object, {});
   const own = new Set(zones.map(({ uid }) => uid));
   const under = await gatherUnderBudget(content, reader);
@@ -73,11 +91,16 @@ async function gatherGates(namespace: string, group: string, reader: Reader): Pr
 const needsTimes = (zones: readonly Zone[]): boolean =>
   zones.some(({ scaling }) => scaling.leader !== undefined || scaling.mirror !== undefined);
 
-async function gatherReferences(zones: readonly Zone[], { cluster }: Reader): Promise<ReadonlyMap<string, ReferenceReading>> {
+async function gatherReferences(
+  zones: readonly Zone[],
+  { cluster }: Reader,
+): Promise<ReadonlyMap<string, ReferenceReading>> {
   const { read } = createReferences(cluster);
   const readings = zones.map(async ({ uid, namespace, scaling: { mirror } }) => {
     if (!mirror) return [];
-    const reading = await read(namespace, mirror).catch((error: unknown): ReferenceReading => ({ unreadable: messageOf(error) }));
+    const reading = await read(namespace, mirror).catch((error: unknown): ReferenceReading => ({
+      unreadable: messageOf(error),
+    }));
     return [[uid, reading] as const];
   });
   return new Map((await Promise.all(readings)).flat());

@@ -1,4 +1,7 @@
-/** Texts of the cluster must not steer the terminal of who reads them: messages, annotations and image names are any user's. */
+/**
+ * Texts of the cluster must not steer the terminal of who reads them: messages, annotations and image names are any
+ * user's.
+ */
 
 /** The colours of style.ts, and at the start the redrawing of screen.ts, stay; line breaks and tabs, too. */
 const OURS = String.raw`^\u001B\[\d+A\u001B\[J|\u001B\[3[1239]m`;
@@ -8,4 +11,6 @@ const FOUND = new RegExp(`${OURS}|${CONTROL}`, "g");
 
 /** Shows control characters instead of sending them; in a JSON document they keep their meaning. */
 export const showControls = (text: string): string =>
-  text.replaceAll(FOUND, (found) => (found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`));
+  text.replaceAll(FOUND, (found) =>
+    found.length > 1 ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );

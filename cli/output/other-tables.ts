@@ -34,7 +34,9 @@ function describeRow(phased: Phased, now: number): Cell[] {
   const progress = judgePhased(phased);
   const { allowed, reason, since, until } = explainPhased(phased);
   const waits = allowed ? "" : reason;
-  const counts = target ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`] : ["-", "-"];
+  const counts = target
+    ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`]
+    : ["-", "-"];
   const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone: TONES[progress] };
   const blocked = { text: progress === "stalled" ? waits : "", tone: "bad" } as const;
   return [
@@ -69,5 +71,10 @@ function describePolicy(policy: Policy | InvalidPolicy, now: number): Cell[] {
   const { nodes, frozen, message, active } = policy.status;
   const count = [nodes.total, nodes.upToDate, nodes.active, nodes.waiting, nodes.failed].map(String);
   const doing = active.map(({ node, phase }) => `${node} ${phase}`).join(", ");
-  return [policy.name, ...count, { text: frozen ? formatAge(frozen.at, now) : "", tone: "bad" }, frozen?.message ?? (message || doing)];
+  return [
+    policy.name,
+    ...count,
+    { text: frozen ? formatAge(frozen.at, now) : "", tone: "bad" },
+    frozen?.message ?? (message || doing),
+  ];
 }

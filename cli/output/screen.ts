@@ -41,14 +41,19 @@ function fit({ table, short }: Pick<Frame, "table" | "short">, size: TerminalSiz
   const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
   const lines = linesOf(linesOf(whole).length > most ? short() : whole);
   const shown =
-    lines.length > most ? [...lines.slice(0, most - 1), `… ${lines.length - most + 1} more lines: --watch=false shows them`] : lines;
+    lines.length > most
+      ? [...lines.slice(0, most - 1), `… ${lines.length - most + 1} more lines: --watch=false shows them`]
+      : lines;
   return shown.map((line) => `${clip(line, size.columns)}\n`).join("");
 }
 
 // eslint-disable-next-line no-control-regex
 const COLOUR = /(\u001B\[\d+m)/;
 
-/** The line without what is beyond the edge, which a last `…` stands for; colours take no place, and those that are on are switched off. */
+/**
+ * The line without what is beyond the edge, which a last `…` stands for; colours take no place, and those that are on
+ * are switched off.
+ */
 function clip(line: string, columns: number): string {
   const parts = line.split(COLOUR);
   if (widthOf(parts.filter((_, i) => i % 2 === 0).join("")) <= columns) return line;

@@ -1,6 +1,13 @@
 /** The tables of `zonewise status`. */
 import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
-import { describeProgress, isRecorded, judgeProgress, sortBlocks, type GroupState, type Completion } from "../decide/group-state.ts";
+import {
+  describeProgress,
+  isRecorded,
+  judgeProgress,
+  sortBlocks,
+  type GroupState,
+  type Completion,
+} from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
 import type { Style, Tone } from "./style.ts";
 import { formatTable, type Cell } from "./table.ts";
@@ -15,7 +22,18 @@ function phaseOf(state: GroupState): Cell {
 /** A line a group. */
 export function renderGroups(groups: readonly GroupState[], style: Style, now: number): string {
   const isMixed = new Set(groups.map(({ namespace }) => namespace)).size > 1;
-  const headings = ["GROUP", "PHASE", "ZONES", "UPDATED", "PODS-READY", "ZONE", "WAITING-FOR", "BLOCKED-BY", "SINCE", "ESTIMATED-END"];
+  const headings = [
+    "GROUP",
+    "PHASE",
+    "ZONES",
+    "UPDATED",
+    "PODS-READY",
+    "ZONE",
+    "WAITING-FOR",
+    "BLOCKED-BY",
+    "SINCE",
+    "ESTIMATED-END",
+  ];
   const rows = groups.map((state): Cell[] => [
     ...(isMixed ? [state.namespace] : []),
     state.group,
@@ -36,7 +54,12 @@ function waitOf(state: GroupState, now: number): Cell[] {
   const { blocked, waiting } = sortBlocks(state, now);
   const end = progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
   const [first] = [...blocked, ...waiting];
-  return [waiting[0]?.reason ?? "", { text: blocked[0]?.reason ?? "", tone: "bad" }, formatAge(first?.since, now), untilOf(end, now)];
+  return [
+    waiting[0]?.reason ?? "",
+    { text: blocked[0]?.reason ?? "", tone: "bad" },
+    formatAge(first?.since, now),
+    untilOf(end, now),
+  ];
 }
 
 const describeBlock =
@@ -61,9 +84,13 @@ export function renderGroup(state: GroupState, style: Style, now: number): strin
   return [
     renderGroups([state], style, now),
     `\n${describeProgress(state)}\n`,
-    section(formatTable(["ZONE", "STATE", "UPDATED", "READY", "REVISION"], (status.zones ?? []).map(describeZone), style)),
+    section(
+      formatTable(["ZONE", "STATE", "UPDATED", "READY", "REVISION"], (status.zones ?? []).map(describeZone), style),
+    ),
     section(formatTable(["BLOCKED-BY", "SINCE", "OBJECTS", "MESSAGE"], blocked.map(describeBlock("bad", now)), style)),
-    section(formatTable(["WAITING-FOR", "SINCE", "OBJECTS", "MESSAGE"], waiting.map(describeBlock("waiting", now)), style)),
+    section(
+      formatTable(["WAITING-FOR", "SINCE", "OBJECTS", "MESSAGE"], waiting.map(describeBlock("waiting", now)), style),
+    ),
     section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, style)),
   ].join("");
 }

@@ -1,4 +1,6 @@
-/** `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written (§6). */
+/**
+ * `/admission/zpdb-validation`: a zone-aware budget that could not be understood is refused when it is written (§6).
+ */
 import { parseBudget } from "../../reconciler/budget/zpdb.ts";
 import type { Answer, Webhook } from "../http/webhook.ts";
 
@@ -17,7 +19,13 @@ export function createZpdbValidation(): Webhook {
 }
 
 function hasKind(object: unknown): boolean {
-  return typeof object === "object" && object !== null && "kind" in object && typeof object.kind === "string" && object.kind !== "";
+  return (
+    typeof object === "object" &&
+    object !== null &&
+    "kind" in object &&
+    typeof object.kind === "string" &&
+    object.kind !== ""
+  );
 }
 
 function deny(message: string): Answer {

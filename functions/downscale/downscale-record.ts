@@ -1,4 +1,7 @@
-/** Records the time of a zone's last downscale: in an annotation of the StatefulSet, or in the zone tracker's ConfigMap (§4.2, §4.9). */
+/**
+ * Records the time of a zone's last downscale: in an annotation of the StatefulSet, or in the zone tracker's ConfigMap
+ * (§4.2, §4.9).
+ */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent, isSuperseded } from "../../infra/errors.ts";
@@ -19,8 +22,8 @@ export interface DownscaleRecord {
   /** The recorded time of the last downscale of each zone of the group, by StatefulSet. */
   load(namespace: string, group: readonly Zone[], call: Call): Promise<ReadonlyMap<string, string | undefined>>;
   /**
-   * Records a downscale that happens now; it replaces `earlier`, which did not happen. Resolves with the JSON patch for the response, if the record needs
-   * one. A Scale needs none: the Lease records its downscale.
+   * Records a downscale that happens now; it replaces `earlier`, which did not happen. Resolves with the JSON patch for
+   * the response, if the record needs one. A Scale needs none: the Lease records its downscale.
    */
   save(request: AdmissionRequest, earlier: Unsettled, call: Call): Promise<Answer["patch"]>;
   /** Messages for times that cannot be read or written. */
@@ -32,10 +35,16 @@ interface Tools {
   readonly clock: Clock;
 }
 
-/** `tracker` names the zone tracker's ConfigMap. In both modes the later of annotation and tracker counts: the reconciler writes annotations, and the mode may have changed. */
+/**
+ * `tracker` names the zone tracker's ConfigMap. In both modes the later of annotation and tracker counts: the
+ * reconciler writes annotations, and the mode may have changed.
+ */
 export function recordInAnnotation({ cluster, clock }: Tools, tracker: string): DownscaleRecord {
   return {
-    messages: { unreadable: "parsing downscale annotations failed.", unsaved: "adding an annotation to the statefulset failed." },
+    messages: {
+      unreadable: "parsing downscale annotations failed.",
+      unsaved: "adding an annotation to the statefulset failed.",
+    },
     async load(namespace, group, call) {
       const tracked = await gatherTracker(cluster, { namespace, name: tracker }, call);
       return new Map(group.map(({ name, scaling }) => [name, laterOf(scaling.lastDownscale, tracked.get(name))]));

@@ -9,14 +9,18 @@ export interface Downscale {
   readonly to: number;
 }
 
-/** The requested downscale, or the answer to a request that is none. `otherKinds` selects the message for objects of other kinds. */
+/**
+ * The requested downscale, or the answer to a request that is none. `otherKinds` selects the message for objects of
+ * other kinds.
+ */
 export function findDownscale(request: AdmissionRequest, otherKinds: Unscalable["cause"] = "kind"): Downscale | Answer {
   const old = readScalable(request.oldObject);
   if ("problem" in old) return allowUnreadable("old", old, otherKinds);
   const next = readScalable(request.object);
   if ("problem" in next) return allowUnreadable("new", next, otherKinds);
   const direction = compareReplicas(old.replicas, next.replicas);
-  if (direction === "unknown") return allowWithWarning("ReplicasUnknown", "old/new replicas is nil, allowing the change");
+  if (direction === "unknown")
+    return allowWithWarning("ReplicasUnknown", "old/new replicas is nil, allowing the change");
   if (direction === "not down") return { allowed: true, reason: "NoDownscale" };
   return { old, from: Number(old.replicas), to: Number(next.replicas) };
 }
@@ -54,7 +58,11 @@ export function replicaFields({ from, to }: Downscale): Readonly<Record<string, 
   return { "object.old_replicas": from, "object.new_replicas": to };
 }
 
-function allowUnreadable(which: "old" | "new", { cause, problem }: Unscalable, otherKinds: Unscalable["cause"]): Answer {
+function allowUnreadable(
+  which: "old" | "new",
+  { cause, problem }: Unscalable,
+  otherKinds: Unscalable["cause"],
+): Answer {
   const [verb, noun] = cause === "kind" && otherKinds === "kind" ? ["get", "replicas"] : ["decode", "object"];
   return allowWithWarning("Unreadable", `can't ${verb} ${which} ${noun}, allowing the change, err: ${problem}`);
 }

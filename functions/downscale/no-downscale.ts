@@ -1,7 +1,16 @@
-/** `/admission/no-downscale`: refuses downscales of objects with the label (§3). Fails open: undecidable requests are allowed with a warning. */
+/**
+ * `/admission/no-downscale`: refuses downscales of objects with the label (§3). Fails open: undecidable requests are
+ * allowed with a warning.
+ */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
-import { deployments, replicaSets, type Resource, type StatefulSet, statefulSets } from "../../infra/kubernetes/resources.ts";
+import {
+  deployments,
+  replicaSets,
+  type Resource,
+  type StatefulSet,
+  statefulSets,
+} from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { allowWithWarning, type Candidate, denyByLabel, type Downscale, findDownscale } from "./find-downscale.ts";
@@ -51,5 +60,8 @@ function decideByLabel(candidate: Candidate, labels: Labels): Answer {
 
 function failOpen(reason: string, error: unknown, { resource, namespace = "", name = "" }: AdmissionRequest): Answer {
   const reasonText = error instanceof RolloutError ? error.message : "internal error";
-  return allowWithWarning(reason, `can't get ${resource.resource}/${name} in namespace ${namespace}, allowing the change: ${reasonText}`);
+  return allowWithWarning(
+    reason,
+    `can't get ${resource.resource}/${name} in namespace ${namespace}, allowing the change: ${reasonText}`,
+  );
 }

@@ -25,7 +25,9 @@ interface Tools {
   readonly record: DownscaleRecord;
 }
 
-/** The refusal of a downscale that must wait for another zone, or that cannot be decided; undefined if it may proceed. */
+/**
+ * The refusal of a downscale that must wait for another zone, or that cannot be decided; undefined if it may proceed.
+ */
 export async function refuseForOtherZones(
   shrinking: ShrinkingZone,
   tools: Tools,
@@ -38,9 +40,13 @@ export async function refuseForOtherZones(
     log.warn(message, { namespace: own.namespace, group: own.group, zone: own.name, error });
     return { reason, message };
   };
-  const group = await gatherGroupZones(own, source, call).catch(refuseOnError("GroupUnknown", "finding other statefulsets failed."));
+  const group = await gatherGroupZones(own, source, call).catch(
+    refuseOnError("GroupUnknown", "finding other statefulsets failed."),
+  );
   if ("reason" in group) return group;
-  const recorded = await tools.record.load(own.namespace, group, call).catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
+  const recorded = await tools.record
+    .load(own.namespace, group, call)
+    .catch(refuseOnError("DownscalesUnknown", "loading zones failed."));
   if ("reason" in recorded) return recorded;
   const others = group.filter(({ name }) => name !== own.name);
   const now = tools.clock.now();
@@ -60,7 +66,11 @@ export async function refuseForOtherZones(
 }
 
 /** Nobody waits for others to lose pods that serve nothing. */
-function refuseUnlessIdle(zones: readonly ZoneWithPods[], { zone, replicas }: ShrinkingZone, now: number): DownscaleRefusal | undefined {
+function refuseUnlessIdle(
+  zones: readonly ZoneWithPods[],
+  { zone, replicas }: ShrinkingZone,
+  now: number,
+): DownscaleRefusal | undefined {
   const own = zones.find(({ uid }) => uid === zone.uid);
   if (own && losesNothing(own, replicas, now)) return undefined;
   return refuseByHealth(zones, { zone, size: replicas, now });

@@ -1,10 +1,12 @@
 /**
- * `/admission/prepare-downscale`: prepares pods for shutdown before a downscale removes them, one zone of a group at a time (§4).
+ * `/admission/prepare-downscale`: prepares pods for shutdown before a downscale removes them, one zone of a group at a
+ * time (§4).
  *
  *   is it a downscale? -> of a labelled StatefulSet with valid annotations? -> prepareZone
  *
- * The pods have all of the request's time to answer. What has to be undone is undone before the answer as far as time is left, otherwise after it.
- * If the process dies, the reconciler finds the downscale in the Lease and concludes it (reconciler/downscale/act/conclude-downscales.ts).
+ * The pods have all of the request's time to answer. What has to be undone is undone before the answer as far as time
+ * is left, otherwise after it. If the process dies, the reconciler finds the downscale in the Lease and concludes it
+ * (reconciler/downscale/act/conclude-downscales.ts).
  */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { startDeadline } from "../../infra/deadline.ts";
@@ -49,8 +51,8 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
 }
 
 /**
- * Refuses other ordinals (`spec.ordinals.start`) that take away pods: they would go without preparation, as only the last pods are prepared, by the
- * number of replicas (§4.4).
+ * Refuses other ordinals (`spec.ordinals.start`) that take away pods: they would go without preparation, as only the
+ * last pods are prepared, by the number of replicas (§4.4).
  */
 function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: AdmissionRequest): Answer | undefined {
   const [old, next] = [readScalable(oldObject), readScalable(object)];
@@ -70,7 +72,10 @@ function rangeOf({ firstOrdinal, replicas }: Scalable): { readonly start: number
 /** True if the pods of the StatefulSet need preparation. */
 const isPrepared = (labels: Readonly<Record<string, string>>): boolean => labels[LABELS.prepareDownscale] === "true";
 
-/** The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is `7`. */
+/**
+ * The format that the API server writes. It reads other formats as well: `0` and `00` stand for no version, and `07` is
+ * `7`.
+ */
 const CANONICAL_VERSION = /^[1-9]\d*$/;
 
 /** True if the object has changed since the client read it: the PUT will end in a conflict. */
@@ -80,16 +85,22 @@ function isStale({ object, oldObject }: AdmissionRequest): boolean {
 }
 
 function versionOf(object: unknown): string | undefined {
-  return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata?.resourceVersion;
+  return (object as { readonly metadata?: { readonly resourceVersion?: string } | null } | undefined)?.metadata
+    ?.resourceVersion;
 }
 
 /** The StatefulSet and its preparation, or the answer if no pod is to be prepared (§4.4, §4.6). */
-async function readPrepareRequest(candidate: Candidate, cluster: Cluster, context: PrepareContext): Promise<PrepareRequest | Answer> {
+async function readPrepareRequest(
+  candidate: Candidate,
+  cluster: Cluster,
+  context: PrepareContext,
+): Promise<PrepareRequest | Answer> {
   let zone: StatefulSet;
   try {
     zone = await readStatefulSet(candidate, cluster, context);
   } catch (error) {
-    if (hasCode(error, "NotFound", "Invalid")) return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
+    if (hasCode(error, "NotFound", "Invalid"))
+      return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
     // Its pods may need preparation: a refused downscale is safer than one without preparation.
     return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
   }

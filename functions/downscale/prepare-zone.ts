@@ -19,7 +19,12 @@ import {
 } from "../../reconciler/downscale/pending.ts";
 import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
 import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downscale/turn.ts";
-import { type Claim, type DownscaleLease, nameLease, takeDownscaleLease } from "../../reconciler/downscale/act/downscale-lease.ts";
+import {
+  type Claim,
+  type DownscaleLease,
+  nameLease,
+  takeDownscaleLease,
+} from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { DownscaleResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
@@ -72,7 +77,8 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
     return undefined;
   });
   if (!lease) return deny(prepareRequest, "LeaseUnavailable", "taking the lease of its rollout group failed.");
-  if ("holder" in lease) return deny(prepareRequest, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
+  if ("holder" in lease)
+    return deny(prepareRequest, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
   if ("refusal" in lease) return deny(prepareRequest, lease.refusal.reason, lease.refusal.message);
   return await prepareUnderLease(prepareRequest, { lease, isOurs }, tools);
 }
@@ -108,7 +114,11 @@ interface TakenLease extends Pick<PodCalls, "isOurs"> {
   readonly lease: DownscaleLease;
 }
 
-async function prepareUnderLease(prepareRequest: PrepareRequest, { lease, isOurs }: TakenLease, tools: PrepareTools): Promise<Answer> {
+async function prepareUnderLease(
+  prepareRequest: PrepareRequest,
+  { lease, isOurs }: TakenLease,
+  tools: PrepareTools,
+): Promise<Answer> {
   const { request, zone, context, downscale } = prepareRequest;
   const { name = "" } = request;
   const { found, recorded } = lease;
@@ -130,16 +140,26 @@ async function prepareUnderLease(prepareRequest: PrepareRequest, { lease, isOurs
     });
     return answer;
   } finally {
-    // What is to be undone, and a slow release, must not delay the answer. Until it is done, other requests cannot take the Lease.
+    // What is to be undone, and a slow release, must not delay the answer. Until it is done, other requests cannot take
+    // the Lease.
     const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
-    await Promise.race([released, tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS))]);
+    await Promise.race([
+      released,
+      tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS)),
+    ]);
   }
 }
 
 /** Reserves the pods on the budgets of the zone, so that no other zone loses pods until the change is stored. */
 function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: PrepareTools): Promise<DownscaleResult> {
   const { deadlineAt, signal } = context;
-  return reserver.reserveDownscale({ zone, to: downscale.to, forced: false, deadlineAt: deadlineAt - ANSWER_MS, signal });
+  return reserver.reserveDownscale({
+    zone,
+    to: downscale.to,
+    forced: false,
+    deadlineAt: deadlineAt - ANSWER_MS,
+    signal,
+  });
 }
 
 async function releaseAll(handles: DownscaleResult["handles"], { reserver }: PrepareTools): Promise<void> {
@@ -156,12 +176,15 @@ interface EarlierRequest {
 
 function readEarlier(earlier: PendingDownscale | undefined, current: Current, now: number): EarlierRequest {
   if (!earlier) return { isAwaited: false, unsettled: undefined };
-  return { isAwaited: mayStillHappen(earlier, current, now), unsettled: mayHaveHappened(earlier, current) ? undefined : earlier.at };
+  return {
+    isAwaited: mayStillHappen(earlier, current, now),
+    unsettled: mayHaveHappened(earlier, current) ? undefined : earlier.at,
+  };
 }
 
 /**
- * The state of the pods after a request. `staying`: every pod confirmed that its preparation was cancelled; `unknown`: some did not; `prepared`: no
- * preparation was cancelled, as an earlier request may still remove the pods.
+ * The state of the pods after a request. `staying`: every pod confirmed that its preparation was cancelled; `unknown`:
+ * some did not; `prepared`: no preparation was cancelled, as an earlier request may still remove the pods.
  */
 type PodsOutcome = "leaving" | "staying" | "unknown" | "prepared";
 
@@ -176,8 +199,8 @@ function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Rec
 }
 
 /**
- * Prepares the pods and records the time of the downscale. After a failure it cancels the preparation (§4.8-§4.10), unless an earlier request for the same
- * pods was admitted and may still be stored.
+ * Prepares the pods and records the time of the downscale. After a failure it cancels the preparation (§4.8-§4.10),
+ * unless an earlier request for the same pods was admitted and may still be stored.
  */
 async function prepare(
   prepareRequest: PrepareRequest,
@@ -193,7 +216,8 @@ async function prepare(
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
   const cancel = (reason: string, message: string) => ({ answer: deny(prepareRequest, reason, message), pods: undo() });
-  if (!(await preparePods(calls, signal))) return cancel("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
+  if (!(await preparePods(calls, signal)))
+    return cancel("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
   try {
     const patch = await record.save(request, unsettled, { signal });
     const message = `${describeDownscale(prepareRequest)} is allowed -- all pods successfully prepared for shutdown.`;

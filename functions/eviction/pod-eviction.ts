@@ -1,6 +1,7 @@
 /**
- * `/admission/mutate-pod-eviction`: allows an eviction only if the pod's zone-aware budget allows it (§5.1). An allowed eviction is reserved first and
- * pinned to the UID of the judged pod, because the API server looks the pod up by name after the admission, for up to 10 s.
+ * `/admission/mutate-pod-eviction`: allows an eviction only if the pod's zone-aware budget allows it (§5.1). An allowed
+ * eviction is reserved first and pinned to the UID of the judged pod, because the API server looks the pod up by name
+ * after the admission, for up to 10 s.
  *
  *   called as a mutating webhook   -> allowed, with a patch that sets deleteOptions.preconditions.uid
  *   called as a validating webhook -> allowed if the Eviction carries the UID; otherwise once in 15 s, and not while the pod is terminating
@@ -17,7 +18,9 @@ export interface PodEvictionTools {
   readonly metrics: BudgetMetrics;
 }
 
-/** A path of its own: only an answer to a mutating webhook may carry a patch, and a review does not tell the two apart. */
+/**
+ * A path of its own: only an answer to a mutating webhook may carry a patch, and a review does not tell the two apart.
+ */
 const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
 export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
@@ -39,8 +42,18 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
       if (refused) return respond({ verdict: refused }, eviction, mutating);
       const { namespace = "", name = "" } = request;
       const { uid } = eviction;
-      const disruption = { namespace, name, uid, unpinned: !mutating && uid === undefined, dryRun: request.dryRun || eviction.dryRun };
-      return respond(await metrics.deciding(reserver.reserve({ ...disruption, deadlineAt, signal })), eviction, mutating);
+      const disruption = {
+        namespace,
+        name,
+        uid,
+        unpinned: !mutating && uid === undefined,
+        dryRun: request.dryRun || eviction.dryRun,
+      };
+      return respond(
+        await metrics.deciding(reserver.reserve({ ...disruption, deadlineAt, signal })),
+        eviction,
+        mutating,
+      );
     },
     onFault: () => answer(verdict("NotNow", NOT_NOW)),
   };
@@ -78,8 +91,8 @@ function readEviction(object: unknown): Eviction {
 }
 
 /**
- * The JSON Patch (RFC 6902) that pins an allowed eviction to the judged pod; undefined if it is pinned already. A pod that no budget selects is
- * pinned as well, as its successor may have other labels.
+ * The JSON Patch (RFC 6902) that pins an allowed eviction to the judged pod; undefined if it is pinned already. A pod
+ * that no budget selects is pinned as well, as its successor may have other labels.
  */
 function pinPod(decided: Verdict, { uid, options }: Eviction): Answer["patch"] {
   const pod = decided.objects.find(({ kind }) => kind === "Pod")?.uid;
@@ -89,10 +102,17 @@ function pinPod(decided: Verdict, { uid, options }: Eviction): Answer["patch"] {
   return options === "deleteOptions" ? add("/preconditions", { uid: pod }) : add("", { preconditions: { uid: pod } });
 }
 
-function checkRequest({ operation, subResource = "", namespace = "", name = "" }: AdmissionRequest): Verdict | undefined {
+function checkRequest({
+  operation,
+  subResource = "",
+  namespace = "",
+  name = "",
+}: AdmissionRequest): Verdict | undefined {
   if (operation !== "CREATE") return verdict("InvalidRequest", `request operation is not create, got: ${operation}`);
-  if (subResource !== "eviction") return verdict("InvalidRequest", `request SubResource is not eviction, got: ${subResource}`);
-  if (namespace === "" || name === "") return verdict("InvalidRequest", "request did not include both a namespace and a name");
+  if (subResource !== "eviction")
+    return verdict("InvalidRequest", `request SubResource is not eviction, got: ${subResource}`);
+  if (namespace === "" || name === "")
+    return verdict("InvalidRequest", "request did not include both a namespace and a name");
   return undefined;
 }
 
@@ -101,6 +121,10 @@ function answer(decided: Verdict): Answer {
   const budget = decided.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
   const more = { reason: log, ...(budget !== undefined && { budget }) };
   if (!isAllowed(decided)) return { allowed: false, code, message: decided.message, reason: decided.reason, log: more };
-  const allowed = { allowed: true, reason: decided.reason, log: { ...more, reason: decided.reason === "Allowed" ? decided.message : log } };
+  const allowed = {
+    allowed: true,
+    reason: decided.reason,
+    log: { ...more, reason: decided.reason === "Allowed" ? decided.message : log },
+  };
   return ["PodNotReady", "OtherPod"].includes(decided.reason) ? { ...allowed, warnings: [decided.message] } : allowed;
 }

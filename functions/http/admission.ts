@@ -1,5 +1,6 @@
 /**
- * The rim of every webhook: it does all that HTTP and AdmissionReview require, so that a webhook sees a request and returns an answer.
+ * The rim of every webhook: it does all that HTTP and AdmissionReview require, so that a webhook sees a request and
+ * returns an answer.
  *
  *   1. POST with `application/json` and, where an audience is set, a token of the cluster      else 405, 400, 401
  *   2. the body: at most 3 MiB, in time, UTF-8, JSON                                           else 413, 408, 400
@@ -80,13 +81,21 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
     } else {
       const { apiVersion, request: review } = received.review;
       const handled = rim.tasks.track(
-        webhook.handle(review, { path: requestPath(url), signal: deadline.signal, deadlineAt: start + deadlineMs, log }),
+        webhook.handle(review, {
+          path: requestPath(url),
+          signal: deadline.signal,
+          deadlineAt: start + deadlineMs,
+          log,
+        }),
       );
       const verdict = await unlessAborted(handled, deadline.signal).then(
         (answer) => ({ answer }),
         (fault: unknown) => ({ answer: webhook.onFault(fault, review), fault }),
       );
-      sentBytes = send(response, 200, { type: "application/json", text: writeReview(apiVersion, review.uid, verdict.answer) });
+      sentBytes = send(response, 200, {
+        type: "application/json",
+        text: writeReview(apiVersion, review.uid, verdict.answer),
+      });
       logAnswer({ name: webhook.name, request: review, ...verdict, seconds: seconds() }, rim);
     }
     const receivedBytes = "bytes" in received ? received.bytes : 0;
@@ -103,7 +112,10 @@ function routeOf(path: string): string {
     .join("_");
 }
 
-/** Without the query, and without a slash at the end: a configuration with one has API servers open new connections (§0.4). */
+/**
+ * Without the query, and without a slash at the end: a configuration with one has API servers open new connections
+ * (§0.4).
+ */
 export const requestPath = (url: string): string => (url.split("?")[0] ?? "").replace(/\/$/, "");
 
 /** The `timeout` of the query in milliseconds; Infinity without a valid one. */
@@ -147,7 +159,11 @@ function refuse(response: ServerResponse, { status, message }: HttpRefusal): num
   return send(response, status, { type: "text/plain; charset=utf-8", text: `${message}\n` });
 }
 
-function send(response: ServerResponse, status: number, { type, text }: { readonly type: string; readonly text: string }): number {
+function send(
+  response: ServerResponse,
+  status: number,
+  { type, text }: { readonly type: string; readonly text: string },
+): number {
   const bytes = Buffer.byteLength(text);
   // Node sends a string in one write with the headers, but not a buffer.
   response.writeHead(status, { "content-type": type, "content-length": bytes }).end(text);

@@ -46,7 +46,17 @@ export function logAnswer(
 }
 
 /** Identifies the request. */
-function describeRequest({ uid, kind, resource, namespace, name, subResource, operation, dryRun, userInfo }: AdmissionRequest) {
+function describeRequest({
+  uid,
+  kind,
+  resource,
+  namespace,
+  name,
+  subResource,
+  operation,
+  dryRun,
+  userInfo,
+}: AdmissionRequest) {
   return {
     "object.name": name,
     "object.namespace": namespace,

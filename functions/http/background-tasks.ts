@@ -1,4 +1,6 @@
-/** Work that goes on after an answer, such as the cancellation of a preparation: the process ends only when it is done. */
+/**
+ * Work that goes on after an answer, such as the cancellation of a preparation: the process ends only when it is done.
+ */
 export interface BackgroundTasks {
   readonly track: <T>(task: Promise<T>) => Promise<T>;
   /** Resolves once every tracked task has ended. */

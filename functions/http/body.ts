@@ -49,7 +49,11 @@ export function createBodyReader(largest = LARGEST_BODY): ReadBody {
 }
 
 /** Uses events: leaving an async iterator early would destroy the connection before the answer is sent. */
-function collect(request: IncomingMessage, largest: number, onBytes: (bytes: number) => void): Promise<Buffer | undefined> {
+function collect(
+  request: IncomingMessage,
+  largest: number,
+  onBytes: (bytes: number) => void,
+): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -1,4 +1,7 @@
-/** Follows the server's certificate: its files are a mounted Secret, which the kubelet replaces at some time after a change. */
+/**
+ * Follows the server's certificate: its files are a mounted Secret, which the kubelet replaces at some time after a
+ * change.
+ */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../infra/clock.ts";
@@ -24,8 +27,14 @@ export interface Following {
   readonly signal: AbortSignal;
 }
 
-/** Calls `onPair` with the pair, and with each new one, until the signal fires. An unusable pair is logged once and ignored. */
-export async function followCertificate({ files, everyMs, clock, log, signal }: Following, onPair: (pair: KeyPair) => void): Promise<void> {
+/**
+ * Calls `onPair` with the pair, and with each new one, until the signal fires. An unusable pair is logged once and
+ * ignored.
+ */
+export async function followCertificate(
+  { files, everyMs, clock, log, signal }: Following,
+  onPair: (pair: KeyPair) => void,
+): Promise<void> {
   let used = "";
   let complaint = "";
   while (!signal.aborted) {
@@ -47,9 +56,12 @@ export async function followCertificate({ files, everyMs, clock, log, signal }: 
   }
 }
 
-/** Rejects if a file is missing or not PEM, or if key and certificate do not match, as one may be older than the other. */
+/**
+ * Rejects if a file is missing or not PEM, or if key and certificate do not match, as one may be older than the other.
+ */
 async function readPair({ certFile, keyFile }: CertificateFiles): Promise<KeyPair> {
   const [cert, key] = await Promise.all([readFile(certFile, "utf8"), readFile(keyFile, "utf8")]);
-  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw new Error("the key is not the certificate's");
+  if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)))
+    throw new Error("the key is not the certificate's");
   return { cert, key };
 }

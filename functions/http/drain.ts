@@ -10,8 +10,8 @@ export const AFTERWARDS_MS = 6000;
 /** Milliseconds between two checks whether a request has come. */
 const CHECK_MS = 50;
 /**
- * Milliseconds without a request until idle connections are closed. A client may use one at any moment, and a request that meets the close is lost: by
- * then those in use have had their last answer, and the others are rarely used.
+ * Milliseconds without a request until idle connections are closed. A client may use one at any moment, and a request
+ * that meets the close is lost: by then those in use have had their last answer, and the others are rarely used.
  */
 const QUIET_MS = 3000;
 
@@ -52,8 +52,8 @@ function endConnection(response: ServerResponse): void {
 }
 
 /**
- * Ends connections one answer at a time, and the server once no request has come for `QUIET_MS`. Resolves once all requests are answered and all tasks
- * have ended, or after `graceMs` milliseconds.
+ * Ends connections one answer at a time, and the server once no request has come for `QUIET_MS`. Resolves once all
+ * requests are answered and all tasks have ended, or after `graceMs` milliseconds.
  */
 export async function drain(
   servers: readonly CountedServer[],

@@ -1,7 +1,7 @@
 /**
- * Serves a webhook as a target of functions-framework. The framework reads and parses the whole body (up to 1 GiB) before it calls the function,
- * answers a body that it cannot parse with a page that shows a stack trace, and exits at SIGTERM with requests unanswered. So the rim takes over
- * the reading of the body and the handling of signals.
+ * Serves a webhook as a target of functions-framework. The framework reads and parses the whole body (up to 1 GiB)
+ * before it calls the function, answers a body that it cannot parse with a page that shows a stack trace, and exits at
+ * SIGTERM with requests unanswered. So the rim takes over the reading of the body and the handling of signals.
  */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, Server } from "node:http";

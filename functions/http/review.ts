@@ -37,7 +37,11 @@ const REQUEST = z.object({
   options: z.object({ fieldManager: text }).nullish().catch(undefined),
 });
 
-const REVIEW = z.object({ apiVersion: z.unknown().optional(), kind: z.unknown().optional(), request: z.unknown().optional() });
+const REVIEW = z.object({
+  apiVersion: z.unknown().optional(),
+  kind: z.unknown().optional(),
+  request: z.unknown().optional(),
+});
 
 export interface Review {
   /** The version of the request, for the answer. */
@@ -56,7 +60,15 @@ export function readReview(body: unknown): Review | { readonly problem: string }
   return request.success ? { apiVersion, request: readRequest(request.data) } : refuse(explain(request.error));
 }
 
-function readRequest({ subResource, namespace, name, userInfo, dryRun, options, ...rest }: z.infer<typeof REQUEST>): AdmissionRequest {
+function readRequest({
+  subResource,
+  namespace,
+  name,
+  userInfo,
+  dryRun,
+  options,
+  ...rest
+}: z.infer<typeof REQUEST>): AdmissionRequest {
   return {
     ...rest,
     dryRun: dryRun ?? false,
@@ -69,7 +81,11 @@ function readRequest({ subResource, namespace, name, userInfo, dryRun, options, 
 }
 
 /** The text of the AdmissionReview that carries the answer. */
-export function writeReview(apiVersion: string, uid: string, { allowed, code, message, warnings, patch }: Answer): string {
+export function writeReview(
+  apiVersion: string,
+  uid: string,
+  { allowed, code, message, warnings, patch }: Answer,
+): string {
   const status = { ...(code !== undefined && { code }), ...(message && { message: cut(message, MAX_MESSAGE_LENGTH) }) };
   return JSON.stringify({
     kind: "AdmissionReview",

@@ -9,7 +9,10 @@ import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
 import { listen, portOf } from "./listen.ts";
 
-/** Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has replaced its files. */
+/**
+ * Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has
+ * replaced its files.
+ */
 const RELOAD_MS = 1000;
 
 /** What a server serves: handlers by path, and all that its life needs. */
@@ -21,15 +24,24 @@ export interface Served extends Pick<Composition, "configuration" | "metrics" | 
 /** Serves all webhooks by their paths, as `runServer` does. */
 export async function runWebhooks(composition: Composition, stop: AbortSignal): Promise<void> {
   const { webhooks, rim } = composition;
-  const routes = new Map(webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)));
+  const routes = new Map(
+    webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)),
+  );
   await runServer({ ...composition, routes }, stop);
 }
 
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
-export async function runServer({ configuration, rim, routes, metrics, tasks, log }: Served, stop: AbortSignal): Promise<void> {
+export async function runServer(
+  { configuration, rim, routes, metrics, tasks, log }: Served,
+  stop: AbortSignal,
+): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
-  const timeouts = { keepAliveTimeout: IDLE_CONNECTION_MS, requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
+  const timeouts = {
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+  };
   const secure = https.createServer(timeouts, byPath(routes));
   let isServed = false;
   const plain = http.createServer(
@@ -59,10 +71,14 @@ export async function runServer({ configuration, rim, routes, metrics, tasks, lo
 }
 
 /** `/ready` and `/metrics` (§8.1). */
-export function healthListener(metrics: Pick<Metrics, "render" | "contentType">, isReady: () => boolean): RequestListener {
+export function healthListener(
+  metrics: Pick<Metrics, "render" | "contentType">,
+  isReady: () => boolean,
+): RequestListener {
   const answer = async (path: string | undefined, response: ServerResponse): Promise<void> => {
     if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
-    else if (path === "/metrics") response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
+    else if (path === "/metrics")
+      response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
     else response.writeHead(404).end();
   };
   return (request, response) => void answer(request.url?.split("?")[0], response);

@@ -13,7 +13,9 @@ export interface GroupVersionResource {
   readonly resource: string;
 }
 
-/** The `request` of an AdmissionReview, with the fields that webhooks read. The objects are as the API server sent them. */
+/**
+ * The `request` of an AdmissionReview, with the fields that webhooks read. The objects are as the API server sent them.
+ */
 export interface AdmissionRequest {
   readonly uid: string;
   /** `CREATE`, `UPDATE`, `DELETE` or `CONNECT`; "" if it is missing. */

@@ -27,7 +27,12 @@ export async function composeNodeApi(env: Environment, machine: Clock): Promise<
   const routes = serveNodeApi({
     rim,
     identify: createIdentify(cluster, { namespace, account: AGENT_ACCOUNT }),
-    routes: createNodeRoutes({ cluster, clock, namespace, forceAfterMs: (node, call) => forceAfterMs(cluster, node, call) }),
+    routes: createNodeRoutes({
+      cluster,
+      clock,
+      namespace,
+      forceAfterMs: (node, call) => forceAfterMs(cluster, node, call),
+    }),
   });
   const identity = `${configuration.identity ?? "node-api"}_${randomUUID()}`;
   const shown = showNodes({ cluster, clock, log, metrics, identity, namespace });

@@ -1,6 +1,7 @@
 /**
- * The conversion webhook of BottlerocketShadows. The API server sends no credentials here, and a whole list in one review: there is no token to check, and
- * the bound of a body is larger than that of admission. Every review is answered with 200; `Failure` inside it fails the request of the API server's client.
+ * The conversion webhook of BottlerocketShadows. The API server sends no credentials here, and a whole list in one
+ * review: there is no token to check, and the bound of a body is larger than that of admission. Every review is
+ * answered with 200; `Failure` inside it fails the request of the API server's client.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { startDeadline } from "../../infra/deadline.ts";
@@ -45,7 +46,8 @@ export function serveConversion({
     metrics.requestStarted(method, ROUTE);
     using deadline = startDeadline(requestTimeoutMs);
     const answered = await answer(request, deadline.signal);
-    const sentBytes = "status" in answered ? refuse(response, answered) : send(response, 200, JSON.stringify(answered.value));
+    const sentBytes =
+      "status" in answered ? refuse(response, answered) : send(response, 200, JSON.stringify(answered.value));
     const receivedBytes = "status" in answered ? 0 : answered.bytes;
     const seconds = (clock.monotonic() - start) / 1000;
     metrics.requestDone({ method, route: ROUTE, status: response.statusCode, seconds, receivedBytes, sentBytes });

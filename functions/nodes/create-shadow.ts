@@ -8,19 +8,24 @@ import { type NodeRoute, refuse } from "./node-answer.ts";
 import type { ShadowTools } from "./shadow-store.ts";
 
 /**
- * Resolves with the shadow, also with one that was there before (NW17); 409 if that belongs to an earlier node of this name, or if the node has lost its
- * label: the reconciler has deleted its shadow, and the agent runs for a moment longer.
+ * Resolves with the shadow, also with one that was there before (NW17); 409 if that belongs to an earlier node of this
+ * name, or if the node has lost its label: the reconciler has deleted its shadow, and the agent runs for a moment
+ * longer.
  */
 export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
   return async ({ node, call }) => {
     const { name, uid } = readIdentity(node.metadata ?? {});
-    if (node.metadata?.labels?.[MANAGED_LABEL] !== MANAGED_VALUE) return refuse("Conflict", `node ${name} is not managed`);
+    if (node.metadata?.labels?.[MANAGED_LABEL] !== MANAGED_VALUE)
+      return refuse("Conflict", `node ${name} is not managed`);
     const body = newShadow({ name, uid }, namespace);
-    const shadow = await cluster.create<CustomObject>(bottlerocketShadows, { namespace, body }, call).catch(async (error: unknown) => {
-      if (!hasCode(error, "AlreadyExists")) throw error;
-      return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
-    });
-    if (shadow.metadata.ownerReferences?.[0]?.uid !== uid) return refuse("Conflict", `${shadowName(name)} belongs to another node`);
+    const shadow = await cluster
+      .create<CustomObject>(bottlerocketShadows, { namespace, body }, call)
+      .catch(async (error: unknown) => {
+        if (!hasCode(error, "AlreadyExists")) throw error;
+        return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
+      });
+    if (shadow.metadata.ownerReferences?.[0]?.uid !== uid)
+      return refuse("Conflict", `${shadowName(name)} belongs to another node`);
     return { status: 200, body: shadow, version: shadow.metadata.resourceVersion ?? "" };
   };
 }

@@ -1,6 +1,7 @@
 /**
- * One round of a drain: cordon -> list the pods -> evict those that have to leave -> record what remains. It may be repeated by any replica; each
- * round goes on from what it finds. Only a round that finds the node cordoned from before, and no pod left, says that the node is drained.
+ * One round of a drain: cordon -> list the pods -> evict those that have to leave -> record what remains. It may be
+ * repeated by any replica; each round goes on from what it finds. Only a round that finds the node cordoned from
+ * before, and no pod left, says that the node is drained.
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  */
@@ -29,7 +30,10 @@ const AFTER_CORDON_S = 2;
 const EVICTIONS_SHARE = 0.7;
 const MAX_RECORDED = 20;
 
-/** 200 once the node is drained, or its drain has been given up as its policy says; otherwise 503. 409 if its reboot is not wanted. */
+/**
+ * 200 once the node is drained, or its drain has been given up as its policy says; otherwise 503. 409 if its reboot is
+ * not wanted.
+ */
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
   return async (request) => {
     const shadow = await getShadow(tools, request);
@@ -42,13 +46,16 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
     const drain = await describeRound(tools, request, { shadow, left, blocked });
     if (!(await record(tools, request, { shadow, drain }))) return notYet(drain, NEXT_ROUND_S);
     if (isNew) return notYet(drain, AFTER_CORDON_S);
-    return drain.remaining === 0 || drain["forced"] === true ? { status: 200, body: answerOf(drain) } : notYet(drain, NEXT_ROUND_S);
+    return drain.remaining === 0 || drain["forced"] === true
+      ? { status: 200, body: answerOf(drain) }
+      : notYet(drain, NEXT_ROUND_S);
   };
 }
 
 async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): Promise<PodObject[]> {
   const found: PodObject[] = [];
-  for await (const { items } of cluster.list(pods, { fieldSelector: `spec.nodeName=${node.metadata?.name}` }, call)) found.push(...items);
+  for await (const { items } of cluster.list(pods, { fieldSelector: `spec.nodeName=${node.metadata?.name}` }, call))
+    found.push(...items);
   return found;
 }
 
@@ -76,7 +83,10 @@ async function describeRound(
   };
 }
 
-/** Writes the progress; resolves with false if the shadow has changed meanwhile: the next round looks at what it wants now. */
+/**
+ * Writes the progress; resolves with false if the shadow has changed meanwhile: the next round looks at what it wants
+ * now.
+ */
 async function record(
   tools: DrainTools,
   { call, log }: NodeRequest,
@@ -86,10 +96,17 @@ async function record(
     await patchStatus(tools, { shadow, status: { drain } }, call);
     return true;
   } catch (error) {
-    log.info("the progress of a drain was not recorded; the next round goes on", { shadow: shadow.metadata.name, error });
+    log.info("the progress of a drain was not recorded; the next round goes on", {
+      shadow: shadow.metadata.name,
+      error,
+    });
     return false;
   }
 }
 
 const answerOf = ({ remaining, blocked }: DrainStatus) => ({ remaining, blocked });
-const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({ status: 503, body: answerOf(drain), retryAfterSeconds });
+const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
+  status: 503,
+  body: answerOf(drain),
+  retryAfterSeconds,
+});

@@ -13,8 +13,8 @@ const AT_ONCE = 5;
 const MAX_MS = 15_000;
 
 /**
- * Asks for the eviction of each pod, until the signal of the call fires. Resolves with the pods that were refused or are still terminating. A pod that is
- * gone, or whose name belongs to another pod by now, needs none.
+ * Asks for the eviction of each pod, until the signal of the call fires. Resolves with the pods that were refused or
+ * are still terminating. A pod that is gone, or whose name belongs to another pod by now, needs none.
  */
 export async function evictPods(cluster: Cluster, pods: readonly PodObject[], call: Call): Promise<BlockedPod[]> {
   const blocked: BlockedPod[] = [];
@@ -47,10 +47,15 @@ async function evict(cluster: Cluster, { metadata = {} }: PodObject, call: Call)
   }
 }
 
-/** A budget answers 429 with a cause of its own, a zone-aware one as an admission webhook; any other 429 is the API server's own. */
+/**
+ * A budget answers 429 with a cause of its own, a zone-aware one as an admission webhook; any other 429 is the API
+ * server's own.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof RolloutError)) return "ServerError";
   const { message = "", details } = (error.cause ?? {}) as Partial<Status>;
   const isBudget = details?.causes?.some(({ reason }) => reason === "DisruptionBudget") ?? false;
-  return error.code === "Throttled" && (isBudget || message.startsWith("admission webhook")) ? "DisruptionBudget" : error.code;
+  return error.code === "Throttled" && (isBudget || message.startsWith("admission webhook"))
+    ? "DisruptionBudget"
+    : error.code;
 }

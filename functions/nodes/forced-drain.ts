@@ -3,7 +3,9 @@ import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import { isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
 
-/** Resolves with milliseconds, or with undefined if no policy has the node in one of its slots and forces its reboot. */
+/**
+ * Resolves with milliseconds, or with undefined if no policy has the node in one of its slots and forces its reboot.
+ */
 export async function forceAfterMs(cluster: Cluster, nodeName: string, call: Call): Promise<number | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
     for (const policy of items.map(readPolicy)) {

@@ -25,17 +25,23 @@ interface Claim {
   readonly token: string;
 }
 
-/** Resolves with the Node that the caller speaks for, or with the refusal; rejects if the API server could not be asked. */
+/**
+ * Resolves with the Node that the caller speaks for, or with the refusal; rejects if the API server could not be asked.
+ */
 export type Identify = (headers: IncomingHttpHeaders, call: Call) => Promise<Identified | NodeAnswer>;
 
 export function createIdentify(cluster: Cluster, agents: AgentAccount): Identify {
   return async (headers, call) => {
     const claim = readClaim(headers);
     if ("status" in claim) return claim;
-    if (!isTokenFor(claim.token, AUDIENCE)) return refuse("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
+    if (!isTokenFor(claim.token, AUDIENCE))
+      return refuse("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
     const pod = judgeReview(await review(cluster, claim.token, call), agents);
     if ("status" in pod) return pod;
-    return (await placePod(cluster, { pod, claim, namespace: agents.namespace }, call)) ?? (await findNode(cluster, claim, call));
+    return (
+      (await placePod(cluster, { pod, claim, namespace: agents.namespace }, call)) ??
+      (await findNode(cluster, claim, call))
+    );
   };
 }
 
@@ -45,7 +51,10 @@ function readClaim(headers: IncomingHttpHeaders): Claim | NodeAnswer {
   const [nodeName, nodeUid, token] = [HEADERS.nodeName, HEADERS.nodeUid, HEADERS.token].map((name) => headers[name]);
   const isText = (value: unknown): value is string => typeof value === "string" && TEXT.test(value);
   if (isText(nodeName) && isText(nodeUid) && isText(token)) return { nodeName, nodeUid, token };
-  return refuse("BadRequest", "the headers BrupopNodeName, BrupopNodeUid and BrupopK8sAuthToken are needed, each once and in ASCII");
+  return refuse(
+    "BadRequest",
+    "the headers BrupopNodeName, BrupopNodeUid and BrupopK8sAuthToken are needed, each once and in ASCII",
+  );
 }
 
 async function review(cluster: Cluster, token: string, call: Call): Promise<unknown> {
@@ -65,15 +74,23 @@ interface Placement {
 }
 
 /** The refusal of a pod that does not run on the node of the claim, or whose token was made for another node. */
-async function placePod(cluster: Cluster, { pod, claim, namespace }: Placement, call: Call): Promise<NodeAnswer | undefined> {
+async function placePod(
+  cluster: Cluster,
+  { pod, claim, namespace }: Placement,
+  call: Call,
+): Promise<NodeAnswer | undefined> {
   const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
   const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
   if (live?.metadata?.uid !== pod.uid) return refuse("Forbidden", `pod ${pod.name} of the token is gone`);
-  if (placeOf(live) !== claim.nodeName) return refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
+  if (placeOf(live) !== claim.nodeName)
+    return refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
   if (nodeName !== claim.nodeName)
     return refuse("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
   if (nodeUid !== claim.nodeUid)
-    return refuse("Forbidden", `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`);
+    return refuse(
+      "Forbidden",
+      `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`,
+    );
   return undefined;
 }
 

@@ -25,12 +25,14 @@ const REVIEWED = z.looseObject({
 });
 
 /**
- * The pod that the token belongs to, or the refusal: 401 for a token that the API server does not vouch for, 403 for one that is not an agent's. An error
- * refuses even beside `authenticated`, and so does a list of audiences that is missing: it means that the reviewer ignored ours.
+ * The pod that the token belongs to, or the refusal: 401 for a token that the API server does not vouch for, 403 for
+ * one that is not an agent's. An error refuses even beside `authenticated`, and so does a list of audiences that is
+ * missing: it means that the reviewer ignored ours.
  */
 export function judgeReview(status: unknown, { namespace, account }: AgentAccount): TokenPod | NodeAnswer {
   const reviewed = REVIEWED.safeParse(status);
-  if (!reviewed.success || !reviewed.data.audiences.includes(AUDIENCE)) return refuse("Unauthorized", "the token is not valid here");
+  if (!reviewed.success || !reviewed.data.audiences.includes(AUDIENCE))
+    return refuse("Unauthorized", "the token is not valid here");
   const { username, extra = {} } = reviewed.data.user;
   if (username !== `system:serviceaccount:${namespace}:${account}`)
     return refuse("Forbidden", `${username} is not the ServiceAccount of the agents`);

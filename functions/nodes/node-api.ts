@@ -49,10 +49,15 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-async function serveOne(api: NodeApi, byMethod: ReadonlyMap<string, NodeRouteName>, { request, response }: Exchange): Promise<void> {
+async function serveOne(
+  api: NodeApi,
+  byMethod: ReadonlyMap<string, NodeRouteName>,
+  { request, response }: Exchange,
+): Promise<void> {
   const { clock, log, metrics, tasks, requestTimeoutMs } = api.rim;
   const name = byMethod.get(request.method ?? "");
-  if (name === undefined) return void response.writeHead(405, { allow: [...byMethod.keys()].join(", "), connection: "close" }).end();
+  if (name === undefined)
+    return void response.writeHead(405, { allow: [...byMethod.keys()].join(", "), connection: "close" }).end();
   const route = `node_${name}`;
   const start = clock.monotonic();
   metrics.requestStarted("POST", route);
@@ -75,7 +80,11 @@ interface Receiving {
   readonly signal: AbortSignal;
 }
 
-async function answerFor({ rim, identify, routes }: NodeApi, name: NodeRouteName, { request, signal }: Receiving): Promise<NodeAnswer> {
+async function answerFor(
+  { rim, identify, routes }: NodeApi,
+  name: NodeRouteName,
+  { request, signal }: Receiving,
+): Promise<NodeAnswer> {
   const deadlineMs = TIMEOUT_SHARE * rim.requestTimeoutMs;
   const caller = await identify(request.headers, { deadlineMs, signal });
   if ("status" in caller) return caller;

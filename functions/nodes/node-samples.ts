@@ -1,4 +1,7 @@
-/** The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: the names of the original, and those that tell why a node waits (NR22, NR32). */
+/**
+ * The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: the names of the original, and
+ * those that tell why a node waits (NR22, NR32).
+ */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import { OTHER } from "../../infra/metrics/series-limit.ts";
@@ -28,9 +31,13 @@ export type NodeSampler = (shadows: readonly MeasuredNode[], policies: readonly 
 export function createNodeSampler(): NodeSampler {
   const seenVersions = new Set<string>([OTHER]);
   return (shadows, policies) => {
-    const reported = shadows.flatMap(({ name, owner, status }) => (status ? [{ node: owner?.name ?? name, ...status }] : []));
+    const reported = shadows.flatMap(({ name, owner, status }) =>
+      status ? [{ node: owner?.name ?? name, ...status }] : [],
+    );
     for (const { current_version } of reported) if (seenVersions.size < MAX_VERSIONS) seenVersions.add(current_version);
-    const versions = Map.groupBy(reported, ({ current_version: version }) => (seenVersions.has(version) ? version : OTHER));
+    const versions = Map.groupBy(reported, ({ current_version: version }) =>
+      seenVersions.has(version) ? version : OTHER,
+    );
     const states = Map.groupBy(reported, ({ current_state }) => current_state);
     const failing = reported.filter(({ crash_count }) => crash_count > 0).slice(0, MAX_NODES);
     return merge([
@@ -61,7 +68,10 @@ function samplePolicy(of: Policy): Row[] {
     [METRICS.nodeDeadline, active.map(({ labels, deadline }) => one(labels, deadline))],
     [METRICS.nodesFrozen, [one({ policy }, status.frozen ? 1 : 0)]],
     [METRICS.nodesWindow, [one({ policy }, status.windowOpen ? 1 : 0)]],
-    [METRICS.nodesSkipped, bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ policy, reason }, count))],
+    [
+      METRICS.nodesSkipped,
+      bounded(Object.entries(status.skipped)).map(([reason, count]) => one({ policy, reason }, count)),
+    ],
     [
       METRICS.nodeTransitions,
       bounded(status.transitions).map(({ from, to, fromVersion, toVersion, count }) =>
@@ -76,6 +86,8 @@ const bounded = <T>(list: readonly T[]): readonly T[] => list.slice(0, MAX_KINDS
 /** By metric, each label set once: Prometheus refuses a scrape that repeats one. */
 function merge(rows: readonly Row[]): Samples {
   const byMetric = Map.groupBy(rows, ([{ name }]) => name);
-  const once = (samples: readonly Sample[]): Sample[] => [...new Map(samples.map((one) => [JSON.stringify(one.labels), one])).values()];
+  const once = (samples: readonly Sample[]): Sample[] => [
+    ...new Map(samples.map((one) => [JSON.stringify(one.labels), one])).values(),
+  ];
   return new Map([...byMetric].map(([name, own]) => [name, once(own.flatMap(([, samples]) => samples))]));
 }

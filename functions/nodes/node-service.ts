@@ -1,4 +1,7 @@
-/** Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own marks alone (NW8). */
+/**
+ * Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own
+ * marks alone (NW8).
+ */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
@@ -28,13 +31,17 @@ export function uncordon(tools: ShadowTools): NodeRoute {
   return (request) => giveBack(tools, request, "all");
 }
 
-/** A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. So does one that is not Ready. */
+/**
+ * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. So does one
+ * that is not Ready.
+ */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
   const shadow = await getShadow(tools, request);
   const status = readShadowStatus(shadow);
   const { node } = request;
   if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
-  if (isOurs(node) && !isReady(node)) return refuse("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
+  if (isOurs(node) && !isReady(node))
+    return refuse("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
   await changeNode(tools, request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
   if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);
   return { status: 200 };
@@ -42,7 +49,10 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
 
 const isReady = ({ status }: Node): boolean => readHealth(status).ready;
 
-/** Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there was something to do. */
+/**
+ * Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there
+ * was something to do.
+ */
 export async function changeNode(
   { cluster, clock }: Pick<ShadowTools, "cluster" | "clock">,
   { node: first, call }: { readonly node: Node; readonly call: Call },

@@ -10,8 +10,9 @@ import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
 import { readShadowStatus, wantedState } from "./wanted.ts";
 
 /**
- * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the boot's first report are ours. The
- * write is bound to the version that the agent has seen, or else to the one that is read here (NW27).
+ * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the
+ * boot's first report are ours. The write is bound to the version that the agent has seen, or else to the one that is
+ * read here (NW27).
  */
 export function updateStatus(tools: ShadowTools): NodeRoute {
   return async (request) => {
@@ -19,7 +20,9 @@ export function updateStatus(tools: ShadowTools): NodeRoute {
     if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
     const attempt = (): Promise<NodeAnswer> => writeOnce(tools, request, sent.data);
     // A status that names no version: the controller writes the same object.
-    return request.ifMatch === undefined ? retryOnConflict(attempt, { clock: tools.clock, call: request.call }) : attempt();
+    return request.ifMatch === undefined
+      ? retryOnConflict(attempt, { clock: tools.clock, call: request.call })
+      : attempt();
   };
 }
 
@@ -48,5 +51,7 @@ function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): s
   const wanted = wantedState(shadow);
   if (wanted !== "RebootedIntoUpdate") return `${name} wants ${wanted ?? "nothing"}: no reboot`;
   const { drain } = stored ?? {};
-  return drain && (drain.remaining === 0 || drain["forced"] === true) ? undefined : `the node of ${name} is not drained`;
+  return drain && (drain.remaining === 0 || drain["forced"] === true)
+    ? undefined
+    : `the node of ${name} is not drained`;
 }

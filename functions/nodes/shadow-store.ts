@@ -14,7 +14,10 @@ export interface ShadowTools {
   readonly namespace: string;
 }
 
-/** The shadow of the caller's node; rejects with `NotFound`, also if it is that of an earlier node of this name, which is collected soon. */
+/**
+ * The shadow of the caller's node; rejects with `NotFound`, also if it is that of an earlier node of this name, which
+ * is collected soon.
+ */
 export async function getShadow(
   { cluster, namespace }: ShadowTools,
   { node, call }: Pick<NodeRequest, "node" | "call">,
@@ -26,7 +29,10 @@ export async function getShadow(
   return shadow;
 }
 
-/** Merges into the status of the shadow as it was read; rejects with `Conflict` if it has changed. Resolves with its new version. */
+/**
+ * Merges into the status of the shadow as it was read; rejects with `Conflict` if it has changed. Resolves with its new
+ * version.
+ */
 export async function patchStatus(
   { cluster, namespace }: ShadowTools,
   { shadow, status }: { readonly shadow: CustomObject; readonly status: object },
@@ -34,5 +40,9 @@ export async function patchStatus(
 ): Promise<string> {
   const { name, resourceVersion } = readIdentity(shadow.metadata);
   const body = { apiVersion: `${SHADOW_GROUP}/v2`, kind: SHADOW_KIND, metadata: { resourceVersion }, status };
-  return await cluster.patch(bottlerocketShadows, { namespace, name, subresource: "status", type: "merge", body }, call);
+  return await cluster.patch(
+    bottlerocketShadows,
+    { namespace, name, subresource: "status", type: "merge", body },
+    call,
+  );
 }

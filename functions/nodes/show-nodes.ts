@@ -1,4 +1,7 @@
-/** Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies: the reconciler is gone between its runs (§17.11). */
+/**
+ * Shows the nodes and the policies in the node API's `/metrics`, read from BottlerocketShadows and NodeUpdatePolicies:
+ * the reconciler is gone between its runs (§17.11).
+ */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
@@ -24,7 +27,8 @@ export function showNodes(options: NodesOptions): Pick<Metrics, "render" | "cont
 
 async function gather({ cluster, namespace }: NodesOptions, sample: NodeSampler, call: Call) {
   const shadows: Shadow[] = [];
-  for await (const { items } of cluster.list(bottlerocketShadows, { namespace }, call)) shadows.push(...items.map(readShadow));
+  for await (const { items } of cluster.list(bottlerocketShadows, { namespace }, call))
+    shadows.push(...items.map(readShadow));
   const policies: (Policy | InvalidPolicy)[] = [];
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call)) policies.push(...items.map(readPolicy));
   return sample(shadows, policies);

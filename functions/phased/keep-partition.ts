@@ -1,4 +1,7 @@
-/** Decides which partition a write leaves to a StatefulSet that a PhasedRollout manages (§16.9): no write of others releases a pod. */
+/**
+ * Decides which partition a write leaves to a StatefulSet that a PhasedRollout manages (§16.9): no write of others
+ * releases a pod.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { HELD } from "../../reconciler/phased/target.ts";
 
@@ -14,7 +17,10 @@ export interface ReleaseFields {
   readonly partition: number;
 }
 
-/** The partition in place of the written one; undefined if the written one releases no pod that was kept before, and none that is new. */
+/**
+ * The partition in place of the written one; undefined if the written one releases no pod that was kept before, and
+ * none that is new.
+ */
 export function keepPartition(before: ReleaseFields, after: ReleaseFields): number | undefined {
   if (!after.rolls) return undefined;
   const least = isAnotherRollout(before, after) || opensToNewPods(before, after) ? HELD : before.partition;
@@ -28,5 +34,7 @@ function opensToNewPods({ partition, replicas }: ReleaseFields, after: ReleaseFi
 
 /** The partition from before says nothing about these pods and this template. */
 function isAnotherRollout(before: ReleaseFields, after: ReleaseFields): boolean {
-  return !before.rolls || before.firstOrdinal !== after.firstOrdinal || !isDeepStrictEqual(before.template, after.template);
+  return (
+    !before.rolls || before.firstOrdinal !== after.firstOrdinal || !isDeepStrictEqual(before.template, after.template)
+  );
 }

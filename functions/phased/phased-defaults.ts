@@ -1,4 +1,7 @@
-/** `/mutate-sts-plus-v1alpha1-phasedrollout`: completes PhasedRollouts where the definition has no defaults, as the original's (§16). What is given stays, a 0 too. */
+/**
+ * `/mutate-sts-plus-v1alpha1-phasedrollout`: completes PhasedRollouts where the definition has no defaults, as the
+ * original's (§16). What is given stays, a 0 too.
+ */
 import * as z from "zod";
 import type { Answer, Webhook } from "../http/webhook.ts";
 
@@ -22,5 +25,7 @@ export function createPhasedDefaults(): Webhook {
 
 function patchOf(check: Readonly<Record<string, unknown>>): Answer["patch"] {
   const missing = Object.entries(DEFAULTS).filter(([field]) => check[field] === undefined || check[field] === null);
-  return missing.length > 0 ? missing.map(([field, value]) => ({ op: "add", path: `/spec/check/${field}`, value })) : undefined;
+  return missing.length > 0
+    ? missing.map(([field, value]) => ({ op: "add", path: `/spec/check/${field}`, value }))
+    : undefined;
 }

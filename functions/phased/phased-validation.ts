@@ -1,6 +1,7 @@
 /**
- * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout whose checks could never be answered (§16), and warns of what is easily meant
- * otherwise. Fails open: the definition's own rules refuse the rest, and the reconciler releases nothing without an answer.
+ * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout whose checks could never be answered (§16), and
+ * warns of what is easily meant otherwise. Fails open: the definition's own rules refuse the rest, and the reconciler
+ * releases nothing without an answer.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
@@ -44,12 +45,20 @@ export function createPhasedValidation({ cluster }: PhasedValidationTools): Webh
   };
 }
 
-async function judge({ spec, metadata }: z.infer<typeof OBJECT>, request: AdmissionRequest, lookup: Lookup): Promise<Answer> {
+async function judge(
+  { spec, metadata }: z.infer<typeof OBJECT>,
+  request: AdmissionRequest,
+  lookup: Lookup,
+): Promise<Answer> {
   const expression = readExpression(spec.check.query.expr);
   const problems = findProblems(spec, expression.error, OBJECT.safeParse(request.oldObject).data?.spec);
   if (problems.length > 0) return deny(problems);
   const rival = await findRival({ ...request, name: metadata?.name ?? request.name ?? "" }, spec, lookup);
-  const warnings = [...warnOfMeaning(spec), ...expression.warnings.map((text) => `spec.check.query.expr: ${text}`), ...rival];
+  const warnings = [
+    ...warnOfMeaning(spec),
+    ...expression.warnings.map((text) => `spec.check.query.expr: ${text}`),
+    ...rival,
+  ];
   return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
 }
 
@@ -69,10 +78,13 @@ function findProblems(
   before: Spec | undefined,
 ): string[] {
   const { problem } = readQueryTarget(check.query.url);
-  const isTwofold = typeof skipCheck === "boolean" && typeof standardRollingUpdate === "boolean" && skipCheck !== standardRollingUpdate;
+  const isTwofold =
+    typeof skipCheck === "boolean" && typeof standardRollingUpdate === "boolean" && skipCheck !== standardRollingUpdate;
   return [
     targetRef === "" ? "spec.targetRef is empty" : undefined,
-    before && before.targetRef !== targetRef ? "spec.targetRef cannot be changed, make another PhasedRollout" : undefined,
+    before && before.targetRef !== targetRef
+      ? "spec.targetRef cannot be changed, make another PhasedRollout"
+      : undefined,
     isTwofold ? "spec.standardRollingUpdate is another name of spec.skipCheck, set only one of them" : undefined,
     check.successThreshold === 0 ? "spec.check.successThreshold must be at least 1" : undefined,
     syntax === undefined ? undefined : `spec.check.query.expr: ${syntax}`,
@@ -103,9 +115,13 @@ async function findRival(
 ): Promise<string[]> {
   try {
     for await (const { items } of cluster.list(phasedRollouts, { namespace }, { signal })) {
-      const rival = items.find((one) => one.metadata.name !== name && TARGETED.safeParse(one).data?.spec.targetRef === spec.targetRef);
+      const rival = items.find(
+        (one) => one.metadata.name !== name && TARGETED.safeParse(one).data?.spec.targetRef === spec.targetRef,
+      );
       if (rival)
-        return [`StatefulSet ${spec.targetRef} is the target of PhasedRollout ${rival.metadata.name} as well: only one of them manages it`];
+        return [
+          `StatefulSet ${spec.targetRef} is the target of PhasedRollout ${rival.metadata.name} as well: only one of them manages it`,
+        ];
     }
   } catch {
     // A warning is a courtesy.

@@ -1,7 +1,8 @@
 /**
- * `/admission/raise-partition`: keeps the partition of a StatefulSet that a PhasedRollout manages (§16.9). Only the reconciler lowers it; with another
- * template it is raised to the replicas, in the same write. Without it, pods from the partition on are replaced before the reconciler has seen the
- * write. On Kubernetes 1.36 and later a policy does the same without a call. Fails open: the reconciler raises the partition as well.
+ * `/admission/raise-partition`: keeps the partition of a StatefulSet that a PhasedRollout manages (§16.9). Only the
+ * reconciler lowers it; with another template it is raised to the replicas, in the same write. Without it, pods from
+ * the partition on are replaced before the reconciler has seen the write. On Kubernetes 1.36 and later a policy does
+ * the same without a call. Fails open: the reconciler raises the partition as well.
  */
 import * as z from "zod";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
@@ -29,7 +30,8 @@ export function createRaisePartition(): Webhook {
     paths: ["/admission/raise-partition"],
     handle: async ({ operation, object, oldObject, fieldManager }) => {
       const [now, before] = [SET.safeParse(object).data, SET.safeParse(oldObject).data];
-      if (operation !== "UPDATE" || !now || !before || ownerOf(before) === undefined) return { allowed: true, reason: "NotManaged" };
+      if (operation !== "UPDATE" || !now || !before || ownerOf(before) === undefined)
+        return { allowed: true, reason: "NotManaged" };
       if (fieldManager === FIELD_MANAGER) return { allowed: true, reason: "Reconciler" };
       return judge(before, now);
     },
@@ -59,8 +61,11 @@ function readFields({ spec: { replicas, template, ordinals, updateStrategy } }: 
 }
 
 function patchPartition({ spec }: StoredSet, value: number): object[] {
-  if (spec.updateStrategy?.rollingUpdate) return [{ op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value }];
-  return [{ op: "add", path: "/spec/updateStrategy", value: { type: "RollingUpdate", rollingUpdate: { partition: value } } }];
+  if (spec.updateStrategy?.rollingUpdate)
+    return [{ op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value }];
+  return [
+    { op: "add", path: "/spec/updateStrategy", value: { type: "RollingUpdate", rollingUpdate: { partition: value } } },
+  ];
 }
 
 const CLAIM = [ANNOTATIONS.phasedRollout, ANNOTATIONS.originalPartition];
@@ -74,7 +79,10 @@ function patchClaim(before: StoredSet, { metadata }: StoredSet): object[] {
   return [{ op: "add", path: "/metadata/annotations", value }];
 }
 
-function warn(before: StoredSet, { partition, written }: { readonly partition: number; readonly written: number }): string {
+function warn(
+  before: StoredSet,
+  { partition, written }: { readonly partition: number; readonly written: number },
+): string {
   const owner = ownerOf(before);
   const set = before.metadata?.name ?? "";
   return (

@@ -1,4 +1,6 @@
-/** Answers for the status page: GET alone, hosts that are known, and headers that let a browser do nothing but show it. */
+/**
+ * Answers for the status page: GET alone, hosts that are known, and headers that let a browser do nothing but show it.
+ */
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../infra/log.ts";
@@ -46,7 +48,11 @@ interface Refusal {
 }
 
 /** Never rejects. */
-export function createAnswer({ read, hosts, log }: AnswerOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+export function createAnswer({
+  read,
+  hosts,
+  log,
+}: AnswerOptions): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     try {
       const refusal = whyRefuse(request, hosts);
@@ -60,7 +66,10 @@ export function createAnswer({ read, hosts, log }: AnswerOptions): (request: Inc
 
   async function show(response: ServerResponse, focus: Focus): Promise<void> {
     const records = await read(focus);
-    const isFound = focus === undefined || records.groups === UNREAD || listPart(records.groups).some((group) => keyOf(group) === focus);
+    const isFound =
+      focus === undefined ||
+      records.groups === UNREAD ||
+      listPart(records.groups).some((group) => keyOf(group) === focus);
     response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus }));
   }
 }
@@ -68,14 +77,19 @@ export function createAnswer({ read, hosts, log }: AnswerOptions): (request: Inc
 function whyRefuse({ method = "", url = "", headers }: IncomingMessage, hosts: readonly string[]): Refusal | undefined {
   const host = (headers.host ?? "").toLowerCase();
   const isKnown = OWN_HOST.test(host) || hosts.includes(host) || hosts.includes(host.replace(/:\d+$/, ""));
-  // A page of another origin whose name leads to this machine would otherwise read ours in its visitor's browser (DNS rebinding).
+  // A page of another origin whose name leads to this machine would otherwise read ours in its visitor's browser (DNS
+  // rebinding).
   if (!isKnown) return { status: 421, message: "unknown host: STATUS_PAGE_HOSTS names those that are served" };
   if (method !== "GET" && method !== "HEAD") return { status: 405, message: "GET the page" };
   return /^\/(?:\?|$)/.test(url) ? undefined : { status: 404, message: "the page is at /" };
 }
 
 function refuse(response: ServerResponse, { status, message }: Refusal): void {
-  const headers = { ...HEADERS, "content-type": "text/plain; charset=utf-8", ...(status === 405 && { allow: "GET, HEAD" }) };
+  const headers = {
+    ...HEADERS,
+    "content-type": "text/plain; charset=utf-8",
+    ...(status === 405 && { allow: "GET, HEAD" }),
+  };
   response.writeHead(status, headers).end(`${message}\n`);
 }
 

@@ -18,6 +18,9 @@ export async function composeStatusPage(env: Environment, machine: Clock): Promi
   const { configuration, log, cluster, clock } = await start(env, machine);
   const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
   const scopes = namespaces === "*" ? [""] : namespaces;
-  const read = createReader({ cluster, now: clock.now, namespaces: scopes, lease: { namespace, name: lease.name } }, clock);
+  const read = createReader(
+    { cluster, now: clock.now, namespaces: scopes, lease: { namespace, name: lease.name } },
+    clock,
+  );
   return { log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
 }

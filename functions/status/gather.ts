@@ -1,7 +1,18 @@
-/** Reads what the status page shows. Each part is read alone: one that cannot be read is reported, and shown as it was read before. */
+/**
+ * Reads what the status page shows. Each part is read alone: one that cannot be read is reported, and shown as it was
+ * read before.
+ */
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
-import { disruptionBudgets, events, leases, pods, type Resource, rolloutGroups, statefulSets } from "../../infra/kubernetes/resources.ts";
+import {
+  disruptionBudgets,
+  events,
+  leases,
+  pods,
+  type Resource,
+  rolloutGroups,
+  statefulSets,
+} from "../../infra/kubernetes/resources.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
@@ -12,7 +23,14 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
-import type { BudgetRecord, DecisionRecord, PageGroup, PageRecords, PodsByZone, ReconcilerRecord } from "./view/records.ts";
+import type {
+  BudgetRecord,
+  DecisionRecord,
+  PageGroup,
+  PageRecords,
+  PodsByZone,
+  ReconcilerRecord,
+} from "./view/records.ts";
 import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./view/records.ts";
 
 export interface GatherOptions {
@@ -57,7 +75,11 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
   return { readAt: options.now(), reconciler, groups, pods: podsByGroup, budgets, decisions, problems };
 }
 
-async function listAll<O>({ cluster, namespaces }: GatherOptions, resource: Resource<O>, query: Query = {}): Promise<O[]> {
+async function listAll<O>(
+  { cluster, namespaces }: GatherOptions,
+  resource: Resource<O>,
+  query: Query = {},
+): Promise<O[]> {
   const items: O[] = [];
   for (const namespace of query.namespace === undefined ? namespaces : [query.namespace]) {
     const scope = namespace === "" ? query : { ...query, namespace };
@@ -81,7 +103,12 @@ async function readGroups(options: GatherOptions): Promise<PageGroup[] | undefin
   const found = await listAll(options, rolloutGroups).catch(absent);
   return (
     found &&
-    sortGroups(found.map(({ metadata, status }) => ({ ...nameOf(metadata), status: (status ?? {}) as Partial<RolloutGroupStatus> })))
+    sortGroups(
+      found.map(({ metadata, status }) => ({
+        ...nameOf(metadata),
+        status: (status ?? {}) as Partial<RolloutGroupStatus>,
+      })),
+    )
   );
 }
 
@@ -107,9 +134,16 @@ async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> 
   return decisions.toSorted((a, b) => b.time.localeCompare(a.time)).slice(0, MAX_DECISIONS);
 }
 
-const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({ namespace, name });
+const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({
+  namespace,
+  name,
+});
 
-async function readPods(options: GatherOptions, groups: readonly PageGroup[], focus: Focus): Promise<PageRecords["pods"]> {
+async function readPods(
+  options: GatherOptions,
+  groups: readonly PageGroup[],
+  focus: Focus,
+): Promise<PageRecords["pods"]> {
   const found = new Map<string, PodsByZone>();
   await visitEach(chooseGroups(groups, focus), { atOnce: AT_A_TIME }, async (group) => {
     found.set(keyOf(group), await readPodsOf(options, group));
@@ -133,7 +167,10 @@ function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
 }
 
 async function readPodsOf(options: GatherOptions, { namespace, name, status }: PageGroup): Promise<PodsByZone> {
-  const sets = await listAll(options, statefulSets, { namespace, labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}` });
+  const sets = await listAll(options, statefulSets, {
+    namespace,
+    labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}`,
+  });
   const zones = await Promise.all(
     sets.map(readZone).map(async (zone) => {
       const all = await listAll(options, pods, { namespace, labelSelector: zone.selector });

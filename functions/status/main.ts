@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Entry of the status page: configuration -> serve until SIGTERM -> exit code (0 well, 1 it could not serve, 2 bad configuration). */
+/**
+ * Entry of the status page: configuration -> serve until SIGTERM -> exit code (0 well, 1 it could not serve, 2 bad
+ * configuration).
+ */
 import { systemClock } from "../../infra/clock.ts";
 import { runEntry } from "../../infra/process.ts";
 import { composeStatusPage } from "./compose.ts";

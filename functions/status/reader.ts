@@ -1,4 +1,7 @@
-/** Reads for all viewers at once: what was read less than 2 s ago is shown again, so that many viewers cost what one costs. */
+/**
+ * Reads for all viewers at once: what was read less than 2 s ago is shown again, so that many viewers cost what one
+ * costs.
+ */
 import type { Clock } from "../../infra/clock.ts";
 import { type Focus, gatherRecords, type GatherOptions } from "./gather.ts";
 import { NOTHING, type PageRecords } from "./view/records.ts";
@@ -13,7 +16,10 @@ interface Reading {
 }
 
 /** Resolves with the records; never rejects. `focus` is the key of a group that is shown alone. */
-export function createReader(options: GatherOptions, clock: Pick<Clock, "monotonic">): (focus: Focus) => Promise<PageRecords> {
+export function createReader(
+  options: GatherOptions,
+  clock: Pick<Clock, "monotonic">,
+): (focus: Focus) => Promise<PageRecords> {
   const readings = new Map<Focus, Reading>();
   let last: PageRecords = NOTHING;
   return async (focus) => {

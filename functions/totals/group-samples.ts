@@ -1,4 +1,7 @@
-/** The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of PhasedRollouts. Pure. */
+/**
+ * The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of PhasedRollouts.
+ * Pure.
+ */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
@@ -37,7 +40,11 @@ type Labels = Sample["labels"];
 type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
 
 /** Groups beyond `most` have no series. */
-export function sampleGroups(groups: readonly GroupRecord[], { passes, lastTick, series }: Totals, most: number): Samples {
+export function sampleGroups(
+  groups: readonly GroupRecord[],
+  { passes, lastTick, series }: Totals,
+  most: number,
+): Samples {
   const samples = new Map<string, Sample[]>([...series].map(([name, own]) => [name, [...own]]));
   const add = ([{ name }, more]: Row): void => void samples.set(name, [...(samples.get(name) ?? []), ...more]);
   const at = secondsOf(lastTick);
@@ -48,7 +55,11 @@ export function sampleGroups(groups: readonly GroupRecord[], { passes, lastTick,
   return samples;
 }
 
-function sampleGroup({ namespace, deadline, status }: GroupRecord, passes: number, lastTick: number | undefined): Row[] {
+function sampleGroup(
+  { namespace, deadline, status }: GroupRecord,
+  passes: number,
+  lastTick: number | undefined,
+): Row[] {
   const labels = { namespace, rollout_group: status.group ?? "" };
   return [
     ...sampleTotals(labels, status.totals, { passes, lastTick }),
@@ -95,7 +106,11 @@ function sampleDuration(labels: Labels, progress: RolloutGroupStatus["progress"]
   return from === undefined || to === undefined ? [] : [one(METRICS.rolloutDuration, labels, Math.max(0, to - from))];
 }
 
-function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>, lastTick: number | undefined): Row[] {
+function sampleState(
+  labels: Labels,
+  { phase, blocked = [], progress }: Partial<RolloutGroupStatus>,
+  lastTick: number | undefined,
+): Row[] {
   const [block] = blocked;
   return [
     ...(phase === undefined ? [] : [one(METRICS.groupPhase, { ...labels, phase }, 1)]),
@@ -106,9 +121,15 @@ function sampleState(labels: Labels, { phase, blocked = [], progress }: Partial<
 }
 
 /** Stands still while there is nothing to do, and while a group waits as a user asked. */
-function sampleClock(labels: Labels, { phase, blocked = [], progress }: Partial<RolloutGroupStatus>, deadline: number): Row[] {
+function sampleClock(
+  labels: Labels,
+  { phase, blocked = [], progress }: Partial<RolloutGroupStatus>,
+  deadline: number,
+): Row[] {
   const lastStep = phase === "Ready" || isAsked(blocked[0]) ? undefined : secondsOf(progress?.lastStepTime);
-  return lastStep === undefined ? [] : [one(METRICS.lastStep, labels, lastStep), one(METRICS.progressDeadline, labels, deadline)];
+  return lastStep === undefined
+    ? []
+    : [one(METRICS.lastStep, labels, lastStep), one(METRICS.progressDeadline, labels, deadline)];
 }
 
 /** True for a wait that a user has asked for. */

@@ -1,13 +1,21 @@
 /**
  * Series that are read from the cluster and shown in `/metrics` by one of several replicas.
  *
- * All replicas would show the same numbers, and a sum over them would count each as often as there are replicas. So one of them shows them: the holder
- * of a Lease that is taken and renewed by scrapes. A scrape after 5 s or more reads again.
+ * All replicas would show the same numbers, and a sum over them would count each as often as there are replicas. So one
+ * of them shows them: the holder of a Lease that is taken and renewed by scrapes. A scrape after 5 s or more reads
+ * again.
  */
 import type { Clock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { changeLease, getLease, holdBy, isHeldByOther, type LeaseRef, writeLease } from "../../infra/kubernetes/lease-object.ts";
+import {
+  changeLease,
+  getLease,
+  holdBy,
+  isHeldByOther,
+  type LeaseRef,
+  writeLease,
+} from "../../infra/kubernetes/lease-object.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import type { Samples } from "../../infra/metrics/registry.ts";

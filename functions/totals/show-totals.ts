@@ -1,4 +1,7 @@
-/** Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts and the reconciler's Lease. */
+/**
+ * Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts and the
+ * reconciler's Lease.
+ */
 import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
@@ -42,7 +45,11 @@ async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<
   try {
     for await (const { items } of cluster.list(phasedRollouts, scope === "" ? {} : { namespace: scope }, call))
       for (const { metadata, status } of items)
-        phases.push({ namespace: metadata.namespace ?? "", name: metadata.name ?? "", phase: readStatus(status).phase });
+        phases.push({
+          namespace: metadata.namespace ?? "",
+          name: metadata.name ?? "",
+          phase: readStatus(status).phase,
+        });
   } catch (error) {
     if (!hasCode(error, "NotFound", "Forbidden")) throw error;
   }
@@ -56,7 +63,8 @@ async function listGroups(cluster: Cluster, scope: string, call: Call): Promise<
     for await (const { items } of cluster.list(rolloutGroups, scope === "" ? {} : { namespace: scope }, call))
       for (const object of items) {
         const { deadlineMs, status } = readStoredGroup(object);
-        if (object.status) groups.push({ namespace: object.metadata.namespace ?? "", deadline: deadlineMs / 1000, status });
+        if (object.status)
+          groups.push({ namespace: object.metadata.namespace ?? "", deadline: deadlineMs / 1000, status });
       }
   };
   await read().catch(absent);

@@ -8,7 +8,8 @@ export const NAMESPACE_LABEL = "grafana.com/namespace";
 /** A label, exactly `true`: we maintain the CA bundle. */
 const INJECT_LABEL = "grafana.com/inject-rollout-operator-ca";
 
-// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would overwrite each other forever.
+// https://cert-manager.io/docs/concepts/ca-injector/ and OpenShift's service CA: two writers of one field would
+// overwrite each other forever.
 const OTHER_INJECTORS = [
   "cert-manager.io/inject-ca-from",
   "cert-manager.io/inject-ca-from-secret",
@@ -34,13 +35,22 @@ export function isOurConfiguration({ configuration: { metadata } }: Listed, name
   return isLabelled && OTHER_INJECTORS.every((annotation) => annotations[annotation] === undefined);
 }
 
-/** The patch that sets this bundle in each entry; undefined if each has it. It fails if the configuration has changed since. */
+/**
+ * The patch that sets this bundle in each entry; undefined if each has it. It fails if the configuration has changed
+ * since.
+ */
 export function planInjection({ configuration }: Listed, caPem: string): JsonPatch | undefined {
   const value = Buffer.from(caPem).toString("base64");
   const additions = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
-    clientConfig.caBundle === value ? [] : [{ op: "add" as const, path: `/webhooks/${index}/clientConfig/caBundle`, value }],
+    clientConfig.caBundle === value
+      ? []
+      : [{ op: "add" as const, path: `/webhooks/${index}/clientConfig/caBundle`, value }],
   );
-  const test = { op: "test" as const, path: "/metadata/resourceVersion", value: configuration.metadata?.resourceVersion ?? "" };
+  const test = {
+    op: "test" as const,
+    path: "/metadata/resourceVersion",
+    value: configuration.metadata?.resourceVersion ?? "",
+  };
   return additions.length > 0 ? [test, ...additions] : undefined;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Decides the next change of the Secret by an ordered list of small rules, each named for the situation it finds; the first with a decision wins.
+ * Decides the next change of the Secret by an ordered list of small rules, each named for the situation it finds; the
+ * first with a decision wins.
  *
  *   absent --issue--> serving --2/3 of its validity, or a name is missing--> publish: new CA in the bundle, next pair stored
  *      ^                 ^                                                  |
@@ -7,8 +8,8 @@
  *      +-- expired, not valid yet, not signed by the bundle, or for none of the names: every call fails already, so waiting would
  *          protect nothing: a new pair serves at once
  *
- * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload late. Its key was discarded, so it can sign
- * nothing else meanwhile.
+ * An old CA stays in the bundle until it expires, as its last certificate does: a reader may reload late. Its key was
+ * discarded, so it can sign nothing else meanwhile.
  */
 import type { X509Certificate } from "node:crypto";
 import { firstOf } from "../rules.ts";
@@ -21,11 +22,17 @@ export interface Situation {
   readonly dnsNames: readonly string[];
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Milliseconds since every configuration of ours was first seen with the stored bundle; undefined if one lacks it, or if none was read. */
+  /**
+   * Milliseconds since every configuration of ours was first seen with the stored bundle; undefined if one lacks it, or
+   * if none was read.
+   */
   readonly spreadForMs: number | undefined;
 }
 
-/** `issue`: a new pair serves at once; `publish`: it is stored as the next pair; `tidy`: only other keys of the Secret are corrected. */
+/**
+ * `issue`: a new pair serves at once; `publish`: it is stored as the next pair; `tidy`: only other keys of the Secret
+ * are corrected.
+ */
 export type CertificateAction = "keep" | "issue" | "publish" | "switch" | "wait" | "tidy" | "refuse";
 
 export interface Decision {
@@ -36,11 +43,20 @@ export interface Decision {
 
 /** Share of a certificate's validity after which its successor is made. */
 const RENEW_AT = 2 / 3;
-/** Share after which the successor serves even if not every configuration is known to trust it: no client trusts an expired certificate. */
+/**
+ * Share after which the successor serves even if not every configuration is known to trust it: no client trusts an
+ * expired certificate.
+ */
 const SWITCH_ANYWAY_AT = 11 / 12;
-/** Milliseconds in which all API servers have seen a change of a configuration. They watch it, usually with a delay well under a second. */
+/**
+ * Milliseconds in which all API servers have seen a change of a configuration. They watch it, usually with a delay well
+ * under a second.
+ */
 export const SETTLE_MS = 30_000;
-/** Milliseconds. A certificate that becomes valid within this time is kept: the next read may go to an API server whose clock is behind. */
+/**
+ * Milliseconds. A certificate that becomes valid within this time is kept: the next read may go to an API server whose
+ * clock is behind.
+ */
 const CLOCKS_DIFFER_MS = 300_000;
 
 const say = (action: CertificateAction, reason: string, message: string): Decision => ({ action, reason, message });
@@ -54,10 +70,14 @@ const decideByStored = firstOf<[Situation], Decision>([
 
 const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
   ({ cas, serving }) =>
-    findIssuer(serving.chain, cas) ? undefined : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
+    findIssuer(serving.chain, cas)
+      ? undefined
+      : say("issue", "CaDoesNotSign", "no CA of the bundle has signed the certificate"),
 
   (material, situation) => {
-    const expired = [...material.serving.chain, ...issuers(material)].find((one) => spentShare(one, situation.now) >= 1);
+    const expired = [...material.serving.chain, ...issuers(material)].find(
+      (one) => spentShare(one, situation.now) >= 1,
+    );
     if (!expired) return undefined;
     const action = usableNext(material, situation) ? "switch" : "issue";
     return say(action, "Expired", `${expired.subject.replaceAll("\n", ", ")} expired at ${day(expired.validToDate)}`);
@@ -69,7 +89,11 @@ const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
     );
     if (!early) return undefined;
     const action = usableNext(material, situation) ? "switch" : "issue";
-    return say(action, "NotYetValid", `${early.subject.replaceAll("\n", ", ")} is valid from ${day(early.validFromDate)} on only`);
+    return say(
+      action,
+      "NotYetValid",
+      `${early.subject.replaceAll("\n", ", ")} is valid from ${day(early.validFromDate)} on only`,
+    );
   },
 
   (material, situation) => {
@@ -82,19 +106,26 @@ const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
   (material, situation) => {
     if (!usableNext(material, situation)) return undefined;
     const { spreadForMs } = situation;
-    if (spreadForMs !== undefined && spreadForMs >= SETTLE_MS) return say("switch", "NextTrusted", "the new CA is trusted everywhere");
-    if (spreadForMs !== undefined) return say("wait", "BundleSettling", "the new CA has just reached the last configuration");
-    if (share(material, situation.now) >= SWITCH_ANYWAY_AT) return say("switch", "LastCall", "the certificate is about to expire");
+    if (spreadForMs !== undefined && spreadForMs >= SETTLE_MS)
+      return say("switch", "NextTrusted", "the new CA is trusted everywhere");
+    if (spreadForMs !== undefined)
+      return say("wait", "BundleSettling", "the new CA has just reached the last configuration");
+    if (share(material, situation.now) >= SWITCH_ANYWAY_AT)
+      return say("switch", "LastCall", "the certificate is about to expire");
     return say("wait", "BundleNotSpread", "the new CA is not known to be in every webhook configuration");
   },
 
   (material, { dnsNames }) => {
     const missing = findMissing(material, dnsNames);
-    return missing.length > 0 ? say("publish", "NameMissing", `the certificate does not hold for ${missing.join(", ")}`) : undefined;
+    return missing.length > 0
+      ? say("publish", "NameMissing", `the certificate does not hold for ${missing.join(", ")}`)
+      : undefined;
   },
 
   (material, { now }) =>
-    share(material, now) >= RENEW_AT ? say("publish", "DueForRenewal", "two thirds of the certificate's time are over") : undefined,
+    share(material, now) >= RENEW_AT
+      ? say("publish", "DueForRenewal", "two thirds of the certificate's time are over")
+      : undefined,
 
   ({ next }) => (next ? say("tidy", "NextUnusable", "the waiting certificate is of no use") : undefined),
 
@@ -102,13 +133,16 @@ const decideByMaterial = firstOf<[KeyMaterial, Situation], Decision>([
     cas.some((ca) => spentShare(ca, now) >= 1) ? say("tidy", "ExpiredCa", "a CA of the bundle has expired") : undefined,
 
   ({ complete }) =>
-    complete ? undefined : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
+    complete
+      ? undefined
+      : say("tidy", "LayoutIncomplete", "ca.crt, tls.crt and tls.key are not what ca, cert and key are"),
 ]);
 
 /** The next change of the Secret (§7.3, §7.5, §13.9). */
 export function decideCertificates(situation: Situation): Decision {
   const { stored } = situation;
-  const decision = decideByStored(situation) ?? (stored.state === "whole" ? decideByMaterial(stored.material, situation) : undefined);
+  const decision =
+    decideByStored(situation) ?? (stored.state === "whole" ? decideByMaterial(stored.material, situation) : undefined);
   return decision ?? say("keep", "UpToDate", "the certificate is good");
 }
 
@@ -126,8 +160,13 @@ function issuers({ serving, cas }: KeyMaterial): X509Certificate[] {
   return issuer ? [issuer] : [];
 }
 
-/** The next pair, if it can serve: signed by the bundle, for all names, valid already, and not due for renewal itself. */
-export function usableNext({ next, cas }: KeyMaterial, { dnsNames, now }: Pick<Situation, "dnsNames" | "now">): Pair | undefined {
+/**
+ * The next pair, if it can serve: signed by the bundle, for all names, valid already, and not due for renewal itself.
+ */
+export function usableNext(
+  { next, cas }: KeyMaterial,
+  { dnsNames, now }: Pick<Situation, "dnsNames" | "now">,
+): Pair | undefined {
   const [leaf] = next?.chain ?? [];
   if (!next || !leaf || missingNames(leaf, dnsNames).length > 0) return undefined;
   const issuer = findIssuer(next.chain, cas);

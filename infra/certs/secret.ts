@@ -1,5 +1,6 @@
 /**
- * The layout of the Secret: the original's keys (§7.2), those of kubernetes.io/tls, and the next pair, which serves once its CA is trusted everywhere.
+ * The layout of the Secret: the original's keys (§7.2), those of kubernetes.io/tls, and the next pair, which serves
+ * once its CA is trusted everywhere.
  *
  *   ca, cert, key              the original's keys; these are decisive
  *   ca.crt, tls.crt, tls.key   copies of the same values
@@ -41,7 +42,9 @@ const ADVICE = "delete the secret and try again";
 /** Reads a Secret (§7.3); the message for a damaged one names the key. */
 export function readStored(secret: Secret | undefined): Stored {
   if (!secret) return { state: "absent" };
-  const data = new Map(Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
+  const data = new Map(
+    Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]),
+  );
   if (data.size === 0) return { state: "empty" };
   const { namespace = "", name = "" } = secret.metadata ?? {};
   const which = `secret "${name}" in namespace "${namespace}"`;
@@ -78,7 +81,8 @@ function readNext(data: ReadonlyMap<string, string>): Pair | undefined {
 function readPair(data: ReadonlyMap<string, string>, cert: string, key: string): Pair {
   const chain = readPart(data, cert, readCertificates);
   const privateKey = readPart(data, key, createPrivateKey);
-  if (!chain[0]?.checkPrivateKey(privateKey)) throw new Error(`its key ${JSON.stringify(key)} is not the one of ${JSON.stringify(cert)}`);
+  if (!chain[0]?.checkPrivateKey(privateKey))
+    throw new Error(`its key ${JSON.stringify(key)} is not the one of ${JSON.stringify(cert)}`);
   return { chain, certPem: data.get(cert) ?? "", keyPem: data.get(key) ?? "" };
 }
 

@@ -21,7 +21,10 @@ function isSignedBy(certificate: X509Certificate, ca: X509Certificate): boolean 
 }
 
 /** The CA among `cas` that the chain (leaf first) leads to; undefined if there is none. */
-export function findIssuer(chain: readonly X509Certificate[], cas: readonly X509Certificate[]): X509Certificate | undefined {
+export function findIssuer(
+  chain: readonly X509Certificate[],
+  cas: readonly X509Certificate[],
+): X509Certificate | undefined {
   let [at, ...rest] = chain;
   while (at) {
     const subject = at;
@@ -39,7 +42,10 @@ export function spentShare(certificate: X509Certificate, now: number): number {
   return (now - from) / (certificate.validToDate.getTime() - from);
 }
 
-/** The names among `dnsNames` that the certificate lacks. The common name does not count, as for the API server (Go 1.15). */
+/**
+ * The names among `dnsNames` that the certificate lacks. The common name does not count, as for the API server (Go
+ * 1.15).
+ */
 export function missingNames(certificate: X509Certificate, dnsNames: readonly string[]): string[] {
   return dnsNames.filter((name) => certificate.checkHost(name, { subject: "never" }) === undefined);
 }

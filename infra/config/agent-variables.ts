@@ -1,4 +1,7 @@
-/** The environment variables that an agent reads, one row each; with zod/mini, as all of zod would take 3 MB of each node. */
+/**
+ * The environment variables that an agent reads, one row each; with zod/mini, as all of zod would take 3 MB of each
+ * node.
+ */
 import * as z from "zod/mini";
 
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/

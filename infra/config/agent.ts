@@ -20,7 +20,10 @@ export function readAgentConfiguration(env: Readonly<Record<string, string | und
     const row: Variable = AGENT_VARIABLES[name];
     const parsed = safeParse(row.schema, env[name] || row.default);
     if (parsed.data !== undefined) return parsed.data;
-    throw new RolloutError("BadConfiguration", `bad configuration: ${name} is ${env[name] ?? "not set"}, allowed is ${row.allowed}`);
+    throw new RolloutError(
+      "BadConfiguration",
+      `bad configuration: ${name} is ${env[name] ?? "not set"}, allowed is ${row.allowed}`,
+    );
   };
   return {
     nodeName: read("MY_NODE_NAME") as string,

@@ -63,9 +63,14 @@ export interface ConfigurationOptions {
   readonly holdsLease?: boolean;
 }
 
-/** The configuration; throws `BadConfiguration`, which names each wrong variable, its value and the allowed values. An empty variable counts as unset. */
+/**
+ * The configuration; throws `BadConfiguration`, which names each wrong variable, its value and the allowed values. An
+ * empty variable counts as unset.
+ */
 export function readConfiguration(env: Environment, { holdsLease = false }: ConfigurationOptions = {}): Configuration {
-  const set = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)));
+  const set = Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => value !== "" && !isServiceLink(name, env)),
+  );
   const values = complete(set);
   const parsed = ENVIRONMENT.safeParse(values);
   const wrong = new Set<unknown>([
@@ -74,7 +79,8 @@ export function readConfiguration(env: Environment, { holdsLease = false }: Conf
     ...(holdsLease ? findLongLease(values) : []),
   ]);
   const problems = [...describeWrong(wrong, set), ...describeDoubles(set), ...describeUnknown(set)];
-  if (!parsed.success || problems.length > 0) throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
+  if (!parsed.success || problems.length > 0)
+    throw new RolloutError("BadConfiguration", `bad configuration: ${problems.join("; ")}`);
   return arrange(parsed.data);
 }
 
@@ -92,7 +98,12 @@ function complete(set: Environment): Environment {
 /** Problems of combinations of variables (§8.2). */
 function disagreements(set: Environment): VariableName[] {
   const wrong: VariableName[] = [];
-  const { KUBERNETES_API_URL: apiUrl, KUBERNETES_CONFIG_FILE: file, KUBERNETES_CLIENT_QPS: qps, KUBERNETES_CLIENT_BURST: burst } = set;
+  const {
+    KUBERNETES_API_URL: apiUrl,
+    KUBERNETES_CONFIG_FILE: file,
+    KUBERNETES_CLIENT_QPS: qps,
+    KUBERNETES_CLIENT_BURST: burst,
+  } = set;
   if (apiUrl === undefined && file !== undefined) wrong.push("KUBERNETES_API_URL");
   if (apiUrl !== undefined && file === undefined) wrong.push("KUBERNETES_CONFIG_FILE");
   if (Number(qps) > 0 && Number(burst) < 1) wrong.push("KUBERNETES_CLIENT_BURST");
@@ -101,7 +112,10 @@ function disagreements(set: Environment): VariableName[] {
 
 /** With a Lease as long as a run, every run after a killed one would only wait for the Lease and never tick. */
 function findLongLease(values: Environment): VariableName[] {
-  const [leaseMs, budgetMs] = [parseGoDuration(values["LEASE_DURATION"] ?? ""), parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? "")];
+  const [leaseMs, budgetMs] = [
+    parseGoDuration(values["LEASE_DURATION"] ?? ""),
+    parseGoDuration(values["RECONCILE_TIME_BUDGET"] ?? ""),
+  ];
   const isLong = leaseMs !== undefined && budgetMs !== undefined && wholeSeconds(leaseMs) * 1000 >= budgetMs;
   return isLong ? ["LEASE_DURATION", "RECONCILE_TIME_BUDGET"] : [];
 }
@@ -110,7 +124,9 @@ function findLongLease(values: Environment): VariableName[] {
 const wholeSeconds = (ms: number): number => Math.ceil(ms / 1000);
 
 function describeWrong(wrong: ReadonlySet<unknown>, set: Environment): string[] {
-  const guilty = VARIABLE_ROWS.filter(([name, { fallback }]) => wrong.has(name) && !(set[name] === undefined && fallback !== undefined));
+  const guilty = VARIABLE_ROWS.filter(
+    ([name, { fallback }]) => wrong.has(name) && !(set[name] === undefined && fallback !== undefined),
+  );
   return guilty.map(([name, row]) => {
     const shown = nameIn(set, name, row);
     const value = set[shown];
@@ -123,7 +139,9 @@ function describeDoubles(set: Environment): string[] {
   return VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => {
     const [value, old] = [set[name], set[oldName]];
     if (value === undefined || old === undefined || value === old) return [];
-    return [`${name} is ${JSON.stringify(value)} and ${oldName}, its old name, is ${JSON.stringify(old)}: remove ${oldName}`];
+    return [
+      `${name} is ${JSON.stringify(value)} and ${oldName}, its old name, is ${JSON.stringify(old)}: remove ${oldName}`,
+    ];
   });
 }
 

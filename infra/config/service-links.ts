@@ -1,9 +1,10 @@
 /**
- * Kubernetes sets variables for the Services in a container's namespace: a Service named `server` sets SERVER_PORT to `tcp://10.0.0.1:8001`, which is
- * not our port. Our manifests turn them off (enableServiceLinks); others may not.
+ * Kubernetes sets variables for the Services in a container's namespace: a Service named `server` sets SERVER_PORT to
+ * `tcp://10.0.0.1:8001`, which is not our port. Our manifests turn them off (enableServiceLinks); others may not.
  * https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
  */
-const LINK = /^(?<service>.+?)_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|(?<port>PORT))$/;
+const LINK =
+  /^(?<service>.+?)_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|(?<port>PORT))$/;
 const ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 
 /** True if Kubernetes set this variable: the Service's host variable exists as well, and the port is a URL. */

@@ -20,8 +20,13 @@ const OWN_PREFIXES = [
 const NAMES = VARIABLE_ROWS.map(([name]) => name);
 const KNOWN = new Set(VARIABLE_ROWS.flatMap(([name, { oldName = name }]) => [name, oldName]));
 
-/** The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if any. */
-export function findUnknown(names: readonly string[]): { readonly name: string; readonly nearest: string | undefined }[] {
+/**
+ * The unknown names with a prefix of ours or the original's, each with the nearest known name of the same prefix, if
+ * any.
+ */
+export function findUnknown(
+  names: readonly string[],
+): { readonly name: string; readonly nearest: string | undefined }[] {
   return names.flatMap((name) => {
     const prefix = KNOWN.has(name) ? undefined : OWN_PREFIXES.find((prefix) => name.startsWith(prefix));
     if (prefix === undefined) return [];
@@ -33,7 +38,9 @@ export function findUnknown(names: readonly string[]): { readonly name: string; 
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The unknown names that are not refused but differ from a known name only by one or two letters after its first word. */
+/**
+ * The unknown names that are not refused but differ from a known name only by one or two letters after its first word.
+ */
 export function findMisspelt(env: Environment): { readonly name: string; readonly nearest: string }[] {
   const others = Object.keys(env).filter((name) => env[name] && !KNOWN.has(name) && !isServiceLink(name, env));
   return others.flatMap((name) => {
@@ -45,7 +52,8 @@ export function findMisspelt(env: Environment): { readonly name: string; readonl
 /** Logs one warning with all variables that may be misspelt, if any. */
 export function warnOfMisspelt(env: Environment, log: Log): void {
   const variables = findMisspelt(env);
-  if (variables.length > 0) log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
+  if (variables.length > 0)
+    log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
 }
 
 const firstWord = (name: string): string | undefined => name.split("_")[0];

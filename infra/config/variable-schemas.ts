@@ -1,4 +1,7 @@
-/** Parses the values of variables: one schema a kind, with the description of its allowed values if several variables share it. */
+/**
+ * Parses the values of variables: one schema a kind, with the description of its allowed values if several variables
+ * share it.
+ */
 import * as z from "zod";
 import { parseGoDuration, parsePrometheusDuration } from "../duration.ts";
 import { LABEL, PORT } from "./agent-variables.ts";
@@ -17,7 +20,8 @@ export interface Variable {
   readonly schema: z.core.$ZodType;
 }
 
-// No period here has to be longer. It must stay below 24.8 days, above which a timer of Node overflows and fires at once.
+// No period here has to be longer. It must stay below 24.8 days, above which a timer of Node overflows and fires at
+// once.
 const MAX_MS = 24 * 3_600_000;
 
 export const duration = (leastMs: number) =>
@@ -28,7 +32,8 @@ export const duration = (leastMs: number) =>
     return z.NEVER;
   });
 
-export const durationText = (least: string): string => `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
+export const durationText = (least: string): string =>
+  `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
 
 const SHORTEST_VALIDITY_MS = 3_600_000;
 // selfsigned and Go support years of four digits.

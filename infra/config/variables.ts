@@ -45,7 +45,12 @@ export const VARIABLES = {
     allowed: `${durationText("at least 1s")}, and below RECONCILE_TIME_BUDGET`,
     default: "15s",
   },
-  POD_NAME: { schema: text, meaning: "Name of this process in Leases, reservations and Events", allowed: "any text", fallback: "HOSTNAME" },
+  POD_NAME: {
+    schema: text,
+    meaning: "Name of this process in Leases, reservations and Events",
+    allowed: "any text",
+    fallback: "HOSTNAME",
+  },
   KUBERNETES_API_URL: {
     schema: url,
     meaning: "The API server, instead of the one that KUBERNETES_CONFIG_FILE names",
@@ -58,10 +63,15 @@ export const VARIABLES = {
   },
   KUBECONFIG: {
     schema: text,
-    meaning: "Kubeconfig files, when the two above are not set; without any of the three it is the pod's ServiceAccount",
+    meaning:
+      "Kubeconfig files, when the two above are not set; without any of the three it is the pod's ServiceAccount",
     allowed: "paths separated by colons",
   },
-  KUBERNETES_CLIENT_TIMEOUT: { ...aboveZero, meaning: "Time that a call of the Kubernetes API may take", default: "10s" },
+  KUBERNETES_CLIENT_TIMEOUT: {
+    ...aboveZero,
+    meaning: "Time that a call of the Kubernetes API may take",
+    default: "10s",
+  },
   KUBERNETES_CLIENT_QPS: {
     schema: z
       .string()
@@ -117,10 +127,19 @@ export const VARIABLES = {
     allowed: "a path",
     oldName: "TLS_CERT_FILE",
   },
-  SERVER_TLS_KEY_FILE: { schema: text, meaning: "The key of that certificate, PEM", allowed: "a path", oldName: "TLS_KEY_FILE" },
+  SERVER_TLS_KEY_FILE: {
+    schema: text,
+    meaning: "The key of that certificate, PEM",
+    allowed: "a path",
+    oldName: "TLS_KEY_FILE",
+  },
   SERVER_TLS_PORT: { ...port, meaning: "Where the webhook server listens", default: "8443", oldName: "TLS_PORT" },
   SERVER_PORT: { ...port, meaning: "Where it answers `/ready` and `/metrics` over plain HTTP", default: "8001" },
-  SERVER_ADDRESS: { schema: text, meaning: "The address that both listen on; all when not set", allowed: "an IP address" },
+  SERVER_ADDRESS: {
+    schema: text,
+    meaning: "The address that both listen on; all when not set",
+    allowed: "an IP address",
+  },
   ...NODE_VARIABLES,
   STATUS_PAGE_HOSTS: {
     schema: hosts,
@@ -132,7 +151,8 @@ export const VARIABLES = {
   ...CERTIFICATE_VARIABLES,
   PUSHGATEWAY_URL: {
     schema: url,
-    meaning: "The Prometheus Pushgateway that metrics are pushed to; a user and password in it are sent as Basic authentication",
+    meaning:
+      "The Prometheus Pushgateway that metrics are pushed to; a user and password in it are sent as Basic authentication",
     allowed: "an http or https URL",
   },
   PROMETHEUS_ALLOWED_HOSTS: {
@@ -142,7 +162,8 @@ export const VARIABLES = {
   },
   PHASED_SUCCESS_WHEN: {
     schema: z.enum(["NoData", "Data"]),
-    meaning: "When a check of a PhasedRollout is successful that does not say it: if the query returns nothing, or if it returns anything",
+    meaning:
+      "When a check of a PhasedRollout is successful that does not say it: if the query returns nothing, or if it returns anything",
     allowed: "NoData or Data",
     default: "NoData",
   },
@@ -155,4 +176,6 @@ type Schemas = { readonly [N in VariableName]: (typeof VARIABLES)[N]["schema"] }
 export const VARIABLE_ROWS: readonly (readonly [name: string, row: Variable])[] = Object.entries(VARIABLES);
 
 /** All variables at once. */
-export const ENVIRONMENT = z.object(Object.fromEntries(VARIABLE_ROWS.map(([name, { schema }]) => [name, schema])) as Schemas);
+export const ENVIRONMENT = z.object(
+  Object.fromEntries(VARIABLE_ROWS.map(([name, { schema }]) => [name, schema])) as Schemas,
+);

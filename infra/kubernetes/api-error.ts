@@ -26,11 +26,15 @@ const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
 export function errorOfStatus(httpStatus: number, body: Buffer | string, retryAfterMs?: number): RolloutError {
   const status = parseStatus(body);
   const said = status?.message ?? ((typeof body === "string" && body.trim().slice(0, 500)) || "no explanation");
-  return new RolloutError(codeOf(httpStatus, status), `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`, {
-    status: httpStatus,
-    ...(status && { cause: status }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-  });
+  return new RolloutError(
+    codeOf(httpStatus, status),
+    `${said} (${httpStatus}${status?.reason ? ` ${status.reason}` : ""})`,
+    {
+      status: httpStatus,
+      ...(status && { cause: status }),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+  );
 }
 
 function codeOf(httpStatus: number, status: Status | undefined): ErrorCode {
@@ -39,9 +43,15 @@ function codeOf(httpStatus: number, status: Status | undefined): ErrorCode {
   return CODE_OF_STATUS[httpStatus] ?? (httpStatus >= 400 && httpStatus < 500 ? "Invalid" : "ServerError");
 }
 
-/** True if a webhook with failurePolicy Fail did not return a valid AdmissionReview. The reason is that of any internal error. */
+/**
+ * True if a webhook with failurePolicy Fail did not return a valid AdmissionReview. The reason is that of any internal
+ * error.
+ */
 function isOfWebhook(status: Status | undefined): boolean {
-  return status?.reason === "InternalError" && status.message?.startsWith('Internal error occurred: failed calling webhook "') === true;
+  return (
+    status?.reason === "InternalError" &&
+    status.message?.startsWith('Internal error occurred: failed calling webhook "') === true
+  );
 }
 
 function parseStatus(body: Buffer | string): Status | undefined {
@@ -58,9 +68,13 @@ export function isStatus(value: unknown): value is Status {
   return typeof value === "object" && value !== null && "status" in value && value.status === "Failure";
 }
 
-/** The error of a call; `what` names its verb, resource and object. A failure that is no RolloutError means that no response arrived: `Unreachable`. */
+/**
+ * The error of a call; `what` names its verb, resource and object. A failure that is no RolloutError means that no
+ * response arrived: `Unreachable`.
+ */
 export function errorOfCall(what: string, failure: unknown): RolloutError {
-  const known = failure instanceof RolloutError ? failure : new RolloutError("Unreachable", explain(failure), { cause: failure });
+  const known =
+    failure instanceof RolloutError ? failure : new RolloutError("Unreachable", explain(failure), { cause: failure });
   return new RolloutError(known.code, `${what}: ${known.message}`, {
     ...(known.cause !== undefined && { cause: known.cause }),
     ...(known.status !== undefined && { status: known.status }),

@@ -24,7 +24,10 @@ export function groupOf(path: string): string {
   return `/${first}`;
 }
 
-/** A path without its names, for the `path` label (§9), K02: `core/v1/pods object`; an unrecognised one is returned unchanged. */
+/**
+ * A path without its names, for the `path` label (§9), K02: `core/v1/pods object`; an unrecognised one is returned
+ * unchanged.
+ */
 export function describePath(path: string): string {
   const match = RESOURCE_PATH.exec(path)?.groups;
   if (!match) return path;
@@ -33,6 +36,7 @@ export function describePath(path: string): string {
   return `${group}/${version}/${plural} ${what}${subresource === undefined ? "" : ` ${subresource} subresource`}`;
 }
 
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris; a Namespace is itself an object of the collection `namespaces`.
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris; a Namespace is itself an object of the
+// collection `namespaces`.
 const RESOURCE_PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v\d[^/]*)\/(?:namespaces\/[^/]+\/(?!(?:status|finalize)$))?(?<plural>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[^/]+))?)?$/;

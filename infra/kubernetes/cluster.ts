@@ -1,12 +1,15 @@
-/** The Kubernetes port: the few verbs that Zonewise needs of an API server. Types only; connect-cluster.ts implements it over HTTPS. */
+/**
+ * The Kubernetes port: the few verbs that Zonewise needs of an API server. Types only; connect-cluster.ts implements it
+ * over HTTPS.
+ */
 import type { Resource } from "./resources.ts";
 import type { Hint } from "./watch.ts";
 
 /** The bounds of a call. */
 export interface Call {
   /**
-   * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. The maximum and the default are the cluster's `timeoutMs`.
-   * The server receives the time as `?timeout=`.
+   * Milliseconds until the call fails with `Timeout`; for a list, until all its pages are read. The maximum and the
+   * default are the cluster's `timeoutMs`. The server receives the time as `?timeout=`.
    */
   readonly deadlineMs?: number;
   readonly signal?: AbortSignal;
@@ -34,7 +37,10 @@ export interface Page<T> {
   readonly resourceVersion: string;
 }
 
-/** A new object, and the namespace it is created in; or a subresource that is created, such as an eviction, with the name of its object. */
+/**
+ * A new object, and the namespace it is created in; or a subresource that is created, such as an eviction, with the
+ * name of its object.
+ */
 export interface Creation<T> {
   /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
@@ -49,8 +55,8 @@ export interface Replacement<T> extends Ref {
 }
 
 /**
- * An object and its changes. `metadata.resourceVersion` inside a merge or strategic patch is the precondition. It also detects a recreated object, as
- * versions are never reused.
+ * An object and its changes. `metadata.resourceVersion` inside a merge or strategic patch is the precondition. It also
+ * detects a recreated object, as versions are never reused.
  */
 export interface Patch extends Ref {
   readonly type: "merge" | "strategic" | "json";
@@ -92,10 +98,16 @@ export interface Cluster {
   patch(resource: Resource, patch: Patch, call?: Call): Promise<string>;
   /** Like `patch`, but resolves with the resulting object: webhooks may have changed it. */
   change<T>(resource: Resource<T>, patch: Patch, call?: Call): Promise<T>;
-  /** Deletes with default options (the pod's own grace period) and preconditions. Requests metadata only; resolves with the resulting resourceVersion, "" if the response has none. */
+  /**
+   * Deletes with default options (the pod's own grace period) and preconditions. Requests metadata only; resolves with
+   * the resulting resourceVersion, "" if the response has none.
+   */
   remove(resource: Resource, removal: Removal, call?: Call): Promise<string>;
   /** The resources that serve a kind, the preferred version first; empty if the server does not know the kind. */
   discover(group: string, kind: string, call?: Call): Promise<readonly Resource[]>;
-  /** Streams hints (metadata only) of changes until the server or `signal` ends it; rejects with `Expired` when the version is too old. */
+  /**
+   * Streams hints (metadata only) of changes until the server or `signal` ends it; rejects with `Expired` when the
+   * version is too old.
+   */
   watch(resource: Resource, query: WatchQuery, watcher: Watcher): Promise<void>;
 }

@@ -48,7 +48,9 @@ interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones. */
+/**
+ * The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones.
+ */
 export function connectCluster(
   connection: Connection,
   { timeoutMs, rate, observer, onDate, clock = systemClock, signal }: ClusterOptions,
@@ -73,8 +75,13 @@ export function connectCluster(
       const elapsed = startStopwatch(clock);
       let token: string | undefined;
       do {
-        const bounds = call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
-        const page = { ...selectors(query), limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE), continue: token };
+        const bounds =
+          call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
+        const page = {
+          ...selectors(query),
+          limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE),
+          continue: token,
+        };
         const { decodeList: decode } = resource;
         const form = decode && { accept: DECODED, decode };
         const body = (await requestObject(wiring, {
@@ -104,7 +111,9 @@ export function connectCluster(
       const contentType = CONTENT_TYPES[type];
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType, accept: METADATA } as const;
       const query = { fieldManager, dryRun: dryRun ? "All" : undefined };
-      return versionOf(await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch }));
+      return versionOf(
+        await requestObject(wiring, { ...plan(resource, ref, { verb: "patch", call, query }), ...patch }),
+      );
     },
     async change<T>(resource: Resource<T>, { type, body, fieldManager, dryRun, ...ref }: Patch, call?: Call) {
       const patch = { method: "PATCH", body: JSON.stringify(body), contentType: CONTENT_TYPES[type] } as const;
@@ -118,10 +127,17 @@ export function connectCluster(
     },
     discover(group, kind, call) {
       const what = `discover ${kind}${group && `.${group}`}`;
-      return discoverKind(group, kind, (path) => requestObject(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent));
+      return discoverKind(group, kind, (path) =>
+        requestObject(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent),
+      );
     },
     async watch(resource, { resourceVersion, ...query }, { onHint, signal }) {
-      const watch = { watch: "true", allowWatchBookmarks: "true", resourceVersion, timeoutSeconds: String(WATCH_SECONDS) };
+      const watch = {
+        watch: "true",
+        allowWatchBookmarks: "true",
+        resourceVersion,
+        timeoutSeconds: String(WATCH_SECONDS),
+      };
       const call = plan(resource, query, { verb: "watch", call: { signal }, query: { ...selectors(query), ...watch } });
       await streamHints(wiring, { ...call, method: "GET", accept: METADATA }, onHint);
     },

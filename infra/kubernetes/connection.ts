@@ -17,7 +17,10 @@ export interface Connection {
   readonly server: URL;
   /** The namespace of the kubeconfig's context; undefined if it names none. */
   readonly namespace?: string | undefined;
-  /** Headers, TLS material and agent of the next request. Called for each request, as tokens, certificates and exec credentials rotate. */
+  /**
+   * Headers, TLS material and agent of the next request. Called for each request, as tokens, certificates and exec
+   * credentials rotate.
+   */
   readonly authorize: () => Promise<Credentials>;
   /** Closes idle connections. */
   close(): void;
@@ -51,11 +54,17 @@ export async function loadConnection(source: ConnectionSource): Promise<Connecti
     return openConnection(config, source.impersonate);
   } catch (error) {
     const from = source.explicit?.configFile ?? source.kubeconfig ?? "the pod's ServiceAccount";
-    throw new RolloutError("BadConfiguration", `no usable Kubernetes configuration in ${from}: ${String(error)}`, { cause: error });
+    throw new RolloutError("BadConfiguration", `no usable Kubernetes configuration in ${from}: ${String(error)}`, {
+      cause: error,
+    });
   }
 }
 
-function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explicit, kubeconfig, root }: ConnectionSource): KubeConfig {
+function readKubeConfig(
+  config: KubeConfig,
+  another: () => KubeConfig,
+  { explicit, kubeconfig, root }: ConnectionSource,
+): KubeConfig {
   if (explicit) {
     config.loadFromFile(explicit.configFile);
     const cluster = config.getCurrentCluster();
@@ -70,7 +79,10 @@ function readKubeConfig(config: KubeConfig, another: () => KubeConfig, { explici
   return config;
 }
 
-/** As kubectl does: a file that is missing is left out, and of several settings of one name the first wins. Throws if all are missing. */
+/**
+ * As kubectl does: a file that is missing is left out, and of several settings of one name the first wins. Throws if
+ * all are missing.
+ */
 function mergeFiles(config: KubeConfig, another: () => KubeConfig, files: readonly string[]): void {
   const found = files.filter((file) => existsSync(file));
   const all = (found.length > 0 ? found : files.slice(0, 1)).map((file) => {
@@ -99,7 +111,8 @@ function chooseContext(config: KubeConfig, name: string): void {
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
-  if (!URL.canParse(cluster.server)) throw new Error(`its server is ${cluster.server}; outside a cluster, KUBECONFIG has to be set`);
+  if (!URL.canParse(cluster.server))
+    throw new Error(`its server is ${cluster.server}; outside a cluster, KUBECONFIG has to be set`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
@@ -114,7 +127,11 @@ function openConnection(config: KubeConfig, impersonate?: Impersonation): Connec
         throw new RolloutError("Unauthorized", `no credentials: ${String(error)}`, { cause: error });
       }
       if (impersonate)
-        options.headers = { ...options.headers, "Impersonate-User": impersonate.user, "Impersonate-Group": [...impersonate.groups] };
+        options.headers = {
+          ...options.headers,
+          "Impersonate-User": impersonate.user,
+          "Impersonate-Group": [...impersonate.groups],
+        };
       // client-node's own agent opens a connection a request; it is kept only where it handles a proxy.
       return cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
     },

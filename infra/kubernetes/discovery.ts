@@ -14,7 +14,11 @@ interface ApiResources {
  * The resources of a kind in a group, the preferred version first; none if the server does not know the kind.
  * `read` resolves with the JSON at a path, or with undefined if the path does not exist.
  */
-export async function discoverKind(group: string, kind: string, read: (path: string) => Promise<unknown>): Promise<Resource[]> {
+export async function discoverKind(
+  group: string,
+  kind: string,
+  read: (path: string) => Promise<unknown>,
+): Promise<Resource[]> {
   const root = group === "" ? "/api" : `/apis/${encodeURIComponent(group)}`;
   const versions = group === "" ? ["v1"] : versionsOf((await read(root)) as ApiGroup | undefined);
   const found = versions.map(async (version) => {

@@ -1,6 +1,6 @@
 /**
- * The newest resourceVersion (floor) of each resource that a process has read or written. An older list is stale, as from a lagging API server, and is
- * refused. But after a restore from a backup, resourceVersions stay lower for good:
+ * The newest resourceVersion (floor) of each resource that a process has read or written. An older list is stale, as
+ * from a lagging API server, and is refused. But after a restore from a backup, resourceVersions stay lower for good:
  *
  *   fresh --a list below the floor--> in doubt since that list; its version is the base
  *                                     --a list that reaches the floor--> fresh
@@ -15,16 +15,19 @@ import type { Log } from "../log.ts";
 import type { Resource } from "./resources.ts";
 
 export interface Freshness {
-  /** Raises the floor to a version that was written. It may be lower, if the write changed nothing or its answer was late. */
+  /**
+   * Raises the floor to a version that was written. It may be lower, if the write changed nothing or its answer was
+   * late.
+   */
   readonly noteWritten: (resource: Resource, resourceVersion: string) => void;
   /** Call it before a list; call the result with the version of each page. Throws `StaleRead` below the floor. */
   readonly expect: (resource: Resource) => (resourceVersion: string) => void;
 }
 
 /**
- * Milliseconds. Lists without a version are consistent reads: an API server whose cache lags etcd by 3 s refuses or reads etcd itself (KEP-2340), so
- * ten times that is no lag. Versions must also grow meanwhile: an isolated view stands still, while a live store has a write every few seconds, as
- * nodes renew their Leases.
+ * Milliseconds. Lists without a version are consistent reads: an API server whose cache lags etcd by 3 s refuses or
+ * reads etcd itself (KEP-2340), so ten times that is no lag. Versions must also grow meanwhile: an isolated view stands
+ * still, while a live store has a write every few seconds, as nodes renew their Leases.
  */
 const RESTORED_AFTER_MS = 30_000;
 
@@ -57,7 +60,10 @@ export function createFreshness({ monotonic }: Pick<Clock, "monotonic">, log: Pi
         const version = Number(resourceVersion);
         if (version < floor) {
           if (!isRestored(resource, version))
-            throw new RolloutError("StaleRead", `${resource.plural} as of version ${resourceVersion}, but ${floor} has been seen`);
+            throw new RolloutError(
+              "StaleRead",
+              `${resource.plural} as of version ${resourceVersion}, but ${floor} has been seen`,
+            );
           log.warn("resourceVersions have gone back, as after a restore of etcd: reads count from there now", {
             resource: resource.plural,
             resourceVersion,

@@ -1,4 +1,7 @@
-/** The paths and groups of the kinds that Zonewise knows, for series: zones may mirror any kind that a user names, and those share one. */
+/**
+ * The paths and groups of the kinds that Zonewise knows, for series: zones may mirror any kind that a user names, and
+ * those share one.
+ */
 import { describePath, pathOf } from "./api-path.ts";
 import * as resources from "./resources.ts";
 

@@ -1,8 +1,9 @@
 /**
- * Reads and writes Leases. Each write is bound to the version that was read: one of two concurrent writers gets a `Conflict`.
+ * Reads and writes Leases. Each write is bound to the version that was read: one of two concurrent writers gets a
+ * `Conflict`.
  *
- * Leases have four uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group, one per budget without a status, and
- * one for the replica of the functions that shows the totals.
+ * Leases have four uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group,
+ * one per budget without a status, and one for the replica of the functions that shows the totals.
  */
 import { absent, hasCode, RolloutError } from "../errors.ts";
 import { CLOCK_SKEW_MS, parseTimestamp } from "../timestamp.ts";
@@ -49,7 +50,10 @@ export function changeLease({ namespace, name }: LeaseRef, found: Lease | undefi
   };
 }
 
-/** Resolves with the stored Lease. Rejects with `Conflict` if it was written or created since it was read, or with the error of the API server. */
+/**
+ * Resolves with the stored Lease. Rejects with `Conflict` if it was written or created since it was read, or with the
+ * error of the API server.
+ */
 export async function writeLease(cluster: Cluster, lease: Lease, call: Call): Promise<Lease> {
   const { namespace = "", name = "", resourceVersion } = lease.metadata ?? {};
   if (resourceVersion !== undefined) return await cluster.replace(leases, { namespace, name, body: lease }, call);
@@ -64,7 +68,12 @@ export async function writeLease(cluster: Cluster, lease: Lease, call: Call): Pr
 /** The spec of a Lease that `holder` holds from `now` on for `durationMs`; both in milliseconds. */
 export function holdBy(holder: string, durationMs: number, now: number) {
   const time = microTime(now);
-  return { holderIdentity: holder, leaseDurationSeconds: Math.ceil(durationMs / 1000), acquireTime: time, renewTime: time };
+  return {
+    holderIdentity: holder,
+    leaseDurationSeconds: Math.ceil(durationMs / 1000),
+    acquireTime: time,
+    renewTime: time,
+  };
 }
 
 /** True while another process holds the Lease, by its recorded times; clocks may differ by `CLOCK_SKEW_MS`. */

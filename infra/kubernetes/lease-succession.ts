@@ -1,8 +1,8 @@
 /**
  * When a process may take the Lease of another, and how a waiting process asks the holder for it. Pure.
  *
- * A holder stops writing 2/3 of the duration after it sent its last renewal, and renews every 1/3. A challenger takes the Lease once it has seen
- * no renewal
+ * A holder stops writing 2/3 of the duration after it sent its last renewal, and renews every 1/3. A challenger takes
+ * the Lease once it has seen no renewal
  *
  *   - for the whole duration: no clocks are compared; or
  *   - for half the duration, in which a live holder would have renewed (1/3, and 1/6 that a renewal may take), if by the API server's time its
@@ -37,7 +37,9 @@ export function renewalOf(found: Lease | undefined): string {
   return [holderIdentity, acquireTime, renewTime, leaseTransitions].join(" ");
 }
 
-/** Annotation of the Lease: the process that waits for it, and since when. The process that takes the Lease empties it. */
+/**
+ * Annotation of the Lease: the process that waits for it, and since when. The process that takes the Lease empties it.
+ */
 export const SUCCESSOR = "zonewise/successor";
 
 /** After this time an announcement counts no more: its process may have died. */
@@ -47,7 +49,10 @@ export function formatAnnouncement(identity: string, now: number): string {
   return `${new Date(now).toISOString()} ${identity}`;
 }
 
-/** The process that waits, if one has announced itself lately. Too fresh a time counts like one too old: a clock is wrong. */
+/**
+ * The process that waits, if one has announced itself lately. Too fresh a time counts like one too old: a clock is
+ * wrong.
+ */
 export function successorOf(found: Lease | undefined, now: number): string | undefined {
   const [at = "", ...name] = (found?.metadata?.annotations?.[SUCCESSOR] ?? "").split(" ");
   const announcedAt = parseTimestamp(at);

@@ -1,4 +1,7 @@
-/** What a process does while another holds the Lease: it counts since when it has seen no renewal, and asks the holder to hand over. */
+/**
+ * What a process does while another holds the Lease: it counts since when it has seen no renewal, and asks the holder
+ * to hand over.
+ */
 import type { Clock } from "../clock.ts";
 import { hasCode } from "../errors.ts";
 import type { LeaseClock } from "../server-clock.ts";
@@ -39,18 +42,24 @@ export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease 
   };
 }
 
-/** Announces that this process waits, at most once in 10 s, and only if no other process has done so lately: one announcement suffices. */
+/**
+ * Announces that this process waits, at most once in 10 s, and only if no other process has done so lately: one
+ * announcement suffices.
+ */
 export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): Announce {
   let announcedAt = -Infinity;
   return async (found) => {
     const [at, now] = [clock.monotonic(), clock.now()];
     if (at - announcedAt < ANNOUNCE_EVERY_MS || successorOf(found, now) !== undefined) return;
-    const announcement = changeLease(options, found, { annotations: { [SUCCESSOR]: formatAnnouncement(options.identity, now) } });
+    const announcement = changeLease(options, found, {
+      annotations: { [SUCCESSOR]: formatAnnouncement(options.identity, now) },
+    });
     try {
       await writeLease(cluster, announcement, { deadlineMs: options.durationMs / 6, signal });
       announcedAt = at;
     } catch (error) {
-      // A conflict means that the holder has just renewed it: the next poll tries again. Any other error only prolongs the wait.
+      // A conflict means that the holder has just renewed it: the next poll tries again. Any other error only prolongs
+      // the wait.
       if (!hasCode(error, "Conflict")) announcedAt = at;
     }
   };

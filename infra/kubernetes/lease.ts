@@ -7,8 +7,9 @@
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
- * The monotonic clock of a machine stops while it is suspended, so the holder counts by the wall clock as well, and takes the longer time.
- * If both clocks stopped, the first answer afterwards reveals it; until then only preconditions protect what it writes.
+ * The monotonic clock of a machine stops while it is suspended, so the holder counts by the wall clock as well, and
+ * takes the longer time. If both clocks stopped, the first answer afterwards reveals it; until then only preconditions
+ * protect what it writes.
  */
 import { startStopwatch } from "../clock.ts";
 import type { Call } from "./cluster.ts";
@@ -20,7 +21,10 @@ import type { Lease } from "./resources.ts";
 
 /** Asked before every write. */
 export interface Fence {
-  /** Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once nothing may be written. */
+  /**
+   * Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once
+   * nothing may be written.
+   */
   readonly write: () => Call;
 }
 
@@ -39,8 +43,15 @@ export interface AcquiredLease extends Fence {
 const ASKING_POLL_MS = 200;
 const POLL_MS = 1000;
 
-/** Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost race apart. */
-export async function acquireLease(tools: LeaseTools, options: LeaseOptions, signal: AbortSignal): Promise<AcquiredLease | undefined> {
+/**
+ * Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost
+ * race apart.
+ */
+export async function acquireLease(
+  tools: LeaseTools,
+  options: LeaseOptions,
+  signal: AbortSignal,
+): Promise<AcquiredLease | undefined> {
   const { cluster, clock } = tools;
   const { identity, durationMs, announces = false } = options;
   const startedAt = clock.monotonic();
@@ -60,7 +71,11 @@ export async function acquireLease(tools: LeaseTools, options: LeaseOptions, sig
 }
 
 /** Writes our name into the Lease and keeps renewing it. */
-async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, found: Lease | undefined): Promise<AcquiredLease> {
+async function takeLease(
+  { cluster, clock }: LeaseTools,
+  options: LeaseOptions,
+  found: Lease | undefined,
+): Promise<AcquiredLease> {
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));
@@ -90,7 +105,10 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
 
   const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - sinceProven());
 
-  /** A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still bears our name. */
+  /**
+   * A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still
+   * bears our name.
+   */
   async function readBack(): Promise<void> {
     const current = await getLease(cluster, options, call);
     if (current?.spec?.holderIdentity !== identity)
@@ -135,7 +153,9 @@ async function takeLease({ cluster, clock }: LeaseTools, options: LeaseOptions, 
       const deadlineMs = Math.floor(remainingMs());
       // Once it is given back, another process may have it at any moment.
       if (ended.signal.aborted || deadlineMs <= 0)
-        throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, { cause: lost.signal.reason });
+        throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, {
+          cause: lost.signal.reason,
+        });
       return { deadlineMs, signal: lost.signal };
     },
     async release() {

@@ -2,7 +2,9 @@ import { createSlots } from "../slots.ts";
 import type { Call, Cluster, Query } from "./cluster.ts";
 import type { Resource } from "./resources.ts";
 
-/** The same cluster with so many pages of lists in flight at most, over all callers: a page of pods may have megabytes. */
+/**
+ * The same cluster with so many pages of lists in flight at most, over all callers: a page of pods may have megabytes.
+ */
 export function limitLists(cluster: Cluster, atOnce: number): Cluster {
   const slots = createSlots(atOnce);
   return {

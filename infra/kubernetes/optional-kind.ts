@@ -22,7 +22,10 @@ export interface OptionalKindOptions extends OptionalKindFacts {
 export interface OptionalKind {
   /** True since it was found missing, until it is found. */
   readonly isMissing: () => boolean;
-  /** Resolves with what is read; with undefined if the kind is missing, for a while without a call. Rejects with any error of `read` but `NotFound`. */
+  /**
+   * Resolves with what is read; with undefined if the kind is missing, for a while without a call. Rejects with any
+   * error of `read` but `NotFound`.
+   */
   readonly read: <T>(read: () => Promise<T>) => Promise<T | undefined>;
 }
 
@@ -31,7 +34,10 @@ interface Tools {
   readonly log: Log;
 }
 
-export function createOptionalKind({ againAfterMs, ...facts }: OptionalKindOptions, { clock, log }: Tools): OptionalKind {
+export function createOptionalKind(
+  { againAfterMs, ...facts }: OptionalKindOptions,
+  { clock, log }: Tools,
+): OptionalKind {
   const note = announceKind(facts, log);
   /** Undefined unless it is missing. */
   let missingAt: number | undefined;
@@ -58,7 +64,8 @@ export function createOptionalKind({ againAfterMs, ...facts }: OptionalKindOptio
 export function announceKind({ capability, definition }: OptionalKindFacts, log: Log): (isFound: boolean) => void {
   let wasFound = true;
   return (isFound) => {
-    if (isFound !== wasFound) log.info(isFound ? `${capability} are on` : `${capability} are off: ${definition} is not installed`);
+    if (isFound !== wasFound)
+      log.info(isFound ? `${capability} are on` : `${capability} are off: ${definition} is not installed`);
     wasFound = isFound;
   };
 }

@@ -1,4 +1,7 @@
-/** The connection of a pod by its ServiceAccount, without the client's KubeConfig: that is half the memory of a small process. */
+/**
+ * The connection of a pod by its ServiceAccount, without the client's KubeConfig: that is half the memory of a small
+ * process.
+ */
 import { readFile } from "node:fs/promises";
 import https from "node:https";
 import { RolloutError } from "../errors.ts";
@@ -8,9 +11,13 @@ const FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 const IDLE_SOCKET_MS = 30_000;
 
 /** Rejects with `BadConfiguration` outside a pod. Token and CA are read for each request: the kubelet replaces them. */
-export async function loadOwnAccount(env: Readonly<Record<string, string | undefined>>, folder = FOLDER): Promise<Connection> {
+export async function loadOwnAccount(
+  env: Readonly<Record<string, string | undefined>>,
+  folder = FOLDER,
+): Promise<Connection> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
-  if (!host) throw new RolloutError("BadConfiguration", "bad configuration: KUBERNETES_SERVICE_HOST is not set: this is no pod");
+  if (!host)
+    throw new RolloutError("BadConfiguration", "bad configuration: KUBERNETES_SERVICE_HOST is not set: this is no pod");
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
   return {
     server: new URL(`https://${host.includes(":") ? `[${host}]` : host}:${port}`),

@@ -1,10 +1,16 @@
 /**
- * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto and
- * k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `PodObject`.
+ * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto
+ * and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `PodObject`.
  */
 import { element, entry, flag, integer, type Message, object, decodeResponse, text, time } from "./protobuf.ts";
 
-const OWNER: Message = { 1: text("kind"), 3: text("name"), 4: text("uid"), 5: text("apiVersion"), 6: flag("controller") };
+const OWNER: Message = {
+  1: text("kind"),
+  3: text("name"),
+  4: text("uid"),
+  5: text("apiVersion"),
+  6: flag("controller"),
+};
 
 const METADATA: Message = {
   1: text("name"),

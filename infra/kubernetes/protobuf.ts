@@ -1,6 +1,6 @@
 /**
- * Decodes protobuf of the API server to the JSON form of the same object. Each message lists the fields to decode; other fields are skipped. A value of the
- * wrong type, or one that exceeds its message, throws.
+ * Decodes protobuf of the API server to the JSON form of the same object. Each message lists the fields to decode;
+ * other fields are skipped. A value of the wrong type, or one that exceeds its message, throws.
  * https://protobuf.dev/programming-guides/encoding/
  */
 import { PbfReader } from "pbf";
@@ -18,7 +18,9 @@ interface Source {
   readonly bytes: Buffer;
   /** Cached texts of times, by their seconds: the pods of a list share most of them. */
   readonly times: Map<number, string>;
-  /** Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each need be made but once. */
+  /**
+   * Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each need be made but once.
+   */
   readonly texts: (string | undefined)[];
 }
 
@@ -79,7 +81,10 @@ export const entry =
 const TIME: Message = { 1: integer("seconds") };
 const ENTRY: Message = { 1: text("key"), 2: text("value") };
 // runtime.Unknown, of k8s.io/apimachinery/pkg/runtime.
-const ENVELOPE = (message: Message): Message => ({ 1: object("type", { 2: text("kind") }), 2: object("object", message) });
+const ENVELOPE = (message: Message): Message => ({
+  1: object("type", { 2: text("kind") }),
+  2: object("object", message),
+});
 const LAST_ASCII = 127;
 const SLOTS = 512;
 const MAGIC = Buffer.from("k8s\0");
@@ -89,7 +94,8 @@ const MAGIC = Buffer.from("k8s\0");
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
 export function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw new Error("it does not begin as protobuf of Kubernetes does");
+  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+    throw new Error("it does not begin as protobuf of Kubernetes does");
   const reader = new PbfReader(bytes);
   reader.pos = MAGIC.length;
   const { type, object } = readFields(ENVELOPE(message), {

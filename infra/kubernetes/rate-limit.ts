@@ -56,5 +56,7 @@ export function createRateLimiter({ qps, burst }: Rate, clock: Clock): RateLimit
 
 function refusal(group: string, cause: unknown): RolloutError {
   const code = hasCode(cause, "Cancelled") ? "Cancelled" : "Throttled";
-  return new RolloutError(code, `client-side rate limiter for Kubernetes API group "${group}": ${messageOf(cause)}`, { cause });
+  return new RolloutError(code, `client-side rate limiter for Kubernetes API group "${group}": ${messageOf(cause)}`, {
+    cause,
+  });
 }

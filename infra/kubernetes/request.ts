@@ -14,8 +14,16 @@ import { openExchange, type WireRequest } from "./transport.ts";
 
 /** Observes every exchange. */
 export interface ApiObserver {
-  /** `status` is the HTTP status, or `error` without a response; `seconds` until the head of the response, without the wait for a token. */
-  answered(call: { readonly path: string; readonly method: string; readonly status: string; readonly seconds: number }): void;
+  /**
+   * `status` is the HTTP status, or `error` without a response; `seconds` until the head of the response, without the
+   * wait for a token.
+   */
+  answered(call: {
+    readonly path: string;
+    readonly method: string;
+    readonly status: string;
+    readonly seconds: number;
+  }): void;
   /** A call was not sent, as no token was free before its deadline. */
   rateLimited(group: string): void;
 }
@@ -52,8 +60,8 @@ export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unkn
 }
 
 /**
- * The head of a successful response. A call that is answered with 429 and Retry-After is repeated before the deadline, writes included: the server has not
- * executed it. No other call is repeated, as a write may have taken effect.
+ * The head of a successful response. A call that is answered with 429 and Retry-After is repeated before the deadline,
+ * writes included: the server has not executed it. No other call is repeated, as a write may have taken effect.
  */
 export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
   for (;;) {
@@ -63,7 +71,8 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
     const error = errorOfStatus(status, await readBody(answer, deadline.signal), retryAfterMs(answer));
-    if (error.code !== "Throttled" || error.retryAfterMs === undefined || error.retryAfterMs >= deadline.remainingMs()) throw error;
+    if (error.code !== "Throttled" || error.retryAfterMs === undefined || error.retryAfterMs >= deadline.remainingMs())
+      throw error;
     await wiring.clock.sleep(error.retryAfterMs, deadline.signal);
     deadline.signal.throwIfAborted();
   }
@@ -78,11 +87,20 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
   }
 }
 
-async function measure({ connection, clock, observer, onDate }: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
+async function measure(
+  { connection, clock, observer, onDate }: Wiring,
+  call: ApiCall,
+  deadline: Deadline,
+): Promise<IncomingMessage> {
   const start = clock.monotonic();
   const elapsed = startStopwatch(clock);
   const done = (status: string): void =>
-    observer?.answered({ path: describePath(call.path), method: call.method, status, seconds: (clock.monotonic() - start) / 1000 });
+    observer?.answered({
+      path: describePath(call.path),
+      method: call.method,
+      status,
+      seconds: (clock.monotonic() - start) / 1000,
+    });
   try {
     const answer = await openExchange(connection, { ...call, path: withQuery(call) }, deadline);
     done(String(answer.statusCode));
@@ -124,4 +142,6 @@ function parseBody(body: Buffer | string, decode: ApiCall["decode"]): unknown {
 }
 
 const describeUnread = (body: Buffer | string): string =>
-  typeof body === "string" ? `the answer is not JSON: ${body.slice(0, 100)}` : "the answer is not the protobuf that was asked for";
+  typeof body === "string"
+    ? `the answer is not JSON: ${body.slice(0, 100)}`
+    : "the answer is not the protobuf that was asked for";

@@ -54,7 +54,14 @@ export type StatefulSet = Json<V1StatefulSet>;
 export interface PodObject {
   readonly metadata?: Pick<
     ObjectMeta,
-    "name" | "namespace" | "uid" | "resourceVersion" | "deletionTimestamp" | "labels" | "annotations" | "ownerReferences"
+    | "name"
+    | "namespace"
+    | "uid"
+    | "resourceVersion"
+    | "deletionTimestamp"
+    | "labels"
+    | "annotations"
+    | "ownerReferences"
   >;
   readonly spec?: { readonly nodeName?: string };
   readonly status?: PodStatus;
@@ -67,7 +74,10 @@ export interface PodStatus extends Pick<Json<V1PodStatus>, "phase" | "startTime"
 
 interface ContainerStatus {
   readonly ready: boolean;
-  readonly state?: { readonly waiting?: { readonly reason?: string }; readonly running?: { readonly startedAt?: string } };
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string };
+    readonly running?: { readonly startedAt?: string };
+  };
 }
 
 export type Lease = Json<V1Lease>;
@@ -88,24 +98,64 @@ export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1Mut
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
 /** Only the labels are read. */
-export const deployments: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "deployments" };
-export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = { group: "apps", version: "v1", plural: "replicasets" };
+export const deployments: Resource<Pick<StatefulSet, "metadata">> = {
+  group: "apps",
+  version: "v1",
+  plural: "deployments",
+};
+export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = {
+  group: "apps",
+  version: "v1",
+  plural: "replicasets",
+};
 // Pods are 8 kB each: pages of 500 take twice the memory of pages of 100 while several lists are read at once.
-export const pods: Resource<PodObject> = { group: "", version: "v1", plural: "pods", pageSize: 100, decodeList: decodePodList };
+export const pods: Resource<PodObject> = {
+  group: "",
+  version: "v1",
+  plural: "pods",
+  pageSize: 100,
+  decodeList: decodePodList,
+};
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
 const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
-export const validatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "validatingwebhookconfigurations" };
-export const mutatingWebhooks: Resource<WebhookConfiguration> = { ...admission, plural: "mutatingwebhookconfigurations" };
+export const validatingWebhooks: Resource<WebhookConfiguration> = {
+  ...admission,
+  plural: "validatingwebhookconfigurations",
+};
+export const mutatingWebhooks: Resource<WebhookConfiguration> = {
+  ...admission,
+  plural: "mutatingwebhookconfigurations",
+};
 export const configMaps: Resource<ConfigMap> = { group: "", version: "v1", plural: "configmaps" };
-export const definitions: Resource<Definition> = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+export const definitions: Resource<Definition> = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  plural: "customresourcedefinitions",
+};
 export const events: Resource<Event> = { group: "", version: "v1", plural: "events" };
-export const controllerRevisions: Resource<ControllerRevision> = { group: "apps", version: "v1", plural: "controllerrevisions" };
+export const controllerRevisions: Resource<ControllerRevision> = {
+  group: "apps",
+  version: "v1",
+  plural: "controllerrevisions",
+};
 /** Only created: the answer is its status. */
-export const subjectReviews: Resource<AccessReview> = { group: "authorization.k8s.io", version: "v1", plural: "subjectaccessreviews" };
-export const accessReviews: Resource<AccessReview> = { group: "authorization.k8s.io", version: "v1", plural: "selfsubjectaccessreviews" };
+export const subjectReviews: Resource<AccessReview> = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  plural: "subjectaccessreviews",
+};
+export const accessReviews: Resource<AccessReview> = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  plural: "selfsubjectaccessreviews",
+};
 /** Only created: the answer is its status. */
-export const tokenReviews: Resource<TokenReview> = { group: "authentication.k8s.io", version: "v1", plural: "tokenreviews" };
+export const tokenReviews: Resource<TokenReview> = {
+  group: "authentication.k8s.io",
+  version: "v1",
+  plural: "tokenreviews",
+};
 
 /** Created as the subresource `eviction` of a pod. */
 export interface Eviction {
@@ -142,11 +192,19 @@ export const disruptionBudgets: Resource<DisruptionBudget> = {
 export interface Controller {
   readonly metadata?: ObjectMeta;
   readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly readyReplicas?: number; readonly numberReady?: number; readonly desiredNumberScheduled?: number };
+  readonly status?: {
+    readonly readyReplicas?: number;
+    readonly numberReady?: number;
+    readonly desiredNumberScheduled?: number;
+  };
 }
 export const daemonSets: Resource<Controller> = { group: "apps", version: "v1", plural: "daemonsets" };
 export type PodDisruptionBudget = Json<V1PodDisruptionBudget>;
-export const podDisruptionBudgets: Resource<PodDisruptionBudget> = { group: "policy", version: "v1", plural: "poddisruptionbudgets" };
+export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
+  group: "policy",
+  version: "v1",
+  plural: "poddisruptionbudgets",
+};
 
 export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
 
@@ -184,8 +242,16 @@ export const bottlerocketShadows: Resource<CustomObject> = {
   version: "v2",
   plural: "bottlerocketshadows",
 };
-export const nodeUpdatePolicies: Resource<CustomObject> = { group: "zonewise.dev", version: "v1", plural: "nodeupdatepolicies" };
-export const phasedRollouts: Resource<PhasedRolloutObject> = { group: "sts.plus", version: "v1alpha1", plural: "phasedrollouts" };
+export const nodeUpdatePolicies: Resource<CustomObject> = {
+  group: "zonewise.dev",
+  version: "v1",
+  plural: "nodeupdatepolicies",
+};
+export const phasedRollouts: Resource<PhasedRolloutObject> = {
+  group: "sts.plus",
+  version: "v1alpha1",
+  plural: "phasedrollouts",
+};
 
 /** A RolloutGate. Users write its `spec`; its `status` is ours. */
 export interface RolloutGate {

@@ -1,4 +1,7 @@
-/** Checks ServiceAccount tokens of callers against the keys that the API server publishes. The only module that imports jose. */
+/**
+ * Checks ServiceAccount tokens of callers against the keys that the API server publishes. The only module that imports
+ * jose.
+ */
 import { createRemoteJWKSet, customFetch, decodeJwt, errors, jwtVerify } from "jose";
 import { systemClock } from "../clock.ts";
 import type { Connection } from "./connection.ts";
@@ -17,17 +20,23 @@ export interface TokenOptions {
   readonly now?: () => number;
 }
 
-/** https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#service-account-issuer-discovery */
+/**
+ * https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/#service-account-issuer-discovery
+ */
 const KEYS_PATH = "/openid/v1/jwks";
 /** The only media type of that endpoint; the API server answers any other with 406. */
 const KEYS_TYPE = "application/jwk-set+json";
 const BEARER = /^Bearer (?<token>[\w.~+/=-]{1,16384})$/i;
 
 /**
- * Checks an Authorization header: resolves with true for a genuine, unexpired token for our audience, with false for any other; rejects if the keys
- * cannot be read. Keys are cached for 10 minutes; an unknown key causes another read, at most every 30 seconds.
+ * Checks an Authorization header: resolves with true for a genuine, unexpired token for our audience, with false for
+ * any other; rejects if the keys cannot be read. Keys are cached for 10 minutes; an unknown key causes another read, at
+ * most every 30 seconds.
  */
-export function createTokenCheck(connection: Connection, options: TokenOptions): (authorization: string | undefined) => Promise<boolean> {
+export function createTokenCheck(
+  connection: Connection,
+  options: TokenOptions,
+): (authorization: string | undefined) => Promise<boolean> {
   const { audience, timeoutMs, observer, onDate, now = systemClock.now } = options;
   const limiter = createRateLimiter({ qps: 0, burst: 0 }, systemClock);
   const wiring = { connection, clock: systemClock, limiter, observer, onDate };
@@ -55,7 +64,10 @@ export function createTokenCheck(connection: Connection, options: TokenOptions):
   };
 }
 
-/** True if the text is a JWT with this audience. Its signature and its time are left to a TokenReview, which is not asked in vain. */
+/**
+ * True if the text is a JWT with this audience. Its signature and its time are left to a TokenReview, which is not
+ * asked in vain.
+ */
 export function isTokenFor(token: string, audience: string): boolean {
   try {
     const { aud } = decodeJwt(token);

@@ -18,13 +18,14 @@ export interface WireRequest {
 const USER_AGENT = "zonewise";
 
 /**
- * Sends the request and resolves with the head of the response; the caller reads the body. The deadline's signal aborts both by closing the connection.
+ * Sends the request and resolves with the head of the response; the caller reads the body. The deadline's signal aborts
+ * both by closing the connection.
  *
  *   credentials -> connection -> time left? --yes--> the request, with `timeout=<time left>`
  *                                           --no--> `Timeout`: no byte was sent
  *
- * `timeout` makes the server end the request at the same time, so that a write cannot take effect much later. The time left is computed last, as the
- * process may be suspended at any step. It is never 0: the server takes 0 for no timeout.
+ * `timeout` makes the server end the request at the same time, so that a write cannot take effect much later. The time
+ * left is computed last, as the process may be suspended at any step. It is never 0: the server takes 0 for no timeout.
  */
 export async function openExchange(
   connection: Connection,
@@ -55,7 +56,8 @@ export async function openExchange(
     request.on("close", () => signal.removeEventListener("abort", stop));
     request.on("error", (error: NodeJS.ErrnoException) => {
       if (signal.aborted) reject(signal.reason);
-      // The server closed an idle connection while the request reused it: https://nodejs.org/api/http.html#requestreusedsocket
+      // The server closed an idle connection while the request reused it:
+      // https://nodejs.org/api/http.html#requestreusedsocket
       else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
         resolve(openExchange(connection, wire, deadline));
       else reject(error);
@@ -64,7 +66,8 @@ export async function openExchange(
     request.setSocketKeepAlive(true, 30_000);
     const send = (): void => {
       const leftMs = Math.floor(deadline.remainingMs());
-      if (leftMs <= 0) return void request.destroy(new RolloutError("Timeout", "its time was up before it could be sent"));
+      if (leftMs <= 0)
+        return void request.destroy(new RolloutError("Timeout", "its time was up before it could be sent"));
       request.path += `${request.path.includes("?") ? "&" : "?"}timeout=${leftMs}ms`;
       request.end(body);
     };
@@ -72,7 +75,9 @@ export async function openExchange(
   });
 }
 
-/** Calls `then` once the socket is connected: data written earlier would wait in the socket with an outdated timeout. */
+/**
+ * Calls `then` once the socket is connected: data written earlier would wait in the socket with an outdated timeout.
+ */
 function onceOpen(socket: Socket & { readonly secureConnecting?: boolean }, then: () => void): void {
   if (socket.secureConnecting) socket.once("secureConnect", then);
   else if (socket.connecting) socket.once("connect", then);

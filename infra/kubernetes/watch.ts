@@ -17,7 +17,10 @@ export interface Hint {
 export const WATCH_SECONDS = 300;
 const GRACE_MS = 10_000;
 
-/** Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` if the version is too old. */
+/**
+ * Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` if the version is
+ * too old.
+ */
 export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: Hint) => void): Promise<void> {
   try {
     const answer = await openStream(wiring, call);
@@ -52,7 +55,9 @@ export function splitLines(): (chunk: Uint8Array) => string[] {
 
 interface WireEvent {
   readonly type: Hint["type"] | "ERROR";
-  readonly object: { readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly resourceVersion?: string } };
+  readonly object: {
+    readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly resourceVersion?: string };
+  };
 }
 
 function readHint(line: string): Hint {

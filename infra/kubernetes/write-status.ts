@@ -12,7 +12,12 @@ import type { ObjectMeta, Resource } from "./resources.ts";
 
 export interface StatusChange<S extends object> {
   /** What was read: its resourceVersion, and in an update its UID as well, are the precondition. */
-  readonly object: { readonly namespace?: string; readonly name: string; readonly uid: string; readonly resourceVersion: string };
+  readonly object: {
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+  };
   /** As it is stored, as far as it is ours: what `after` lacks of it is removed. */
   readonly before: S;
   readonly after: S;
@@ -26,8 +31,9 @@ export interface StatusChange<S extends object> {
 export type StatusWriter = Pick<Actor, "cluster" | "fence"> & Partial<Pick<Actor, "freshness">>;
 
 /**
- * Resolves with the object as it was stored, which may lack what its definition does not know; with undefined if the status says the same already.
- * Rejects with `Conflict` if the object has changed since it was read, `LeaseLost`, or the error of the API server.
+ * Resolves with the object as it was stored, which may lack what its definition does not know; with undefined if the
+ * status says the same already. Rejects with `Conflict` if the object has changed since it was read, `LeaseLost`, or
+ * the error of the API server.
  */
 export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S extends object>(
   resource: Resource<T>,
@@ -45,14 +51,22 @@ export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S
     stored = await cluster.change(resource, { ...target, type: "merge", body }, fence.write());
   } else {
     const { group, version } = resource;
-    const body = { apiVersion: `${group}/${version}`, ...by, metadata: { ...place, uid, resourceVersion }, status: after };
+    const body = {
+      apiVersion: `${group}/${version}`,
+      ...by,
+      metadata: { ...place, uid, resourceVersion },
+      status: after,
+    };
     stored = await cluster.replace(resource, { ...target, body: body as object as T }, fence.write());
   }
   freshness?.noteWritten(resource, stored.metadata.resourceVersion ?? "");
   return stored;
 }
 
-/** Logs why a status was not written. After a lost race it is read and decided again, and a process that ends writes nothing: these are no news. */
+/**
+ * Logs why a status was not written. After a lost race it is read and decided again, and a process that ends writes
+ * nothing: these are no news.
+ */
 export function logUnwritten(log: Log, message: string, fields: LogFields & { readonly error: unknown }): void {
   const isNoNews = isSuperseded(fields.error) || hasCode(fields.error, "LeaseLost", "Cancelled");
   log[isNoNews ? "debug" : "warn"](message, fields);

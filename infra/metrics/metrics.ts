@@ -30,7 +30,10 @@ export interface Metrics {
   tickDone(result: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
-  reconcileDone(group: GroupKey, outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date }): void;
+  reconcileDone(
+    group: GroupKey,
+    outcome: { readonly seconds: number; readonly failed: boolean; readonly finishedAt: Date },
+  ): void;
   podReplaced(group: GroupKey): void;
   /** The reason of the group's first hold; undefined without one. */
   groupBlocked(group: GroupKey, reason: string | undefined): void;
@@ -95,7 +98,9 @@ export function createMetrics(): Metrics {
     return known.has(keyOf(group));
   };
   const labelsOf = (group: GroupKey) =>
-    isKnown(group) ? { namespace: group.namespace, rollout_group: group.group } : { namespace: OTHER, rollout_group: OTHER };
+    isKnown(group)
+      ? { namespace: group.namespace, rollout_group: group.group }
+      : { namespace: OTHER, rollout_group: OTHER };
 
   const groupBlocked = (group: GroupKey, reason: string | undefined): void => {
     if (!isKnown(group)) return;
@@ -114,7 +119,8 @@ export function createMetrics(): Metrics {
       rateLimited: (group) => rateLimited.inc({ api_group: amongOurs(group, OWN_GROUPS) }),
     },
     podObserver: {
-      podAnswered: ({ path, method, status, seconds }) => podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
+      podAnswered: ({ path, method, status, seconds }) =>
+        podRequests.observe(podSeries({ path, method, status_code: status }), seconds),
       clusterRefused: ({ method, namespace }) =>
         clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
     },
@@ -125,7 +131,8 @@ export function createMetrics(): Metrics {
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));
-      // Present from the start, as alerts need it (§1.3.1). The time of the last success is not, as a process does not know its predecessors'.
+      // Present from the start, as alerts need it (§1.3.1). The time of the last success is not, as a process does not
+      // know its predecessors'.
       groupFailures.inc(labelsOf(group), 0);
     },
     reconcileDone: (group, { seconds, failed, finishedAt }) => {
@@ -140,7 +147,8 @@ export function createMetrics(): Metrics {
       for (const [key, group] of known) {
         if (kept.has(key)) continue;
         groupBlocked(group, undefined);
-        for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced]) metric.remove(labelsOf(group));
+        for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced])
+          metric.remove(labelsOf(group));
         known.delete(key);
       }
     },
@@ -156,7 +164,9 @@ export function createMetrics(): Metrics {
     },
     nodesPassed: (at) => nodesLastPass.set(at / 1000),
     readKept: async () =>
-      new Map(await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const))),
+      new Map(
+        await Promise.all(KEPT.map(async (row) => [row.name, nameProcess(row, await registry.read(row))] as const)),
+      ),
     show: registry.show,
     render: registry.render,
     contentType: registry.contentType,

@@ -11,8 +11,8 @@ export interface PushTarget {
 }
 
 /**
- * Replaces the earlier metrics of this job and instance (PUT); rejects with a RolloutError, which should not fail the run. Credentials in the URL
- * are sent as Basic authentication and appear in no message.
+ * Replaces the earlier metrics of this job and instance (PUT); rejects with a RolloutError, which should not fail the
+ * run. Credentials in the URL are sent as Basic authentication and appear in no message.
  */
 export async function pushMetrics(metrics: Metrics, { url, job, instance, deadlineMs }: PushTarget): Promise<void> {
   // In base64, because of slashes: https://github.com/prometheus/pushgateway#url
@@ -20,7 +20,8 @@ export async function pushMetrics(metrics: Metrics, { url, job, instance, deadli
   const { address, authorization } = splitCredentials(`${url.replace(/\/+$/, "")}/metrics/${grouping}`);
   const headers = { "content-type": metrics.contentType, ...(authorization && { authorization }) };
   const { status, text } = await put(address, { headers, body: await metrics.render(), deadlineMs });
-  if (status >= 300) throw new RolloutError("ServerError", `push metrics: ${text.trim().slice(0, 500)} (${status})`, { status });
+  if (status >= 300)
+    throw new RolloutError("ServerError", `push metrics: ${text.trim().slice(0, 500)} (${status})`, { status });
 }
 
 interface Put {
@@ -46,7 +47,10 @@ function splitCredentials(url: string): { readonly address: string; readonly aut
   address.username = "";
   address.password = "";
   const pair = `${decode(username)}:${decode(password)}`;
-  return { address: address.href, authorization: pair === ":" ? undefined : `Basic ${Buffer.from(pair).toString("base64")}` };
+  return {
+    address: address.href,
+    authorization: pair === ":" ? undefined : `Basic ${Buffer.from(pair).toString("base64")}`,
+  };
 }
 
 /** Decodes the user or password of a URL; unchanged if it is not percent-encoded. */

@@ -1,5 +1,6 @@
 /**
- * Totals of the reconciler that belong to no group: kept as an annotation of its Lease, so that they survive its runs. Pure.
+ * Totals of the reconciler that belong to no group: kept as an annotation of its Lease, so that they survive its runs.
+ * Pure.
  *
  *   the annotation when the Lease was taken + the growth of the process's own counters since then = the annotation from now on
  */
@@ -64,7 +65,11 @@ export interface Growth {
 export function addGrowth({ base, start, now }: Growth): Samples {
   return new Map(
     KEPT.map(({ name, type }) => {
-      const [before, first, last] = [base, start, now].map((samples) => samples.get(name) ?? []) as [Sample[], Sample[], Sample[]];
+      const [before, first, last] = [base, start, now].map((samples) => samples.get(name) ?? []) as [
+        Sample[],
+        Sample[],
+        Sample[],
+      ];
       if (type === "gauge") return [name, last.length > 0 ? last : before];
       const sums = new Map<string, Sample>();
       for (const [samples, sign] of [
@@ -81,4 +86,5 @@ export function addGrowth({ base, start, now }: Growth): Samples {
   );
 }
 
-const keyOf = (labels: Sample["labels"]): string => JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+const keyOf = (labels: Sample["labels"]): string =>
+  JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)));

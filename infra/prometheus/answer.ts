@@ -1,4 +1,6 @@
-/** Reads what Prometheus answers to an instant query: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure. */
+/**
+ * Reads what Prometheus answers to an instant query: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure.
+ */
 import * as z from "zod";
 
 /** Why a query has no result. */
@@ -20,7 +22,9 @@ export type QueryErrorCode =
   /** Anything else: a redirect, another status, no JSON, too long. */
   | "BadAnswer";
 
-/** The outcome of one query. Texts are safe to show: bounded, on one line, and without the credentials that were sent. */
+/**
+ * The outcome of one query. Texts are safe to show: bounded, on one line, and without the credentials that were sent.
+ */
 export type QueryAnswer =
   | {
       readonly kind: "Vector";
@@ -50,7 +54,8 @@ const Body = z.looseObject({
   errorType: z.string().optional(),
   error: z.string().optional(),
   warnings: z.array(z.string()).optional(),
-  // VictoriaMetrics, in place of a warning: https://docs.victoriametrics.com/victoriametrics/cluster-victoriametrics/#cluster-availability
+  // VictoriaMetrics, in place of a warning:
+  // https://docs.victoriametrics.com/victoriametrics/cluster-victoriametrics/#cluster-availability
   isPartial: z.boolean().optional(),
   data: z.looseObject({ resultType: z.string(), result: z.unknown() }).optional(),
 });
@@ -72,14 +77,15 @@ export function queryError(code: QueryErrorCode, message: string): QueryAnswer {
 type ReadBody = z.output<typeof Body>;
 
 /**
- * Reads an answer. Of an answer that is no success only Prometheus' own error message is shown: other bodies may be of any server. `hide` removes from
- * each text what may not be shown, before the text is shortened.
+ * Reads an answer. Of an answer that is no success only Prometheus' own error message is shown: other bodies may be of
+ * any server. `hide` removes from each text what may not be shown, before the text is shortened.
  */
 export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): string => text): QueryAnswer {
   if (status >= 300 && status < 400) return queryError("BadAnswer", `a redirect (${status}) is not followed`);
   const read = Body.safeParse(parseJson(body)).data ?? {};
   const said = errorOf(read, hide);
-  if (status !== 200) return queryError(CODES[status] ?? "BadAnswer", `${said ?? "no error message of Prometheus"} (${status})`);
+  if (status !== 200)
+    return queryError(CODES[status] ?? "BadAnswer", `${said ?? "no error message of Prometheus"} (${status})`);
   return said === undefined ? readSuccess(read, hide) : queryError(codeOfType(read.errorType), said);
 }
 
@@ -87,7 +93,10 @@ function errorOf({ status, error }: ReadBody, hide: (text: string) => string): s
   return status === "error" && error !== undefined ? hide(error) : undefined;
 }
 
-function readSuccess({ status, data, warnings = [], isPartial }: ReadBody, hide: (text: string) => string): QueryAnswer {
+function readSuccess(
+  { status, data, warnings = [], isPartial }: ReadBody,
+  hide: (text: string) => string,
+): QueryAnswer {
   if (status !== "success" || !data) return queryError("BadAnswer", "the answer is not that of Prometheus' query API");
   const show = (text: string): string => shorten(hide(text));
   const all = isPartial ? ["the answer is partial", ...warnings] : warnings;
@@ -100,16 +109,22 @@ function readVector(
   hide: (text: string) => string,
 ): QueryAnswer {
   const show = (text: string): string => shorten(hide(text));
-  if (resultType !== "vector") return queryError("NotAVector", `the expression gives a ${show(resultType)}, not an instant vector`);
+  if (resultType !== "vector")
+    return queryError("NotAVector", `the expression gives a ${show(resultType)}, not an instant vector`);
   const series = z.array(Series).safeParse(result).data;
   if (!series) return queryError("BadAnswer", "the vector in the answer cannot be read");
   const [first] = series;
-  const sample = first && { sample: show(`${describeSeries(first.metric, hide)} ${first.value?.[1] ?? "(a histogram)"}`) };
+  const sample = first && {
+    sample: show(`${describeSeries(first.metric, hide)} ${first.value?.[1] ?? "(a histogram)"}`),
+  };
   return { kind: "Vector", samples: series.length, ...sample, warnings };
 }
 
 /** Hides before it quotes: a quoted secret would be another text. */
-function describeSeries({ __name__: name = "", ...labels }: Readonly<Record<string, string>>, hide: (text: string) => string): string {
+function describeSeries(
+  { __name__: name = "", ...labels }: Readonly<Record<string, string>>,
+  hide: (text: string) => string,
+): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${JSON.stringify(hide(value))}`);
   return `${name}{${pairs.join(", ")}}`;
 }

@@ -14,8 +14,9 @@ export interface NoCredentials {
 }
 
 /**
- * Reads the keys `token`, or `username` and `password`, of a Secret's base64 `data`. White space at the ends is dropped: a file that became a Secret ends
- * with a line break. A Secret with none of the keys is a problem: the query would go without credentials.
+ * Reads the keys `token`, or `username` and `password`, of a Secret's base64 `data`. White space at the ends is
+ * dropped: a file that became a Secret ends with a line break. A Secret with none of the keys is a problem: the query
+ * would go without credentials.
  */
 export function readCredentials(data: Readonly<Record<string, string>> = {}): QueryCredentials | NoCredentials {
   const read = (key: string): string =>
@@ -25,7 +26,8 @@ export function readCredentials(data: Readonly<Record<string, string>> = {}): Qu
   const [username, password, token] = [read("username"), read("password"), read("token")];
   if (token !== "" && username + password !== "") return { problem: "has both a token and a username or password" };
   if (token !== "") return bearer(token);
-  if (username === "" && password === "") return { problem: "has neither the key token nor the keys username and password" };
+  if (username === "" && password === "")
+    return { problem: "has neither the key token nor the keys username and password" };
   if (username === "" || password === "") return { problem: `has no ${username === "" ? "username" : "password"}` };
   return basic(username, password);
 }

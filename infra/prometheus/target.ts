@@ -1,11 +1,14 @@
 /** Where a query goes: the URL that a user wrote, and the hosts that an installation allows. Pure. */
 
 /** A URL that can be asked, or the problem with it as the end of a sentence that names the URL's field. */
-export type QueryTarget = { readonly url: URL; readonly problem?: undefined } | { readonly url?: undefined; readonly problem: string };
+export type QueryTarget =
+  | { readonly url: URL; readonly problem?: undefined }
+  | { readonly url?: undefined; readonly problem: string };
 
 /**
- * Reads the base URL of a Prometheus; the path of the query API is added to its path. Its query is kept but for the expression, and its fragment dropped.
- * A URL without `://` means `http://` and the URL, as in `prom:9000/prefix`. Stricter than the URL standard, which repairs backslashes and missing slashes.
+ * Reads the base URL of a Prometheus; the path of the query API is added to its path. Its query is kept but for the
+ * expression, and its fragment dropped. A URL without `://` means `http://` and the URL, as in `prom:9000/prefix`.
+ * Stricter than the URL standard, which repairs backslashes and missing slashes.
  */
 export function readQueryTarget(text: string): QueryTarget {
   const full = text.includes("://") ? text : `http://${text}`;

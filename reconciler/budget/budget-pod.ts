@@ -32,11 +32,16 @@ export function readBudgetPod(object: PodObject): BudgetPod {
   };
 }
 
-/** The annotation is written at intervals: the pod may have been unready between two ticks, and only its status shows that (§13.4). */
+/**
+ * The annotation is written at intervals: the pod may have been unready between two ticks, and only its status shows
+ * that (§13.4).
+ */
 function readReadySince({ readyTime }: Pod, status: PodObject["status"]): number | undefined {
   const annotated = parseTimestamp(readyTime ?? "");
   if (annotated === undefined) return undefined;
-  const transitions = (status?.conditions ?? []).filter(({ type }) => type === "Ready").map((condition) => condition.lastTransitionTime);
+  const transitions = (status?.conditions ?? [])
+    .filter(({ type }) => type === "Ready")
+    .map((condition) => condition.lastTransitionTime);
   const started = (status?.containerStatuses ?? []).map((container) => container.state?.running?.startedAt);
   return Math.max(annotated, ...[...transitions, ...started].map((time) => parseTimestamp(time ?? "") ?? annotated));
 }

@@ -1,6 +1,6 @@
 /**
- * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. How many pods of its own zone go is what the user wants, so that
- * neither that zone's limit nor a `maxUnavailable` of 0 counts.
+ * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. How many pods of its own zone go
+ * is what the user wants, so that neither that zone's limit nor a `maxUnavailable` of 0 counts.
  */
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/lost.ts";
@@ -48,7 +48,10 @@ interface OtherZone {
   readonly unknown: number;
 }
 
-/** Pods of another zone that are to go as well, and do not come up or are not made, do not count: they would wait for this zone. */
+/**
+ * Pods of another zone that are to go as well, and do not come up or are not made, do not count: they would wait for
+ * this zone.
+ */
 function countOther(other: BudgetZone, shrink: ShrinkInGroup): OtherZone {
   return {
     zone: other,
@@ -73,16 +76,22 @@ interface PartitionView extends PodView {
 }
 
 /**
- * Partition mode: the first partition that would lose more pods than allowed. A zone without a pod of the partition is no obstacle, unlike for an
- * eviction: it may have shrunk before this one.
+ * Partition mode: the first partition that would lose more pods than allowed. A zone without a pod of the partition is
+ * no obstacle, unlike for an eviction: it may have shrunk before this one.
  */
-function findPartition(leaving: readonly BudgetPod[], { zone: own, others, ...view }: PartitionView): string | undefined {
+function findPartition(
+  leaving: readonly BudgetPod[],
+  { zone: own, others, ...view }: PartitionView,
+): string | undefined {
   const { budget } = view;
   const allowed = Math.max(1, allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas }));
   const partitionOf = ({ name }: BudgetPod): string => budget.partitionOf?.(name) ?? "";
   const grouped = others.map(({ pods, ...other }) => ({ ...other, pods: groupBy(pods, partitionOf) }));
   for (const partition of new Set(leaving.map(partitionOf))) {
-    const counts = grouped.map(({ zone, unknown, pods }) => ({ ...countPods(pods.get(partition) ?? [], zone, view), unknown }));
+    const counts = grouped.map(({ zone, unknown, pods }) => ({
+      ...countPods(pods.get(partition) ?? [], zone, view),
+      unknown,
+    }));
     const sum = addUp(counts);
     if (sumOf(sum) >= allowed) return describeUnavailability(sum, `partition ${partition}`);
   }

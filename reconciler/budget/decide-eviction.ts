@@ -12,7 +12,8 @@ import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
 type EvictionRule = Rule<[snapshot: EvictionSnapshot], Verdict>;
 
-const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined => zones.find((zone) => zone.uid === pod.owner);
+const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined =>
+  zones.find((zone) => zone.uid === pod.owner);
 
 const ownerKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;
@@ -30,19 +31,27 @@ const ownerKnown: EvictionRule = (snapshot) => {
 /** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
 const RETRIED_FOR_MS = 15_000;
 
-/** A pod that was allowed to go a moment ago is not allowed to go again, unless both disruptions may share its reservation. */
+/**
+ * A pod that was allowed to go a moment ago is not allowed to go again, unless both disruptions may share its
+ * reservation.
+ */
 const notTwice: EvictionRule = (snapshot) => {
   const { pod, reservations } = snapshot;
   const found = reservations[pod.name];
   if (found?.uid !== pod.uid || mayShare(found, snapshot)) return undefined;
   const owner = isForEviction(found) ? "an eviction" : "the rollout";
-  return about(snapshot, "AllowedAlready", `${pod.name} was allowed to go a moment ago, for ${owner}; try again once it is gone`);
+  return about(
+    snapshot,
+    "AllowedAlready",
+    `${pod.name} was allowed to go a moment ago, for ${owner}; try again once it is gone`,
+  );
 };
 
 /**
- * True if another disruption of the pod may use its reservation. The rollout and an eviction must not share one. Two evictions may if both are pinned to
- * the pod's UID: an unpinned one might delete the pod's successor. Once the API server has stopped to retry, an earlier eviction no longer counts. The
- * rollout may delete its pod as long as its reservation lasts, so an unpinned eviction waits for the end of it.
+ * True if another disruption of the pod may use its reservation. The rollout and an eviction must not share one. Two
+ * evictions may if both are pinned to the pod's UID: an unpinned one might delete the pod's successor. Once the API
+ * server has stopped to retry, an earlier eviction no longer counts. The rollout may delete its pod as long as its
+ * reservation lasts, so an unpinned eviction waits for the end of it.
  */
 function mayShare(found: Reservation, { now, by, rollout, unpinned }: EvictionSnapshot): boolean {
   const isEviction = isForEviction(found);
@@ -73,12 +82,16 @@ const partitionKnown: EvictionRule = (snapshot) => {
 };
 
 /**
- * The rollout takes nothing from anybody by replacing a pod that serves nothing. If it counted the others, each of several such pods would be kept for
- * the others' sake. A pod that still works in part asks its budget.
+ * The rollout takes nothing from anybody by replacing a pod that serves nothing. If it counted the others, each of
+ * several such pods would be kept for the others' sake. A pod that still works in part asks its budget.
  */
-const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean => rollout !== undefined && servesNothing(pod, now);
+const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean =>
+  rollout !== undefined && servesNothing(pod, now);
 
-/** Zone mode: the other zones must have no unavailable pod, the pod's own zone fewer than allowed. The message names every blocking zone, the own one last. */
+/**
+ * Zone mode: the other zones must have no unavailable pod, the pod's own zone fewer than allowed. The message names
+ * every blocking zone, the own one last.
+ */
 const zonesWithin: EvictionRule = (snapshot) => {
   if (snapshot.budget.partitionOf) return undefined;
   const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
@@ -88,21 +101,31 @@ const zonesWithin: EvictionRule = (snapshot) => {
     const count = isOwn ? { ...all, leaving: 0 } : all;
     return sumOf(count) >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
   });
-  return blocking.length > 0 ? about(snapshot, "BudgetSpent", listSome(blocking, "; ") + nameReserved(snapshot)) : undefined;
+  return blocking.length > 0
+    ? about(snapshot, "BudgetSpent", listSome(blocking, "; ") + nameReserved(snapshot))
+    : undefined;
 };
 
 const MAX_NAMED = 3;
 
-/** Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the original's sentence. */
+/**
+ * Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the
+ * original's sentence.
+ */
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";
   const all = zones.flatMap((zone) => zone.pods);
   const reserved = all.filter((one) => one.ready && one.uid !== pod.uid && reservations[one.name]?.uid === one.uid);
   const names = reserved.slice(0, MAX_NAMED).map(({ name }) => name);
-  return names.length > 0 ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})` : "";
+  return names.length > 0
+    ? ` (ready, but allowed to go: ${names.join(", ")}${reserved.length > MAX_NAMED ? ", …" : ""})`
+    : "";
 }
 
-/** Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing pod. */
+/**
+ * Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing
+ * pod.
+ */
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
   if (partition === undefined) return undefined;
@@ -131,9 +154,19 @@ function about({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message
   return verdict(reason, message, [pod, ref]);
 }
 
-const denied = firstOf<[EvictionSnapshot], Verdict>([ownerKnown, aboveZero, severalZones, partitionKnown, notTwice, withinBudget]);
+const denied = firstOf<[EvictionSnapshot], Verdict>([
+  ownerKnown,
+  aboveZero,
+  severalZones,
+  partitionKnown,
+  notTwice,
+  withinBudget,
+]);
 
-/** The verdict of the first rule that denies, otherwise `Allowed`: the caller must then reserve the pod before it is disrupted. */
+/**
+ * The verdict of the first rule that denies, otherwise `Allowed`: the caller must then reserve the pod before it is
+ * disrupted.
+ */
 export function decideEviction(snapshot: EvictionSnapshot): Verdict {
   return denied(snapshot) ?? allowed(snapshot);
 }

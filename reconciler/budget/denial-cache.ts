@@ -1,6 +1,6 @@
 /**
- * The pods that were unavailable when a budget was last read whole. The next denial reads a few of them again and needs no list. They are a hint:
- * they never allow an eviction.
+ * The pods that were unavailable when a budget was last read whole. The next denial reads a few of them again and needs
+ * no list. They are a hint: they never allow an eviction.
  *
  *   whole budget read -> unavailable pods cached -> eviction of another pod -> enough of them still unavailable? -> denied
  *                                                                               -> otherwise the whole budget is read
@@ -11,7 +11,10 @@ import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import { describeUnavailability, type EvictionSnapshot, isReady } from "./unavailability.ts";
 import { allowedUnavailable, type Budget } from "./zpdb.ts";
 
-/** A pod that was not ready, reserved or missing. A pod that goes by a downscale is none: whether it still does, only its zone can tell. */
+/**
+ * A pod that was not ready, reserved or missing. A pod that goes by a downscale is none: whether it still does, only
+ * its zone can tell.
+ */
 export interface BlockingPod {
   readonly pod: string;
   readonly zone: Zone;
@@ -46,7 +49,9 @@ export interface Reread {
 
 type View = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
-/** Missing pods of a zone that are cached: one is enough for a denial, and `spec.replicas` may be larger than memory. */
+/**
+ * Missing pods of a zone that are cached: one is enough for a denial, and `spec.replicas` may be larger than memory.
+ */
 const MAX_MISSING = 100;
 
 /** The unavailable pods of a budget that was read whole; `at` in milliseconds on the monotonic clock. */
@@ -72,16 +77,23 @@ export function missingPods(zone: Zone, pods: readonly { readonly name: string }
   return missing;
 }
 
-/** The pods to read again for an eviction of the pod of this name; undefined if they would not deny it, or if it would take more than `mostReads` reads. */
+/**
+ * The pods to read again for an eviction of the pod of this name; undefined if they would not deny it, or if it would
+ * take more than `mostReads` reads.
+ */
 export function planDenialCheck(podName: string, cached: CachedDenial, mostReads: number): DenialCheck | undefined {
   const { budget } = cached;
-  const own = cached.zones.find(({ name }) => podName.startsWith(`${name}-`) && /^\d+$/.test(podName.slice(name.length + 1)));
+  const own = cached.zones.find(
+    ({ name }) => podName.startsWith(`${name}-`) && /^\d+$/.test(podName.slice(name.length + 1)),
+  );
   if (!own || cached.zones.length < 2) return undefined;
   const max = allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas });
   if (max === 0) return isZero(budget) ? { own, blocking: [], needed: 0, where: "" } : undefined;
   const others = cached.blocking.filter(({ zone }) => zone.uid !== own.uid);
   const enough = (blocking: readonly BlockingPod[], needed: number, where: string): DenialCheck | undefined =>
-    blocking.length >= needed && needed <= mostReads ? { own, blocking: blocking.slice(0, mostReads), needed, where } : undefined;
+    blocking.length >= needed && needed <= mostReads
+      ? { own, blocking: blocking.slice(0, mostReads), needed, where }
+      : undefined;
   if (budget.partitionOf) {
     const partition = budget.partitionOf(podName);
     if (partition === undefined) return undefined;
@@ -109,10 +121,15 @@ function isZero({ allowance }: Budget): boolean {
   return "pods" in allowance ? allowance.pods === 0 : allowance.percent === 0;
 }
 
-/** The message of the denial if enough of the blocking pods are still unavailable; undefined if the whole budget has to be read. */
+/**
+ * The message of the denial if enough of the blocking pods are still unavailable; undefined if the whole budget has to
+ * be read.
+ */
 export function checkDenial({ needed, where }: DenialCheck, reread: readonly Reread[], view: View): string | undefined {
   if (needed === 0) return "max unavailable = 0";
-  const notReady = reread.filter(({ pod, blocker }) => pod && pod.owner === blocker.zone.uid && !isReady(pod, view)).length;
+  const notReady = reread.filter(
+    ({ pod, blocker }) => pod && pod.owner === blocker.zone.uid && !isReady(pod, view),
+  ).length;
   const unknown = reread.filter(({ pod, blocker, zone }) => !pod && zone && isExpected(blocker, zone)).length;
   return notReady + unknown >= needed ? describeUnavailability({ notReady, leaving: 0, unknown }, where) : undefined;
 }

@@ -11,8 +11,8 @@ export interface BudgetProblem {
 }
 
 /**
- * Matching takes time by the length of the name times the size of the program: up to this size at most some milliseconds for a name of
- * 253 characters. Patterns in use have some 30 instructions.
+ * Matching takes time by the length of the name times the size of the program: up to this size at most some
+ * milliseconds for a name of 253 characters. Patterns in use have some 30 instructions.
  */
 export const MAX_INSTRUCTIONS = 300;
 /** Compiling takes time in proportion to the size, so an upper bound, up to twice the size, is checked before. */
@@ -24,13 +24,15 @@ const TOO_LARGE: BudgetProblem = {
 };
 
 /**
- * What names a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class of Unicode. Ranges of such
- * characters have large tables, and to fold their case takes milliseconds each. An escape is taken whole, so that `\\p` is none.
+ * What names a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class of Unicode.
+ * Ranges of such characters have large tables, and to fold their case takes milliseconds each. An escape is taken
+ * whole, so that `\\p` is none.
  */
 const ESCAPE_OR_BEYOND =
   /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
 const BEYOND_ASCII: BudgetProblem = {
-  problem: "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
+  problem:
+    "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
 };
 
 /** Compiles a pattern, of which a capture group is the partition. */
@@ -41,7 +43,10 @@ const MAX_PATTERNS = 20;
 /** Patterns of which it is known whether they are valid: a list of so many budgets compiles none again. */
 const MAX_KNOWN = 5000;
 
-/** A compiler that remembers which patterns are valid, and keeps the 20 that were used last compiled: the others are compiled again on their next use. */
+/**
+ * A compiler that remembers which patterns are valid, and keeps the 20 that were used last compiled: the others are
+ * compiled again on their next use.
+ */
 export function createPartitionCache(compile: CompilePartition = compilePartition): CompilePartition {
   const compiled = new Map<string, PartitionOf | BudgetProblem>();
   const known = new Map<string, BudgetProblem | "valid">();

@@ -1,4 +1,6 @@
-/** What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it. */
+/**
+ * What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it.
+ */
 import { type Condition, stampCondition } from "../model/condition.ts";
 import { groupBy, ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
@@ -48,7 +50,9 @@ export function describeProtection(input: ProtectionInput): Protection {
 }
 
 function describeZones(budget: Budget, { zones, reservations, now }: ProtectionInput): ProtectedZone[] {
-  const living = Object.fromEntries(Object.entries(reservations).filter(([key, reservation]) => timeLeft(key, reservation, now) > 0));
+  const living = Object.fromEntries(
+    Object.entries(reservations).filter(([key, reservation]) => timeLeft(key, reservation, now) > 0),
+  );
   const reserved = countReserved(living);
   const counted = zones.map((zone) => {
     const expected = Math.max(zone.replicas, zone.status.replicas);
@@ -87,10 +91,14 @@ function describeCondition({ content, zones, earlier, ...times }: ProtectionInpu
   return stampCondition(condition, { ...times, earlier: earlier.conditions });
 }
 
-function judge(content: Budget | BudgetProblem, zones: readonly Zone[]): readonly [ProtectionCondition["reason"], string] {
+function judge(
+  content: Budget | BudgetProblem,
+  zones: readonly Zone[],
+): readonly [ProtectionCondition["reason"], string] {
   if ("problem" in content) return ["Invalid", `no pod that it selects is evicted: ${content.problem}`];
   const [first] = zones;
   if (!first) return ["SelectsNothing", "no StatefulSet has the labels of its selector"];
-  if (zones.length === 1) return ["TooFewZones", `it selects ${first.name} alone, and denies each eviction of its pods`];
+  if (zones.length === 1)
+    return ["TooFewZones", `it selects ${first.name} alone, and denies each eviction of its pods`];
   return ["Protecting", `it selects ${zones.length} zones`];
 }

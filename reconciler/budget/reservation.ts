@@ -28,7 +28,10 @@ export interface LeavingPods {
   readonly from: number;
 }
 
-/** The key of a downscale's reservation: `ingester-zone-a-2+` for the pod of ordinal 2 and those after it. No pod has such a name. */
+/**
+ * The key of a downscale's reservation: `ingester-zone-a-2+` for the pod of ordinal 2 and those after it. No pod has
+ * such a name.
+ */
 export function downscaleKey({ statefulSet, from }: LeavingPods): string {
   return `${statefulSet}-${from}+`;
 }
@@ -41,12 +44,15 @@ export function readDownscaleKey(key: string): LeavingPods | undefined {
   return statefulSet === undefined ? undefined : { statefulSet, from: Number(from) };
 }
 
-/** The API server has finished an Eviction after 40 s: 30 s for webhooks and 10 s of retries. The rest exceeds the skew between clocks (`CLOCK_SKEW_MS`). */
+/**
+ * The API server has finished an Eviction after 40 s: 30 s for webhooks and 10 s of retries. The rest exceeds the skew
+ * between clocks (`CLOCK_SKEW_MS`).
+ */
 const LASTS_MS = 2 * 60_000;
 
 /**
- * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other such processes may reuse
- * them. The rollout releases its own when a pod could not be deleted.
+ * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other
+ * such processes may reuse them. The rollout releases its own when a pod could not be deleted.
  */
 const EVICTION_IDENTITY = "webhook_";
 
@@ -81,7 +87,9 @@ export function ageOf({ time }: Pick<Reservation, "time">, now: number): number 
 /** Reads stored reservations; an entry that is not valid is left out. The definition requires no `by`. */
 export function readReservations(written: unknown): Reservations {
   if (typeof written !== "object" || written === null) return {};
-  return Object.fromEntries(Object.entries(written).flatMap(([key, value]) => readReservation(value).map((read) => [key, read] as const)));
+  return Object.fromEntries(
+    Object.entries(written).flatMap(([key, value]) => readReservation(value).map((read) => [key, read] as const)),
+  );
 }
 
 function readReservation(value: unknown): Reservation[] {
@@ -102,26 +110,37 @@ interface Named {
 }
 
 /** These zones with their pods, and further pods. */
-export function presentIn(zones: readonly (Zone & { readonly pods: readonly Named[] })[], others: Iterable<Named> = []): Present {
+export function presentIn(
+  zones: readonly (Zone & { readonly pods: readonly Named[] })[],
+  others: Iterable<Named> = [],
+): Present {
   const uids = new Map([...others, ...zones.flatMap(({ pods }) => pods)].map(({ name, uid }) => [name, uid]));
   return { uidOfPod: (name) => uids.get(name), zone: (name) => zones.find((zone) => zone.name === name) };
 }
 
 /**
- * The reservations that still count: of a pod that exists with the same UID, for 2 minutes; of a downscale that is not stored yet, for as long as it may
- * still be. A time that lies further in the future than clocks differ counts as now, so that it ends once somebody writes the reservations (§13.16).
+ * The reservations that still count: of a pod that exists with the same UID, for 2 minutes; of a downscale that is not
+ * stored yet, for as long as it may still be. A time that lies further in the future than clocks differ counts as now,
+ * so that it ends once somebody writes the reservations (§13.16).
  */
 export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
   const living = Object.entries(all).filter(([key, reservation]) => isLiving(key, reservation, { present, now }));
   return Object.fromEntries(living.map(([key, reservation]) => [key, notInFuture(reservation, now)]));
 }
 
-/** Milliseconds for which the disruption of the reservation may still take effect, by its time alone; 0 or less once it cannot. */
+/**
+ * Milliseconds for which the disruption of the reservation may still take effect, by its time alone; 0 or less once it
+ * cannot.
+ */
 export function timeLeft(key: string, reservation: Reservation, now: number): number {
   return (readDownscaleKey(key) ? STORE_TIMEOUT_MS : LASTS_MS) - ageOf(reservation, now);
 }
 
-function isLiving(key: string, reservation: Reservation, { present, now }: { readonly present: Present; readonly now: number }): boolean {
+function isLiving(
+  key: string,
+  reservation: Reservation,
+  { present, now }: { readonly present: Present; readonly now: number },
+): boolean {
   if (timeLeft(key, reservation, now) <= 0) return false;
   const leaving = readDownscaleKey(key);
   if (!leaving) return present.uidOfPod(key) === reservation.uid;
@@ -134,7 +153,10 @@ function notInFuture(reservation: Reservation, now: number): Reservation {
   return ageOf(reservation, now) < -CLOCK_SKEW_MS ? { ...reservation, time: new Date(now).toISOString() } : reservation;
 }
 
-/** The ordinal of the first pod of the zone that goes by a downscale that was allowed and may not be stored yet; infinity if there is none. */
+/**
+ * The ordinal of the first pod of the zone that goes by a downscale that was allowed and may not be stored yet;
+ * infinity if there is none.
+ */
 export function firstLeaving({ name, uid }: Pick<Zone, "name" | "uid">, reservations: Reservations): number {
   const leaving = Object.entries(reservations).flatMap(([key, reservation]) => {
     const { statefulSet, from } = reservation.uid === uid ? (readDownscaleKey(key) ?? {}) : {};

@@ -12,7 +12,9 @@ import type { Budget } from "./zpdb.ts";
 export interface StoredBudget {
   readonly ref: ObjectRef;
   readonly content: Budget | BudgetProblem;
-  /** Read even if the rest of the budget is invalid; undefined if it cannot be read: the budget then selects nothing. */
+  /**
+   * Read even if the rest of the budget is invalid; undefined if it cannot be read: the budget then selects nothing.
+   */
   readonly matchLabels: MatchLabels | undefined;
 }
 
@@ -25,16 +27,21 @@ export interface DisruptionTarget {
 }
 
 /**
- * The one valid budget that selects the pod, or the verdict without one. Only a pod that can never become ready again needs no budget: a Pending
- * pod may be ready by the time the API server deletes it.
+ * The one valid budget that selects the pod, or the verdict without one. Only a pod that can never become ready again
+ * needs no budget: a Pending pod may be ready by the time the API server deletes it.
  */
-export function findBudget(pod: BudgetPod, budgets: readonly StoredBudget[], { uid, unpinned }: DisruptionTarget = {}): Budget | Verdict {
+export function findBudget(
+  pod: BudgetPod,
+  budgets: readonly StoredBudget[],
+  { uid, unpinned }: DisruptionTarget = {},
+): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid)
     return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
   if (pod.terminating && unpinned && found.length > 0)
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
-  if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase)) return verdict("PodNotReady", "pod is not ready", [pod]);
+  if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase))
+    return verdict("PodNotReady", "pod is not ready", [pod]);
   return onlyValid(found, pod);
 }
 

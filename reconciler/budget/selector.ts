@@ -17,7 +17,9 @@ export function matchesLabels(matchLabels: MatchLabels, labels: Readonly<Record<
 
 /** The `matchLabels` of a spec; undefined if there are none or they are invalid. */
 export function readMatchLabels(spec: Fields): MatchLabels | undefined {
-  return problemOfSelector(spec) === undefined ? (spec as { selector: { matchLabels: MatchLabels } }).selector.matchLabels : undefined;
+  return problemOfSelector(spec) === undefined
+    ? (spec as { selector: { matchLabels: MatchLabels } }).selector.matchLabels
+    : undefined;
 }
 
 /** What is wrong with the selector of a spec (§6.8). */

@@ -25,7 +25,10 @@ export interface EvictionSnapshot {
 
 export interface Unavailability {
   readonly notReady: number;
-  /** Ready pods that go by a downscale: beyond `spec.replicas`, or beyond those of a downscale that may not be stored yet. */
+  /**
+   * Ready pods that go by a downscale: beyond `spec.replicas`, or beyond those of a downscale that may not be stored
+   * yet.
+   */
   readonly leaving: number;
   /** Pods that should exist and do not. */
   readonly unknown: number;
@@ -36,8 +39,15 @@ export type PodView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
 type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
 
-/** Counts the unavailable pods of one StatefulSet, without the pod in question; with a partition, only that partition's. Missing pods count in every partition. */
-export function countUnavailable(zone: BudgetZone, view: CountView, partition?: string): Unavailability & { readonly tested: number } {
+/**
+ * Counts the unavailable pods of one StatefulSet, without the pod in question; with a partition, only that partition's.
+ * Missing pods count in every partition.
+ */
+export function countUnavailable(
+  zone: BudgetZone,
+  view: CountView,
+  partition?: string,
+): Unavailability & { readonly tested: number } {
   const { pod, budget } = view;
   const isTested = (one: BudgetPod): boolean => partition === undefined || budget.partitionOf?.(one.name) === partition;
   const tested = zone.pods.filter((one) => isTested(one) && !isIdleSurplus(one, zone));
@@ -46,7 +56,11 @@ export function countUnavailable(zone: BudgetZone, view: CountView, partition?: 
 }
 
 /** Counts those of a zone's pods; without pods that it is not to have and that never served. */
-export function countPods(some: readonly BudgetPod[], zone: BudgetZone, view: PodView): Omit<Unavailability, "unknown"> {
+export function countPods(
+  some: readonly BudgetPod[],
+  zone: BudgetZone,
+  view: PodView,
+): Omit<Unavailability, "unknown"> {
   const from = firstLeaving(zone, view.reservations);
   const counted = some.filter((one) => !isIdleSurplus(one, zone));
   const ready = counted.filter((one) => isReady(one, view));
@@ -60,13 +74,18 @@ export function sumOf({ notReady, leaving, unknown }: Unavailability): number {
 }
 
 export function addUp(counts: readonly Unavailability[]): Unavailability {
-  const sum = (read: (count: Unavailability) => number): number => counts.reduce((total, count) => total + read(count), 0);
-  return { notReady: sum(({ notReady }) => notReady), leaving: sum(({ leaving }) => leaving), unknown: sum(({ unknown }) => unknown) };
+  const sum = (read: (count: Unavailability) => number): number =>
+    counts.reduce((total, count) => total + read(count), 0);
+  return {
+    notReady: sum(({ notReady }) => notReady),
+    leaving: sum(({ leaving }) => leaving),
+    unknown: sum(({ unknown }) => unknown),
+  };
 }
 
 /**
- * The rollout asks about a pod that is not ready, and this other one of its zone waits for the same replacement: if each counted for the other, neither
- * would ever be replaced. One that is reserved, or on its way already, counts.
+ * The rollout asks about a pod that is not ready, and this other one of its zone waits for the same replacement: if
+ * each counted for the other, neither would ever be replaced. One that is reserved, or on its way already, counts.
  */
 function sharesCure(one: BudgetPod, zone: BudgetZone, { pod, rollout, reservations }: CountView): boolean {
   if (!rollout || !pod || pod.ready || zone.uid !== pod.owner || reservations[one.name]?.uid === one.uid) return false;
@@ -87,6 +106,8 @@ export function describeUnavailability({ notReady, leaving, unknown }: Unavailab
     [leaving, "to be removed"],
     [unknown, "unknown"],
   ] as const;
-  const counts = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${count > 1 ? "pods" : "pod"} ${what}`);
+  const counts = parts
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${count} ${count > 1 ? "pods" : "pod"} ${what}`);
   return `${counts.join(", ")} in ${where}`;
 }

@@ -61,7 +61,10 @@ export function holdPod({ reason, message, objects }: Verdict, pod: Pick<ObjectR
 
 /** What a denial means for a zone that is to shrink. */
 export function holdDownscale({ reason, message, objects }: Verdict, zone: ObjectRef): Hold {
-  return { ...hold(reasonOf(reason), `${zone.name} waits to shrink: ${message}`, [zone, ...objects]), dedupKey: `${zone.name} ${reason}` };
+  return {
+    ...hold(reasonOf(reason), `${zone.name} waits to shrink: ${message}`, [zone, ...objects]),
+    dedupKey: `${zone.name} ${reason}`,
+  };
 }
 
 function reasonOf(reason: VerdictReason): "BudgetSpent" | "BudgetUnusable" {

@@ -1,6 +1,7 @@
 /**
- * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): what the validating webhook refuses is what the budget does
- * not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1; the original refuses 1.0.
+ * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): what the validating webhook refuses is
+ * what the budget does not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1;
+ * the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
 import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
@@ -55,21 +56,29 @@ const findProblem = firstOf<[RawBudget], string>([
     has(spec, FIELDS.pods) && has(spec, FIELDS.percent)
       ? "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set"
       : undefined,
-  badInteger(FIELDS.pods, (pods) => (pods < 0 ? `invalid value: max unavailable must be 0 <= val, got ${pods}` : undefined)),
-  badInteger(FIELDS.percent, (percent) =>
-    percent < 0 || percent > 100 ? `invalid value: max unavailable percentage must be 0 <= val <= 100, got ${percent}` : undefined,
+  badInteger(FIELDS.pods, (pods) =>
+    pods < 0 ? `invalid value: max unavailable must be 0 <= val, got ${pods}` : undefined,
   ),
-  ({ partition }) => (typeof partition === "object" ? `invalid value: regex is not valid, got ${partition.problem}` : undefined),
+  badInteger(FIELDS.percent, (percent) =>
+    percent < 0 || percent > 100
+      ? `invalid value: max unavailable percentage must be 0 <= val <= 100, got ${percent}`
+      : undefined,
+  ),
+  ({ partition }) =>
+    typeof partition === "object" ? `invalid value: regex is not valid, got ${partition.problem}` : undefined,
   ({ spec }) => problemOfSelector(spec),
   ({ spec, delayMs }) => {
     const written = spec[FIELDS.delay];
-    if (has(spec, FIELDS.delay) && typeof written !== "string") return `failed to extract value from config field ${FIELDS.delay}`;
+    if (has(spec, FIELDS.delay) && typeof written !== "string")
+      return `failed to extract value from config field ${FIELDS.delay}`;
     const raw = String(written).slice(0, MAX_SHOWN_LENGTH);
     if (delayMs === undefined) return `invalid value: crossZoneEvictionDelay is not a valid duration, got ${raw}`;
     return delayMs < 0 ? `invalid value: crossZoneEvictionDelay must be >= 0, got ${raw}` : undefined;
   },
   ({ delayMs = 0, partition }) =>
-    delayMs > 0 && !partition ? "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set" : undefined,
+    delayMs > 0 && !partition
+      ? "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set"
+      : undefined,
   ({ spec, partition }) =>
     Number(spec[FIELDS.percent]) > 0 && partition
       ? "invalid value: max unavailable percentage can not be used with partition awareness"
@@ -100,24 +109,34 @@ function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fie
 /** What a budget without problems declares. */
 function readTerms({ spec, partition, delayMs = 0 }: RawBudget) {
   return {
-    allowance: has(spec, FIELDS.percent) ? { percent: Number(spec[FIELDS.percent]) } : { pods: Number(spec[FIELDS.pods] ?? 1) },
+    allowance: has(spec, FIELDS.percent)
+      ? { percent: Number(spec[FIELDS.percent]) }
+      : { pods: Number(spec[FIELDS.pods] ?? 1) },
     matchLabels: readMatchLabels(spec) ?? {},
     partitionOf: typeof partition === "function" ? partition : undefined,
     crossZoneEvictionDelayMs: delayMs,
   };
 }
 
-/** The labels that an object selects by, even if the rest of it is invalid; undefined if they cannot be read: then it selects nothing. */
+/**
+ * The labels that an object selects by, even if the rest of it is invalid; undefined if they cannot be read: then it
+ * selects nothing.
+ */
 export function selectorOf(object: unknown): MatchLabels | undefined {
   return readMatchLabels(fieldsOf(fieldsOf(object)["spec"]));
 }
 
-/** The delay that an object declares, milliseconds, even if the rest of it is invalid; 0 if there is none or it cannot be read. */
+/**
+ * The delay that an object declares, milliseconds, even if the rest of it is invalid; 0 if there is none or it cannot
+ * be read.
+ */
 export function delayOf(object: unknown): number {
   return Math.max(0, readDelay(fieldsOf(fieldsOf(object)["spec"])) ?? 0);
 }
 
-/** How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where none is set. */
+/**
+ * How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where none is set.
+ */
 export function allowedUnavailable(
   { allowance }: Pick<Budget, "allowance">,
   replicas: { spec: number | undefined; status: number },
@@ -139,7 +158,8 @@ function badInteger(field: string, judge: (value: number) => string | undefined)
 function readPartition(spec: Fields, compile: CompilePartition): RawBudget["partition"] {
   const { [FIELDS.regex]: pattern, [FIELDS.group]: group } = spec;
   if (!has(spec, FIELDS.regex) || pattern === "") return undefined;
-  if (typeof pattern !== "string") return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };
+  if (typeof pattern !== "string")
+    return { problem: `failed to extract regex value from config field ${FIELDS.regex}` };
   if (has(spec, FIELDS.group) && !Number.isSafeInteger(group))
     return { problem: `failed to extract group value from config field ${FIELDS.group}` };
   return compile(pattern, group === undefined ? undefined : Number(group));

@@ -1,6 +1,6 @@
 /**
- * Checks: a query of Prometheus that is repeated until it has succeeded often enough in a row. A check waits for its initial delay, then asks once a
- * period; after errors it asks again sooner at first.
+ * Checks: a query of Prometheus that is repeated until it has succeeded often enough in a row. A check waits for its
+ * initial delay, then asks once a period; after errors it asks again sooner at first.
  *
  *   since --initial delay--> answer -> Success --period--> answer -> Success … successThreshold in a row: passed
  *                                   -> Failure --period--> the successes begin again … failureThreshold in a row: failed
@@ -63,19 +63,26 @@ export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, ans
 const KEPT_MS = 60_000;
 
 /** True if the last answer is missing, or too old to count at this time. */
-export function isOld({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { lastAt }: Pick<Streak, "lastAt">, at: number): boolean {
+export function isOld(
+  { periodSeconds }: Pick<CheckSpec, "periodSeconds">,
+  { lastAt }: Pick<Streak, "lastAt">,
+  at: number,
+): boolean {
   return lastAt === undefined || at - lastAt > Math.max(2 * periodSeconds * 1000, KEPT_MS);
 }
 
 /**
- * True if a recorded time is more than a minute ahead of now: the clock was turned back, or was that of another node. Results from then would count for
- * longer than they may, and the next check would be due far too late.
+ * True if a recorded time is more than a minute ahead of now: the clock was turned back, or was that of another node.
+ * Results from then would count for longer than they may, and the next check would be due far too late.
  */
 export function isInFuture(at: number, now: number): boolean {
   return at - now > KEPT_MS;
 }
 
-/** Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows begin again. */
+/**
+ * Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows
+ * begin again.
+ */
 export function addVerdict(
   before: Streak,
   verdict: CheckVerdict,
@@ -117,12 +124,18 @@ const SHORTEST_PAUSE_MS = 1000;
 const MAX_DOUBLINGS = 20;
 
 /** When the check is due: not before the initial delay after `since` is over. It may lie in the past. */
-export function dueAt(spec: Pick<CheckSpec, "initialDelaySeconds" | "periodSeconds">, since: number, streak: Streak): number {
+export function dueAt(
+  spec: Pick<CheckSpec, "initialDelaySeconds" | "periodSeconds">,
+  since: number,
+  streak: Streak,
+): number {
   const first = since + Math.max(0, spec.initialDelaySeconds) * 1000;
   return streak.lastAt === undefined ? first : Math.max(first, streak.lastAt + pauseMs(spec, streak));
 }
 
-/** Milliseconds to the next answer: the period; after errors 5 s, doubled with each further one, and at most the period. */
+/**
+ * Milliseconds to the next answer: the period; after errors 5 s, doubled with each further one, and at most the period.
+ */
 function pauseMs({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { errors }: Streak): number {
   const period = Math.max(SHORTEST_PAUSE_MS, periodSeconds * 1000);
   return errors === 0 ? period : Math.min(period, FIRST_PAUSE_MS * 2 ** Math.min(errors - 1, MAX_DOUBLINGS));

@@ -1,6 +1,7 @@
 /**
- * Reads PromQL by Prometheus' own grammar, for admission. It knows no types of arguments: whether a query can be evaluated is left to Prometheus.
- * The grammar weighs 70 kB: only what judges expressions imports this file, never a tick that merely asks.
+ * Reads PromQL by Prometheus' own grammar, for admission. It knows no types of arguments: whether a query can be
+ * evaluated is left to Prometheus. The grammar weighs 70 kB: only what judges expressions imports this file, never a
+ * tick that merely asks.
  */
 import { parser } from "@prometheus-io/lezer-promql";
 
@@ -17,16 +18,27 @@ const MAX_LENGTH = 10_000;
 type Tree = ReturnType<typeof parser.parse>;
 type Node = Tree["topNode"];
 
-/** Judges an expression. A function that the grammar does not know is no error: another version of Prometheus, or another server, may have it. */
+/**
+ * Judges an expression. A function that the grammar does not know is no error: another version of Prometheus, or
+ * another server, may have it.
+ */
 export function readExpression(expr: string): ExpressionProblems {
-  if (expr.length > MAX_LENGTH) return { error: `the expression is longer than ${MAX_LENGTH} characters`, warnings: [] };
+  if (expr.length > MAX_LENGTH)
+    return { error: `the expression is longer than ${MAX_LENGTH} characters`, warnings: [] };
   const { known, unknown } = replaceUnknown(expr);
   const tree = parser.parse(known);
   const at = firstError(tree)?.from;
   if (at !== undefined)
-    return { error: `the expression is not valid PromQL at character ${at + 1}${describePlace(expr, at)}`, warnings: [] };
+    return {
+      error: `the expression is not valid PromQL at character ${at + 1}${describePlace(expr, at)}`,
+      warnings: [],
+    };
   const top = unwrap(tree.topNode.firstChild);
-  return { warnings: [...unknown.map(warnOfFunction), warnOfType(top), warnOfBool(top)].filter((warning) => warning !== undefined) };
+  return {
+    warnings: [...unknown.map(warnOfFunction), warnOfType(top), warnOfBool(top)].filter(
+      (warning) => warning !== undefined,
+    ),
+  };
 }
 
 /** Each costs a parse. */
@@ -80,7 +92,8 @@ function operandOf(node: Node): Node | null {
 
 function warnOfType(node: Node | null): string | undefined {
   if (node === null) return undefined;
-  if (node.name === "StringLiteral") return "the expression gives a string, not an instant vector: every answer will be an error";
+  if (node.name === "StringLiteral")
+    return "the expression gives a string, not an instant vector: every answer will be an error";
   if (isScalar(node)) return "the expression gives a scalar, not an instant vector: every answer will be an error";
   if (node.name === "MatrixSelector" || node.name === "SubqueryExpr")
     return "the expression gives a range vector, not an instant vector: every answer will be an error";

@@ -14,17 +14,26 @@ export interface Conclusion {
   readonly cooldown: PendingDownscale | undefined;
 }
 
-/** Milliseconds between attempts to cancel preparations: a quarter of the record's age within these bounds, as each attempt blocks the group's webhooks. */
+/**
+ * Milliseconds between attempts to cancel preparations: a quarter of the record's age within these bounds, as each
+ * attempt blocks the group's webhooks.
+ */
 const MIN_BACKOFF_MS = 30_000;
 const MAX_BACKOFF_MS = 300_000;
 
 /**
- * The conclusion; undefined while the downscale may still happen, or if nothing is due yet. A StatefulSet that was deleted or recreated leaves nothing
- * to conclude.
+ * The conclusion; undefined while the downscale may still happen, or if nothing is due yet. A StatefulSet that was
+ * deleted or recreated leaves nothing to conclude.
  */
-export function concludeDownscale(pending: PendingDownscale, zone: Current | undefined, now: number): Conclusion | undefined {
-  if (zone?.uid !== pending.uid) return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
-  if (mayStillHappen(pending, zone, now) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now)) return undefined;
+export function concludeDownscale(
+  pending: PendingDownscale,
+  zone: Current | undefined,
+  now: number,
+): Conclusion | undefined {
+  if (zone?.uid !== pending.uid)
+    return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
+  if (mayStillHappen(pending, zone, now) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now))
+    return undefined;
   return {
     happened: mayHaveHappened(pending, zone),
     lastDownscale: lastDownscaleOf(pending, zone, now),

@@ -1,4 +1,7 @@
-/** Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in scaling/min-time.ts. */
+/**
+ * Do the pods of the other zones of a group allow a downscale (§4.7d)? The minimum time between downscales is in
+ * scaling/min-time.ts.
+ */
 import type { Pod } from "../model/pod.ts";
 import { countAwaited, isGivenUp, type Shrink } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
@@ -20,20 +23,25 @@ export interface DownscaleRefusal {
 }
 
 /**
- * Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking zone is not checked, and pods of
- * the others that they are not to have, and that never served, do not count; nor do those that are to go as well and do not come up.
+ * Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking
+ * zone is not checked, and pods of the others that they are not to have, and that never served, do not count; nor do
+ * those that are to go as well and do not come up.
  */
 export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
   for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid).map(withoutIdleSurplus)) {
     const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, { ...shrink, zones }));
     const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, { ...shrink, zones });
-    const message = describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp);
+    const message =
+      describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp);
     if (message !== undefined) return { reason: "OtherZoneNotReady", message };
   }
   return undefined;
 }
 
-/** A downscale lasts until the surplus pods are gone. The status does not show it before the controller has observed the spec. */
+/**
+ * A downscale lasts until the surplus pods are gone. The status does not show it before the controller has observed the
+ * spec.
+ */
 function describeShrinking(zone: ZoneWithPods): string | undefined {
   const { name, replicas, observed, pods } = zone;
   const surplus = pods.filter((pod) => isSurplus(pod, zone));
@@ -43,14 +51,18 @@ function describeShrinking(zone: ZoneWithPods): string | undefined {
   return `statefulset ${name} has ${replicas} replicas${unobserved}${surplusText}`;
 }
 
-/** As in a rollout, the larger of spec and status replicas counts: the status leaves out a pod that cannot be made again. */
+/**
+ * As in a rollout, the larger of spec and status replicas counts: the status leaves out a pod that cannot be made
+ * again.
+ */
 function describeUnready(
   { name, replicas, status, pods }: ZoneWithPods,
   { givenUp, missing }: { readonly givenUp: readonly Pod[]; readonly missing: number },
 ): string | undefined {
   const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;
   const ready = pods.filter((pod) => pod.ready).length;
-  const updated = status.updated - givenUp.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
+  const updated =
+    status.updated - givenUp.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
   if (expected === ready && updated === ready) return undefined;
   return `statefulset ${name} has ${expected - updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }

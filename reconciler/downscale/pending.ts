@@ -1,6 +1,6 @@
 /**
- * Pending downscales: admitted, and perhaps not stored yet (§4.3, §4.9, §13.5). The Lease that serialises downscales records them before the first pod is
- * prepared.
+ * Pending downscales: admitted, and perhaps not stored yet (§4.3, §4.9, §13.5). The Lease that serialises downscales
+ * records them before the first pod is prepared.
  *
  *   none --one write takes the Lease and adds it--> pending --spec.replicas <= to, or two changes of the spec--> may have happened: `last-downscale` is written
  *                                      --refused, one other change of the spec, or 90 s--> never happened
@@ -14,7 +14,8 @@
  *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (conclusion.ts), the pods of other zones
  *                                      (decide.ts), the preparation of pods (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
  *
- * The StatefulSet cannot hold the record: a write to it would cause a conflict for a PUT of its scale that names a resourceVersion.
+ * The StatefulSet cannot hold the record: a write to it would cause a conflict for a PUT of its scale that names a
+ * resourceVersion.
  */
 import * as z from "zod";
 import { parseTimestamp } from "../../infra/timestamp.ts";
@@ -23,11 +24,17 @@ import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 const PENDING = z.object({
   /** UID of the StatefulSet. */
   uid: z.string(),
-  /** Generation of the StatefulSet at the admission: a downscale that was admitted for this generation cannot be stored after a change of the spec. */
+  /**
+   * Generation of the StatefulSet at the admission: a downscale that was admitted for this generation cannot be stored
+   * after a change of the spec.
+   */
   generation: z.int(),
   from: z.int(),
   to: z.int(),
-  /** The fewest replicas that any of the pending requests asked for: pods with this place or a higher one may be prepared. */
+  /**
+   * The fewest replicas that any of the pending requests asked for: pods with this place or a higher one may be
+   * prepared.
+   */
   lowest: z.int(),
   /** When the downscale was admitted, RFC 3339; for repeated requests, the last admission. */
   at: z.string(),
@@ -72,8 +79,9 @@ export interface Current {
 }
 
 /**
- * True if the StatefulSet has the requested replicas or fewer, or if its spec has changed twice: the first change may have been the downscale, and the
- * second an upscale. A single change that left more replicas was a different change, and the downscale can no longer be stored after it.
+ * True if the StatefulSet has the requested replicas or fewer, or if its spec has changed twice: the first change may
+ * have been the downscale, and the second an upscale. A single change that left more replicas was a different change,
+ * and the downscale can no longer be stored after it.
  */
 export function mayHaveHappened(
   { generation: admittedGeneration, to, refused }: PendingDownscale,
@@ -84,7 +92,8 @@ export function mayHaveHappened(
 
 /** True while the admitted write may still be stored; `now` in milliseconds. */
 export function mayStillHappen(pending: PendingDownscale, current: Omit<Current, "uid">, now: number): boolean {
-  if (mayHaveHappened(pending, current) || pending.refused === true || current.generation > pending.generation) return false;
+  if (mayHaveHappened(pending, current) || pending.refused === true || current.generation > pending.generation)
+    return false;
   return now - (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) < STORE_TIMEOUT_MS;
 }
 
@@ -103,7 +112,10 @@ export function findAdmitted<Z extends Current & { readonly name: string }>(
   return undefined;
 }
 
-/** The StatefulSet's last downscale by this record, RFC 3339. A downscale that may still happen counts; one that cannot happen any more does not. */
+/**
+ * The StatefulSet's last downscale by this record, RFC 3339. A downscale that may still happen counts; one that cannot
+ * happen any more does not.
+ */
 export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Current, now: number): string | undefined {
   if (!pending || pending.uid !== zone.uid) return undefined;
   const counts = mayHaveHappened(pending, zone) || mayStillHappen(pending, zone, now);
@@ -113,5 +125,7 @@ export function lastDownscaleOf(pending: PendingDownscale | undefined, zone: Cur
 /** The later of two timestamps. An invalid timestamp counts as the latest, so that it is reported. */
 export function laterOf(one: string | undefined, other: string | undefined): string | undefined {
   if (one === undefined || other === undefined) return one ?? other;
-  return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY) ? one : other;
+  return (parseTimestamp(one) ?? Number.POSITIVE_INFINITY) >= (parseTimestamp(other) ?? Number.POSITIVE_INFINITY)
+    ? one
+    : other;
 }

@@ -49,7 +49,10 @@ function problemOfServiceName(serviceName: string): string | undefined {
   return wrong && `the ${wrong}.`;
 }
 
-/** The URLs of the pods that a downscale from `from` to `to` replicas removes, the last pod first. A generator, as there may be very many. */
+/**
+ * The URLs of the pods that a downscale from `from` to `to` replicas removes, the last pod first. A generator, as there
+ * may be very many.
+ */
 export function* endpointsOf(
   preparation: Preparation,
   { from, to }: { readonly from: number; readonly to: number },

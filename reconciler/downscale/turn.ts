@@ -1,6 +1,6 @@
 /**
- * Turns of a zone. Another webhook may refuse every downscale of a zone after this one has admitted it. Repeated requests for such a downscale must not
- * block the other zones for ever (§13.5).
+ * Turns of a zone. Another webhook may refuse every downscale of a zone after this one has admitted it. Repeated
+ * requests for such a downscale must not block the other zones for ever (§13.5).
  *
  *   admitted (`since`) --repeated: renews `at`--> 90 s after `since`: refused --120 s after `at`--> admitted: a new turn with a new `since`
  *        the other zones are blocked until 90 s after `at`, for 180 s at most; in the 30 s after that this zone cannot block them
@@ -12,9 +12,15 @@ import type { DownscaleRefusal } from "./decide-admission.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import { type Current, mayHaveHappened, type PendingDownscale } from "./pending.ts";
 
-/** Milliseconds in which repeated downscales of a zone are admitted: an autoscaler repeats every 15 s, and the API server for 10 s after a conflict. */
+/**
+ * Milliseconds in which repeated downscales of a zone are admitted: an autoscaler repeats every 15 s, and the API
+ * server for 10 s after a conflict.
+ */
 const TURN_MS = 90_000;
-/** Milliseconds from the last admission to the next turn: the time in which it may be stored, and two intervals of an autoscaler. */
+/**
+ * Milliseconds from the last admission to the next turn: the time in which it may be stored, and two intervals of an
+ * autoscaler.
+ */
 const COOLDOWN_MS = STORE_TIMEOUT_MS + 30_000;
 
 /** Adds a downscale to the pending one of the same StatefulSet; the result covers both. */
@@ -26,7 +32,8 @@ export function addDownscale(
   const zone = { uid: next.uid, generation: next.generation, replicas: next.from };
   const { since = next.at } = turnOf(earlier, zone, parseTimestamp(next.at) ?? 0) ?? {};
   const last = mayHaveHappened(earlier, zone) ? earlier.at : earlier.earlier;
-  // Both were admitted for the same generation, so only one can be stored: with the larger `to`, either counts as happened.
+  // Both were admitted for the same generation, so only one can be stored: with the larger `to`, either counts as
+  // happened.
   const isConcurrent = earlier.generation === next.generation && earlier.refused !== true;
   return {
     ...next,
@@ -39,8 +46,8 @@ export function addDownscale(
 }
 
 /**
- * The record of a denied downscale, after not every pod has confirmed that its preparation was cancelled. It begins no turn of its zone, and continues
- * the one that the zone is in.
+ * The record of a denied downscale, after not every pod has confirmed that its preparation was cancelled. It begins no
+ * turn of its zone, and continues the one that the zone is in.
  */
 export function markRefused(earlier: PendingDownscale | undefined, denied: PendingDownscale): PendingDownscale {
   const { since, ...others } = denied;
@@ -60,7 +67,11 @@ function turnOf(pending: PendingDownscale | undefined, zone: Current, now: numbe
 }
 
 /** Refuses a further downscale of the zone after its turn; `now` in milliseconds. */
-export function refuseFurther(pending: PendingDownscale | undefined, zone: Current, now: number): DownscaleRefusal | undefined {
+export function refuseFurther(
+  pending: PendingDownscale | undefined,
+  zone: Current,
+  now: number,
+): DownscaleRefusal | undefined {
   const turn = turnOf(pending, zone, now);
   if (!turn || now - (parseTimestamp(turn.since) ?? Number.NEGATIVE_INFINITY) <= TURN_MS) return undefined;
   const message =

@@ -39,7 +39,8 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   const opened = findOpen(begun, view);
   const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
-  const asked = stage && isStageOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
+  const asked =
+    stage && isStageOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
   return {
     record,
     due: asked.filter((check) => check.dueAt <= view.now),
@@ -66,7 +67,9 @@ function beginWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRec
   if (wanted.kind === "other") return record;
   if (wanted.kind === "settled") {
     if (record.settledAt !== undefined) return record;
-    return needsLastStage(gate, record) ? addStage(record, { point: "AfterLastZone", zone: "" }, view) : settle(record, view);
+    return needsLastStage(gate, record)
+      ? addStage(record, { point: "AfterLastZone", zone: "" }, view)
+      : settle(record, view);
   }
   const need = needOf(gate, record, wanted.zone);
   const { name } = wanted.zone;
@@ -76,22 +79,35 @@ function beginWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRec
   return gate.mode === "Observe" || !view.isHeld ? markBegun(opened, name) : opened;
 }
 
-function addStage(record: GateRecord, { point, zone }: Pick<Stage, "point" | "zone">, { now }: RolloutView): GateRecord {
+function addStage(
+  record: GateRecord,
+  { point, zone }: Pick<Stage, "point" | "zone">,
+  { now }: RolloutView,
+): GateRecord {
   if (record.stages.some((stage) => stage.point === point && stage.zone === zone)) return record;
   return { ...record, stages: [...record.stages, { point, zone, since: now, state: "Waiting", checks: [] }] };
 }
 
-/** The stage that is asked: that of the wanted step, otherwise the last one, whose checks go on while another zone is in the way. */
+/**
+ * The stage that is asked: that of the wanted step, otherwise the last one, whose checks go on while another zone is in
+ * the way.
+ */
 function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | undefined {
   const open = record.stages.filter((stage) => isStageOpen(stage, record, zones));
   const next = wanted.kind === "zone" ? wanted.zone : undefined;
   return open.findLast(({ zone }) => zone === next?.name) ?? open.at(-1);
 }
 
-/** Only the wanted stage may pass, or that of a zone that begins without asking. A pass while another zone is in the way would be old when it is used. */
+/**
+ * Only the wanted stage may pass, or that of a zone that begins without asking. A pass while another zone is in the way
+ * would be old when it is used.
+ */
 function isWanted({ point, zone }: Stage, { zones }: GateRecord, { wanted }: RolloutView): boolean {
   if (point === "AfterLastZone") return wanted.kind === "settled";
-  return (wanted.kind === "zone" && wanted.zone.name === zone) || zones.some(({ name, began }) => name === zone && began === "Now");
+  return (
+    (wanted.kind === "zone" && wanted.zone.name === zone) ||
+    zones.some(({ name, began }) => name === zone && began === "Now")
+  );
 }
 
 interface Judged {
@@ -131,11 +147,16 @@ function addAnswer(
 }
 
 function describeError(answer: CheckAnswer): string {
-  return answer.kind === "Error" ? `${answer.code}: ${answer.message}` : `no data, but with warnings: ${answer.warnings.join("; ")}`;
+  return answer.kind === "Error"
+    ? `${answer.code}: ${answer.message}`
+    : `no data, but with warnings: ${answer.warnings.join("; ")}`;
 }
 
 function putStage(record: GateRecord, next: Stage): GateRecord {
-  return { ...record, stages: record.stages.map((stage) => (stage.point === next.point && stage.zone === next.zone ? next : stage)) };
+  return {
+    ...record,
+    stages: record.stages.map((stage) => (stage.point === next.point && stage.zone === next.zone ? next : stage)),
+  };
 }
 
 /** The last stage has passed: the rollout is over. */

@@ -1,4 +1,7 @@
-/** A RolloutGate: checks that a rollout group must pass before its first zone, between its zones, or before it counts as settled. */
+/**
+ * A RolloutGate: checks that a rollout group must pass before its first zone, between its zones, or before it counts as
+ * settled.
+ */
 import * as z from "zod";
 import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec } from "../checks/check.ts";
@@ -46,8 +49,8 @@ const Spec = z.object({
 });
 
 /**
- * Reads a gate; undefined if it names no group. The definition refuses what cannot be read; where an older definition let it in, the gate has no checks
- * and never opens.
+ * Reads a gate; undefined if it names no group. The definition refuses what cannot be read; where an older definition
+ * let it in, the gate has no checks and never opens.
  */
 export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefined {
   const group = z.object({ group: z.string() }).safeParse(spec).data?.group;

@@ -13,12 +13,13 @@ import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollo
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
- * The holds of all gates of a group. All gates must pass; the hold is that of the first that does not. A zone is judged only when it is asked for: each
- * costs a pass over the group, and a rollout asks only for the zone whose turn it is.
+ * The holds of all gates of a group. All gates must pass; the hold is that of the first that does not. A zone is judged
+ * only when it is asked for: each costs a pass over the group, and a rollout asks only for the zone whose turn it is.
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
-  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => firstOf(enforced.map((gate) => () => judge(gate)))();
+  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined =>
+    firstOf(enforced.map((gate) => () => judge(gate)))();
   const get = once((uid: string): Hold | undefined => {
     const zone = view.zones.find((one) => one.uid === uid);
     return zone && first((gate) => holdZone(gate, view, zone));
@@ -30,8 +31,8 @@ export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdict
 }
 
 /**
- * A zone whose checks have passed still waits until the gate has recorded that it begins. Otherwise a process that dies right after the first deletion
- * would leave a zone that has begun without a record of it.
+ * A zone whose checks have passed still waits until the gate has recorded that it begins. Otherwise a process that dies
+ * right after the first deletion would leave a zone that has begun without a record of it.
  */
 function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
   const { record, need, stage } = askFor(gate, view, zone);
@@ -75,13 +76,22 @@ function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | un
   const rest = stage && stage.state !== "Passed" ? describeStage(gate, stage, record) : "the step is recorded first";
   const message = `${who} ${reason === "GateFailed" ? "is held by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
   const until = stage && reason !== "GateFailed" ? nextAt(gate, stage) : undefined;
-  return { ...hold(reason, message, [zone, gate.ref]), dedupKey: `${who} ${gate.ref.name}`, ...(until !== undefined && { until }) };
+  return {
+    ...hold(reason, message, [zone, gate.ref]),
+    dedupKey: `${who} ${gate.ref.name}`,
+    ...(until !== undefined && { until }),
+  };
 }
 
 /** The reason why a stage that has not passed holds. */
-export function reasonOf({ onError }: Pick<Gate, "onError">, { state, checks }: Stage): Extract<Reason, `Gate${string}`> {
+export function reasonOf(
+  { onError }: Pick<Gate, "onError">,
+  { state, checks }: Stage,
+): Extract<Reason, `Gate${string}`> {
   if (state === "Failed") return "GateFailed";
-  return onError === "Wait" && checks.some(({ lastVerdict }) => lastVerdict === "Error") ? "GateUnreachable" : "GateWaiting";
+  return onError === "Wait" && checks.some(({ lastVerdict }) => lastVerdict === "Error")
+    ? "GateUnreachable"
+    : "GateWaiting";
 }
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {

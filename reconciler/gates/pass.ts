@@ -1,6 +1,6 @@
 /**
- * How long a gate lets a zone begin. A pass does not keep: until a pod of its zone was replaced, the checks go on, and one that does not succeed, or whose
- * last answer is old, closes the gate again.
+ * How long a gate lets a zone begin. A pass does not keep: until a pod of its zone was replaced, the checks go on, and
+ * one that does not succeed, or whose last answer is old, closes the gate again.
  *
  *   Waiting --all checks have passed, and the zone is wanted--> Passed --the rollout begins the zone--> closed for good
  *      ^--a check fails, or was not asked for two periods; also if the zone could not begin after all--'
@@ -15,9 +15,13 @@ export function streakOf({ name }: Pick<GateCheck, "name">, { checks }: Pick<Sta
   return checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
 }
 
-/** True if all checks have succeeded often enough in a row, and not too long ago. A gate whose checks cannot be read never passes. */
+/**
+ * True if all checks have succeeded often enough in a row, and not too long ago. A gate whose checks cannot be read
+ * never passes.
+ */
 export function arePassed({ checks }: Pick<Gate, "checks">, stage: Pick<Stage, "checks">, now: number): boolean {
-  const isPassed = (check: GateCheck): boolean => hasPassed(check, streakOf(check, stage)) && !isOld(check, streakOf(check, stage), now);
+  const isPassed = (check: GateCheck): boolean =>
+    hasPassed(check, streakOf(check, stage)) && !isOld(check, streakOf(check, stage), now);
   return checks.length > 0 && checks.every(isPassed);
 }
 
@@ -28,7 +32,11 @@ export function isStageOpen({ state, zone }: Stage, record: GateRecord, zones: r
 }
 
 /** Stages whose pass is over wait again, and their zones have not begun (§14.7). */
-export function closeOldPasses(gate: Gate, record: GateRecord, { zones, now }: { readonly zones: readonly Zone[]; readonly now: number }) {
+export function closeOldPasses(
+  gate: Gate,
+  record: GateRecord,
+  { zones, now }: { readonly zones: readonly Zone[]; readonly now: number },
+) {
   const isOver = (stage: Stage): boolean =>
     isStageOpen(stage, record, zones) && !isUnderWay(record, zones, stage.zone) && !arePassed(gate, stage, now);
   const over = new Set(record.stages.filter(isOver));

@@ -1,4 +1,7 @@
-/** What the status of a gate says of the rollout: read back before each decision, so that it outlives processes. Times in milliseconds since the epoch. */
+/**
+ * What the status of a gate says of the rollout: read back before each decision, so that it outlives processes. Times
+ * in milliseconds since the epoch.
+ */
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { Streak, CheckVerdict } from "../checks/check.ts";
@@ -81,7 +84,9 @@ const Status = z.object({
   startTime: Time,
   settledTime: Time.optional(),
   retried: z.string().optional(),
-  zones: z.array(z.object({ name: z.string(), settledRevision: z.string(), began: z.enum(["Now", "Earlier"]).optional() })).default([]),
+  zones: z
+    .array(z.object({ name: z.string(), settledRevision: z.string(), began: z.enum(["Now", "Earlier"]).optional() }))
+    .default([]),
   stages: z.array(StatusStage).default([]),
 });
 const Conditions = z.object({
@@ -97,8 +102,14 @@ const Conditions = z.object({
   ),
 });
 
-/** Reads a status. One that cannot be read is as good as none: the gate asks again. So is a result that is older than its stage or its rollout. */
-export function readRecord(status: unknown): { readonly observedGeneration: number | undefined; readonly record: GateRecord | undefined } {
+/**
+ * Reads a status. One that cannot be read is as good as none: the gate asks again. So is a result that is older than
+ * its stage or its rollout.
+ */
+export function readRecord(status: unknown): {
+  readonly observedGeneration: number | undefined;
+  readonly record: GateRecord | undefined;
+} {
   const { observedGeneration } = z.object({ observedGeneration: z.number().optional() }).safeParse(status).data ?? {};
   const read = Status.safeParse(status).data;
   if (!read) return { observedGeneration, record: undefined };
@@ -135,7 +146,11 @@ export function formatRecord({ identity, startedAt, settledAt, retried, zones, s
     settledTime: settledAt === undefined ? null : formatTimestamp(settledAt),
     retried: retried ?? null,
     zones,
-    stages: stages.map(({ since, checks, ...stage }) => ({ ...stage, since: formatTimestamp(since), checks: checks.map(formatResult) })),
+    stages: stages.map(({ since, checks, ...stage }) => ({
+      ...stage,
+      since: formatTimestamp(since),
+      checks: checks.map(formatResult),
+    })),
   };
 }
 

@@ -17,7 +17,12 @@ export interface GateChange {
 export function describeOpen(gate: Gate, record: GateRecord | undefined): UnstampedCondition {
   const stage = record?.stages.at(-1);
   if (!record || !stage || record.settledAt !== undefined)
-    return { type: "Open", status: "True", reason: record?.settledAt === undefined ? "NotAsked" : "Settled", message: "" };
+    return {
+      type: "Open",
+      status: "True",
+      reason: record?.settledAt === undefined ? "NotAsked" : "Settled",
+      message: "",
+    };
   const observed = gate.mode === "Observe" ? " (observed only: nothing is held)" : "";
   const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
   if (stage.state === "Passed") return { type: "Open", status: "True", reason: "Passed", message };
@@ -31,16 +36,34 @@ export interface ExpressionFindings {
 }
 
 /** What can be wrong with a gate that the API server has accepted. */
-export function describeValid(gate: Gate, hasZones: boolean, { errors, warnings }: ExpressionFindings): UnstampedCondition {
-  const invalid = (reason: string, message: string): UnstampedCondition => ({ type: "Valid", status: "False", reason, message });
+export function describeValid(
+  gate: Gate,
+  hasZones: boolean,
+  { errors, warnings }: ExpressionFindings,
+): UnstampedCondition {
+  const invalid = (reason: string, message: string): UnstampedCondition => ({
+    type: "Valid",
+    status: "False",
+    reason,
+    message,
+  });
   if (gate.checks.length === 0) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
   if (errors.length > 0) return invalid("ExpressionInvalid", errors.join("; "));
-  if (!hasZones) return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
+  if (!hasZones)
+    return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
   const isDoubtful = warnings.length > 0;
-  return { type: "Valid", status: "True", reason: isDoubtful ? "ExpressionDoubtful" : "Valid", message: warnings.join("; ") };
+  return {
+    type: "Valid",
+    status: "True",
+    reason: isDoubtful ? "ExpressionDoubtful" : "Valid",
+    message: warnings.join("; "),
+  };
 }
 
-/** The findings that the status of a gate keeps, as long as its spec is the same; undefined if its expressions must be read. */
+/**
+ * The findings that the status of a gate keeps, as long as its spec is the same; undefined if its expressions must be
+ * read.
+ */
 export function knownFindings({ generation, observedGeneration, conditions }: Gate): ExpressionFindings | undefined {
   const valid = conditions.find(({ type }) => type === "Valid");
   if (!valid || generation !== observedGeneration) return undefined;

@@ -5,8 +5,9 @@
  *                                                   |
  *                                                   +--other revisions again, before it was settled: began: Earlier--> rollout
  *
- * Gates never block a rollback or a fix. A zone may always return to the revision that it had when the group was last settled. And a zone that an
- * unfinished rollout has begun may always get a new revision, if it is the first zone of the new rollout.
+ * Gates never block a rollback or a fix. A zone may always return to the revision that it had when the group was last
+ * settled. And a zone that an unfinished rollout has begun may always get a new revision, if it is the first zone of
+ * the new rollout.
  */
 import { isInFuture } from "../checks/check.ts";
 import type { Zone } from "../model/zone.ts";
@@ -15,7 +16,10 @@ import { closeOldPasses, isUntouched } from "./pass.ts";
 import type { CheckResult, GateRecord, Point, Stage, ZoneRecord } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
-export type Wanted = { readonly kind: "zone"; readonly zone: Zone } | { readonly kind: "settled" } | { readonly kind: "other" };
+export type Wanted =
+  | { readonly kind: "zone"; readonly zone: Zone }
+  | { readonly kind: "settled" }
+  | { readonly kind: "other" };
 
 export interface RolloutView {
   /** A hash of the update revisions of all zones. */
@@ -30,11 +34,17 @@ export interface RolloutView {
 
 export type GroupView = Omit<RolloutView, "isHeld">;
 
-/** The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one. Old results let no zone begin. */
+/**
+ * The record of the rollout in the view: the gate's own if it is of this rollout and still open, otherwise a new one.
+ * Old results let no zone begin.
+ */
 export function currentRecord(gate: Gate, view: GroupView): GateRecord {
   const record = gate.record && dropFuture(gate.record, view.now);
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
-  const current = record?.identity === view.identity && !isOver ? takeBack(forgetOldSpec(gate, record), view) : startRecord(gate, view);
+  const current =
+    record?.identity === view.identity && !isOver
+      ? takeBack(forgetOldSpec(gate, record), view)
+      : startRecord(gate, view);
   return closeOldPasses(gate, noteUpdated(current, view), view);
 }
 
@@ -53,18 +63,23 @@ function dropFuture(record: GateRecord, now: number): GateRecord {
 /** Results of checks that have been edited since count no longer. A zone that has begun goes on. */
 export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
   if (generation === observedGeneration) return record;
-  return { ...record, stages: record.stages.map((stage) => (stage.state === "Failed" ? stage : { ...stage, checks: [] })) };
+  return {
+    ...record,
+    stages: record.stages.map((stage) => (stage.state === "Failed" ? stage : { ...stage, checks: [] })),
+  };
 }
 
 /**
- * A zone that got the new template otherwise, as all its pods were broken, has begun as well: what comes next is not the first zone. A zone that was let
- * begin before that must be asked for again.
+ * A zone that got the new template otherwise, as all its pods were broken, has begun as well: what comes next is not
+ * the first zone. A zone that was let begin before that must be asked for again.
  */
 function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
   const byName = new Map(zones.map((zone) => [zone.name, zone]));
   const isNew = ({ name, settledRevision, began }: ZoneRecord): boolean => {
     const zone = byName.get(name);
-    return began === undefined && zone !== undefined && zone.status.updateRevision !== settledRevision && isUpdated(zone);
+    return (
+      began === undefined && zone !== undefined && zone.status.updateRevision !== settledRevision && isUpdated(zone)
+    );
   };
   if (record.settledAt !== undefined || !record.zones.some(isNew)) return record;
   const noted = record.zones.map((zone) => (isNew(zone) ? { ...zone, began: "Earlier" as const } : zone));
@@ -72,8 +87,8 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 }
 
 /**
- * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that one, and so must a zone that
- * waits or has passed.
+ * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that
+ * one, and so must a zone that waits or has passed.
  */
 function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
   if (wanted.kind !== "zone") return record;
@@ -92,8 +107,9 @@ function dropOpenStages(record: GateRecord, next?: string): GateRecord {
 }
 
 /**
- * Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their pods are as they were. If one has
- * begun, no other is the first of this rollout any more: what an earlier rollout has begun must be asked for, too.
+ * Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their
+ * pods are as they were. If one has begun, no other is the first of this rollout any more: what an earlier rollout has
+ * begun must be asked for, too.
  */
 function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
   const byName = new Map(zones.map((zone) => [zone.name, zone]));
@@ -144,7 +160,8 @@ function beginZone(zone: Zone, gate: Gate, view: GroupView): ZoneRecord {
 }
 
 function hasBegunEarlier(zone: Zone, { record, when }: Gate, { wanted }: GroupView): boolean {
-  // A new gate cannot know if zones that are updated already belong to this rollout. It takes them for zones that do, and so is asked before the next.
+  // A new gate cannot know if zones that are updated already belong to this rollout. It takes them for zones that do,
+  // and so is asked before the next.
   if (!record) return when.includes("BetweenZones") && !isSame(wanted, zone) && isUpdated(zone);
   const before = record.zones.find(({ name }) => name === zone.name);
   return record.settledAt === undefined && before?.began !== undefined && !isUntouched(zone, before.settledRevision);
@@ -154,8 +171,8 @@ const isSame = (wanted: Wanted, { uid }: Zone): boolean => wanted.kind === "zone
 const isUpdated = ({ replicas, status }: Zone): boolean => status.updated > 0 && status.updated >= replicas;
 
 /**
- * What a zone needs before it may begin: nothing, to be recorded, or to pass the checks at a point. An unrecorded zone could not be distinguished from
- * later ones.
+ * What a zone needs before it may begin: nothing, to be recorded, or to pass the checks at a point. An unrecorded zone
+ * could not be distinguished from later ones.
  */
 export type Need = "Nothing" | "Record" | Exclude<Point, "AfterLastZone">;
 

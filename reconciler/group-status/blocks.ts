@@ -36,7 +36,8 @@ export function describeBlocks({ facts, earlier, now }: StatusInput): Block[] {
 
 /** An error is no hold, but it blocks too. */
 function reasonsOf({ state, message, hold, scalingHolds }: GroupFacts): Reason[] {
-  const failed = state === "failed" ? [{ reason: "ReconcileFailed", cause: "ReconcileFailed", message, objects: [] }] : [];
+  const failed =
+    state === "failed" ? [{ reason: "ReconcileFailed", cause: "ReconcileFailed", message, objects: [] }] : [];
   const holds = [...(hold ? [hold] : []), ...scalingHolds];
   return [...failed, ...holds.map((one) => ({ ...one, cause: shorten(dedupKeyOf(one)) }))];
 }

@@ -1,5 +1,6 @@
 /**
- * The conditions of a group, after kstatus (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and its phase.
+ * The conditions of a group, after kstatus
+ * (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and its phase.
  *
  *   Ready        all zones are updated and ready, by the latest spec of each
  *   Reconciling  it is not, and Zonewise goes on by itself: now, or once what it waits for is there
@@ -31,11 +32,17 @@ export function isGroupReady({ facts: { zones, state }, earlier }: StatusInput):
 }
 
 /** What the conditions say. `blocks` and `progress` as they are now. */
-export function assessGroup(input: StatusInput, blocks: readonly Block[], progress: GroupProgress | undefined): Assessment {
+export function assessGroup(
+  input: StatusInput,
+  blocks: readonly Block[],
+  progress: GroupProgress | undefined,
+): Assessment {
   const { facts } = input;
   const message = sentenceOf(facts);
-  if (facts.zones.length === 0) return assess("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
-  if (isGroupReady(input)) return { ...assess("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
+  if (facts.zones.length === 0)
+    return assess("Empty", "NoZones", "no StatefulSet has the label rollout-group of this group");
+  if (isGroupReady(input))
+    return { ...assess("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
   const { hold } = facts;
   const failing = hold && factsOf(hold.reason).fails;
   if (failing) return { ...assess("Stalled", hold.reason, hold.message), stalled: true };
@@ -84,7 +91,10 @@ function reasonOf({ facts: { state, hold, step } }: StatusInput): string {
   return state === "failed" ? "ReconcileFailed" : "GroupChanged";
 }
 
-export function describeConditions({ earlier, ...times }: StatusInput, { ready, stalled, phase, ...said }: Assessment): GroupCondition[] {
+export function describeConditions(
+  { earlier, ...times }: StatusInput,
+  { ready, stalled, phase, ...said }: Assessment,
+): GroupCondition[] {
   const going = !ready && !stalled && phase !== "Paused" && phase !== "Empty";
   const states: readonly (readonly [ConditionType, boolean])[] = [
     ["Ready", ready],

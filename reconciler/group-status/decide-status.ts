@@ -40,7 +40,10 @@ export function compareStatus(before: Partial<RolloutGroupStatus>, after: Rollou
   return isSameJson(detailsOf(before), detailsOf(after)) ? "none" : "details";
 }
 
-/** The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with something else. */
+/**
+ * The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with
+ * something else.
+ */
 function detailsOf({ totals, ...rest }: Partial<RolloutGroupStatus>): object {
   return { ...rest, totals: [totals?.failures, totals?.podsReplaced, totals?.failing] };
 }

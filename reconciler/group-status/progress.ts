@@ -12,7 +12,8 @@ export function listSteps(remaining: readonly RemainingZone[]): RemainingStep[] 
 }
 
 /** Pods to replace, and zones to record. */
-export const countSteps = (remaining: readonly RemainingZone[]): number => remaining.reduce((sum, { count }) => sum + count + 1, 0);
+export const countSteps = (remaining: readonly RemainingZone[]): number =>
+  remaining.reduce((sum, { count }) => sum + count + 1, 0);
 
 /** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */
 export function advanceProgress(
@@ -23,7 +24,8 @@ export function advanceProgress(
   const before = earlier.progress;
   const at = formatTimestamp(now);
   if (isReady) return before && finish(before, at);
-  const isRunning = before !== undefined && before.completionTime === undefined && !hasNewRevision(earlier.zones, zones);
+  const isRunning =
+    before !== undefined && before.completionTime === undefined && !hasNewRevision(earlier.zones, zones);
   const startTime = isRunning ? before.startTime : at;
   const hasMoved = !isRunning || facts.step !== undefined || hasAdvanced(earlier.zones, zones);
   const lastStepTime = hasMoved ? at : before.lastStepTime;
@@ -37,7 +39,10 @@ function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: 
 }
 
 /** By the pods' own ready times; where no pod was read the earlier time counts. */
-function measurePods({ remaining }: GroupFacts, before: GroupProgress | undefined): Pick<GroupProgress, "secondsPerPod"> {
+function measurePods(
+  { remaining }: GroupFacts,
+  before: GroupProgress | undefined,
+): Pick<GroupProgress, "secondsPerPod"> {
   const known = remaining.flatMap(({ msPerPod }) => msPerPod ?? []);
   const mean = known.reduce((sum, ms) => sum + ms, 0) / known.length / 1000;
   const secondsPerPod = known.length > 0 ? Math.max(1, Math.round(mean)) : before?.secondsPerPod;
@@ -45,12 +50,13 @@ function measurePods({ remaining }: GroupFacts, before: GroupProgress | undefine
 }
 
 /**
- * The end of a rollout that goes on: the pods of the last step become ready, then those that are left are replaced. Pods that take longer than others
- * move it. A group that waits has none, as nobody knows for how long.
+ * The end of a rollout that goes on: the pods of the last step become ready, then those that are left are replaced.
+ * Pods that take longer than others move it. A group that waits has none, as nobody knows for how long.
  */
 export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress, phase: GroupPhase): GroupProgress {
   const { secondsPerPod, lastStepTime, completionTime } = progress;
-  if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling")) return progress;
+  if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling"))
+    return progress;
   const batches = facts.remaining.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
   const steppedAt = parseTimestamp(lastStepTime) ?? now;
   // What remains is from before the step of this tick, and has its pods still.
@@ -63,7 +69,9 @@ const byName = (zones: readonly ZoneRow[] | undefined): ReadonlyMap<string, Zone
 
 function hasNewRevision(before: readonly ZoneRow[] | undefined, zones: readonly ZoneRow[]): boolean {
   const earlier = byName(before);
-  return zones.some(({ name, updateRevision }) => (earlier.get(name)?.updateRevision ?? updateRevision) !== updateRevision);
+  return zones.some(
+    ({ name, updateRevision }) => (earlier.get(name)?.updateRevision ?? updateRevision) !== updateRevision,
+  );
 }
 
 /** True if a pod was updated or became ready, or a zone was recorded. */

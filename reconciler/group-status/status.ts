@@ -106,7 +106,10 @@ export interface GroupTotals {
   readonly podsReplaced: number;
   /** Reconciles that were timed, and their seconds in all: not those that found a settled group as it was. */
   readonly timed: number;
-  /** How many of them took at most 5 ms, 10 ms and so on: the buckets of their histogram; absent in a status of an earlier version. */
+  /**
+   * How many of them took at most 5 ms, 10 ms and so on: the buckets of their histogram; absent in a status of an
+   * earlier version.
+   */
   readonly timedWithin?: readonly number[];
   readonly seconds: number;
   /** The last reconcile failed. */

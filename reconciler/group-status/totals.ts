@@ -1,6 +1,6 @@
 /**
- * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is counted by the ticks that have
- * passed since its last write, and needs none.
+ * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is
+ * counted by the ticks that have passed since its last write, and needs none.
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
@@ -39,7 +39,10 @@ export function countReconcile({ facts, earlier, tookMs, passes, now }: StatusIn
   };
 }
 
-/** The reconciles by tick `now`, at least `least` more than stored: the count of ticks may have been lost with its Lease. */
+/**
+ * The reconciles by tick `now`, at least `least` more than stored: the count of ticks may have been lost with its
+ * Lease.
+ */
 export function reconcilesAt({ reconciles, passes }: GroupTotals, now: number, least = 0): number {
   return reconciles + Math.max(least, now - passes);
 }

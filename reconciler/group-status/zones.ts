@@ -19,7 +19,11 @@ export function describeZone({ name, status, scaling, ...zone }: Zone): ZoneRow 
 }
 
 /** The first zone of the plan is the one in progress. */
-export function summarizeZones(zones: readonly Zone[], [next]: readonly RemainingStep[], [block]: readonly Block[]): GroupSummary {
+export function summarizeZones(
+  zones: readonly Zone[],
+  [next]: readonly RemainingStep[],
+  [block]: readonly Block[],
+): GroupSummary {
   const done = zones.filter(isSettledByStatus);
   const sum = (count: (zone: Zone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
   const replicas = sum((zone) => zone.replicas);

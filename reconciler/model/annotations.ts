@@ -50,8 +50,8 @@ const INTEGER = /^[+-]?\d{1,15}$/;
 const POSITIVE = /^\+?\d{1,15}$/;
 
 /**
- * `rollout-max-unavailable` (§1.6): how many pods of a zone may be unavailable while it rolls; at least 1.
- * An integer > 0, or 1 % to 100 % of `replicas` rounded down. A missing value counts as 1; so does a wrong one, with a warning.
+ * `rollout-max-unavailable` (§1.6): how many pods of a zone may be unavailable while it rolls; at least 1. An integer >
+ * 0, or 1 % to 100 % of `replicas` rounded down. A missing value counts as 1; so does a wrong one, with a warning.
  */
 export function parseMaxUnavailable(written: string | undefined, replicas: number | undefined): Parsed<number> {
   if (written === undefined) return { value: 1 };
@@ -69,5 +69,8 @@ export function parseMaxUnavailable(written: string | undefined, replicas: numbe
 /** `grafana.com/rollout-paused`: exactly `true` pauses; other spellings of it do not, and are pointed out. */
 export function parsePaused(written: string | undefined): Parsed<boolean> {
   if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
-  return { value: false, problem: `annotation ${ANNOTATIONS.paused} is "${written}": only "true" pauses; the zone is not paused` };
+  return {
+    value: false,
+    problem: `annotation ${ANNOTATIONS.paused} is "${written}": only "true" pauses; the zone is not paused`,
+  };
 }

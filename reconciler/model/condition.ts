@@ -1,4 +1,7 @@
-/** A condition as Kubernetes has it: https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta */
+/**
+ * A condition as Kubernetes has it:
+ * https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta
+ */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 
 export interface Condition {
@@ -23,7 +26,10 @@ export interface ConditionStamp {
 }
 
 /** Adds the time of the last transition: that of the earlier condition of this type while the status is the same. */
-export function stampCondition<C extends UnstampedCondition>(condition: C, { earlier, generation, now }: ConditionStamp) {
+export function stampCondition<C extends UnstampedCondition>(
+  condition: C,
+  { earlier, generation, now }: ConditionStamp,
+) {
   const before = earlier?.find(({ type }) => type === condition.type);
   const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : formatTimestamp(now);
   return { ...condition, observedGeneration: generation, lastTransitionTime };

@@ -30,7 +30,10 @@ export interface ReasonFacts {
   readonly patienceMs: number;
 }
 
-/** The closed list of reasons not to act. What else must know of one follows from its row, or test/docs/reasons.test.ts names the line to add. */
+/**
+ * The closed list of reasons not to act. What else must know of one follows from its row, or test/docs/reasons.test.ts
+ * names the line to add.
+ */
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
@@ -56,7 +59,10 @@ export const REASONS = {
   ZonePaused: { requested: true, patienceMs: 0 },
   /** The disruption budget denies for now. */
   BudgetSpent: { patienceMs: 30_000 },
-  /** The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its StatefulSets. */
+  /**
+   * The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its
+   * StatefulSets.
+   */
   BudgetUnusable: { fails: true, patienceMs: 0 },
   /** The checks of a gate have not passed yet. */
   GateWaiting: { requested: true, patienceMs: 0 },
@@ -96,9 +102,14 @@ export interface Hold {
   readonly reason: Reason;
   /** A sentence for users that names the blocking objects. */
   readonly message: string;
-  /** Equal as long as the cause is the same, for messages that change meanwhile, such as those with the time left. The message unless given. */
+  /**
+   * Equal as long as the cause is the same, for messages that change meanwhile, such as those with the time left. The
+   * message unless given.
+   */
   readonly dedupKey?: string;
-  /** When the wait is over if nothing else changes, in milliseconds since the epoch; only where the time alone decides. */
+  /**
+   * When the wait is over if nothing else changes, in milliseconds since the epoch; only where the time alone decides.
+   */
   readonly until?: number;
   /** The blocking objects; the first is the StatefulSet that gets the Event. */
   readonly objects: readonly ObjectRef[];

@@ -17,13 +17,19 @@ export function podFqdn(
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const MAX_SHOWN_LENGTH = 100;
 
-/** What is wrong with a `spec.serviceName`, which the API server does not check: anything but a DNS label may name another host. */
+/**
+ * What is wrong with a `spec.serviceName`, which the API server does not check: anything but a DNS label may name
+ * another host.
+ */
 export function checkServiceName(serviceName: string): string | undefined {
   if (DNS_LABEL.test(serviceName)) return undefined;
   return `serviceName ${JSON.stringify(serviceName.slice(0, MAX_SHOWN_LENGTH))} is not a DNS label`;
 }
 
-/** `template` with `host` in place of its host, everything else kept. Throws if the finished URL has another host, port or user. */
+/**
+ * `template` with `host` in place of its host, everything else kept. Throws if the finished URL has another host, port
+ * or user.
+ */
 export function urlOfHost(template: URL, host: string): string {
   const url = new URL(template);
   url.hostname = host;
@@ -32,6 +38,7 @@ export function urlOfHost(template: URL, host: string): string {
     url.port === template.port &&
     url.username === template.username &&
     url.password === template.password;
-  if (!isIntended) throw new Error(`${JSON.stringify(host.slice(0, MAX_SHOWN_LENGTH))} is not a host that a URL can have`);
+  if (!isIntended)
+    throw new Error(`${JSON.stringify(host.slice(0, MAX_SHOWN_LENGTH))} is not a host that a URL can have`);
   return url.href;
 }

@@ -1,6 +1,6 @@
 /**
- * Pods that hold no other zone, as they are to go as well and do not come up: after a scale-up that failed in several zones and was taken back, each zone
- * would otherwise wait for the very pods that the others are about to lose.
+ * Pods that hold no other zone, as they are to go as well and do not come up: after a scale-up that failed in several
+ * zones and was taken back, each zone would otherwise wait for the very pods that the others are about to lose.
  *
  *   beyond the size that its zone is to have, and cannot come up by itself     for 5 minutes: given up
  *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
@@ -28,15 +28,17 @@ export interface ShrinkInGroup extends Shrink {
 /** Milliseconds: longer than pods take to read what they have stored before they are ready. */
 export const GIVEN_UP_MS = 3_600_000;
 
-/** True for a pod of another zone that is beyond the size which its zone is to have, and has not been ready for long. */
+/**
+ * True for a pod of another zone that is beyond the size which its zone is to have, and has not been ready for long.
+ */
 export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean {
   if (pod.ready || pod.notReadySince === undefined || !isSurplus(pod, intended(other, shrink))) return false;
   return shrink.now - pod.notReadySince >= (pod.broken === undefined ? GIVEN_UP_MS : RECOVERY_MS);
 }
 
 /**
- * The missing pods of another zone, without those that are to go as well and that its controller does not make: its status shows that it knows. A pod
- * that has just gone still counts in the status.
+ * The missing pods of another zone, without those that are to go as well and that its controller does not make: its
+ * status shows that it knows. A pod that has just gone still counts in the status.
  */
 export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
   const size = intended(other, shrink);

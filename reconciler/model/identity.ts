@@ -9,6 +9,11 @@ export interface Identity {
 }
 
 /** The identity of an object; what its metadata lacks is "". */
-export function readIdentity({ namespace = "", name = "", uid = "", resourceVersion = "" }: Partial<Identity & ObjectMeta>): Identity {
+export function readIdentity({
+  namespace = "",
+  name = "",
+  uid = "",
+  resourceVersion = "",
+}: Partial<Identity & ObjectMeta>): Identity {
   return { namespace, name, uid, resourceVersion };
 }

@@ -23,7 +23,11 @@ export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undef
   const length = cycles(zones).get(zone.name);
   if (length === undefined) return undefined;
   const path: Zone[] = [];
-  for (let next: Zone | undefined = zone; next && path.length <= Math.min(length, MAX_NAMED); next = leaderAmong(zones, next))
+  for (
+    let next: Zone | undefined = zone;
+    next && path.length <= Math.min(length, MAX_NAMED);
+    next = leaderAmong(zones, next)
+  )
     path.push(next);
   const isWhole = path.length > length;
   const named = path.slice(0, isWhole ? undefined : MAX_NAMED).map(({ name }) => name);
@@ -31,7 +35,10 @@ export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undef
   return { zones: path.slice(0, Math.min(length, MAX_NAMED)), description };
 }
 
-/** For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over once. */
+/**
+ * For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over
+ * once.
+ */
 const cycles = perList((zones: readonly Zone[]): ReadonlyMap<string, number> => {
   const lengths = new Map<string, number>();
   const walked = new Set<string>();

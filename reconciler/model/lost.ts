@@ -1,5 +1,6 @@
 /**
- * Pods that serve nothing. To replace or to remove them takes nothing from anybody, so that they wait for nobody, and nobody waits for them (§1.4a).
+ * Pods that serve nothing. To replace or to remove them takes nothing from anybody, so that they wait for nobody, and
+ * nobody waits for them (§1.4a).
  *
  *   a container of it works                              it serves, ready or not
  *   none works, and it cannot come up by itself          lost
@@ -10,7 +11,10 @@
  */
 import type { Pod } from "./pod.ts";
 
-/** Milliseconds that a pod which was Ready gets to recover, and a new template to come up in one zone before it reaches another unhealthy zone. */
+/**
+ * Milliseconds that a pod which was Ready gets to recover, and a new template to come up in one zone before it reaches
+ * another unhealthy zone.
+ */
 export const RECOVERY_MS = 5 * 60_000;
 
 /** True if it serves nothing and cannot come up by itself. */
@@ -23,7 +27,10 @@ export function neverServed(pod: Pod): boolean {
   return !pod.ready && !pod.working && pod.neverReady;
 }
 
-/** True if it has not been Ready for as long as a pod may take to recover, or should have been gone for as long. False if nothing tells. */
+/**
+ * True if it has not been Ready for as long as a pod may take to recover, or should have been gone for as long. False
+ * if nothing tells.
+ */
 export function isOverdue(pod: Pick<Pod, "ready" | "notReadySince">, now: number | undefined): boolean {
   return !pod.ready && pod.notReadySince !== undefined && now !== undefined && now - pod.notReadySince >= RECOVERY_MS;
 }

@@ -14,7 +14,10 @@ export interface DeletePods {
   readonly serveNothing?: true;
 }
 
-/** All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under OnDelete. */
+/**
+ * All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under
+ * OnDelete.
+ */
 export interface FinishZone {
   readonly action: "finishZone";
   readonly zone: ZoneWithPods;
@@ -124,7 +127,8 @@ export function isFailure(outcome: Outcome): boolean {
 }
 
 /** True if the tick has left the group out: nothing was decided about it. */
-export const isLeftOut = (outcome: Outcome): boolean => outcome.state === "held" && outcome.hold.reason === "TurnAwaited";
+export const isLeftOut = (outcome: Outcome): boolean =>
+  outcome.state === "held" && outcome.hold.reason === "TurnAwaited";
 
 /** All holds of the group: of its rollout, then of the scaling of its zones. */
 export function holdsOf(outcome: Outcome): Hold[] {

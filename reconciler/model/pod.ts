@@ -17,16 +17,18 @@ export interface Pod {
   readonly terminating: boolean;
   /** Running and ready (§0.6): serving, as far as Kubernetes can tell. */
   readonly ready: boolean;
-  /** Its conditions show that it has been Ready since its creation: if it is not ready now, it is not merely starting. */
+  /**
+   * Its conditions show that it has been Ready since its creation: if it is not ready now, it is not merely starting.
+   */
   readonly hasBeenReady: boolean;
   /**
-   * Its conditions show that it has not been Ready since its creation. Neither this nor `hasBeenReady` if they do not tell: it may have been Ready in its
-   * first seconds.
+   * Its conditions show that it has not been Ready since its creation. Neither this nor `hasBeenReady` if they do not
+   * tell: it may have been Ready in its first seconds.
    */
   readonly neverReady: boolean;
   /**
-   * Since when it is not Ready by its conditions, or, of a terminating pod, should be gone; milliseconds since the epoch. Undefined if it is Ready, or
-   * nothing shows it.
+   * Since when it is not Ready by its conditions, or, of a terminating pod, should be gone; milliseconds since the
+   * epoch. Undefined if it is Ready, or nothing shows it.
    */
   readonly notReadySince: number | undefined;
   /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
@@ -68,8 +70,8 @@ function readMarks({ labels, annotations, ownerReferences }: NonNullable<PodObje
 }
 
 /**
- * Phase Running, every container ready and running; no container statuses count as ready (§0.6).
- * A Ready condition that is not True (a readiness gate that is closed) counts as well: the StatefulSet's own status follows it.
+ * Phase Running, every container ready and running; no container statuses count as ready (§0.6). A Ready condition that
+ * is not True (a readiness gate that is closed) counts as well: the StatefulSet's own status follows it.
  */
 function isRunningAndReady(status: PodStatus): boolean {
   if (status.phase !== "Running") return false;
@@ -77,15 +79,18 @@ function isRunningAndReady(status: PodStatus): boolean {
   return (status.containerStatuses ?? []).every((container) => container.ready && container.state?.running);
 }
 
-/** A kubelet writes both in its first report. Shorter than any pod that came up and failed is of interest, longer than a report takes. */
+/**
+ * A kubelet writes both in its first report. Shorter than any pod that came up and failed is of interest, longer than a
+ * report takes.
+ */
 const FIRST_REPORT_MS = 10_000;
 /** What both differ by if they are of one report: times have a resolution of one second. */
 const ONE_REPORT_MS = 1000;
 
 /**
- * From its start until the condition Ready last turned. It is False from the kubelet's first report on, and its time moves only when it turns: a pod
- * that is not ready was ready in between if it turned later than that, however often containers have restarted.
- * https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
+ * From its start until the condition Ready last turned. It is False from the kubelet's first report on, and its time
+ * moves only when it turns: a pod that is not ready was ready in between if it turned later than that, however often
+ * containers have restarted. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
  */
 function readyAfterMs(status: PodStatus): number | undefined {
   const turnedAt = parseTimestamp(status.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
@@ -102,27 +107,34 @@ function readTimes(status: PodStatus, deletionTimestamp: string | undefined, rea
   const lasted = readyAfterMs(status);
   return {
     hasBeenReady: isRunningAndReady(status) || (lasted !== undefined && lasted > FIRST_REPORT_MS),
-    neverReady: !isRunningAndReady(status) && (isUnreported(status) || (lasted !== undefined && lasted <= ONE_REPORT_MS)),
+    neverReady:
+      !isRunningAndReady(status) && (isUnreported(status) || (lasted !== undefined && lasted <= ONE_REPORT_MS)),
     notReadySince: deletionTimestamp === undefined ? notReadySince(status) : parseTimestamp(deletionTimestamp),
     readyAfterMs: ready ? lasted : undefined,
   };
 }
 
-/** A pod that no kubelet has reported yet has no condition Ready: then the scheduler's condition shows how long it has been there. */
+/**
+ * A pod that no kubelet has reported yet has no condition Ready: then the scheduler's condition shows how long it has
+ * been there.
+ */
 function notReadySince({ conditions = [] }: PodStatus): number | undefined {
-  const condition = conditions.find(({ type }) => type === "Ready") ?? conditions.find(({ type }) => type === "PodScheduled");
+  const condition =
+    conditions.find(({ type }) => type === "Ready") ?? conditions.find(({ type }) => type === "PodScheduled");
   if (condition?.type === "Ready" && condition.status === "True") return undefined;
   return parseTimestamp(condition?.lastTransitionTime ?? "");
 }
 
 /** Reasons of a waiting container that time alone seldom cures. */
-const CANNOT_START = /^(CrashLoopBackOff|ImagePullBackOff|ErrImagePull|CreateContainer\w*Error|RunContainerError|InvalidImageName)$/;
+const CANNOT_START =
+  /^(CrashLoopBackOff|ImagePullBackOff|ErrImagePull|CreateContainer\w*Error|RunContainerError|InvalidImageName)$/;
 
 function whyBroken(status: PodStatus): string | undefined {
   if (status.phase === "Failed") return "Failed";
   const waiting = [...waitingReasons(status.initContainerStatuses), ...waitingReasons(status.containerStatuses)];
   const unschedulable = status.conditions?.some(
-    (condition) => condition.type === "PodScheduled" && condition.status === "False" && condition.reason === "Unschedulable",
+    (condition) =>
+      condition.type === "PodScheduled" && condition.status === "False" && condition.reason === "Unschedulable",
   );
   return waiting.find((reason) => CANNOT_START.test(reason)) ?? (unschedulable ? "Unschedulable" : undefined);
 }

@@ -1,6 +1,7 @@
 /**
- * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does the larger of spec and
- * status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook), status counts one replica less, all ready.
+ * Counts the unavailable pods of a zone (§1.4). Status and pods both lag, so the worse of the two counts, and so does
+ * the larger of spec and status replicas: while a pod is gone and its successor cannot be created (a quota, a webhook),
+ * status counts one replica less, all ready.
  */
 import { listSome } from "./list-some.ts";
 import { neverServed } from "./lost.ts";
@@ -26,13 +27,20 @@ export function unavailable(whole: ZoneWithPods): Unavailable {
   return { pods, missing, count: Math.max(expected - zone.status.ready, pods.length + missing) };
 }
 
-/** The zone as if pods that it is not to have, and that never served, were gone: what is left of a scale-up that failed and was taken back. */
+/**
+ * The zone as if pods that it is not to have, and that never served, were gone: what is left of a scale-up that failed
+ * and was taken back.
+ */
 export function withoutIdleSurplus(zone: ZoneWithPods): ZoneWithPods {
   const idle = zone.pods.filter((pod) => isIdleSurplus(pod, zone));
   const { status } = zone;
   const updated = idle.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
   const pods = zone.pods.filter((pod) => !idle.includes(pod));
-  return { ...zone, pods, status: { ...status, replicas: status.replicas - idle.length, updated: status.updated - updated } };
+  return {
+    ...zone,
+    pods,
+    status: { ...status, replicas: status.replicas - idle.length, updated: status.updated - updated },
+  };
 }
 
 /** True for a pod beyond the zone's ordinals that never served. */
@@ -41,8 +49,9 @@ export function isIdleSurplus(pod: Pod, zone: Pick<Zone, "firstOrdinal" | "repli
 }
 
 /**
- * The pods that should exist and do not. A surplus pod stands in for none of them: with another `ordinals.start`, or during a downscale, it is there
- * beside a gap. `pods` are in the order of their ordinals, so that surplus ones are at its ends.
+ * The pods that should exist and do not. A surplus pod stands in for none of them: with another `ordinals.start`, or
+ * during a downscale, it is there beside a gap. `pods` are in the order of their ordinals, so that surplus ones are at
+ * its ends.
  */
 export function countMissing(zone: Zone, pods: readonly { readonly name: string }[]): number {
   const { replicas, status } = zone;
@@ -53,7 +62,10 @@ export function countMissing(zone: Zone, pods: readonly { readonly name: string 
 }
 
 /** True for a pod beyond the zone's ordinals, which its controller will delete. */
-export function isSurplus(pod: { readonly name: string }, { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">): boolean {
+export function isSurplus(
+  pod: { readonly name: string },
+  { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">,
+): boolean {
   const place = ordinalOf(pod) - firstOrdinal;
   return place < 0 || place >= replicas;
 }
@@ -63,7 +75,10 @@ export function isHealthy(zone: ZoneWithPods): boolean {
   return unavailable(zone).count === 0;
 }
 
-/** True if the zone is healthy and has no surplus pods that serve or have served, which its controller would delete one by one. */
+/**
+ * True if the zone is healthy and has no surplus pods that serve or have served, which its controller would delete one
+ * by one.
+ */
 export function isSteady(zone: ZoneWithPods): boolean {
   return isHealthy(zone) && withoutIdleSurplus(zone).pods.length <= zone.replicas;
 }
@@ -82,6 +97,7 @@ export function describeUnavailable(zone: ZoneWithPods): string {
   const named = pods.map((pod) => `${pod.name} ${pod.terminating ? "terminating" : (pod.broken ?? "not ready")}`);
   const parts = pods.length > 0 ? [listSome(named)] : [];
   if (missing > 0) parts.push(`${missing} missing`);
-  if (parts.length === 0) parts.push(`status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`);
+  if (parts.length === 0)
+    parts.push(`status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`);
   return `${zone.name}: ${parts.join(", ")}`;
 }

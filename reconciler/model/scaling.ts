@@ -25,24 +25,34 @@ export interface Scaling {
 export interface Mirror {
   readonly kind: string;
   readonly name: string;
-  /** API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used (§2.4.1). */
+  /**
+   * API group, "" for core; undefined if the annotation cannot be read. The version that it names is not used (§2.4.1).
+   */
   readonly group: string | undefined;
   readonly apiVersion: string;
   /** The zone's replicas are written back to the resource's status. */
   readonly writeBack: boolean;
 }
 
-/** Milliseconds until an admitted write of replicas can no longer be stored: the API server ends a request after 60 s, and clocks differ. */
+/**
+ * Milliseconds until an admitted write of replicas can no longer be stored: the API server ends a request after 60 s,
+ * and clocks differ.
+ */
 export const STORE_TIMEOUT_MS = 90_000;
 
 type Strings = Readonly<Record<string, string>> | undefined;
 
-export function readScaling(labels: Strings, annotations: Strings): { readonly value: Scaling; readonly problems: readonly string[] } {
+export function readScaling(
+  labels: Strings,
+  annotations: Strings,
+): { readonly value: Scaling; readonly problems: readonly string[] } {
   const written = (key: keyof typeof ANNOTATIONS): string | undefined => annotations?.[ANNOTATIONS[key]];
   const forced = parseForceReplicas(written("forceReplicas"));
   const readyOnly = parseFlag(ANNOTATIONS.upscaleOnlyWhenLeaderReady, written("upscaleOnlyWhenLeaderReady"));
   const writeBack = parseWriteBack(written("mirrorWriteBack"));
-  const [noDownscale, prepared] = [LABELS.noDownscale, LABELS.prepareDownscale].map((key) => parseFlag(key, labels?.[key]));
+  const [noDownscale, prepared] = [LABELS.noDownscale, LABELS.prepareDownscale].map((key) =>
+    parseFlag(key, labels?.[key]),
+  );
   const value: Scaling = {
     leader: written("downscaleLeader"),
     upscaleOnlyWhenLeaderReady: readyOnly.value,
@@ -55,18 +65,28 @@ export function readScaling(labels: Strings, annotations: Strings): { readonly v
     judgedByWebhook: prepared?.value === true && noDownscale?.value !== true,
   };
   const problems = [forced, readyOnly, writeBack, noDownscale, prepared].map((parsed) => parsed?.problem);
-  return { value, problems: [...problems, ...findUseless(value, annotations)].filter((problem) => problem !== undefined) };
+  return {
+    value,
+    problems: [...problems, ...findUseless(value, annotations)].filter((problem) => problem !== undefined),
+  };
 }
 
 function readMirror(annotations: Strings, writeBack: boolean): Mirror | undefined {
   const { mirrorKind, mirrorName, mirrorApiVersion } = ANNOTATIONS;
-  const [kind = "", name = "", apiVersion = ""] = [mirrorKind, mirrorName, mirrorApiVersion].map((key) => annotations?.[key]);
+  const [kind = "", name = "", apiVersion = ""] = [mirrorKind, mirrorName, mirrorApiVersion].map(
+    (key) => annotations?.[key],
+  );
   const group = groupOf(apiVersion);
   // The status of a workload is its controller's: replicas that another zone has would be pods that seem to be missing.
-  return kind === "" || name === "" ? undefined : { kind, name, apiVersion, group, writeBack: writeBack && group !== "apps" };
+  return kind === "" || name === ""
+    ? undefined
+    : { kind, name, apiVersion, group, writeBack: writeBack && group !== "apps" };
 }
 
-/** The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of upstream have it. */
+/**
+ * The time between zones: a label, or an annotation of the same name, which wins, as older and newer versions of
+ * upstream have it.
+ */
 function readMinTime(labels: Strings, annotations: Strings): string | undefined {
   const key = LABELS.minTimeBetweenZonesDownscale;
   return annotations?.[key] ?? labels?.[key];
@@ -74,12 +94,18 @@ function readMinTime(labels: Strings, annotations: Strings): string | undefined 
 
 const INT32 = /^[+-]?\d{1,12}$/;
 
-/** `grafana.com/rollout-force-replicas` (§2.3): an integer from 0 to 2^31 - 1; anything else counts as absent, and says so. */
+/**
+ * `grafana.com/rollout-force-replicas` (§2.3): an integer from 0 to 2^31 - 1; anything else counts as absent, and says
+ * so.
+ */
 function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
   if (written === undefined) return { value: undefined };
   const value = INT32.test(written) ? Number(written) : -1;
   if (value >= 0 && value < 2 ** 31) return { value };
-  return { value: undefined, problem: refusal("forceReplicas", written, "it must be an integer from 0 to 2147483647; it is ignored") };
+  return {
+    value: undefined,
+    problem: refusal("forceReplicas", written, "it must be an integer from 0 to 2147483647; it is ignored"),
+  };
 }
 
 function parseFlag(key: string, written: string | undefined): Parsed<boolean> {
@@ -94,7 +120,10 @@ const FALSE = /^(?:0|f|F|false|FALSE|False)$/;
 function parseWriteBack(written: string | undefined): Parsed<boolean> {
   if (written === undefined || TRUE.test(written)) return { value: true };
   if (FALSE.test(written)) return { value: false };
-  return { value: false, problem: refusal("mirrorWriteBack", written, "it must be true or false; nothing is written back") };
+  return {
+    value: false,
+    problem: refusal("mirrorWriteBack", written, "it must be true or false; nothing is written back"),
+  };
 }
 
 function groupOf(apiVersion: string): string | undefined {
@@ -116,7 +145,10 @@ const PAIRS: readonly (readonly [Annotation, Annotation])[] = [
   ["mirrorKind", "mirrorName"],
 ];
 
-/** What is wrong with settings that do not do what their author expects, each alone or for want of another (§0.2), a sentence each. */
+/**
+ * What is wrong with settings that do not do what their author expects, each alone or for want of another (§0.2), a
+ * sentence each.
+ */
 function findUseless(scaling: Scaling, annotations: Strings): string[] {
   const isSet = (key: Annotation): boolean => (annotations?.[ANNOTATIONS[key]] ?? "") !== "";
   const alone = PAIRS.filter(([one, other]) => isSet(one) && !isSet(other));
@@ -131,9 +163,13 @@ function findBadTimes({ minTime, delay, prepareUrl }: Scaling): string[] {
   const bad: string[] = [];
   const least = minTime === undefined ? 0 : (parseGoDuration(minTime) ?? -1);
   if (least < 0)
-    bad.push(`${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", no duration such as 12h: downscales that depend on it are refused`);
+    bad.push(
+      `${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", no duration such as 12h: downscales that depend on it are refused`,
+    );
   if (delay !== "" && prepareUrl !== "" && parsePrometheusDuration(delay) === undefined)
-    bad.push(`annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m: the zone is not scaled`);
+    bad.push(
+      `annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m: the zone is not scaled`,
+    );
   return bad;
 }
 

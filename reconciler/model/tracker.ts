@@ -1,17 +1,29 @@
-/** The zone tracker (§4.2): a ConfigMap with an entry `{"lastDownscaled": "<RFC 3339>"}` for each StatefulSet, by its name. */
+/**
+ * The zone tracker (§4.2): a ConfigMap with an entry `{"lastDownscaled": "<RFC 3339>"}` for each StatefulSet, by its
+ * name.
+ */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
-/** The timestamps as written, by StatefulSet; an entry that cannot be read stands for itself, so that it is refused as a timestamp. */
+/**
+ * The timestamps as written, by StatefulSet; an entry that cannot be read stands for itself, so that it is refused as a
+ * timestamp.
+ */
 export function readTracker(data: Readonly<Record<string, string>> | undefined): Map<string, string> {
   return new Map(Object.entries(data ?? {}).map(([name, entry]) => [name, readEntry(entry) ?? entry]));
 }
 
-/** The entry of a StatefulSet that is scaled down at `ms`. `before` is the time that it replaces ("" for none), in case this one never happens. */
+/**
+ * The entry of a StatefulSet that is scaled down at `ms`. `before` is the time that it replaces ("" for none), in case
+ * this one never happens.
+ */
 export function trackerEntry(ms: number, before?: string): string {
   return JSON.stringify({ lastDownscaled: formatTimestamp(ms), ...(before !== undefined && { before }) });
 }
 
-/** The time that the entry has replaced, "" for none, if it was written at `since` (RFC 3339) or later; undefined otherwise. */
+/**
+ * The time that the entry has replaced, "" for none, if it was written at `since` (RFC 3339) or later; undefined
+ * otherwise.
+ */
 export function timeBefore(entry: string | undefined, since: string): string | undefined {
   const at = parseTimestamp(readEntry(entry ?? "") ?? "");
   if (at === undefined || at < (parseTimestamp(since) ?? Number.POSITIVE_INFINITY)) return undefined;

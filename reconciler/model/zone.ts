@@ -81,7 +81,10 @@ export interface GroupSnapshot {
   readonly zones: readonly ZoneWithPods[];
   /** Absent if the group has no gates. */
   readonly gates?: GateVerdicts;
-  /** Milliseconds since the epoch. Absent where nobody asks how long a pod has not been ready: then none has been so for long. */
+  /**
+   * Milliseconds since the epoch. Absent where nobody asks how long a pod has not been ready: then none has been so for
+   * long.
+   */
   readonly now?: number | undefined;
 }
 
@@ -150,7 +153,10 @@ export function withPods(zone: Zone, pods: readonly Pod[]): ZoneWithPods {
   return { ...zone, pods: pods.filter((pod) => pod.owner === zone.uid).toSorted(byOrdinal) };
 }
 
-/** True if its current revision is the latest, as after a finished rollout. After a revert, pods of another revision may still run. */
+/**
+ * True if its current revision is the latest, as after a finished rollout. After a revert, pods of another revision may
+ * still run.
+ */
 export function isZoneRecorded({ status }: Pick<Zone, "status">): boolean {
   return status.currentRevision === status.updateRevision;
 }
@@ -159,7 +165,12 @@ export function isZoneRecorded({ status }: Pick<Zone, "status">): boolean {
 export function isSettledByStatus({ observed, replicas, status }: Zone): boolean {
   const { currentRevision, updateRevision } = status;
   const counts = [status.replicas, status.ready, status.updated];
-  return observed && updateRevision !== "" && currentRevision === updateRevision && counts.every((count) => count === replicas);
+  return (
+    observed &&
+    updateRevision !== "" &&
+    currentRevision === updateRevision &&
+    counts.every((count) => count === replicas)
+  );
 }
 
 const OPERATORS: Record<string, (key: string, values: string) => string> = {

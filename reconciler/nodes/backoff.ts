@@ -5,8 +5,8 @@ const MAX_MINUTES = 1440;
 const LARGEST_EXPONENT = 11;
 
 /**
- * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A negative time is that of a clock that runs
- * ahead; one of more than `longestMinutes` says nothing.
+ * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A
+ * negative time is that of a clock that runs ahead; one of more than `longestMinutes` says nothing.
  */
 export function isBackOffOver(sinceMs: number, count: number, longestMinutes = MAX_MINUTES): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);

@@ -13,7 +13,11 @@ export function answerConversion(body: unknown): object | undefined {
   const review = conversionReview.safeParse(body);
   if (!review.success) return undefined;
   const { apiVersion, kind, request } = review.data;
-  return { apiVersion, kind, response: { uid: request.uid, ...convertAll(request.objects, request.desiredAPIVersion) } };
+  return {
+    apiVersion,
+    kind,
+    response: { uid: request.uid, ...convertAll(request.objects, request.desiredAPIVersion) },
+  };
 }
 
 function convertAll(objects: readonly unknown[], desired: string): object {
@@ -22,7 +26,9 @@ function convertAll(objects: readonly unknown[], desired: string): object {
   try {
     return { result: { status: "Success" }, convertedObjects: objects.map((object) => convertShadow(object, to)) };
   } catch (error) {
-    return failed(`the objects could not be converted to ${desired}: ${error instanceof Error ? error.message : String(error)}`);
+    return failed(
+      `the objects could not be converted to ${desired}: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 

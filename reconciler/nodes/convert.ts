@@ -1,6 +1,7 @@
 /**
- * Converts shadows between v1 and v2 and loses nothing (NW22): what the other version has no field for travels in an annotation. It counts only
- * while the state that it belongs to is unchanged: a writer of another state means it (§17.8).
+ * Converts shadows between v1 and v2 and loses nothing (NW22): what the other version has no field for travels in an
+ * annotation. It counts only while the state that it belongs to is unchanged: a writer of another state means it
+ * (§17.8).
  */
 import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
 import { SHADOW_GROUP } from "./shadow.ts";
@@ -14,7 +15,8 @@ const TO_V2: Fields = { StagedUpdate: "StagedAndPerformedUpdate", PerformedUpdat
 const TO_V1: Fields = { StagedAndPerformedUpdate: "StagedUpdate", ErrorReset: "MonitoringUpdate" };
 const STATES_FOR = { v1: TO_V1, v2: TO_V2 };
 
-const stateFor = (state: unknown, version: Version): unknown => (typeof state === "string" ? (STATES_FOR[version][state] ?? state) : state);
+const stateFor = (state: unknown, version: Version): unknown =>
+  typeof state === "string" ? (STATES_FOR[version][state] ?? state) : state;
 
 /** What v1 has no field for, beside a state of its own. */
 const V1_STATUS = ["current_version", "target_version", "current_state"];
@@ -45,7 +47,12 @@ export function convertShadow(object: unknown, to: Version): Fields {
   const converted = {
     ...fields,
     apiVersion: `${SHADOW_GROUP}/${to}`,
-    spec: { state_transition_timestamp: null, version: null, ...spec, state: restoreState(spec["state"], stash.spec, to) },
+    spec: {
+      state_transition_timestamp: null,
+      version: null,
+      ...spec,
+      state: restoreState(spec["state"], stash.spec, to),
+    },
     ...(status && { status: convertStatus(status, stash, to) }),
   };
   return { ...converted, metadata: putStash(metadata, stashOf(spec, status, to)) };
@@ -65,7 +72,8 @@ function convertStatus(status: Fields, stash: Stash, to: Version): Fields {
   return { ...added, ...(holds ? stash.status : {}), ...status, current_state };
 }
 
-const pick = (fields: Fields, keys: readonly string[]): Fields => Object.fromEntries(keys.map((key) => [key, fields[key]]));
+const pick = (fields: Fields, keys: readonly string[]): Fields =>
+  Object.fromEntries(keys.map((key) => [key, fields[key]]));
 
 /** What the target version lacks; undefined if the conversion back yields it anyway. */
 function stashOf(spec: Fields, status: Fields | undefined, to: Version): Stash | undefined {
@@ -76,19 +84,25 @@ function stashOf(spec: Fields, status: Fields | undefined, to: Version): Stash |
   return { spec: states[0], state: states[1], ...(hasRest && { status: rest }) };
 }
 
-const isLost = (state: unknown, to: Version): boolean => stateFor(stateFor(state, to), to === "v1" ? "v2" : "v1") !== state;
+const isLost = (state: unknown, to: Version): boolean =>
+  stateFor(stateFor(state, to), to === "v1" ? "v2" : "v1") !== state;
 
 function withoutDefaults(status: Fields): Fields {
   const isDefault = (key: string, value: unknown): boolean =>
     (key === "crash_count" && value === 0) || (key === "state_transition_failure_timestamp" && value === null);
-  return Object.fromEntries(Object.entries(status).filter(([key, value]) => !V1_STATUS.includes(key) && !isDefault(key, value)));
+  return Object.fromEntries(
+    Object.entries(status).filter(([key, value]) => !V1_STATUS.includes(key) && !isDefault(key, value)),
+  );
 }
 
 function takeStash(metadata: Fields): { readonly stash: Stash; readonly metadata: Fields } {
   const { [STASH]: written, ...annotations } = fieldsOf(metadata["annotations"]);
   if (typeof written !== "string") return { stash: {}, metadata };
   const { annotations: _, ...rest } = metadata;
-  return { stash: parseStash(written), metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest };
+  return {
+    stash: parseStash(written),
+    metadata: Object.keys(annotations).length > 0 ? { ...rest, annotations } : rest,
+  };
 }
 
 function parseStash(text: string): Stash {
@@ -101,5 +115,7 @@ function parseStash(text: string): Stash {
 }
 
 function putStash(metadata: Fields, stash: Stash | undefined): Fields {
-  return stash ? { ...metadata, annotations: { ...fieldsOf(metadata["annotations"]), [STASH]: JSON.stringify(stash) } } : metadata;
+  return stash
+    ? { ...metadata, annotations: { ...fieldsOf(metadata["annotations"]), [STASH]: JSON.stringify(stash) } }
+    : metadata;
 }

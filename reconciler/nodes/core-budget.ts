@@ -1,4 +1,7 @@
-/** Kubernetes' own PodDisruptionBudgets, as far as a drain depends on them: the API server decides about each eviction again. */
+/**
+ * Kubernetes' own PodDisruptionBudgets, as far as a drain depends on them: the API server decides about each eviction
+ * again.
+ */
 import { matchesSelector, type LabelSelector } from "./label-selector.ts";
 import { isOver, type NodePod } from "./node-pod.ts";
 
@@ -20,11 +23,16 @@ export interface Displaced {
 }
 
 /**
- * Why the budgets would not let the pod go, even after the other pods of the node have moved; undefined if they would. A pod of the node that is not
- * ready may be what the budget is spent on, and comes up elsewhere unless it is lost.
+ * Why the budgets would not let the pod go, even after the other pods of the node have moved; undefined if they would.
+ * A pod of the node that is not ready may be what the budget is spent on, and comes up elsewhere unless it is lost.
  */
-export function blockedByCore(pod: NodePod, { here, lost }: Displaced, budgets: readonly CoreBudget[]): string | undefined {
-  // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/: pods that are over or terminating are not counted, Pending ones need no budget.
+export function blockedByCore(
+  pod: NodePod,
+  { here, lost }: Displaced,
+  budgets: readonly CoreBudget[],
+): string | undefined {
+  // https://kubernetes.io/docs/concepts/workloads/pods/disruptions/: pods that are over or terminating are not counted,
+  // Pending ones need no budget.
   if (isOver(pod) || pod.terminating || pod.phase === "Pending") return undefined;
   const found = budgets.filter((budget) => covers(budget, pod));
   const [only] = found;
@@ -38,8 +46,11 @@ export function blockedByCore(pod: NodePod, { here, lost }: Displaced, budgets: 
 }
 
 /** With as many of its healthy pods lost. */
-const allows = ({ disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget, { ready }: NodePod, lost: number): boolean =>
-  disruptionsAllowed > lost || (!ready && (allowsUnhealthy || (isMet && lost === 0)));
+const allows = (
+  { disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget,
+  { ready }: NodePod,
+  lost: number,
+): boolean => disruptionsAllowed > lost || (!ready && (allowsUnhealthy || (isMet && lost === 0)));
 
 const covers = ({ namespace, selector }: CoreBudget, pod: NodePod): boolean =>
   pod.namespace === namespace && matchesSelector(selector, pod.labels);

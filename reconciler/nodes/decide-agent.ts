@@ -1,10 +1,12 @@
 /**
- * What the agent does next for the wanted state (`spec`) and the reported one (`status`). The first rule with an opinion wins.
+ * What the agent does next for the wanted state (`spec`) and the reported one (`status`). The first rule with an
+ * opinion wins.
  *
  *   Idle --stage--> StagedAndPerformedUpdate --drain, announce, reboot--> RebootedIntoUpdate --> MonitoringUpdate --> Idle
  *     ^-------- ErrorReset <-- an action of the host failed, or the host came back in another version
  *
- * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again (NW19).
+ * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again
+ * (NW19).
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
@@ -43,7 +45,11 @@ type AgentRule = Rule<[Reported], AgentStep>;
 const wait: AgentStep = { step: "wait" };
 
 /** The status after an attempt has failed: it counts, and the controller starts the next one after a back-off. */
-export function failStatus({ now, host }: Pick<AgentSnapshot, "now" | "host">, status: ShadowStatus, reason: string): ShadowStatus {
+export function failStatus(
+  { now, host }: Pick<AgentSnapshot, "now" | "host">,
+  status: ShadowStatus,
+  reason: string,
+): ShadowStatus {
   return {
     ...report({ host }, status),
     current_state: "ErrorReset",
@@ -60,7 +66,8 @@ export function report({ host }: Pick<AgentSnapshot, "host">, stored: ShadowStat
   return { ...status, current_version: host.version, boot_id: host.bootId };
 }
 
-const hasRebooted = ({ status, host }: Reported): boolean => typeof status.boot_id === "string" && status.boot_id !== host.bootId;
+const hasRebooted = ({ status, host }: Reported): boolean =>
+  typeof status.boot_id === "string" && status.boot_id !== host.bootId;
 const isWantedVersion = ({ spec, host }: Reported): boolean => host.version === spec.version;
 
 /** A reboot was announced, and may come at any moment. */
@@ -77,7 +84,11 @@ const rolledBack: AgentRule = (facts) => {
   if (!isUnderWay || !hasRebooted(facts) || isWantedVersion(facts)) return undefined;
   return {
     step: "report",
-    status: failStatus(facts, status, `the host came back in ${host.version} instead of ${spec.version ?? "its update"}`),
+    status: failStatus(
+      facts,
+      status,
+      `the host came back in ${host.version} instead of ${spec.version ?? "its update"}`,
+    ),
   };
 };
 
@@ -122,9 +133,17 @@ const reboot: Transition = (facts) => {
   return facts.spec.version ? { step: "drain", version: facts.spec.version } : wait;
 };
 
-/** By wanted state, then by reported state; for all other pairs the controller must act. After a failure that is all but Idle (NW1). */
+/**
+ * By wanted state, then by reported state; for all other pairs the controller must act. After a failure that is all but
+ * Idle (NW1).
+ */
 const TRANSITIONS: Readonly<Record<State, Readonly<Partial<Record<State, Transition>>>>> = {
-  Idle: { StagedAndPerformedUpdate: backToIdle, RebootedIntoUpdate: backToIdle, MonitoringUpdate: backToIdle, ErrorReset: backToIdle },
+  Idle: {
+    StagedAndPerformedUpdate: backToIdle,
+    RebootedIntoUpdate: backToIdle,
+    MonitoringUpdate: backToIdle,
+    ErrorReset: backToIdle,
+  },
   StagedAndPerformedUpdate: { Idle: stage },
   RebootedIntoUpdate: { StagedAndPerformedUpdate: reboot },
   MonitoringUpdate: { RebootedIntoUpdate: giveBack("MonitoringUpdate") },
@@ -141,6 +160,11 @@ export function decideAgent(snapshot: AgentSnapshot): AgentStep {
   if (!shadow) return { step: "create" };
   const { spec, status } = shadow;
   if (status) return decideReported({ ...snapshot, spec, status }) ?? wait;
-  const first = { current_version: host.version, target_version: target ?? host.version, current_state: "Idle", crash_count: 0 } as const;
+  const first = {
+    current_version: host.version,
+    target_version: target ?? host.version,
+    current_state: "Idle",
+    crash_count: 0,
+  } as const;
   return { step: "report", status: { ...first, boot_id: host.bootId } };
 }

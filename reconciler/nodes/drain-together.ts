@@ -22,7 +22,10 @@ export interface Going {
 
 const UNTIL_DRAINED: readonly NodePhase[] = ["Starting", "Staging", "Holding", "Draining"];
 
-/** For a start: all active nodes count that have not come back from their reboot. A node that has says by its own state whether it takes pods. */
+/**
+ * For a start: all active nodes count that have not come back from their reboot. A node that has says by its own state
+ * whether it takes pods.
+ */
 export function goingBeforeStart(active: readonly GoingNode[]): Going {
   return goingOf(active, UNTIL_DRAINED);
 }
@@ -38,7 +41,10 @@ function goingOf(active: readonly GoingNode[], leaving: readonly NodePhase[]): G
   return { out: new Set([...still, ...rebooting]), leaving: still };
 }
 
-export const withNode = ({ out, leaving }: Going, node: string): Going => ({ out: new Set([...out, node]), leaving: [...leaving, node] });
+export const withNode = ({ out, leaving }: Going, node: string): Going => ({
+  out: new Set([...out, node]),
+  leaving: [...leaving, node],
+});
 
 export interface DrainQuestion {
   readonly node: string;
@@ -50,8 +56,17 @@ export interface DrainQuestion {
 }
 
 /** The question as far as the snapshot has read. */
-export function questionOf(node: string, going: Going, { readings, departures = new Map(), policy }: PolicySnapshot): DrainQuestion {
-  return { node, going, readings: new Map([...departures, ...readings]), isForced: policy.drain.onTimeout === "Reboot" };
+export function questionOf(
+  node: string,
+  going: Going,
+  { readings, departures = new Map(), policy }: PolicySnapshot,
+): DrainQuestion {
+  return {
+    node,
+    going,
+    readings: new Map([...departures, ...readings]),
+    isForced: policy.drain.onTimeout === "Reboot",
+  };
 }
 
 /** Why not, or the nodes whose pods must be read first; undefined if it can. */
@@ -153,7 +168,9 @@ const letsNoOtherWait: Rule<[Together], Omit<Skip, "node">> = ({ facts, node, dr
   for (const { node: other, facts: theirs } of drains) {
     const found = findWaiting(theirs, { before: captivesOf(theirs), more: captives });
     if (found)
-      return noPlace(`${nameOf(found.pod)} of ${other}, which is being updated, would wait for ${captives.map(nameOf)[0]} of ${node}`);
+      return noPlace(
+        `${nameOf(found.pod)} of ${other}, which is being updated, would wait for ${captives.map(nameOf)[0]} of ${node}`,
+      );
   }
   return undefined;
 };
@@ -177,6 +194,8 @@ const MAX_NODES = 3;
 
 function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {
   const { open = [], closed = new Map<string, string>() } = places?.get(uid) ?? {};
-  const states = [...open, ...closed.keys()].map((name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`);
+  const states = [...open, ...closed.keys()].map(
+    (name) => `${name} (${out.has(name) ? "being updated" : closed.get(name)})`,
+  );
   return `it fits on ${listSome(states, ", ", MAX_NODES)} alone`;
 }

@@ -1,7 +1,8 @@
 /**
- * Whether a drain would succeed now, by the decision that every disruption is judged by. Only obstacles outside the node count: the pods of the
- * node are drained in turn, each comes up elsewhere before the next one of its budget goes. So there must be another node: on the only one that takes
- * pods, the reconciler and the node API would wait for its uncordoning with all others.
+ * Whether a drain would succeed now, by the decision that every disruption is judged by. Only obstacles outside the
+ * node count: the pods of the node are drained in turn, each comes up elsewhere before the next one of its budget goes.
+ * So there must be another node: on the only one that takes pods, the reconciler and the node API would wait for its
+ * uncordoning with all others.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
@@ -39,10 +40,15 @@ export interface DrainFacts {
 /** At most as many pods are named. */
 const MAX_NAMED = 3;
 
-/** True if `other` takes pods of `node`, as far as nodes say it: it is Ready and has no taint that those pods may not tolerate. */
+/**
+ * True if `other` takes pods of `node`, as far as nodes say it: it is Ready and has no taint that those pods may not
+ * tolerate.
+ */
 export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
   const isOpen = other.ready && !other.unschedulable && !other.terminating;
-  return isOpen && other.name !== node.name && other.taints.every(({ key }) => node.taints.some((own) => own.key === key));
+  return (
+    isOpen && other.name !== node.name && other.taints.every(({ key }) => node.taints.some((own) => own.key === key))
+  );
 }
 
 /** Why the node cannot be drained now: the first pods that would stay, and what keeps them. Undefined if it can. */
@@ -54,7 +60,9 @@ export function whyNotDrainable(facts: DrainFacts): string | undefined {
     return why === undefined ? [] : [`${nameOf(pod)}: ${why}`];
   });
   const more = blocked.length - MAX_NAMED;
-  return blocked.length === 0 ? undefined : [...blocked.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join("; ");
+  return blocked.length === 0
+    ? undefined
+    : [...blocked.slice(0, MAX_NAMED), ...(more > 0 ? [`${more} more`] : [])].join("; ");
 }
 
 export const nameOf = ({ namespace, name }: NodePod): string => `${namespace}/${name}`;
@@ -74,8 +82,14 @@ export interface Lost {
   readonly more: readonly NodePod[];
 }
 
-/** The first pod that could not be evicted while the successors of `more` wait, and could without; with what would keep it. */
-export function findWaiting(facts: DrainFacts, { before = [], more }: Lost): { readonly pod: NodePod; readonly why: string } | undefined {
+/**
+ * The first pod that could not be evicted while the successors of `more` wait, and could without; with what would keep
+ * it.
+ */
+export function findWaiting(
+  facts: DrainFacts,
+  { before = [], more }: Lost,
+): { readonly pod: NodePod; readonly why: string } | undefined {
   for (const pod of more.length > 0 ? facts.pods : []) {
     const why = whyBlocked(pod, facts, [...before, ...more]);
     if (why !== undefined && whyBlocked(pod, facts, before) === undefined) return { pod, why };

@@ -24,13 +24,18 @@ export interface ReturnedNode {
   readonly minReadySeconds: number;
 }
 
-/** Why the node itself is not well yet: wrong boot or version, not Ready, or not for long enough. A quick reboot never shows NotReady, so the report counts as well. */
+/**
+ * Why the node itself is not well yet: wrong boot or version, not Ready, or not for long enough. A quick reboot never
+ * shows NotReady, so the report counts as well.
+ */
 export function whyNotReturned({ now, node, entry, minReadySeconds }: ReturnedNode): string | undefined {
   const { current_version: version = "nothing" } = node.shadow?.status ?? {};
   if (entry.bootId !== "" && node.bootId === entry.bootId) return "the node has not been rebooted";
   if (version !== entry.to) return `the node runs ${version}, not ${entry.to}`;
   if (!node.ready) return "the node is not Ready";
-  return now < wellSince(node, entry) + minReadySeconds * 1000 ? `the node must be Ready for ${minReadySeconds} s` : undefined;
+  return now < wellSince(node, entry) + minReadySeconds * 1000
+    ? `the node must be Ready for ${minReadySeconds} s`
+    : undefined;
 }
 
 /** Milliseconds; the entry's phase began after the node had reported. */
@@ -48,12 +53,16 @@ export interface ReturnedWork {
   readonly drained: readonly (readonly [before: Workload, now: WorkloadNow])[];
 }
 
-/** Why the work has not come back: a DaemonSet's pod is not ready, a pod is broken here that is healthy elsewhere, or a drained controller has fewer ready pods. */
+/**
+ * Why the work has not come back: a DaemonSet's pod is not ready, a pod is broken here that is healthy elsewhere, or a
+ * drained controller has fewer ready pods.
+ */
 export function whyWorkMissing({ pods, owners, drained }: ReturnedWork): string | undefined {
   const daemon = pods.find((pod) => pod.controller?.kind === "DaemonSet" && !pod.ready && !pod.terminating);
   if (daemon) return `${daemon.namespace}/${daemon.name} of a DaemonSet is not ready`;
   const broken = pods.find((pod) => pod.broken !== undefined && (owners.get(pod.owner ?? "")?.ready ?? 0) > 0);
-  if (broken) return `${describeBroken(broken)}, while other pods of ${broken.controller?.name ?? "its controller"} are healthy`;
+  if (broken)
+    return `${describeBroken(broken)}, while other pods of ${broken.controller?.name ?? "its controller"} are healthy`;
   const missing = drained.find(
     ([before, after]) => after && after.uid === before.uid && after.ready < Math.min(before.ready, after.desired),
   );

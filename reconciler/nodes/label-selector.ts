@@ -3,7 +3,11 @@ import type { Labels } from "../model/zone.ts";
 
 export interface LabelSelector {
   readonly matchLabels?: Labels;
-  readonly matchExpressions?: readonly { readonly key: string; readonly operator: string; readonly values?: readonly string[] }[];
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
 }
 
 const OPERATORS: Readonly<Record<string, (value: string | undefined, values: readonly string[]) => boolean>> = {
@@ -13,7 +17,10 @@ const OPERATORS: Readonly<Record<string, (value: string | undefined, values: rea
   DoesNotExist: (value) => value === undefined,
 };
 
-/** True if the labels match all of the selector; an unknown operator matches, so that the budget counts. No selector matches nothing. */
+/**
+ * True if the labels match all of the selector; an unknown operator matches, so that the budget counts. No selector
+ * matches nothing.
+ */
 export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (!selector) return false;
   const { matchLabels = {}, matchExpressions = [] } = selector;

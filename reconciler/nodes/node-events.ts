@@ -8,10 +8,25 @@ import { SHADOW_KIND } from "./shadow.ts";
 import type { Skip } from "./snapshot.ts";
 import type { Draft } from "../report/events.ts";
 
-const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
-const warning = (regarding: ObjectRef, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
+const normal = (regarding: ObjectRef, reason: string, message: string): Draft => ({
+  regarding,
+  type: "Normal",
+  reason,
+  message,
+});
+const warning = (regarding: ObjectRef, reason: string, message: string): Draft => ({
+  regarding,
+  type: "Warning",
+  reason,
+  message,
+});
 
-const policyRef = ({ name, uid }: Policy | InvalidPolicy): ObjectRef => ({ kind: "NodeUpdatePolicy", namespace: "", name, uid });
+const policyRef = ({ name, uid }: Policy | InvalidPolicy): ObjectRef => ({
+  kind: "NodeUpdatePolicy",
+  namespace: "",
+  name,
+  uid,
+});
 const nodeRef = ({ name, uid }: UpdateNode): ObjectRef => ({ kind: "Node", namespace: "", name, uid });
 
 export function draftInvalid(policy: Policy | InvalidPolicy, problem: string): Draft {
@@ -48,7 +63,10 @@ export function draftPass(
   ];
 }
 
-/** What the pods of a node hold, each reason once although its message names other nodes the next time; a warning for what a person must end. */
+/**
+ * What the pods of a node hold, each reason once although its message names other nodes the next time; a warning for
+ * what a person must end.
+ */
 function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));
   return skips.flatMap(({ node: name, reason, message }): Draft[] => {
@@ -65,7 +83,9 @@ function draftFreeze(policy: Policy, frozen: NodePlan["status"]["frozen"]): Draf
   const ref = policyRef(policy);
   const before = policy.status.frozen;
   if (frozen && !before)
-    return [warning(ref, "Frozen", `no update starts any more: ${frozen.message}; spec.unfreeze: ${frozen.id} clears it`)];
+    return [
+      warning(ref, "Frozen", `no update starts any more: ${frozen.message}; spec.unfreeze: ${frozen.id} clears it`),
+    ];
   return before && !frozen ? [normal(ref, "Unfrozen", `${before.id} was cleared: updates go on`)] : [];
 }
 
@@ -74,7 +94,12 @@ function draftStep({ entry, node, step }: ActiveStep): Draft[] {
   const ref = nodeRef(node);
   if (step.step === "done") return [normal(ref, "NodeUpdated", `updated from ${entry.from} to ${entry.to}`)];
   if ("reason" in step)
-    return [{ ...warning(ref, "UpdateAbandoned", `${step.reason}: ${step.message}`), cause: `${step.reason} ${entry.startedAt}` }];
+    return [
+      {
+        ...warning(ref, "UpdateAbandoned", `${step.reason}: ${step.message}`),
+        cause: `${step.reason} ${entry.startedAt}`,
+      },
+    ];
   const isHeld = step.step === "wait" && entry.phase === "Holding" && entry.waitsFor !== undefined;
   return isHeld ? [normal(ref, "UpdateHeld", entry.waitsFor ?? "")] : [];
 }
@@ -85,8 +110,14 @@ function draftWrite({ node, spec }: ShadowWrite): Draft[] {
   const { current_version: from = "?" } = shadow.status ?? {};
   const cause = `${spec.state} ${spec.state_transition_timestamp}`;
   const ref: ObjectRef = { kind: SHADOW_KIND, namespace: shadow.namespace, name: shadow.name, uid: shadow.uid };
-  const wanted = { ...normal(ref, "StateWanted", `${spec.state} is wanted, from ${from} to ${spec.version ?? from}`), cause };
+  const wanted = {
+    ...normal(ref, "StateWanted", `${spec.state} is wanted, from ${from} to ${spec.version ?? from}`),
+    cause,
+  };
   if (spec.state !== "StagedAndPerformedUpdate") return [wanted];
   const started = nodeRef(node);
-  return [wanted, { ...normal(started, "UpdateStarted", `the update from ${from} to ${spec.version ?? from} starts`), cause }];
+  return [
+    wanted,
+    { ...normal(started, "UpdateStarted", `the update from ${from} to ${spec.version ?? from} starts`), cause },
+  ];
 }

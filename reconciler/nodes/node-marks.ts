@@ -1,6 +1,6 @@
 /**
- * The cordon of a Node and its exclusion from load balancers, each with an annotation that says that it is ours. What a person set is never undone.
- * Both are set in one patch, and undone in one patch, also when the shadow is gone.
+ * The cordon of a Node and its exclusion from load balancers, each with an annotation that says that it is ours. What a
+ * person set is never undone. Both are set in one patch, and undone in one patch, also when the shadow is gone.
  *
  *   schedulable --mark--> cordoned, `cordoned-by` --unmark--> schedulable
  *   cordoned by a person --mark--> the same, without the annotation --unmark--> the same
@@ -32,7 +32,10 @@ export function markNode(
   node: MarkedNode,
   { shadowUid, exclude }: { readonly shadowUid: string; readonly exclude: boolean },
 ): NodePatch | undefined {
-  const parts = { cordon: node.spec?.unschedulable !== true, exclusion: exclude && node.metadata?.labels?.[LB_LABEL] === undefined };
+  const parts = {
+    cordon: node.spec?.unschedulable !== true,
+    exclusion: exclude && node.metadata?.labels?.[LB_LABEL] === undefined,
+  };
   return composePatch(node, parts, { mark: shadowUid, label: "True", unschedulable: true });
 }
 
@@ -61,4 +64,5 @@ function composePatch(
 /** True if the cordon or the exclusion of the node is ours. */
 export const isOurs = (node: MarkedNode): boolean => isMarked(node, CORDONED_BY) || isMarked(node, EXCLUDED_BY);
 
-const isMarked = (node: MarkedNode, annotation: string): boolean => node.metadata?.annotations?.[annotation] !== undefined;
+const isMarked = (node: MarkedNode, annotation: string): boolean =>
+  node.metadata?.annotations?.[annotation] !== undefined;

@@ -19,4 +19,5 @@ export function readNodePod(object: PlacedPod): NodePod {
 export const isOver = ({ phase }: Pick<NodePod, "phase">): boolean => phase === "Succeeded" || phase === "Failed";
 
 /** A drain evicts it, and its controller makes another one, which needs a place. */
-export const needsPlace = (pod: NodePod): boolean => pod.evictable && pod.controller !== undefined && !isOver(pod) && !pod.terminating;
+export const needsPlace = (pod: NodePod): boolean =>
+  pod.evictable && pod.controller !== undefined && !isOver(pod) && !pod.terminating;

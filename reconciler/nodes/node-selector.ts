@@ -1,4 +1,7 @@
-/** Selectors of nodes, as in a pod's required node affinity and in a volume's: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/ */
+/**
+ * Selectors of nodes, as in a pod's required node affinity and in a volume's:
+ * https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
+ */
 import type { UpdateNode } from "./node.ts";
 
 export interface NodeRequirement {
@@ -15,7 +18,10 @@ export interface NodeTerm {
 
 type SelectedNode = Pick<UpdateNode, "name" | "labels">;
 
-/** True if one of the terms holds. A term without requirements selects nothing, and so does one with an operator that is not known. */
+/**
+ * True if one of the terms holds. A term without requirements selects nothing, and so does one with an operator that is
+ * not known.
+ */
 export function matchesTerms(terms: readonly NodeTerm[], { name, labels }: SelectedNode): boolean {
   const fields = { "metadata.name": name };
   return terms.some(({ matchExpressions = [], matchFields = [] }) => {

@@ -131,4 +131,5 @@ function problemOf(error: z.core.$ZodError | undefined): string | undefined {
 }
 
 /** True if the shadow belongs to this very node, not to one of the same name before it. */
-export const belongsTo = ({ owner }: Shadow, { uid }: Pick<UpdateNode, "uid">): boolean => owner === undefined || owner.uid === uid;
+export const belongsTo = ({ owner }: Shadow, { uid }: Pick<UpdateNode, "uid">): boolean =>
+  owner === undefined || owner.uid === uid;

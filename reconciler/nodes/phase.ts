@@ -28,7 +28,8 @@ export function phaseOf(node: UpdateNode, entry: ActiveNode): NodePhase | "Done"
   return until === "Draining" && isRebooting(node, entry) ? "Rebooting" : until;
 }
 
-const isRebooting = (node: UpdateNode, entry: ActiveNode): boolean => Boolean(node.shadow?.status?.rebooting) || hasRebooted(node, entry);
+const isRebooting = (node: UpdateNode, entry: ActiveNode): boolean =>
+  Boolean(node.shadow?.status?.rebooting) || hasRebooted(node, entry);
 
 /** By wanted state: the phase until it is reached, and then. */
 const PHASES_OF: Readonly<Record<State, { readonly until: NodePhase; readonly reached: NodePhase }>> = {
@@ -43,7 +44,10 @@ const PHASES_OF: Readonly<Record<State, { readonly until: NodePhase; readonly re
 const STARTING_S = 60;
 
 /** Seconds that a node may be in a phase. */
-export function deadlineOf(phase: NodePhase, { deadlines, drain, health }: Pick<Policy, "deadlines" | "drain" | "health">): number {
+export function deadlineOf(
+  phase: NodePhase,
+  { deadlines, drain, health }: Pick<Policy, "deadlines" | "drain" | "health">,
+): number {
   const table: Readonly<Record<NodePhase, number>> = {
     Starting: STARTING_S,
     Staging: deadlines.stageSeconds,

@@ -1,5 +1,6 @@
 /**
- * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked, and why: docs/node-updates/reference.md.
+ * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked,
+ * and why: docs/node-updates/reference.md.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { UpdateNode } from "./node.ts";
@@ -56,7 +57,9 @@ const toleratesTaints: PlaceRule = ({ tolerations }, { taints }) => {
 };
 
 const reachesVolumes: PlaceRule = ({ claims }, node) => {
-  const out = claims.find(({ terms, missing }) => missing === true || (terms !== undefined && !matchesTerms(terms, node)));
+  const out = claims.find(
+    ({ terms, missing }) => missing === true || (terms !== undefined && !matchesTerms(terms, node)),
+  );
   if (!out) return undefined;
   return out.terms ? `claim ${out.name} is bound to ${describeTerms(out.terms)}` : `claim ${out.name} is gone`;
 };

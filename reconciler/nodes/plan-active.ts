@@ -1,4 +1,6 @@
-/** Plans the next step of every active node, and takes in nodes that are on their way without being listed as active. */
+/**
+ * Plans the next step of every active node, and takes in nodes that are on their way without being listed as active.
+ */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeReboot, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
@@ -14,7 +16,10 @@ export interface ActiveStep {
   readonly step: NodeStep;
 }
 
-/** The next step of every active node, in the order of their starts. Those that go on to their reboot count for the ones after them. */
+/**
+ * The next step of every active node, in the order of their starts. Those that go on to their reboot count for the ones
+ * after them.
+ */
 export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   const byName = new Map(snapshot.nodes.map((node) => [node.name, node]));
   const entries = [...snapshot.policy.status.active, ...adopt(snapshot)].map((stored) =>
@@ -23,7 +28,14 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   let going = goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])]);
   return entries.map(({ entry, node, done }) => {
     const whyNot = () => whyNotTogether(questionOf(entry.node, going, snapshot));
-    const step = decideProgress({ snapshot, entry, node, done, reading: snapshot.readings.get(entry.node), whyNotTogether: whyNot });
+    const step = decideProgress({
+      snapshot,
+      entry,
+      node,
+      done,
+      reading: snapshot.readings.get(entry.node),
+      whyNotTogether: whyNot,
+    });
     if (step.step === "advance" && step.to === "RebootedIntoUpdate") going = withNode(going, entry.node);
     return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
   });
@@ -87,7 +99,9 @@ function entryFor(node: UpdateNode, shadow: Shadow, now: number): ActiveNode {
   return phase === "Done" ? entry : { ...entry, phase };
 }
 
-/** The boot in which the update began, as far as it is known: until its reboot, that is the one that the node runs in. */
+/**
+ * The boot in which the update began, as far as it is known: until its reboot, that is the one that the node runs in.
+ */
 function firstBoot({ bootId }: UpdateNode, { status }: Shadow): string {
   if (status?.rebooting) return status.rebooting.boot_id;
   return status?.current_state === "StagedAndPerformedUpdate" || status?.current_state === "Idle" ? bootId : "";

@@ -37,7 +37,11 @@ export interface StartOptions {
 const MORE_READS = 3;
 
 /** Chooses among the nodes that are not active. */
-export function planStarts(idle: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): PlannedStarts {
+export function planStarts(
+  idle: readonly UpdateNode[],
+  options: StartOptions,
+  snapshot: PolicySnapshot,
+): PlannedStarts {
   const skips: Skip[] = [];
   const candidates: UpdateNode[] = [];
   for (const node of idle.filter((node) => hasUpdate(node) || !node.shadow?.status)) {
@@ -47,12 +51,21 @@ export function planStarts(idle: readonly UpdateNode[], options: StartOptions, s
   }
   const couldStart = !options.closed && options.slots > 0 && candidates.length > 0;
   const closed = options.closed ?? (couldStart ? options.held : undefined);
-  if (closed) return { couldStart, nodes: [], toRead: [], skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))] };
+  if (closed)
+    return {
+      couldStart,
+      nodes: [],
+      toRead: [],
+      skips: [...skips, ...candidates.map(({ name }) => ({ node: name, ...closed }))],
+    };
   const chosen = chooseByZone(sortCandidates(candidates, snapshot), options, snapshot);
   return { ...chosen, couldStart, skips: [...skips, ...chosen.skips] };
 }
 
-/** The order of starts: fewest failures first, then those that were not sent back, then by name; the controller's own node last. */
+/**
+ * The order of starts: fewest failures first, then those that were not sent back, then by name; the controller's own
+ * node last.
+ */
 function sortCandidates(nodes: readonly UpdateNode[], { policy, ownNode }: PolicySnapshot): UpdateNode[] {
   const sentBackAt = new Map(policy.status.deferred.map(({ node, at }) => [node, at]));
   const keyOf = ({ name, shadow }: UpdateNode): readonly [number, number, string, string] => [
@@ -72,7 +85,10 @@ function compareKeys(a: readonly (number | string)[], b: readonly (number | stri
   return 0;
 }
 
-/** Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node can start. */
+/**
+ * Nodes of one zone only: that of the active ones, otherwise the current one, otherwise the first one in which a node
+ * can start.
+ */
 function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, snapshot: PolicySnapshot): Starts {
   const { policy } = snapshot;
   if (!policy.zonesInOrder) return chooseFrom(candidates, options, snapshot);
@@ -119,11 +135,20 @@ type Room = Pick<StartOptions, "slots" | "going" | "released">;
 
 const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
   reason: "LimitReached",
-  message: ["as many nodes are active as may be", ...released.map((name) => `${name} counts until it is back in service`)].join("; "),
+  message: [
+    "as many nodes are active as may be",
+    ...released.map((name) => `${name} counts until it is back in service`),
+  ].join("; "),
 });
 
-/** The nodes that start, in order, up to the first whose pods must be read: what comes after it may have to wait for it. */
-function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, released }: Room, snapshot: PolicySnapshot): Starts {
+/**
+ * The nodes that start, in order, up to the first whose pods must be read: what comes after it may have to wait for it.
+ */
+function chooseFrom(
+  candidates: readonly UpdateNode[],
+  { slots, going: before, released }: Room,
+  snapshot: PolicySnapshot,
+): Starts {
   const nodes: UpdateNode[] = [];
   const skips: Skip[] = [];
   const toRead: string[] = [];
@@ -135,7 +160,8 @@ function chooseFrom(candidates: readonly UpdateNode[], { slots, going: before, r
       continue;
     }
     const answer =
-      whySkippedByPods(node, snapshot) ?? (toRead.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
+      whySkippedByPods(node, snapshot) ??
+      (toRead.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
     if (answer && "reason" in answer) {
       skips.push({ ...answer, node: node.name });
       continue;

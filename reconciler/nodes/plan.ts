@@ -3,7 +3,8 @@
  *
  *   a person's unfreeze -> steps of the active nodes -> failures and freeze -> window -> starts -> status
  *
- * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written (§17.1).
+ * The status is written first, with the policy's resourceVersion: it takes the slots. Then the shadows are written
+ * (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeStart } from "./drain-together.ts";
@@ -67,22 +68,45 @@ export function planPass(input: PolicySnapshot): NodePlan {
   );
   const toRead = [...steps.flatMap(({ step }) => (step.step === "read" ? step.nodes : [])), ...starts.toRead];
   const active = [...records.active, ...starts.nodes.map((node) => startOf(node, now))];
-  const status = planStatus({ ...policy.status, ...records, active }, { snapshot, opening, closed, judged, starts, toRead });
+  const status = planStatus(
+    { ...policy.status, ...records, active },
+    { snapshot, opening, closed, judged, starts, toRead },
+  );
   const due = judged.checks && starts.couldStart ? dueChecks(policy, judged.checks, now) : [];
-  return { status, steps, due, started: starts.nodes, skips: starts.skips, toRead, writes: planWrites({ steps, starts, idle }, snapshot) };
+  return {
+    status,
+    steps,
+    due,
+    started: starts.nodes,
+    skips: starts.skips,
+    toRead,
+    writes: planWrites({ steps, starts, idle }, snapshot),
+  };
 }
 
-/** The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other node goes on to its reboot. */
-function planSteps(snapshot: PolicySnapshot): { readonly steps: readonly ActiveStep[]; readonly records: RecordsStatus } {
+/**
+ * The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other
+ * node goes on to its reboot.
+ */
+function planSteps(snapshot: PolicySnapshot): {
+  readonly steps: readonly ActiveStep[];
+  readonly records: RecordsStatus;
+} {
   const steps = planActive(snapshot);
   const records = recordSteps(steps, snapshot);
   const { policy } = snapshot;
   if (!records.frozen || policy.status.frozen) return { steps, records };
-  const again = planActive({ ...snapshot, policy: { ...policy, status: { ...policy.status, frozen: records.frozen } } });
+  const again = planActive({
+    ...snapshot,
+    policy: { ...policy, status: { ...policy.status, frozen: records.frozen } },
+  });
   return { steps: again, records: recordSteps(again, snapshot) };
 }
 
-/** Reasons that do not end by themselves, or at any time: a one-shot that waited for them would let later updates start at any time. */
+/**
+ * Reasons that do not end by themselves, or at any time: a one-shot that waited for them would let later updates start
+ * at any time.
+ */
 const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NotManaged",
   "SeveralPolicies",
@@ -110,18 +134,31 @@ function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps
   return { checks, held: whyChecksHold(policy, checks, now) };
 }
 
-/** A one-shot is over once no node can start or will be able to soon. Without active nodes of its own, only those of others give places back. */
+/**
+ * A one-shot is over once no node can start or will be able to soon. Without active nodes of its own, only those of
+ * others give places back.
+ */
 function isExhausted({ skips }: Starts, { others = [] }: PolicySnapshot): boolean {
   const going = new Set(others.map(({ node }) => node));
   return skips.every(
-    ({ reason, fits = [] }) => PERMANENT_SKIPS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))),
+    ({ reason, fits = [] }) =>
+      PERMANENT_SKIPS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))),
   );
 }
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);
   const { current_version: from = "", target_version: to = "" } = shadow?.status ?? {};
-  const entry = { node: name, nodeUid: uid, shadowUid: shadow?.uid ?? "", from, to, bootId, startedAt: time, since: time };
+  const entry = {
+    node: name,
+    nodeUid: uid,
+    shadowUid: shadow?.uid ?? "",
+    from,
+    to,
+    bootId,
+    startedAt: time,
+    since: time,
+  };
   return { ...entry, ...(zone !== "" && { zone }), phase: "Starting" };
 }
 
@@ -133,11 +170,16 @@ interface Planned {
 
 function planWrites({ steps, starts, idle }: Planned, { now, policy, contested }: PolicySnapshot): ShadowWrite[] {
   const time = formatTimestamp(now);
-  const wish = (node: UpdateNode, state: ShadowSpec["state"], version = node.shadow?.spec.version ?? null): ShadowWrite => ({
+  const wish = (
+    node: UpdateNode,
+    state: ShadowSpec["state"],
+    version = node.shadow?.spec.version ?? null,
+  ): ShadowWrite => ({
     node,
     spec: { state, state_transition_timestamp: time, version },
   });
-  const start = (node: UpdateNode): ShadowWrite => wish(node, "StagedAndPerformedUpdate", node.shadow?.status?.target_version ?? null);
+  const start = (node: UpdateNode): ShadowWrite =>
+    wish(node, "StagedAndPerformedUpdate", node.shadow?.status?.target_version ?? null);
   const ofActive = steps.flatMap(({ step, node }) => {
     if (!node?.shadow) return [];
     if (step.step === "advance") return [wish(node, step.to)];
@@ -161,8 +203,12 @@ interface Outcome extends Pick<NodePlan, "toRead"> {
   readonly starts: PlannedStarts;
 }
 
-function planStatus(status: PolicyStatus, { snapshot, opening, closed, judged, starts, toRead }: Outcome): PolicyStatus {
-  const isOver = [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
+function planStatus(
+  status: PolicyStatus,
+  { snapshot, opening, closed, judged, starts, toRead }: Outcome,
+): PolicyStatus {
+  const isOver =
+    [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
   const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
   return summarize({
     snapshot,
@@ -183,7 +229,10 @@ const endsAttempt = ({ step: { step } }: ActiveStep): boolean => step === "done"
 
 const isEnding = (step: string): boolean => step === "reset" || step === "release";
 
-/** A node that is not active wants no update. The rest of an update is removed from its shadow once there is nothing to do. */
+/**
+ * A node that is not active wants no update. The rest of an update is removed from its shadow once there is nothing to
+ * do.
+ */
 function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => ShadowWrite): ShadowWrite[] {
   const { shadow } = node;
   if (!shadow || shadow.terminating || shadow.problem !== undefined) return [];
@@ -191,6 +240,7 @@ function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => Shado
   return isLeftover(shadow) && isAtRest(shadow) ? [{ node, spec: DEFAULT_SPEC }] : [];
 }
 
-const isLeftover = ({ spec }: Shadow): boolean => (spec.version ?? spec.state_transition_timestamp ?? undefined) !== undefined;
+const isLeftover = ({ spec }: Shadow): boolean =>
+  (spec.version ?? spec.state_transition_timestamp ?? undefined) !== undefined;
 const isAtRest = ({ status }: Shadow): boolean =>
   !status || (status.current_state === "Idle" && status.current_version === status.target_version);

@@ -1,4 +1,7 @@
-/** What a pod asks of the node that it is to run on, as the next pod of its controller will: from its spec as it is stored. */
+/**
+ * What a pod asks of the node that it is to run on, as the next pod of its controller will: from its spec as it is
+ * stored.
+ */
 import type { PlacedPod, PodSpec } from "../../infra/kubernetes/scheduling.ts";
 import type { LabelSelector } from "./label-selector.ts";
 import type { NodeTerm } from "./node-selector.ts";
@@ -20,7 +23,10 @@ export interface PodNeeds {
   readonly terms: readonly NodeTerm[] | undefined;
   readonly tolerations: readonly Toleration[];
   readonly repels: readonly Repelled[];
-  /** Names of its PersistentVolumeClaims. Those of ephemeral volumes are made anew with each pod, and bind it to nothing. */
+  /**
+   * Names of its PersistentVolumeClaims. Those of ephemeral volumes are made anew with each pod, and bind it to
+   * nothing.
+   */
   readonly claims: readonly string[];
   /** In the base unit of each resource. */
   readonly requests: Readonly<Record<string, number>>;
@@ -34,7 +40,9 @@ export function readNeeds({ metadata, spec = {} }: PlacedPod): PodNeeds {
     terms: nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms,
     tolerations,
     repels: readRepelled(podAntiAffinity, metadata?.namespace),
-    claims: volumes.flatMap(({ persistentVolumeClaim }) => (persistentVolumeClaim ? [persistentVolumeClaim.claimName] : [])),
+    claims: volumes.flatMap(({ persistentVolumeClaim }) =>
+      persistentVolumeClaim ? [persistentVolumeClaim.claimName] : [],
+    ),
     requests: readRequests(spec),
   };
 }
@@ -51,13 +59,18 @@ function readRepelled(antiAffinity: AntiAffinity, own = ""): Repelled[] {
 
 /** An empty selector is for all namespaces; one that asks for labels of namespaces is not looked at. */
 const isAll = (selector: LabelSelector | undefined): boolean =>
-  selector !== undefined && Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length === 0;
+  selector !== undefined &&
+  Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length === 0;
 
-/** The sum of its containers, or the largest init container: what the scheduler reserves, without sidecars and overhead. */
+/**
+ * The sum of its containers, or the largest init container: what the scheduler reserves, without sidecars and overhead.
+ */
 function readRequests({ containers = [], initContainers = [] }: PodSpec): Record<string, number> {
   const sum: Record<string, number> = {};
-  for (const container of containers) for (const [name, amount] of requestsOf(container)) sum[name] = (sum[name] ?? 0) + amount;
-  for (const container of initContainers) for (const [name, amount] of requestsOf(container)) sum[name] = Math.max(sum[name] ?? 0, amount);
+  for (const container of containers)
+    for (const [name, amount] of requestsOf(container)) sum[name] = (sum[name] ?? 0) + amount;
+  for (const container of initContainers)
+    for (const [name, amount] of requestsOf(container)) sum[name] = Math.max(sum[name] ?? 0, amount);
   return sum;
 }
 

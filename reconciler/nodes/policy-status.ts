@@ -1,6 +1,7 @@
 /**
- * The status of a NodeUpdatePolicy: all that the controller must remember from tick to tick. `active` records the slots: it is written
- * with the policy's resourceVersion before the shadow of a node is, so that two ticks cannot start one node each.
+ * The status of a NodeUpdatePolicy: all that the controller must remember from tick to tick. `active` records the
+ * slots: it is written with the policy's resourceVersion before the shadow of a node is, so that two ticks cannot start
+ * one node each.
  */
 import * as z from "zod";
 
@@ -15,7 +16,16 @@ const workload = z.object({
 });
 
 /** What a node is waiting for. */
-export const NODE_PHASES = ["Starting", "Staging", "Holding", "Draining", "Rebooting", "Returning", "Monitoring", "Recovering"] as const;
+export const NODE_PHASES = [
+  "Starting",
+  "Staging",
+  "Holding",
+  "Draining",
+  "Rebooting",
+  "Returning",
+  "Monitoring",
+  "Recovering",
+] as const;
 export type NodePhase = (typeof NODE_PHASES)[number];
 
 const active = z.object({
@@ -55,7 +65,13 @@ const deferred = z.object({ node: z.string(), count: z.int().min(0), at: z.strin
 
 const frozen = z.object({ id: z.string(), at: z.string(), reason: z.string(), message: z.string() });
 
-const transition = z.object({ from: z.string(), to: z.string(), fromVersion: z.string(), toVersion: z.string(), count: z.int() });
+const transition = z.object({
+  from: z.string(),
+  to: z.string(),
+  fromVersion: z.string(),
+  toVersion: z.string(),
+  count: z.int(),
+});
 
 const waiting = z.object({ node: z.string(), reason: z.string(), message: z.string() });
 

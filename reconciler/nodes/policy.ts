@@ -1,4 +1,7 @@
-/** A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as well, with a sentence. */
+/**
+ * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as
+ * well, with a sentence.
+ */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
 import { checkFields } from "../checks/check-fields.ts";
@@ -34,7 +37,10 @@ export const policySpec = z.object({
       durationSeconds: z.int().min(1).max(MONTH_S).optional(),
     })
     .optional(),
-  /** The nodes of one zone are finished before those of another begin, where nodes have the label topology.kubernetes.io/zone. */
+  /**
+   * The nodes of one zone are finished before those of another begin, where nodes have the label
+   * topology.kubernetes.io/zone.
+   */
   zonesInOrder: z.boolean().default(true),
   /** A rollout in progress holds the nodes with pods of other zones of its group. */
   holdForRollouts: z.boolean().default(true),
@@ -42,7 +48,12 @@ export const policySpec = z.object({
   /** As many failures after a reboot freeze the policy. */
   maxFailed: z.int().min(1).max(100).default(1),
   drain: section({ timeoutSeconds: seconds(3600), onTimeout: z.enum(["Uncordon", "Reboot"]).default("Uncordon") }),
-  deadlines: section({ stageSeconds: seconds(1800), holdSeconds: seconds(600), rebootSeconds: seconds(900), recoverSeconds: seconds(300) }),
+  deadlines: section({
+    stageSeconds: seconds(1800),
+    holdSeconds: seconds(600),
+    rebootSeconds: seconds(900),
+    recoverSeconds: seconds(300),
+  }),
   features: section({ protectFromScaleDown: z.boolean().default(false) }),
   /** What must hold before a node starts, as Prometheus says. */
   checks: z.array(checkFields).max(16).default([]),
@@ -101,7 +112,8 @@ type Content = Pick<Policy, keyof z.infer<typeof policySpec> | "problem">;
 function readSpec(written: unknown): Content {
   const read = policySpec.safeParse(written);
   const window = read.data?.window && parseWindow(read.data.window);
-  const problem = window && "problem" in window ? `spec.window: ${window.problem}` : read.error && problemOf("spec", read.error);
+  const problem =
+    window && "problem" in window ? `spec.window: ${window.problem}` : read.error && problemOf("spec", read.error);
   if (read.data && !(window && "problem" in window)) return { ...read.data, window, problem: undefined };
   const selector = policySpec.pick({ nodeSelector: true }).safeParse(written);
   return { ...policySpec.parse(selector.data ?? {}), window: undefined, problem };

@@ -13,7 +13,10 @@ export interface PreconditionFacts {
   readonly whyNotTogether: () => DrainAnswer;
 }
 
-type Precondition = (facts: PreconditionFacts, node: UpdateNode) => string | { readonly toRead: readonly string[] } | undefined;
+type Precondition = (
+  facts: PreconditionFacts,
+  node: UpdateNode,
+) => string | { readonly toRead: readonly string[] } | undefined;
 
 /** Each says why the next state must wait, or which nodes' pods must be read first. */
 export const PRECONDITIONS: Readonly<Record<"drainable" | "ready" | "healthy", Precondition>> = {

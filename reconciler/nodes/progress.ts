@@ -55,22 +55,27 @@ const finished: ProgressRule = ({ done, entry }, node) => {
   return node.shadow?.status?.current_version === entry.to ? { step: "done" } : failWithoutReboot(entry, node);
 };
 
-/** An attempt that was given up ends as it was. Otherwise the agent counts its crashes itself: its back-off is enough. */
+/**
+ * An attempt that was given up ends as it was. Otherwise the agent counts its crashes itself: its back-off is enough.
+ */
 function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
   const { ending } = entry;
   const reason = FAILURE_REASONS.find((known) => known === ending?.reason);
   if (ending && reason) return { step: "release", reason, message: ending.message, backOff: false };
   const message =
-    node.shadow?.status?.failure_reason ?? `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
+    node.shadow?.status?.failure_reason ??
+    `${entry.node} went back to Idle with ${node.shadow?.status?.current_version ?? "no version"}`;
   return { step: "release", reason: "UpdateFailed", message, backOff: false };
 }
 
 const failed: ProgressRule = ({ entry }, node) => {
   if (!node.shadow) return undefined;
   const { spec, status } = node.shadow;
-  if (spec.state === "Idle" || !["reset", "wipe"].includes(moveFor(spec.state, status?.current_state).move)) return undefined;
+  if (spec.state === "Idle" || !["reset", "wipe"].includes(moveFor(spec.state, status?.current_state).move))
+    return undefined;
   const afterReboot = hasRebooted(node, entry) || spec.state === "MonitoringUpdate";
-  const message = status?.failure_reason ?? `it reports ${status?.current_state ?? "no state"}, and ${spec.state} is wanted`;
+  const message =
+    status?.failure_reason ?? `it reports ${status?.current_state ?? "no state"}, and ${spec.state} is wanted`;
   return { step: "reset", reason: "UpdateFailed", message, afterReboot };
 };
 
@@ -79,12 +84,20 @@ const recovered: ProgressRule = ({ entry }, node) => {
   const { spec } = node.shadow ?? {};
   const isOver = spec?.state === "Idle" && entry.phase === "Recovering";
   if (node.managed || !isOver || isInReboot(node) || !isInService(node)) return undefined;
-  return { step: "release", reason: "NoLongerManaged", message: `${entry.node} has lost its label, and serves again`, backOff: false };
+  return {
+    step: "release",
+    reason: "NoLongerManaged",
+    message: `${entry.node} has lost its label, and serves again`,
+    backOff: false,
+  };
 };
 
 const BEFORE_REBOOT: ReadonlySet<NodePhase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 
-/** Its agent is gone with the label: what can be undone is undone at once, or as soon as the node is back from its reboot. */
+/**
+ * Its agent is gone with the label: what can be undone is undone at once, or as soon as the node is back from its
+ * reboot.
+ */
 const stillManaged: ProgressRule = ({ entry }, node) => {
   const isBack = hasRebooted(node, entry) && node.ready && !isInReboot(node);
   if (node.managed || entry.phase === "Recovering" || !(BEFORE_REBOOT.has(entry.phase) || isBack)) return undefined;
@@ -96,7 +109,10 @@ const stillManaged: ProgressRule = ({ entry }, node) => {
   };
 };
 
-/** The update is suspect by now: a node that has not begun to reboot is put back into service. One that is not Ready stays cordoned. */
+/**
+ * The update is suspect by now: a node that has not begun to reboot is put back into service. One that is not Ready
+ * stays cordoned.
+ */
 const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
   const { frozen } = policy.status;
   if (!frozen || entry.phase !== "Draining" || !node.ready) return undefined;
@@ -106,7 +122,8 @@ const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
 const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   const seconds = deadlineOf(entry.phase, policy);
   if (now < (parseTimestamp(entry.since) ?? now) + seconds * 1000) return undefined;
-  // A person decides about it. Until then its deadline does not count: the status says what the node waits for, and one that has rebooted may finish.
+  // A person decides about it. Until then its deadline does not count: the status says what the node waits for, and one
+  // that has rebooted may finish.
   if (isFrozenFor(entry, policy)) return undefined;
   const why = (entry.phase === "Draining" ? describeDrain(node) : undefined) ?? entry.waitsFor;
   const message = `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why === undefined ? "" : `: ${why}`}`;
@@ -137,7 +154,10 @@ const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
   Recovering: "RecoveryTimeout",
 };
 
-/** A node that is over its deadline frees its slot only if it is in service. A drain is reset first, as it has cordoned its node. */
+/**
+ * A node that is over its deadline frees its slot only if it is in service. A drain is reset first, as it has cordoned
+ * its node.
+ */
 function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
   const { phase } = entry;
   if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
@@ -148,7 +168,10 @@ function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
 
 /** True if this attempt has frozen the policy: a person decides. */
 function isFrozenFor(entry: ActiveNode, { status }: PolicySnapshot["policy"]): boolean {
-  return status.frozen !== undefined && status.failed.some(({ node, startedAt }) => node === entry.node && startedAt === entry.startedAt);
+  return (
+    status.frozen !== undefined &&
+    status.failed.some(({ node, startedAt }) => node === entry.node && startedAt === entry.startedAt)
+  );
 }
 
 /** A start whose answer was lost is repeated while the update is still to be made. */
@@ -164,7 +187,9 @@ const preconditionHolds: ProgressRule = (progress, node) => {
   if (move?.move !== "advance") return undefined;
   const verdict = PRECONDITIONS[move.precondition](progress, node);
   if (typeof verdict === "object") return { step: "read", nodes: verdict.toRead };
-  return verdict === undefined ? { step: "advance", to: move.to, workloads: progress.reading?.workloads } : { step: "wait", why: verdict };
+  return verdict === undefined
+    ? { step: "advance", to: move.to, workloads: progress.reading?.workloads }
+    : { step: "wait", why: verdict };
 };
 
 const forAgent: ProgressRule = ({ entry }, node) => ({

@@ -1,4 +1,7 @@
-/** What the steps of the active nodes leave in the policy's status: who is active, who failed, who goes to the end of the queue, and the freeze. */
+/**
+ * What the steps of the active nodes leave in the policy's status: who is active, who failed, who goes to the end of
+ * the queue, and the freeze.
+ */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { ActiveStep } from "./plan-active.ts";
 import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from "./policy-status.ts";
@@ -21,7 +24,10 @@ const MAX_FAILED = 100;
 /** Controllers that all active nodes together remember, 200 bytes each: an object has 1.5 MB at most. */
 const MAX_WORKLOADS = 3000;
 
-/** The records after the steps. Each attempt fails once, by its node and its start: a process that dies between two writes repeats the step. */
+/**
+ * The records after the steps. Each attempt fails once, by its node and its start: a process that dies between two
+ * writes repeats the step.
+ */
 export function recordSteps(steps: readonly ActiveStep[], { now, policy, nodes }: PolicySnapshot): RecordsStatus {
   const { status, maxFailed } = policy;
   const at = formatTimestamp(now);
@@ -59,7 +65,9 @@ export type RecordsStatus = PolicyRecords & Pick<PolicyStatus, "active" | "faile
 function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
   if (step.step === "done" || step.step === "release") return [];
   if (step.step === "reset")
-    return [{ ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_MESSAGE_LENGTH) } }];
+    return [
+      { ...entry, ending: entry.ending ?? { reason: step.reason, message: step.message.slice(0, MAX_MESSAGE_LENGTH) } },
+    ];
   const drains = step.step === "advance" && step.workloads && entry.phase === "Holding";
   return [drains ? { ...entry, workloads: step.workloads.slice(0, most) } : entry];
 }
@@ -83,10 +91,18 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
 function freezeFor(failed: readonly FailedNode[], at: string): Freeze {
   const last = failed.at(-1);
   const message = `${last?.node ?? "a node"}: ${last?.message ?? ""}`;
-  return { id: `${last?.node ?? "node"}-${at.replaceAll(/[-:]/g, "")}`, at, reason: last?.reason ?? "UpdateFailed", message };
+  return {
+    id: `${last?.node ?? "node"}-${at.replaceAll(/[-:]/g, "")}`,
+    at,
+    reason: last?.reason ?? "UpdateFailed",
+    message,
+  };
 }
 
-/** The status after a person has cleared the freeze by its id (§17.5): the nodes that caused it leave their slots, and are on their own. */
+/**
+ * The status after a person has cleared the freeze by its id (§17.5): the nodes that caused it leave their slots, and
+ * are on their own.
+ */
 export function unfreeze({ now, policy }: PolicySnapshot): PolicyStatus {
   const { status } = policy;
   if (!status.frozen || policy.unfreeze !== status.frozen.id) return status;

@@ -1,4 +1,7 @@
-/** The API between agents and functions, as the original's agents speak it: the node is named by the headers, never by the body. */
+/**
+ * The API between agents and functions, as the original's agents speak it: the node is named by the headers, never by
+ * the body.
+ */
 import type { BlockedPod } from "./shadow.ts";
 
 const BASE = "/bottlerocket-node-resource";
@@ -8,7 +11,10 @@ export const ROUTES = {
   create: { method: "POST", path: BASE },
   /** Body and answer: the status (`ShadowStatus`). */
   update: { method: "PUT", path: BASE },
-  /** One round of evictions. 200 only once the node is drained; otherwise 503 with Retry-After. Both with a `DrainAnswer`. */
+  /**
+   * One round of evictions. 200 only once the node is drained; otherwise 503 with Retry-After. Both with a
+   * `DrainAnswer`.
+   */
   cordonAndDrain: { method: "POST", path: `${BASE}/cordon-and-drain` },
   /** Undoes our own cordon and label only. */
   uncordon: { method: "POST", path: `${BASE}/uncordon` },
@@ -24,7 +30,10 @@ export const HEADERS = {
   nodeUid: "brupopnodeuid",
   /** A raw token, without `Bearer`. */
   token: "brupopk8sauthtoken",
-  /** On PUT, optional: the shadow's resourceVersion that the status was computed from, 409 if it has changed. `ETag` of an answer has the new one. */
+  /**
+   * On PUT, optional: the shadow's resourceVersion that the status was computed from, 409 if it has changed. `ETag` of
+   * an answer has the new one.
+   */
   ifMatch: "if-match",
 } as const;
 

@@ -1,4 +1,7 @@
-/** A BottlerocketShadow: what the controller wants of a node (`spec`), and what its agent reports (`status`). Keys are snake_case, as on the wire. */
+/**
+ * A BottlerocketShadow: what the controller wants of a node (`spec`), and what its agent reports (`status`). Keys are
+ * snake_case, as on the wire.
+ */
 import * as z from "zod/mini";
 import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
 
@@ -17,7 +20,13 @@ export const LB_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers
 
 export const shadowName = (nodeName: string): string => `brs-${nodeName}`;
 
-export const STATES = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate", "MonitoringUpdate", "ErrorReset"] as const;
+export const STATES = [
+  "Idle",
+  "StagedAndPerformedUpdate",
+  "RebootedIntoUpdate",
+  "MonitoringUpdate",
+  "ErrorReset",
+] as const;
 export type State = (typeof STATES)[number];
 /** What a spec may ask for; the schema of the CRD allows ErrorReset as well, which nobody writes. */
 export type WantedState = Exclude<State, "ErrorReset">;
@@ -49,7 +58,10 @@ const drain = z.looseObject({
   blocked: z.array(blockedPod),
 });
 
-/** Written right before the reboot, with the shadow's resourceVersion: after that nothing uncordons the node until it is back. */
+/**
+ * Written right before the reboot, with the shadow's resourceVersion: after that nothing uncordons the node until it is
+ * back.
+ */
 const rebooting = z.looseObject({
   /** The boot that the reboot ends. */
   boot_id: z.string(),
@@ -91,7 +103,11 @@ export type ShadowStatus = z.infer<typeof shadowStatus>;
 export type ShadowSpec = z.infer<typeof shadowSpec>;
 
 /** What new shadows get, and what wipes the rest of an update. */
-export const DEFAULT_SPEC = { state: "Idle", state_transition_timestamp: null, version: null } as const satisfies ShadowSpec;
+export const DEFAULT_SPEC = {
+  state: "Idle",
+  state_transition_timestamp: null,
+  version: null,
+} as const satisfies ShadowSpec;
 
 /** The object, v2. */
 export interface ShadowObject {

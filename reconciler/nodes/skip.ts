@@ -22,8 +22,10 @@ const stays: SkipRule = ({ terminating, removedBy, managed }) => {
 
 const reported: SkipRule = (node) => {
   const { shadow } = node;
-  if (!shadow || shadow.terminating || !belongsTo(shadow, node)) return skip("AgentSilent", "the node has no shadow of its own yet");
-  if (shadow.problem !== undefined) return skip("ShadowUnreadable", `shadow ${shadow.name} cannot be read: ${shadow.problem}`);
+  if (!shadow || shadow.terminating || !belongsTo(shadow, node))
+    return skip("AgentSilent", "the node has no shadow of its own yet");
+  if (shadow.problem !== undefined)
+    return skip("ShadowUnreadable", `shadow ${shadow.name} cannot be read: ${shadow.problem}`);
   return shadow.status ? undefined : skip("AgentSilent", "its agent has not reported yet");
 };
 
@@ -45,7 +47,8 @@ const backOffOver: SkipRule = ({ shadow }, { now }) => {
 /** Our count of attempts that did not come to an end. */
 const notDeferred: SkipRule = ({ name }, { now, policy }) => {
   const deferred = policy.status.deferred.find(({ node }) => node === name);
-  const isWaiting = deferred && deferred.count > 0 && !isBackOffOver(now - (parseTimestamp(deferred.at) ?? now), deferred.count);
+  const isWaiting =
+    deferred && deferred.count > 0 && !isBackOffOver(now - (parseTimestamp(deferred.at) ?? now), deferred.count);
   return isWaiting ? skip("Deferred", `${deferred.reason} at ${deferred.at}, attempt ${deferred.count}`) : undefined;
 };
 

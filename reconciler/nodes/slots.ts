@@ -1,4 +1,7 @@
-/** How many more nodes may start (NR29, NR30). Nodes that a person has released from a freeze count until they are back in service (§17.5). */
+/**
+ * How many more nodes may start (NR29, NR30). Nodes that a person has released from a freeze count until they are back
+ * in service (§17.5).
+ */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { UpdateNode } from "./node.ts";
 import { isInReboot } from "./phase.ts";
@@ -12,12 +15,17 @@ export interface Slots {
   readonly released: readonly string[];
 }
 
-/** By the active nodes of `policy.status`. A node that is not Ready may never be: it takes no more than all slots but one. */
+/**
+ * By the active nodes of `policy.status`. A node that is not Ready may never be: it takes no more than all slots but
+ * one.
+ */
 export function countSlots(snapshot: PolicySnapshot): Slots {
   const { policy, nodes, contested } = snapshot;
   const own = nodes.filter(({ name }) => !contested.has(name)).length;
   const isActive = new Set(policy.status.active.map(({ node }) => node));
-  const at = new Map(policy.status.deferred.filter(({ reason }) => reason === RELEASED).map((one) => [one.node, one.at]));
+  const at = new Map(
+    policy.status.deferred.filter(({ reason }) => reason === RELEASED).map((one) => [one.node, one.at]),
+  );
   const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
   const lost = released.filter((node) => !node.ready && isOut(node));
@@ -30,7 +38,8 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
 export const RELEASED = "ReleasedByHand";
 
-const isAtRest = ({ shadow }: UpdateNode): boolean => shadow?.spec.state === "Idle" && shadow.status?.current_state === "Idle";
+const isAtRest = ({ shadow }: UpdateNode): boolean =>
+  shadow?.spec.state === "Idle" && shadow.status?.current_state === "Idle";
 
 const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !isAtRest(node);
 

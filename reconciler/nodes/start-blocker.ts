@@ -7,6 +7,12 @@ export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "poli
   const { frozen } = status;
   if (problem !== undefined) return { reason: "PolicyInvalid", message: problem };
   if (!enabled) return { reason: "Disabled", message: "updates are switched off" };
-  if (frozen) return { reason: "Frozen", message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on` };
-  return isWindowOpen(window, status.campaign, now).open ? undefined : { reason: "WindowClosed", message: "outside the window" };
+  if (frozen)
+    return {
+      reason: "Frozen",
+      message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on`,
+    };
+  return isWindowOpen(window, status.campaign, now).open
+    ? undefined
+    : { reason: "WindowClosed", message: "outside the window" };
 }

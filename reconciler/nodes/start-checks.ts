@@ -1,5 +1,6 @@
 /**
- * Checks of Prometheus that must have passed before a node starts. They are asked while a node could start, and never hold one that is active.
+ * Checks of Prometheus that must have passed before a node starts. They are asked while a node could start, and never
+ * hold one that is active.
  *
  *   a node could start, or an attempt has ended --initial delay--> answers --each check has passed, and not long ago--> nodes start
  *
@@ -30,14 +31,24 @@ export type DueStartCheck = NamedCheck & Urgency;
 
 type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 
-/** The results that count at `now`; none if an attempt has just ended (`ended`), or if the policy has changed. Undefined without checks. */
-export function currentChecks({ checks, generation, status }: CheckedPolicy, now: number, ended: boolean): StartChecks | undefined {
+/**
+ * The results that count at `now`; none if an attempt has just ended (`ended`), or if the policy has changed. Undefined
+ * without checks.
+ */
+export function currentChecks(
+  { checks, generation, status }: CheckedPolicy,
+  now: number,
+  ended: boolean,
+): StartChecks | undefined {
   if (checks.length === 0) return undefined;
   const since = parseTimestamp(status.checks?.since ?? "");
   // A stored time in the future was written by a clock that ran ahead.
   if (!status.checks || since === undefined || since > now || ended || generation !== status.observedGeneration)
     return { since: formatTimestamp(now), results: [] };
-  return { ...status.checks, results: status.checks.results.filter(({ lastTime }) => (parseTimestamp(lastTime) ?? now) <= now) };
+  return {
+    ...status.checks,
+    results: status.checks.results.filter(({ lastTime }) => (parseTimestamp(lastTime) ?? now) <= now),
+  };
 }
 
 /** The checks to ask now. */
@@ -51,7 +62,11 @@ export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChec
 }
 
 /** The results with these answers. */
-export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChecks, answers: StartCheckAnswers): StartChecks {
+export function addAnswers(
+  { checks }: Pick<Policy, "checks">,
+  current: StartChecks,
+  answers: StartCheckAnswers,
+): StartChecks {
   const results = checks.flatMap((check) => {
     const before = current.results.find(({ name }) => name === check.name);
     const answer = answers.get(check.name);
@@ -64,7 +79,8 @@ export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChe
 function resultOf(check: NamedCheck, answer: CheckAnswer, before: Streak): StartCheckResult {
   const verdict = judgeAnswer(check, answer);
   const { successes, failures, errors } = addVerdict(before, verdict, { check, at: answer.at });
-  const text = answer.kind === "Error" ? { message: answer.message } : answer.sample !== undefined && { sample: answer.sample };
+  const text =
+    answer.kind === "Error" ? { message: answer.message } : answer.sample !== undefined && { sample: answer.sample };
   return {
     name: check.name,
     lastVerdict: verdict,
@@ -83,19 +99,37 @@ function streakOf({ name }: NamedCheck, { results }: StartChecks): Streak {
   return { successes, failures, errors, totalFailures: failures, lastAt: parseTimestamp(lastTime) };
 }
 
-/** Why no node starts: the first check that fails, otherwise the first without an answer, otherwise the first that has not passed yet. */
-export function whyChecksHold({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): Omit<Skip, "node"> | undefined {
+/**
+ * Why no node starts: the first check that fails, otherwise the first without an answer, otherwise the first that has
+ * not passed yet.
+ */
+export function whyChecksHold(
+  { checks }: Pick<Policy, "checks">,
+  current: StartChecks,
+  now: number,
+): Omit<Skip, "node"> | undefined {
   const held = checks.filter((check) => {
     const streak = streakOf(check, current);
     return !hasPassed(check, streak) || isOld(check, streak, now);
   });
   const skips = held.map((check) => describe(check, current));
-  return ["CheckFailing", "CheckUnreachable", "CheckPending"].map((wanted) => skips.find(({ reason }) => reason === wanted)).find(Boolean);
+  return ["CheckFailing", "CheckUnreachable", "CheckPending"]
+    .map((wanted) => skips.find(({ reason }) => reason === wanted))
+    .find(Boolean);
 }
 
 function describe({ name, successThreshold }: NamedCheck, { results }: StartChecks): Omit<Skip, "node"> {
-  const { lastVerdict, sample = "no data", message = "", consecutiveSuccesses = 0 } = results.find((result) => result.name === name) ?? {};
+  const {
+    lastVerdict,
+    sample = "no data",
+    message = "",
+    consecutiveSuccesses = 0,
+  } = results.find((result) => result.name === name) ?? {};
   if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check ${name} fails: ${sample}` };
-  if (lastVerdict === "Error") return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message || "partial data"}` };
-  return { reason: "CheckPending", message: `check ${name} has succeeded ${consecutiveSuccesses} of ${successThreshold} times in a row` };
+  if (lastVerdict === "Error")
+    return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message || "partial data"}` };
+  return {
+    reason: "CheckPending",
+    message: `check ${name} has succeeded ${consecutiveSuccesses} of ${successThreshold} times in a row`,
+  };
 }

@@ -1,4 +1,7 @@
-/** Taints and tolerations, as the scheduler reads them: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/ */
+/**
+ * Taints and tolerations, as the scheduler reads them:
+ * https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+ */
 
 export interface Taint {
   readonly key: string;
@@ -20,7 +23,9 @@ export const isOfState = ({ key }: Taint): boolean => OF_STATE.test(key);
 
 /** True if one of the tolerations lets a pod ignore the taint; an operator that is not known tolerates nothing. */
 export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): boolean {
-  return tolerations.some(({ effect, ...rest }) => [undefined, "", taint.effect].includes(effect) && matchesKey(taint, rest));
+  return tolerations.some(
+    ({ effect, ...rest }) => [undefined, "", taint.effect].includes(effect) && matchesKey(taint, rest),
+  );
 }
 
 /** Without a key it is for all taints, and its operator is Exists. */

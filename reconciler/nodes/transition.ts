@@ -27,7 +27,10 @@ const reboot = { move: "advance", to: "RebootedIntoUpdate", precondition: "drain
 const monitor = { move: "advance", to: "MonitoringUpdate", precondition: "ready" } as const;
 const finish = { move: "advance", to: "Idle", precondition: "healthy" } as const;
 
-/** By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; a wanted ErrorReset is nobody's wish. */
+/**
+ * By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; a wanted ErrorReset is nobody's
+ * wish.
+ */
 export const TRANSITIONS: Readonly<Record<State, Readonly<Record<State | "none", Move>>>> = {
   // prettier-ignore
   Idle: { none: wipe, Idle: start, StagedAndPerformedUpdate: wait, RebootedIntoUpdate: wait, MonitoringUpdate: wait, ErrorReset: wait },

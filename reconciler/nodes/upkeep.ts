@@ -1,7 +1,7 @@
 /**
- * What is kept right beside the updates: each managed node has a shadow (NR18), a node that is not managed any more has none (NR36), a node without a
- * policy goes back to Idle, no node stays cordoned by us, and autoscalers are kept away from active nodes. Cordons are undone here also if the agent is
- * gone (§17.6).
+ * What is kept right beside the updates: each managed node has a shadow (NR18), a node that is not managed any more has
+ * none (NR36), a node without a policy goes back to Idle, no node stays cordoned by us, and autoscalers are kept away
+ * from active nodes. Cordons are undone here also if the agent is gone (§17.6).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
@@ -54,7 +54,11 @@ function withdraw(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[]
   const { shadow, managed, name } = node;
   if (!shadow || !managed || governed.has(name) || shadow.terminating || shadow.problem !== undefined) return [];
   if (shadow.spec.state === "Idle") return [];
-  const spec: ShadowSpec = { state: "Idle", state_transition_timestamp: formatTimestamp(now), version: shadow.spec.version ?? null };
+  const spec: ShadowSpec = {
+    state: "Idle",
+    state_transition_timestamp: formatTimestamp(now),
+    version: shadow.spec.version ?? null,
+  };
   return [{ action: "withdraw", node, shadow, spec }];
 }
 
@@ -65,7 +69,10 @@ function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {
   return patch ? [{ action: "uncordon", node, patch }] : [];
 }
 
-/** The shadow is gone or another one, or Idle is wanted; a node that is about to reboot only once a person has released it. */
+/**
+ * The shadow is gone or another one, or Idle is wanted; a node that is about to reboot only once a person has released
+ * it.
+ */
 function mayUncordon(node: UpdateNode, { active, released }: UpkeepSnapshot): boolean {
   const { shadow, name } = node;
   if (!shadow || shadow.uid !== node.cordonedBy || !belongsTo(shadow, node)) return true;
@@ -91,6 +98,10 @@ function keepAway(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   ];
 }
 
-function marks({ resourceVersion }: UpdateNode, keys: readonly string[], value: (key: string) => string | null): NodePatch {
+function marks(
+  { resourceVersion }: UpdateNode,
+  keys: readonly string[],
+  value: (key: string) => string | null,
+): NodePatch {
   return { metadata: { resourceVersion, annotations: Object.fromEntries(keys.map((key) => [key, value(key)])) } };
 }

@@ -1,11 +1,12 @@
 /**
- * When updates may start (NR8). The expressions are the original's: second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and
- * weekday must both match.
+ * When updates may start (NR8). The expressions are the original's: second minute hour day month weekday [year], 1 is
+ * Sunday and 7 Saturday, day and weekday must both match.
  *
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock
  *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires, and closes when no node is left to be updated
  *
- * An hour that the local clock repeats opens twice, one that it skips never. A one-shot fires once in a repeated hour, and at the end of a skipped one.
+ * An hour that the local clock repeats opens twice, one that it skips never. A one-shot fires once in a repeated hour,
+ * and at the end of a skipped one.
  */
 import { Cron, type CronOptions } from "croner";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -51,7 +52,10 @@ export function parseWindow(spec: WindowSpec): Window | Problem {
   }
 }
 
-/** True if the field of the seconds has two in a row: two samples of the whole expression would depend on when they are taken. */
+/**
+ * True if the field of the seconds has two in a row: two samples of the whole expression would depend on when they are
+ * taken.
+ */
 function secondsRunOn(cron: string): boolean {
   const [field = ""] = cron.trim().split(/\s+/);
   const seconds = new Cron(`${field} * * * * *`, { ...RULES, timezone: "UTC" }).nextRuns(61, SAMPLE);
@@ -64,10 +68,15 @@ export interface Opening {
   readonly campaign: Campaign | undefined;
 }
 
-/** Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another expression, a one-shot waits for its next occurrence. */
+/**
+ * Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another
+ * expression, a one-shot waits for its next occurrence.
+ */
 export function isWindowOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
   if (!window) return { open: true, campaign: undefined };
-  return window.kind === "windowed" ? { open: isWithin(window, now), campaign: undefined } : judgeCampaign(window, campaign, now);
+  return window.kind === "windowed"
+    ? { open: isWithin(window, now), campaign: undefined }
+    : judgeCampaign(window, campaign, now);
 }
 
 function isWithin({ schedule, lastStartSeconds }: Window, now: number): boolean {

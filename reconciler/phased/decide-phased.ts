@@ -44,6 +44,7 @@ export function decidePhased(snapshot: PhasedSnapshot): PhasedDecision {
 export function needsPods({ rollout, target }: Pick<PhasedSnapshot, "rollout"> & { readonly target: Target }): boolean {
   const isOver = rollout.status.phase !== "Rolling" && rollout.status.phase !== "Stalled";
   const isSuspended = rollout.skipCheck && target.partition === 0;
-  const isLeft = target.terminating || isSuspended || target.owner !== rollout.name || target.updateStrategy !== "RollingUpdate";
+  const isLeft =
+    target.terminating || isSuspended || target.owner !== rollout.name || target.updateStrategy !== "RollingUpdate";
   return !isLeft && !(isOver && isGuarded(target));
 }

@@ -31,7 +31,10 @@ const started: TargetRule = (snapshot) => {
   return report(snapshot, { phase: "Rolling", message: describe(snapshot), step, started: writeTime(now), dueAt: now });
 };
 
-/** Another pod is the lowest that is released: we have released it, somebody else has set the partition, or there are other replicas while none is. */
+/**
+ * Another pod is the lowest that is released: we have released it, somebody else has set the partition, or there are
+ * other replicas while none is.
+ */
 const stepOfPartition: TargetRule = (snapshot) => {
   const { now } = snapshot;
   const place = placeOf(snapshot);
@@ -62,7 +65,8 @@ const timesPast: StepRule = (snapshot, step) => {
 /** All pods that a scale-out added have returned: they are judged as the others. */
 const allJudged: StepRule = (snapshot, step) => {
   const { replicas } = snapshot.target;
-  if (snapshot.target.partition !== HELD || findStrays(snapshot).length > 0 || (step.replicas ?? replicas) === replicas) return undefined;
+  if (snapshot.target.partition !== HELD || findStrays(snapshot).length > 0 || (step.replicas ?? replicas) === replicas)
+    return undefined;
   return reportStep(snapshot, { ...step, replicas }, { dueAt: snapshot.now });
 };
 
@@ -100,7 +104,11 @@ const passed: StepRule = (snapshot, step) => {
   if (rollout.paused && !step.promoted) return undefined;
   // Those that are updated already, as after a scale-out, have had their step.
   const outdated = findDownwards(snapshot.pods, step.partition, (pod) => !isUpdated(target.status.updateRevision, pod));
-  return { action: "releasePod", partition: outdated ?? 0, pod: outdated === undefined ? undefined : snapshot.pods.get(outdated) };
+  return {
+    action: "releasePod",
+    partition: outdated ?? 0,
+    pod: outdated === undefined ? undefined : snapshot.pods.get(outdated),
+  };
 };
 
 /** A pause makes earlier checks void. */

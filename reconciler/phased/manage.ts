@@ -1,4 +1,6 @@
-/** May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order. */
+/**
+ * May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order.
+ */
 import { firstOf } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { FINALIZER, type PhasedRollout } from "./phased-rollout.ts";
@@ -40,10 +42,14 @@ const exists: PhasedRule = (snapshot) => {
   const { rollout, target } = snapshot;
   if (target && !target.terminating) return undefined;
   const what = target ? "is being deleted" : "does not exist";
-  return report({ ...snapshot, target: undefined }, { phase: "ErrorSTSNotFound", message: `StatefulSet ${rollout.targetRef} ${what}` });
+  return report(
+    { ...snapshot, target: undefined },
+    { phase: "ErrorSTSNotFound", message: `StatefulSet ${rollout.targetRef} ${what}` },
+  );
 };
 
-const cannotManage = (snapshot: PhasedSnapshot, message: string) => report(snapshot, { phase: "ErrorCannotManage", message });
+const cannotManage = (snapshot: PhasedSnapshot, message: string) =>
+  report(snapshot, { phase: "ErrorCannotManage", message });
 
 const specReadable: PhasedRule = (snapshot) => {
   const { problem } = snapshot.rollout;
@@ -54,7 +60,10 @@ const specReadable: PhasedRule = (snapshot) => {
 const notOfGroup: PhasedRule = (snapshot) => {
   const { target } = snapshot;
   if (!target?.isZone) return undefined;
-  return cannotManage(snapshot, `StatefulSet ${target.name} has the label rollout-group: guard its group with a RolloutGate instead`);
+  return cannotManage(
+    snapshot,
+    `StatefulSet ${target.name} has the label rollout-group: guard its group with a RolloutGate instead`,
+  );
 };
 
 /** The first PhasedRollout that writes its name wins, until it is gone or has another target. */
@@ -65,7 +74,8 @@ const ownedByNoOther: PhasedRule = (snapshot) => {
 };
 
 /** Before the StatefulSet is touched: otherwise nobody would give it back. */
-const finalizerFirst: PhasedRule = ({ rollout }) => (rollout.finalizers.includes(FINALIZER) ? undefined : { action: "addFinalizer" });
+const finalizerFirst: PhasedRule = ({ rollout }) =>
+  rollout.finalizers.includes(FINALIZER) ? undefined : { action: "addFinalizer" };
 
 const claimed: PhasedRule = ({ rollout, target }) => {
   if (!target || target.owner === rollout.name) return undefined;
@@ -81,14 +91,20 @@ function hasManaged({ status }: PhasedRollout, { uid }: Target): boolean {
 const rollingUpdateOnly: PhasedRule = (snapshot) => {
   const { target } = snapshot;
   if (!target || target.updateStrategy === "RollingUpdate") return undefined;
-  return cannotManage(snapshot, `StatefulSet ${target.name} has update strategy ${target.updateStrategy}; RollingUpdate is needed`);
+  return cannotManage(
+    snapshot,
+    `StatefulSet ${target.name} has update strategy ${target.updateStrategy}; RollingUpdate is needed`,
+  );
 };
 
 const notSuspended: PhasedRule = (snapshot) => {
   const { rollout, target } = snapshot;
   if (!target || !rollout.skipCheck) return undefined;
   if (target.partition === 0)
-    return report(snapshot, { phase: "Suspended", message: `skipCheck is set: StatefulSet ${target.name} rolls without checks` });
+    return report(snapshot, {
+      phase: "Suspended",
+      message: `skipCheck is set: StatefulSet ${target.name} rolls without checks`,
+    });
   const pods = countReleased({ ...snapshot, target }, 0);
   const message = `skipCheck is set: ${pods} pods of StatefulSet ${target.name} are released without checks`;
   return { action: "setPartition", partition: 0, reason: "Suspend", message };

@@ -11,14 +11,17 @@ export interface Notice {
 type NoticeRule = (before: PhasedStatus, after: PhasedStatus, rollout: PhasedRollout) => Notice | undefined;
 
 const isRolling = ({ phase }: PhasedStatus): boolean => phase === "Rolling" || phase === "Stalled";
-const isRollingBack = (status: PhasedStatus): boolean => isRolling(status) && findCondition(status, "Updated")?.reason === "RollingBack";
+const isRollingBack = (status: PhasedStatus): boolean =>
+  isRolling(status) && findCondition(status, "Updated")?.reason === "RollingBack";
 const messageIn = (status: PhasedStatus, type = "Updated"): string => findCondition(status, type)?.message ?? "";
 
 /** Told again when the cause changes within the phase. */
 const cannotManage: NoticeRule = (before, after) => {
   const message = messageIn(after);
   const isNew = before.phase !== after.phase || messageIn(before) !== message;
-  return after.phase === "ErrorCannotManage" && isNew ? { type: "Warning", reason: "CannotManage", message } : undefined;
+  return after.phase === "ErrorCannotManage" && isNew
+    ? { type: "Warning", reason: "CannotManage", message }
+    : undefined;
 };
 
 const suspended: NoticeRule = (before, after) =>
@@ -27,7 +30,9 @@ const suspended: NoticeRule = (before, after) =>
     : undefined;
 
 const rollingBack: NoticeRule = (before, after) =>
-  isRollingBack(after) && !isRollingBack(before) ? { type: "Normal", reason: "RollingBack", message: messageIn(after) } : undefined;
+  isRollingBack(after) && !isRollingBack(before)
+    ? { type: "Normal", reason: "RollingBack", message: messageIn(after) }
+    : undefined;
 
 const started: NoticeRule = (before, after) =>
   isRolling(after) && !isRollingBack(after) && !isRolling(before)

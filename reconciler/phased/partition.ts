@@ -1,6 +1,7 @@
 /**
- * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new template then releases nothing), and
- * where no scale-out reaches it (`HELD`) while a rollout has released no pod, or none that its steps explain.
+ * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new
+ * template then releases nothing), and where no scale-out reaches it (`HELD`) while a rollout has released no pod, or
+ * none that its steps explain.
  */
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
@@ -27,15 +28,22 @@ export const held: TargetRule = ({ target }) =>
     : undefined;
 
 /**
- * Replaces a broken pod of neither revision. With OrderedReady the StatefulSet controller updates nothing while a pod is not ready, and no pod below
- * the partition at all: nobody else would ever replace it. Below the partition it returns at the current revision.
+ * Replaces a broken pod of neither revision. With OrderedReady the StatefulSet controller updates nothing while a pod
+ * is not ready, and no pod below the partition at all: nobody else would ever replace it. Below the partition it
+ * returns at the current revision.
  */
 export const podsRescued: TargetRule = ({ target, pods }) => {
   const { currentRevision, updateRevision } = target.status;
-  const isLost = (pod: Pod): boolean => pod.broken !== undefined && pod.revision !== currentRevision && pod.revision !== updateRevision;
+  const isLost = (pod: Pod): boolean =>
+    pod.broken !== undefined && pod.revision !== currentRevision && pod.revision !== updateRevision;
   const pod = [...pods.values()].find(isLost);
   return (
-    pod && { action: "replacePod", pod, asksBudget: true, message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision` }
+    pod && {
+      action: "replacePod",
+      pod,
+      asksBudget: true,
+      message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision`,
+    }
   );
 };
 
@@ -44,7 +52,8 @@ export const idle: TargetRule = (snapshot) => {
   const { rollout, target, now } = snapshot;
   const { updateRevision } = target.status;
   if (!isSettled(snapshot)) return undefined;
-  if (target.partition !== target.replicas) return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
+  if (target.partition !== target.replicas)
+    return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
   if (isCheckedAtEnd(snapshot)) return finalCheck(snapshot);
   const wasRolling = rollout.status.phase === "Rolling" || rollout.status.phase === "Stalled";
   const message = `all pods of ${target.name} are at revision ${updateRevision}`;
@@ -61,8 +70,9 @@ export const restarted: TargetRule = ({ rollout, target }) => {
 };
 
 /**
- * A partition that no step of ours explains: lower than the stored step's, or 0 without a step, as after an adoption in the middle of a rollout, a change
- * of the strategy and back, or an apply of a manifest that says 0. All pods are kept: those that are not updated yet, and those that a scale-out adds.
+ * A partition that no step of ours explains: lower than the stored step's, or 0 without a step, as after an adoption in
+ * the middle of a rollout, a change of the strategy and back, or an apply of a manifest that says 0. All pods are kept:
+ * those that are not updated yet, and those that a scale-out adds.
  */
 export const contained: TargetRule = (snapshot) => {
   const { target } = snapshot;
@@ -73,14 +83,20 @@ export const contained: TargetRule = (snapshot) => {
     : setPartition(HELD, "Contain", `nobody has checked the pods of ${target.name} below index ${partition}`);
 };
 
-/** It is that of the stored step, or a higher one; or we lowered it to the next outdated pod, with all that the step asks for. */
+/**
+ * It is that of the stored step, or a higher one; or we lowered it to the next outdated pod, with all that the step
+ * asks for.
+ */
 function isExplained(snapshot: TargetSnapshot): boolean {
   const { target, pods } = snapshot;
   const { partition, status } = target;
   const step = currentStep(snapshot);
   if (!step) return partition > 0;
   const skipped = [...pods].filter(([index]) => index > partition && index < step.partition);
-  return partition >= step.partition || (isPassed(snapshot, step) && skipped.every(([, pod]) => pod.revision === status.updateRevision));
+  return (
+    partition >= step.partition ||
+    (isPassed(snapshot, step) && skipped.every(([, pod]) => pod.revision === status.updateRevision))
+  );
 }
 
 /** One above the highest index whose pod is not updated. */

@@ -1,4 +1,6 @@
-/** A PhasedRollout as the rules see it: what users ask for, completed by defaults, and the status that we wrote last. */
+/**
+ * A PhasedRollout as the rules see it: what users ask for, completed by defaults, and the status that we wrote last.
+ */
 import * as z from "zod";
 import type { PhasedRolloutObject } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
@@ -73,7 +75,10 @@ type Spec = z.infer<typeof SPEC>;
 const UNREADABLE: Spec = SPEC.parse({ targetRef: "", check: { query: { expr: "", url: "" } } });
 
 /** Reads the object; `successWhen` is the installation's default. */
-export function readPhasedRollout({ metadata, spec, status }: PhasedRolloutObject, successWhen: SuccessWhen): PhasedRollout {
+export function readPhasedRollout(
+  { metadata, spec, status }: PhasedRolloutObject,
+  successWhen: SuccessWhen,
+): PhasedRollout {
   const parsed = SPEC.safeParse(spec);
   const { check, ...read } = parsed.data ?? { ...UNREADABLE, targetRef: targetOf(spec) };
   return {
@@ -89,7 +94,12 @@ export function readPhasedRollout({ metadata, spec, status }: PhasedRolloutObjec
   };
 }
 
-function readMetadata({ generation = 0, deletionTimestamp, finalizers = [], annotations = {} }: PhasedRolloutObject["metadata"]) {
+function readMetadata({
+  generation = 0,
+  deletionTimestamp,
+  finalizers = [],
+  annotations = {},
+}: PhasedRolloutObject["metadata"]) {
   return {
     generation,
     terminating: deletionTimestamp !== undefined,
@@ -99,7 +109,13 @@ function readMetadata({ generation = 0, deletionTimestamp, finalizers = [], anno
   };
 }
 
-function readOptions({ skipCheck, standardRollingUpdate, finalCheck, progressDeadlineSeconds, onDelete }: Omit<Spec, "check">) {
+function readOptions({
+  skipCheck,
+  standardRollingUpdate,
+  finalCheck,
+  progressDeadlineSeconds,
+  onDelete,
+}: Omit<Spec, "check">) {
   return {
     skipCheck: skipCheck ?? standardRollingUpdate ?? false,
     finalCheck: finalCheck ?? false,

@@ -96,7 +96,10 @@ interface Finding {
 /** The time moves only when the status turns. */
 function condition({ rollout, now }: PhasedSnapshot, { type, outcome, message }: Finding): Condition {
   const [status, reason] = outcome;
-  return stampCondition({ type, status, reason, message }, { earlier: rollout.status.conditions, generation: rollout.generation, now });
+  return stampCondition(
+    { type, status, reason, message },
+    { earlier: rollout.status.conditions, generation: rollout.generation, now },
+  );
 }
 
 /** Present from the first check of a step on. */

@@ -1,6 +1,7 @@
 /**
- * The way back: the update revision is the current one again, and pods of a reverted template are left. They return without checks, from the highest
- * index down; each that is ready only if its disruption budget allows it, and the next one only once it is replaced.
+ * The way back: the update revision is the current one again, and pods of a reverted template are left. They return
+ * without checks, from the highest index down; each that is ready only if its disruption budget allows it, and the next
+ * one only once it is replaced.
  *
  *   say so in the status -> Parallel: delete what is not ready -> at most one pod released: the highest -> OrderedReady: all ready -> release it
  */
@@ -25,9 +26,12 @@ const ROLLING_BACK = ["False", "RollingBack"] as const;
 const isAnnounced = (snapshot: TargetSnapshot): boolean =>
   isCurrent(snapshot) && findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
 
-const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${target.status.updateRevision}`;
+const describe = ({ target }: TargetSnapshot): string =>
+  `${target.name} returns to revision ${target.status.updateRevision}`;
 
-/** The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision. */
+/**
+ * The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision.
+ */
 function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
   return [...pods]
     .filter(([index, pod]) => index < target.replicas && pod.revision !== target.status.updateRevision)
@@ -39,18 +43,30 @@ function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
 const announced: BackRule = (snapshot) => {
   if (isAnnounced(snapshot)) return undefined;
   const { now } = snapshot;
-  return report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK, started: writeTime(now), dueAt: now });
+  return report(snapshot, {
+    phase: "Rolling",
+    message: describe(snapshot),
+    updated: ROLLING_BACK,
+    started: writeTime(now),
+    dueAt: now,
+  });
 };
 
 /**
- * Under Parallel the StatefulSet controller replaces outdated pods, ready or not. By the partition it would begin with ready ones above, or a budget that
- * these pods have spent would keep all. Under OrderedReady it waits until a pod is ready, and so do we.
+ * Under Parallel the StatefulSet controller replaces outdated pods, ready or not. By the partition it would begin with
+ * ready ones above, or a budget that these pods have spent would keep all. Under OrderedReady it waits until a pod is
+ * ready, and so do we.
  */
 const unreadyReplaced: BackRule = ({ target }, stale) => {
   const found = target.ordered ? undefined : stale.find(({ pod }) => !pod.ready && !pod.terminating);
   if (!found) return undefined;
   const { pod } = found;
-  return { action: "replacePod", pod, asksBudget: false, message: `${pod.name} is not ready, and of a template that was reverted` };
+  return {
+    action: "replacePod",
+    pod,
+    asksBudget: false,
+    message: `${pod.name} is not ready, and of a template that was reverted`,
+  };
 };
 
 /** More than one is released already: by the partition of the rollout, which the revert has found. */
@@ -73,7 +89,8 @@ function isHeldUp({ target: { ordered, replicas }, pods }: TargetSnapshot): bool
   return ordered && findUpwards(pods, [0, replicas], ({ ready }) => !ready) !== undefined;
 }
 
-const waiting: BackRule = (snapshot) => report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });
+const waiting: BackRule = (snapshot) =>
+  report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });
 
 const nextBack: BackRule = firstOf([announced, unreadyReplaced, oneReleased, released, waiting]);
 
@@ -84,8 +101,8 @@ export function isSettled(snapshot: TargetSnapshot): boolean {
 }
 
 /**
- * The StatefulSet was made anew around pods of another one (deleted without its pods): its status names no other revision than the latest, which these
- * pods have never had. They roll out by checks.
+ * The StatefulSet was made anew around pods of another one (deleted without its pods): its status names no other
+ * revision than the latest, which these pods have never had. They roll out by checks.
  */
 function hasForeignPods(snapshot: TargetSnapshot): boolean {
   const { rollout, target } = snapshot;

@@ -1,6 +1,7 @@
 /**
- * Replicas that are added in the middle of a rollout (§16.15). The step remembers how many pods there were when the first was released: those are judged
- * by the steps, and may come and go. A pod beyond them would get the latest template without a step of its own.
+ * Replicas that are added in the middle of a rollout (§16.15). The step remembers how many pods there were when the
+ * first was released: those are judged by the steps, and may come and go. A pod beyond them would get the latest
+ * template without a step of its own.
  *
  *   more replicas than judged -> hold the partition -> replace what came at the update revision -> the steps begin above the new pods
  */
@@ -12,7 +13,9 @@ import { firstReleased, HELD } from "./target.ts";
 /** Without a step that says it, all are: what is released was decided by others. */
 const judgedBy = (snapshot: TargetSnapshot): number => currentStep(snapshot)?.replicas ?? snapshot.target.replicas;
 
-/** The place of the step that the partition asks for. Without an earlier step, what is released was decided by others. */
+/**
+ * The place of the step that the partition asks for. Without an earlier step, what is released was decided by others.
+ */
 export function placeOf(snapshot: TargetSnapshot): StepPlace {
   const { target } = snapshot;
   const partition = firstReleased(target);
@@ -22,8 +25,9 @@ export function placeOf(snapshot: TargetSnapshot): StepPlace {
 }
 
 /**
- * Pods that a scale-out added at the update revision before the partition was raised: they have passed no step. In ascending order of their indexes. None
- * while the StatefulSet has one revision, as after it was made anew around its pods: each would return at the same one, and be replaced for ever.
+ * Pods that a scale-out added at the update revision before the partition was raised: they have passed no step. In
+ * ascending order of their indexes. None while the StatefulSet has one revision, as after it was made anew around its
+ * pods: each would return at the same one, and be replaced for ever.
  */
 export function findStrays(snapshot: TargetSnapshot): Pod[] {
   const { target, pods } = snapshot;
@@ -38,8 +42,8 @@ export function findStrays(snapshot: TargetSnapshot): Pod[] {
 }
 
 /**
- * Holds the partition. It does not wait for the StatefulSet controller to observe the replicas, which makes these pods. With partition 0 every step has
- * passed.
+ * Holds the partition. It does not wait for the StatefulSet controller to observe the replicas, which makes these pods.
+ * With partition 0 every step has passed.
  */
 export const scaledOut: TargetRule = (snapshot) => {
   const { name, partition, replicas, firstOrdinal } = snapshot.target;
@@ -54,6 +58,14 @@ export function strayReturned(snapshot: TargetSnapshot): PhasedDecision | undefi
   const { target } = snapshot;
   if (target.partition !== HELD) return undefined;
   const strays = findStrays(snapshot);
-  const pod = strays.find(({ ready }) => !ready) ?? (findMissing(snapshot, target.replicas) ? undefined : strays.at(-1));
-  return pod && { action: "replacePod", pod, asksBudget: true, message: `${pod.name} came with a scale-out, and has passed no step` };
+  const pod =
+    strays.find(({ ready }) => !ready) ?? (findMissing(snapshot, target.replicas) ? undefined : strays.at(-1));
+  return (
+    pod && {
+      action: "replacePod",
+      pod,
+      asksBudget: true,
+      message: `${pod.name} came with a scale-out, and has passed no step`,
+    }
+  );
 }

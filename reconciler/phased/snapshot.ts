@@ -32,10 +32,18 @@ export type PartitionReason = "Guard" | "Hold" | "ScaleOut" | "RollBack" | "Cont
 export type PhasedDecision =
   | { readonly action: "addFinalizer" }
   | { readonly action: "dropFinalizer" }
-  /** Write our name into the StatefulSet, and the partition that returns with the release, unless it may be that of an earlier claim. */
+  /**
+   * Write our name into the StatefulSet, and the partition that returns with the release, unless it may be that of an
+   * earlier claim.
+   */
   | { readonly action: "claim"; readonly from: string | undefined; readonly original: number | undefined }
   /** Give the StatefulSet back; without `partition` it keeps its own. As many outdated `pods` are released by that. */
-  | { readonly action: "releaseTarget"; readonly partition: number | undefined; readonly pods: number; readonly frozen: boolean }
+  | {
+      readonly action: "releaseTarget";
+      readonly partition: number | undefined;
+      readonly pods: number;
+      readonly frozen: boolean;
+    }
   /** With a `pod`, its disruption budget must allow it: the partition releases it. */
   | {
       readonly action: "setPartition";
@@ -44,12 +52,20 @@ export type PhasedDecision =
       readonly message: string;
       readonly pod?: Pod;
     }
-  /** All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already. */
+  /**
+   * All checks of the step have passed: lower the partition by one, which releases `pod` unless it is updated already.
+   */
   | { readonly action: "releasePod"; readonly partition: number; readonly pod: Pod | undefined }
   | { readonly action: "replacePod"; readonly pod: Pod; readonly asksBudget: boolean; readonly message: string }
-  /** Ask Prometheus now, and decide again with its answer. Due since `dueAt` (milliseconds since the epoch); troubled if the last answer was an error. */
+  /**
+   * Ask Prometheus now, and decide again with its answer. Due since `dueAt` (milliseconds since the epoch); troubled if
+   * the last answer was an error.
+   */
   | { readonly action: "check"; readonly dueAt: number; readonly isTroubled: boolean }
-  /** Nothing but the status; `dueAt` (milliseconds since the epoch) is when the next decision may differ without any change of the cluster. */
+  /**
+   * Nothing but the status; `dueAt` (milliseconds since the epoch) is when the next decision may differ without any
+   * change of the cluster.
+   */
   | { readonly action: "report"; readonly status: PhasedStatus; readonly dueAt?: number };
 
 export type PhasedRule = Rule<[snapshot: PhasedSnapshot], PhasedDecision>;

@@ -1,4 +1,7 @@
-/** The status of a PhasedRollout: the memory of its rollout between ticks and processes. Times are RFC 3339, to the second. */
+/**
+ * The status of a PhasedRollout: the memory of its rollout between ticks and processes. Times are RFC 3339, to the
+ * second.
+ */
 import * as z from "zod";
 
 const text = z.string().optional().catch(undefined);

@@ -4,8 +4,8 @@
  *   WaitForPodToBeUpdated -> WaitForAllPodsToBeAvailable -> WaitForInitialDelay -> WaitForChecks <-> PrometheusError -> released
  *            ^--------- a pod is lost: the step begins again ----------------------------------------------'
  *
- * The step is stored in the status; a pod is released only after the status with the last success was written, so that a partition that we lowered
- * can be distinguished from one that another writer lowered.
+ * The step is stored in the status; a pod is released only after the status with the last success was written, so that
+ * a partition that we lowered can be distinguished from one that another writer lowered.
  */
 import {
   addVerdict,
@@ -30,7 +30,11 @@ import { findUpwards } from "./target.ts";
 export type StepPlace = Pick<RollingPodStatus, "partition" | "replicas">;
 
 /** The beginning of a step. */
-export function beginStep({ partition, replicas }: StepPlace, now: number, status = "WaitForPodToBeUpdated"): RollingPodStatus {
+export function beginStep(
+  { partition, replicas }: StepPlace,
+  now: number,
+  status = "WaitForPodToBeUpdated",
+): RollingPodStatus {
   const counters = { consecutiveSuccessfulChecks: 0, consecutiveFailedChecks: 0, totalFailedChecks: 0 };
   return { status, partition, ...(replicas !== undefined && { replicas }), stepStartTime: writeTime(now), ...counters };
 }
@@ -69,12 +73,18 @@ export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: Ro
 }
 
 /** True if a time of the step is to come. */
-export function isAhead({ stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus, now: number): boolean {
+export function isAhead(
+  { stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus,
+  now: number,
+): boolean {
   const times = [stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime];
   return times.some((time) => time !== undefined && isInFuture(Date.parse(time), now));
 }
 
-/** True if its results are of another query, or of another meaning of its answers. Thresholds and times apply to the results as they are now. */
+/**
+ * True if its results are of another query, or of another meaning of its answers. Thresholds and times apply to the
+ * results as they are now.
+ */
 export function isOfOtherCheck({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
   const { lastAttemptTime, consecutiveSuccessfulChecks, consecutiveFailedChecks } = step;
   const hasResults = lastAttemptTime !== undefined || consecutiveSuccessfulChecks + consecutiveFailedChecks > 0;
@@ -108,7 +118,10 @@ export function hashOf({ query, successWhen }: CheckSpec): string {
   return hash(JSON.stringify([query, successWhen])).toString(16);
 }
 
-/** True if its checks have failed too often in a row; it stays so until the template or the check changes, or a user promotes the step or raises the threshold. */
+/**
+ * True if its checks have failed too often in a row; it stays so until the template or the check changes, or a user
+ * promotes the step or raises the threshold.
+ */
 export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus): boolean {
   return hasFailed(check, streakOf(step));
 }
@@ -122,7 +135,8 @@ export function findMissing(
   const { name, replicas, available, status } = target;
   const nameAt = (index: number): string => `${name}-${target.firstOrdinal + index}`;
   const outdated = findUpwards(pods, [partition, replicas], (pod) => !isUpdated(status.updateRevision, pod));
-  if (outdated !== undefined) return { status: "WaitForPodToBeUpdated", message: `${nameAt(outdated)} is not updated yet` };
+  if (outdated !== undefined)
+    return { status: "WaitForPodToBeUpdated", message: `${nameAt(outdated)} is not updated yet` };
   const down = findUpwards(pods, [0, replicas], ({ terminating, ready }) => terminating || !ready);
   const waiting = { status: "WaitForAllPodsToBeAvailable" };
   if (down !== undefined) return { ...waiting, message: `${nameAt(down)} is not ready` };
@@ -154,7 +168,11 @@ function streakOf(step: RollingPodStatus): Streak {
 }
 
 /** The step after the answer. An error ends a row of successes. */
-export function countAnswer({ rollout: { check } }: TargetSnapshot, step: RollingPodStatus, answer: CheckAnswer): RollingPodStatus {
+export function countAnswer(
+  { rollout: { check } }: TargetSnapshot,
+  step: RollingPodStatus,
+  answer: CheckAnswer,
+): RollingPodStatus {
   const verdict = judgeAnswer(check, answer);
   const streak = addVerdict(streakOf(step), verdict, { check, at: answer.at });
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
@@ -168,11 +186,23 @@ export function countAnswer({ rollout: { check } }: TargetSnapshot, step: Rollin
     checkHash: hashOf(check),
   };
   if (verdict === "Error")
-    return { ...counted, status: "PrometheusError", consecutiveErrors: streak.errors, lastError: describeError(answer) };
+    return {
+      ...counted,
+      status: "PrometheusError",
+      consecutiveErrors: streak.errors,
+      lastError: describeError(answer),
+    };
   const sample = answer.kind === "Vector" ? answer.sample : undefined;
-  return { ...counted, status: "WaitForChecks", lastCheckTime: writeTime(answer.at), ...(sample !== undefined && { lastSample: sample }) };
+  return {
+    ...counted,
+    status: "WaitForChecks",
+    lastCheckTime: writeTime(answer.at),
+    ...(sample !== undefined && { lastSample: sample }),
+  };
 }
 
 function describeError(answer: CheckAnswer): string {
-  return answer.kind === "Error" ? `${answer.code}: ${answer.message}` : `the empty answer has warnings: ${answer.warnings.join("; ")}`;
+  return answer.kind === "Error"
+    ? `${answer.code}: ${answer.message}`
+    : `the empty answer has warnings: ${answer.warnings.join("; ")}`;
 }

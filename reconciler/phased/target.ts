@@ -9,13 +9,16 @@ import { readZone, withPods, type Zone } from "../model/zone.ts";
 export const FIELD_MANAGER = "zonewise-reconciler";
 
 /**
- * The partition while the latest template is released to no pod: the greatest that the API has. Pods below the partition get the current revision, those
- * that a scale-out adds, too, whoever scales and by whichever path (§16.15).
+ * The partition while the latest template is released to no pod: the greatest that the API has. Pods below the
+ * partition get the current revision, those that a scale-out adds, too, whoever scales and by whichever path (§16.15).
  */
 export const HELD = 2_147_483_647;
 
 export interface Target extends Zone {
-  /** `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index on get the update revision. */
+  /**
+   * `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index
+   * on get the update revision.
+   */
   readonly partition: number;
   /** Its controller does nothing about other pods while one is not ready: pod management policy `OrderedReady`. */
   readonly ordered: boolean;
@@ -53,9 +56,13 @@ function readPartition(text = ""): number | undefined {
 }
 
 /** The index of the lowest pod that is released; the replicas if none is. */
-export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" | "replicas">): number => Math.min(partition, replicas);
+export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" | "replicas">): number =>
+  Math.min(partition, replicas);
 
-/** True if its status alone shows that every pod is at the update revision and no pod may leave it: its pods need not be read. */
+/**
+ * True if its status alone shows that every pod is at the update revision and no pod may leave it: its pods need not be
+ * read.
+ */
 export function isGuarded({ observed, replicas, partition, status }: Target): boolean {
   const { currentRevision, updateRevision } = status;
   return observed && currentRevision === updateRevision && partition === replicas && isWhole(replicas, status);
@@ -68,10 +75,14 @@ function isWhole(replicas: number, status: Zone["status"]): boolean {
 type Pods = ReadonlyMap<number, Pod>;
 
 /**
- * The lowest index from `from` on, below `end`, without a pod or with one that is `wanted`. The search ends at the first missing pod, so that it takes
- * as long as there are pods: `spec.replicas` has no bound.
+ * The lowest index from `from` on, below `end`, without a pod or with one that is `wanted`. The search ends at the
+ * first missing pod, so that it takes as long as there are pods: `spec.replicas` has no bound.
  */
-export function findUpwards(pods: Pods, [from, end]: readonly [number, number], wanted: (pod: Pod) => boolean): number | undefined {
+export function findUpwards(
+  pods: Pods,
+  [from, end]: readonly [number, number],
+  wanted: (pod: Pod) => boolean,
+): number | undefined {
   for (let index = from; index < end; index++) {
     const pod = pods.get(index);
     if (!pod || wanted(pod)) return index;

@@ -46,7 +46,14 @@ export function judgeDownscale(world: World, zone: BudgetZone, replicas: number)
     const zones = zonesOf(world, budget.content, budget);
     const reservations = livingReservations(budget.reservations, presentIn(zones), world.now);
     const from = zone.firstOrdinal + replicas;
-    const verdict = decideDownscale({ now: world.now, budget: budget.content, zones, reservations, uid: zone.uid, from });
+    const verdict = decideDownscale({
+      now: world.now,
+      budget: budget.content,
+      zones,
+      reservations,
+      uid: zone.uid,
+      from,
+    });
     if (!isAllowed(verdict)) return holdDownscale(verdict, zone);
   }
   return undefined;
@@ -54,13 +61,18 @@ export function judgeDownscale(world: World, zone: BudgetZone, replicas: number)
 
 /** The zones that the budget selects, in byte order of their names. */
 function zonesOf({ zones }: World, { matchLabels }: Budget, budget: WorldBudget | undefined): readonly BudgetZone[] {
-  return [...zones.filter(({ labels }) => matchesLabels(matchLabels, labels)), ...(budget?.others ?? [])].toSorted(byName);
+  return [...zones.filter(({ labels }) => matchesLabels(matchLabels, labels)), ...(budget?.others ?? [])].toSorted(
+    byName,
+  );
 }
 
 /** The world in which the pod was reserved for the rollout. */
 export function reserve(world: World, pod: BudgetPod): World {
   const own: Reservations = { [pod.name]: { uid: pod.uid, time: new Date(world.now).toISOString(), by: BY } };
-  const selects = ({ matchLabels }: WorldBudget): boolean => matchLabels !== undefined && matchesLabels(matchLabels, pod.labels);
-  const budgets = world.budgets.map((one) => (selects(one) ? { ...one, reservations: { ...one.reservations, ...own } } : one));
+  const selects = ({ matchLabels }: WorldBudget): boolean =>
+    matchLabels !== undefined && matchesLabels(matchLabels, pod.labels);
+  const budgets = world.budgets.map((one) =>
+    selects(one) ? { ...one, reservations: { ...one.reservations, ...own } } : one,
+  );
   return { ...world, budgets };
 }

@@ -1,6 +1,7 @@
 /**
- * What the StatefulSet controller and the kubelets make of a group once they have had their time: pods that are gone come back at the update revision,
- * surplus ones go, and every pod that can become ready is. A pod that cannot come up stays as it is.
+ * What the StatefulSet controller and the kubelets make of a group once they have had their time: pods that are gone
+ * come back at the update revision, surplus ones go, and every pod that can become ready is. A pod that cannot come up
+ * stays as it is.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import type { World } from "./world.ts";
@@ -29,7 +30,9 @@ function settleZone(zone: BudgetZone, now: number): BudgetZone {
     const name = `${zone.name}-${zone.firstOrdinal + i}`;
     const pod = there.get(name);
     if (!pod || pod.terminating) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
-    return canStart(pod) ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now } : pod;
+    return canStart(pod)
+      ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now }
+      : pod;
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
 }
@@ -54,7 +57,11 @@ function hasCounts({ status }: BudgetZone, { replicas, ready, updated }: ReturnT
   return status.replicas === replicas && status.ready === ready && status.updated === updated;
 }
 
-function createPod(zone: BudgetZone, name: string, { uid, now }: { readonly uid: string; readonly now: number }): BudgetPod {
+function createPod(
+  zone: BudgetZone,
+  name: string,
+  { uid, now }: { readonly uid: string; readonly now: number },
+): BudgetPod {
   return {
     kind: "Pod",
     namespace: zone.namespace,

@@ -36,7 +36,10 @@ function readReference(snapshot: ScalingSnapshot, uid: string, { zones, referenc
   const zone = zones.find((one) => one.uid === uid);
   if (!zone) return snapshot;
   const reading = references.get(uid) ?? { unreadable: "it was not read" };
-  return addFacts(snapshot, zone, { facts: zoneFactsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading }, now });
+  return addFacts(snapshot, zone, {
+    facts: zoneFactsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading },
+    now,
+  });
 }
 
 interface Progress {
@@ -66,13 +69,19 @@ function take(step: Step, { snapshot, scalingHolds, preparing }: Progress, world
 }
 
 /** Nobody is asked: the pods count as prepared from the moment at which they are first to go. */
-function answer({ zone, wanted, delay, pods }: PreparePods, { preparedAt, now }: World): NonNullable<ZoneFacts["answers"]> {
+function answer(
+  { zone, wanted, delay, pods }: PreparePods,
+  { preparedAt, now }: World,
+): NonNullable<ZoneFacts["answers"]> {
   const ages = foldAges(delay);
   ages.add(pods.count - 1, preparedAt.get(zone.uid) ?? now, now);
   return { wanted, youngest: ages.youngest() };
 }
 
-/** As the last look before the write, but for what others have just admitted. Nothing changes between the decision and the write of a look ahead. */
+/**
+ * As the last look before the write, but for what others have just admitted. Nothing changes between the decision and
+ * the write of a look ahead.
+ */
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;
   const why = decideShrink(step, world, { namespace: world.namespace, name: world.group, zones: world.zones });

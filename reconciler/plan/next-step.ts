@@ -1,4 +1,6 @@
-/** What a tick would do with a world now: scale, then roll out, under gates and budgets. It decides; it changes nothing. */
+/**
+ * What a tick would do with a world now: scale, then roll out, under gates and budgets. It decides; it changes nothing.
+ */
 import type { DeletePods, FinishZone, ScaleZone } from "../model/outcome.ts";
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
@@ -36,7 +38,9 @@ function nextRolloutStep(world: World): RolloutOutlook {
   const decision = decideRollout(snapshotOf(world));
   if (!decision) return { step: undefined, hold: undefined, denied: [] };
   if (decision.action === "hold") return { step: undefined, hold: decision, denied: [] };
-  return decision.action === "finishZone" ? { step: decision, hold: undefined, denied: [] } : askBudgets(decision, world);
+  return decision.action === "finishZone"
+    ? { step: decision, hold: undefined, denied: [] }
+    : askBudgets(decision, world);
 }
 
 /** The snapshot that the rollout is decided from. */
@@ -58,7 +62,10 @@ function askBudgets(decision: DeletePods, world: World): RolloutOutlook {
   for (const { name } of decision.pods) {
     const pod = world.zones.find(({ uid }) => uid === zone.uid)?.pods.find((one) => one.name === name);
     if (!pod) continue;
-    const { verdict } = judgeDisruption(current, pod, { uid: pod.uid, rollout: { maxUnavailable: zone.maxUnavailable } });
+    const { verdict } = judgeDisruption(current, pod, {
+      uid: pod.uid,
+      rollout: { maxUnavailable: zone.maxUnavailable },
+    });
     if (!isAllowed(verdict)) denied.push(holdPod(verdict, pod, zone));
     else granted.push(pod);
     if (isAllowed(verdict)) current = reserve(current, pod);

@@ -1,5 +1,6 @@
 /**
- * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and the checks of gates pass.
+ * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and
+ * the checks of gates pass.
  *
  *   look: a step? -> apply it -> look again
  *         a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> look again
@@ -54,7 +55,8 @@ export function planGroup(start: World, most: number): GroupPlan {
     const outlook = nextStep(world);
     record.note(outlook, world.now);
     const { steps } = record;
-    if (outlook.step && steps.length >= most) return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
+    if (outlook.step && steps.length >= most)
+      return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
     const next = advance(world, outlook);
     if (!next || looks > MAX_WAITS + steps.length) return finish(steps, outlook, world);
     world = next;
@@ -143,10 +145,16 @@ function apply(world: World, step: GroupStep): World {
       const chosen = new Set(step.pods.map(({ uid }) => uid));
       const gone = { terminating: true, ready: false, working: false, broken: undefined, notReadySince: world.now };
       const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, ...gone });
-      return putZone(world, withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }));
+      return putZone(
+        world,
+        withCounts({ ...zone, pods: zone.pods.map((pod) => (chosen.has(pod.uid) ? leave(pod) : pod)) }),
+      );
     }
     case "finishZone":
-      return putZone(world, withCounts({ ...zone, status: { ...zone.status, currentRevision: zone.status.updateRevision } }));
+      return putZone(
+        world,
+        withCounts({ ...zone, status: { ...zone.status, currentRevision: zone.status.updateRevision } }),
+      );
     default:
       return step satisfies never;
   }
@@ -156,9 +164,15 @@ function apply(world: World, step: GroupStep): World {
 const WAITS_FOR_PODS = [RECOVERY_MS, GIVEN_UP_MS];
 
 /** The next time at which time alone may change a decision. */
-function nextMoment({ budgets, zones, now }: World, outlook: GroupOutlook, nextCheck: number | undefined): number | undefined {
+function nextMoment(
+  { budgets, zones, now }: World,
+  outlook: GroupOutlook,
+  nextCheck: number | undefined,
+): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
-  const reserved = budgets.flatMap(({ reservations }) => Object.entries(reservations).map(([key, one]) => now + timeLeft(key, one, now)));
+  const reserved = budgets.flatMap(({ reservations }) =>
+    Object.entries(reservations).map(([key, one]) => now + timeLeft(key, one, now)),
+  );
   const delays = budgets.flatMap(({ content }) =>
     "problem" in content || content.crossZoneEvictionDelayMs === 0 ? [] : [content.crossZoneEvictionDelayMs],
   );
@@ -166,9 +180,14 @@ function nextMoment({ budgets, zones, now }: World, outlook: GroupOutlook, nextC
   const overdue = pods.flatMap(({ ready: isReady, notReadySince: since }) =>
     isReady || since === undefined ? [] : WAITS_FOR_PODS.map((ms) => since + ms),
   );
-  const ready = pods.flatMap(({ readySince }) => (readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1)));
+  const ready = pods.flatMap(({ readySince }) =>
+    readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1),
+  );
   const isWaiting = holdsOf(outlook).length > 0;
-  const all = [...untils, ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : [])];
+  const all = [
+    ...untils,
+    ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : []),
+  ];
   const later = all.filter((at) => at > now);
   return later.length > 0 ? later.reduce((a, b) => Math.min(a, b)) : undefined;
 }

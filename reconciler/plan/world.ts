@@ -21,7 +21,9 @@ export interface World {
   /** All budgets of the namespace. */
   readonly budgets: readonly WorldBudget[];
   readonly gates: readonly Gate[];
-  /** When each zone was last scaled down, by the zone tracker and the downscale Lease; undefined if that cannot be read. */
+  /**
+   * When each zone was last scaled down, by the zone tracker and the downscale Lease; undefined if that cannot be read.
+   */
   readonly tracked: ReadonlyMap<string, string> | undefined;
   /** What mirroring zones mirror, by their UIDs. */
   readonly references: ReadonlyMap<string, ReferenceReading>;
@@ -39,7 +41,10 @@ export function putZone(world: World, next: BudgetZone): World {
   return { ...world, zones: world.zones.map((zone) => (zone.uid === next.uid ? next : zone)) };
 }
 
-/** The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone of which nothing is known is taken to be as fast as the slowest other one. */
+/**
+ * The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone of which nothing is known
+ * is taken to be as fast as the slowest other one.
+ */
 export function estimateReadyMs(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
   const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));
   return new Map(zones.map((zone) => [zone.uid, medianReadyMs(zone) ?? slowest]));

@@ -14,11 +14,19 @@ export function describeOutcome(outcome: Outcome): LogLine {
     case "settled":
       return { level: "debug", text: "all zones are updated and ready" };
     case "held":
-      return { level: isFailure(outcome) ? "error" : "info", text: outcome.hold.message, fields: { reason: outcome.hold.reason } };
+      return {
+        level: isFailure(outcome) ? "error" : "info",
+        text: outcome.hold.message,
+        fields: { reason: outcome.hold.reason },
+      };
     case "acted":
       return describeAction(outcome);
     case "superseded":
-      return { level: "warn", text: "the group changed meanwhile; the next tick decides again", fields: { error: outcome.error } };
+      return {
+        level: "warn",
+        text: "the group changed meanwhile; the next tick decides again",
+        fields: { error: outcome.error },
+      };
     case "failed":
       return { level: "error", text: "the group could not be reconciled", fields: { error: outcome.error } };
     default:

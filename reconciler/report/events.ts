@@ -18,8 +18,14 @@ export interface Draft {
 }
 
 /** The Events of one outcome. `heldMs`: how long a hold has lasted, in milliseconds. */
-export function draftEvents(outcome: Outcome, earlier: GroupMemory | undefined, heldMs: (hold: Hold) => number): Draft[] {
-  const problems = outcome.zones.flatMap((zone) => zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)));
+export function draftEvents(
+  outcome: Outcome,
+  earlier: GroupMemory | undefined,
+  heldMs: (hold: Hold) => number,
+): Draft[] {
+  const problems = outcome.zones.flatMap((zone) =>
+    zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)),
+  );
   const holds = holdsOf(outcome).filter((hold) => heldMs(hold) >= factsOf(hold.reason).patienceMs);
   return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
 }
@@ -37,7 +43,9 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draf
     case "held":
       return [];
     case "settled":
-      return earlier?.rolling && outcome.zones.every(isSettledByStatus) ? [completed(outcome)].filter((draft) => draft !== undefined) : [];
+      return earlier?.rolling && outcome.zones.every(isSettledByStatus)
+        ? [completed(outcome)].filter((draft) => draft !== undefined)
+        : [];
     case "superseded":
       return [];
     case "failed": {
@@ -76,7 +84,9 @@ function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Dr
     ...(replaced.length > 0 && !earlier?.rolling && isBeginning(outcome.zones)
       ? [{ ...normal(first, "RolloutStarted", started), cause: revisions }]
       : []),
-    ...replaced.map((pod) => normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`)),
+    ...replaced.map((pod) =>
+      normal(zone, "PodReplaced", `deleted ${pod.name} of revision ${pod.revision ?? "unknown"}: ${message}`),
+    ),
     ...denied.flatMap(draftHold),
   ];
 }
@@ -99,8 +109,18 @@ function completed({ group, zones }: Outcome): Draft | undefined {
   return first && normal(first, "RolloutCompleted", `all zones of group ${group} are updated and ready: ${revisions}`);
 }
 
-const normal = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Normal", reason, message });
-const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({ regarding, type: "Warning", reason, message });
+const normal = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({
+  regarding,
+  type: "Normal",
+  reason,
+  message,
+});
+const warning = (regarding: ObjectRef | Zone, reason: string, message: string): Draft => ({
+  regarding,
+  type: "Warning",
+  reason,
+  message,
+});
 
 /** Characters that a name of 253, the most there may be, has before the dot and the hash. */
 const MAX_NAME_LENGTH = 236;

@@ -5,7 +5,9 @@ import { describeOutcome, type LogLine } from "./describe.ts";
 import type { GroupMemory } from "./memory.ts";
 import { isFailure, type Outcome, type TickResult } from "../model/outcome.ts";
 
-/** The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken. */
+/**
+ * The log lines of one outcome: new scaling holds, new notes, and the state if it has changed or an action was taken.
+ */
 export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): LogLine[] {
   const { namespace, group, state } = outcome;
   const scalingHolds = outcome.scalingHolds.filter((hold) => !earlier?.holds.has(dedupKeyOf(hold)));
@@ -27,7 +29,11 @@ export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): Log
 const MAX_MESSAGES = 20;
 
 /** The fields of the summary line of a tick. */
-export function summarizeTick({ outcomes, skipped, underWay }: Pick<TickResult, "outcomes" | "skipped" | "underWay">): LogFields {
+export function summarizeTick({
+  outcomes,
+  skipped,
+  underWay,
+}: Pick<TickResult, "outcomes" | "skipped" | "underWay">): LogFields {
   const counts = { settled: 0, held: 0, acted: 0, superseded: 0, failed: 0 };
   for (const outcome of outcomes) counts[isFailure(outcome) ? "failed" : outcome.state]++;
   const replaced = outcomes.flatMap((outcome) => (outcome.state === "acted" ? outcome.effect.replaced : []));

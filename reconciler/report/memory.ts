@@ -3,7 +3,10 @@ import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
 import { holdsOf, isLeftOut, type Outcome } from "../model/outcome.ts";
 
-/** The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without it. */
+/**
+ * The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without
+ * it.
+ */
 export interface GroupMemory {
   readonly namespace: string;
   readonly group: string;

@@ -1,9 +1,11 @@
 /**
- * Decides before each pod of a batch whether the deletions may continue (§1.7), from one list of the group's StatefulSets: it shows zones that were
- * paused, changed, scaled or deleted and, by their statuses, zones that have lost pods since.
+ * Decides before each pod of a batch whether the deletions may continue (§1.7), from one list of the group's
+ * StatefulSets: it shows zones that were paused, changed, scaled or deleted and, by their statuses, zones that have
+ * lost pods since.
  *
- * Status follows pods within moments, and a batch is short. But status counts a terminating pod as ready until it stops serving; only the counts by
- * revision leave it out. They leave out pods of neither revision as well, so the pods of a zone with such pods must be listed.
+ * Status follows pods within moments, and a batch is short. But status counts a terminating pod as ready until it stops
+ * serving; only the counts by revision leave it out. They leave out pods of neither revision as well, so the pods of a
+ * zone with such pods must be listed.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
@@ -59,17 +61,27 @@ const roomLeft: BatchRule = ({ zone, pod, now }) => {
 
 const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {
   if (servesNothing) return undefined;
-  const unhealthy = now.find((other) => other.uid !== zone.uid && (!other.observed || other.replicas > other.status.ready));
+  const unhealthy = now.find(
+    (other) => other.uid !== zone.uid && (!other.observed || other.replicas > other.status.ready),
+  );
   return unhealthy && `${unhealthy.name} is no longer healthy`;
 };
 
-/** The reason to stop the batch, as a sentence; undefined if it may continue, provided that all zones of `zonesToList` are steady by their pods. */
+/**
+ * The reason to stop the batch, as a sentence; undefined if it may continue, provided that all zones of `zonesToList`
+ * are steady by their pods.
+ */
 export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy]);
 
-/** The other zones whose pods must be listed, as their status alone does not tell. Of surplus pods it does not show which of them serve. */
+/**
+ * The other zones whose pods must be listed, as their status alone does not tell. Of surplus pods it does not show
+ * which of them serve.
+ */
 export function zonesToList({ zone, servesNothing, now }: BatchView): Zone[] {
   if (servesNothing) return [];
-  return now.filter((other) => other.uid !== zone.uid && (staying(other) < other.replicas || other.status.replicas > other.replicas));
+  return now.filter(
+    (other) => other.uid !== zone.uid && (staying(other) < other.replicas || other.status.replicas > other.replicas),
+  );
 }
 
 /** Pods of the zone's two revisions that are not terminating. */

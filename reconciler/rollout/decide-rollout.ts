@@ -11,7 +11,14 @@ import { tooManyZones } from "../model/too-many-zones.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { moveToFront } from "../model/order.ts";
-import { isSettledByStatus, isZoneRecorded, type GateVerdicts, type GroupSnapshot, type Zone, type ZoneWithPods } from "../model/zone.ts";
+import {
+  isSettledByStatus,
+  isZoneRecorded,
+  type GateVerdicts,
+  type GroupSnapshot,
+  type Zone,
+  type ZoneWithPods,
+} from "../model/zone.ts";
 import { decideZone, idlePods, type RolloutDecision } from "./decide-zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
@@ -23,7 +30,11 @@ const onDeleteOnly: StatusRule = ({ zones }) => {
   const wrong = zones.find((zone) => zone.updateStrategy !== "OnDelete");
   return (
     wrong &&
-    hold("UpdateStrategyNotOnDelete", `${wrong.name} has ${wrong.updateStrategy} update strategy while OnDelete is expected`, [wrong])
+    hold(
+      "UpdateStrategyNotOnDelete",
+      `${wrong.name} has ${wrong.updateStrategy} update strategy while OnDelete is expected`,
+      [wrong],
+    )
   );
 };
 
@@ -38,15 +49,25 @@ const zonesStay: StatusRule = ({ zones }) => {
 const statusObserved: StatusRule = ({ zones }) => {
   const stale = zones.filter((zone) => !zone.observed);
   if (stale.length === 0) return undefined;
-  return hold("StatusNotObserved", `the StatefulSet controller has not observed the latest spec of ${names(stale)}`, stale);
+  return hold(
+    "StatusNotObserved",
+    `the StatefulSet controller has not observed the latest spec of ${names(stale)}`,
+    stale,
+  );
 };
 
-/** The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out (§1.3.6). */
+/**
+ * The zones that may be rolled out: the unhealthy one comes first, the others by name; paused ones are left out
+ * (§1.3.6).
+ */
 export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
   return moveToFront(zones, (zone) => !isHealthy(zone)).filter((zone) => !zone.paused);
 }
 
-/** Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do not get (§1.5.6). */
+/**
+ * Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do
+ * not get (§1.5.6).
+ */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 
 const severalZonesNotReady: GroupRule = ({ zones }) => {
@@ -69,11 +90,17 @@ const pausedZones: StatusRule = ({ zones }) => {
 const pausedZonesSettled: StatusRule = ({ zones }) => {
   const paused = zones.filter((zone) => zone.paused);
   const lacking = paused.filter(({ replicas, status }) => status.ready < replicas);
-  const counts = lacking.map(({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`);
+  const counts = lacking.map(
+    ({ name, replicas, status }) => `${name} is paused with ${status.ready} of ${replicas} pods ready`,
+  );
   if (lacking.length > 0) return { ...hold("ZoneNotReady", listSome(counts, "; "), lacking), dedupKey: names(lacking) };
   const unrecorded = paused.filter((zone) => !isZoneRecorded(zone));
   if (unrecorded.length === 0) return undefined;
-  return hold("ZonePaused", `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`, unrecorded);
+  return hold(
+    "ZonePaused",
+    `${names(unrecorded)} ${areOrIs(unrecorded)} paused and not recorded as updated`,
+    unrecorded,
+  );
 };
 
 /** Only delays "settled": no pod depends on it (§14.2). */
@@ -100,8 +127,8 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
 ]);
 
 /**
- * The decision by status alone: a hold, or undefined for a settled group. "readPods" means that the pods must be read: a zone that is not paused is
- * not updated yet or not healthy.
+ * The decision by status alone: a hold, or undefined for a settled group. "readPods" means that the pods must be read:
+ * a zone that is not paused is not updated yet or not healthy.
  */
 export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "readPods" | undefined {
   const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });

@@ -5,7 +5,14 @@ import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
 import { isLost, isOverdue, neverServed, servesNothing } from "../model/lost.ts";
-import { describeUnavailable, describeUnsteady, isHealthy, isIdleSurplus, isSteady, unavailable } from "../model/readiness.ts";
+import {
+  describeUnavailable,
+  describeUnsteady,
+  isHealthy,
+  isIdleSurplus,
+  isSteady,
+  unavailable,
+} from "../model/readiness.ts";
 import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
@@ -16,11 +23,13 @@ const MAX_AT_ONCE = 50;
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
 
 /**
- * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert, `currentRevision` does not tell
- * (§1.5.3). The controller is about to remove a surplus pod that never served.
+ * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert,
+ * `currentRevision` does not tell (§1.5.3). The controller is about to remove a surplus pod that never served.
  */
 export function outdated(zone: ZoneWithPods): Pod[] {
-  return zone.pods.filter((pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone));
+  return zone.pods.filter(
+    (pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone),
+  );
 }
 
 const revisionsKnown: ZoneRule = (zone) => {
@@ -40,7 +49,8 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
 };
 
 /**
- * Outdated pods that serve nothing are replaced first, however unhealthy other zones are: it costs nothing and may cure them (§1.5.6).
+ * Outdated pods that serve nothing are replaced first, however unhealthy other zones are: it costs nothing and may cure
+ * them (§1.5.6).
  *
  *   lost                             at once, whatever the limit is
  *   never served                     at once, unless another zone tries a new template: until that has come up there, or has had its time. Pods that may
@@ -55,11 +65,22 @@ export const idlePods: ZoneRule = (zone, group) => {
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
   const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
-  const list = pods.map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`).join(", ");
-  return { action: "deletePods", zone, pods, serveNothing: true, message: `replacing pods that serve nothing: ${list}` };
+  const list = pods
+    .map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`)
+    .join(", ");
+  return {
+    action: "deletePods",
+    zone,
+    pods,
+    serveNothing: true,
+    message: `replacing pods that serve nothing: ${list}`,
+  };
 };
 
-/** Of a zone that has begun with a new template: the pods that may still come up with it, and those that are yet to be made. */
+/**
+ * Of a zone that has begun with a new template: the pods that may still come up with it, and those that are yet to be
+ * made.
+ */
 function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
   if (isZoneRecorded(zone)) return [];
   const { pods, missing } = unavailable(zone);
@@ -72,13 +93,16 @@ const TO_BE_MADE = { ready: false, notReadySince: undefined };
 
 /** How many pods may go beside those that are unavailable and no longer outdated. */
 function countRoom(zone: ZoneWithPods): number {
-  return Math.max(0, zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
+  return Math.max(
+    0,
+    zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length),
+  );
 }
 
 /**
- * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5). Outdated pods that are not ready use no room, as
- * only their replacement cures them, and go before ready ones: these would be unavailable besides. A faulty template takes no further pod, as its
- * own pods use the room.
+ * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5). Outdated pods
+ * that are not ready use no room, as only their replacement cures them, and go before ready ones: these would be
+ * unavailable besides. A faulty template takes no further pod, as its own pods use the room.
  */
 const outdatedPods: ZoneRule = (zone) => {
   const candidates = outdated(zone);
@@ -99,8 +123,8 @@ const outdatedPods: ZoneRule = (zone) => {
 };
 
 /**
- * Gates guard pods that serve: a zone whose outdated pods are all broken or not ready is replaced without asking, so that a fixed template can rescue
- * it. A batch with a ready pod waits until the gates let its zone begin (§14.2).
+ * Gates guard pods that serve: a zone whose outdated pods are all broken or not ready is replaced without asking, so
+ * that a fixed template can rescue it. A batch with a ready pod waits until the gates let its zone begin (§14.2).
  */
 const outdatedPodsPastGates: ZoneRule = (zone, group) => {
   const decision = outdatedPods(zone, group);
@@ -110,7 +134,10 @@ const outdatedPodsPastGates: ZoneRule = (zone, group) => {
 
 const podsReady: ZoneRule = (zone) => {
   if (isHealthy(zone)) return undefined;
-  return { ...hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
+  return {
+    ...hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]),
+    dedupKey: zone.name,
+  };
 };
 
 const finishedZone: ZoneRule = (zone) => {
@@ -124,4 +151,10 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** The first rule with a decision wins; without any, the zone is done. */
-export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, outdatedPodsPastGates, podsReady, finishedZone]);
+export const decideZone: ZoneRule = firstOf([
+  revisionsKnown,
+  otherZonesSteady,
+  outdatedPodsPastGates,
+  podsReady,
+  finishedZone,
+]);

@@ -16,7 +16,15 @@ export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
     const candidates = moveToFront(unreadyFirst, (pod) => isLost(pod) || neverServed(pod));
     if (candidates.length === 0 && isZoneRecorded(zone)) return [];
     const names = candidates.slice(0, MAX_NAMED).map((pod) => pod.name);
-    return [{ zone: zone.name, count: candidates.length, pods: names, atOnce: zone.maxUnavailable, msPerPod: medianReadyMs(zone) }];
+    return [
+      {
+        zone: zone.name,
+        count: candidates.length,
+        pods: names,
+        atOnce: zone.maxUnavailable,
+        msPerPod: medianReadyMs(zone),
+      },
+    ];
   });
 }
 
@@ -31,8 +39,13 @@ export function countRemaining(zones: readonly Zone[]): RemainingZone[] {
 /** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
 const MAX_START_MS = 6 * 3_600_000;
 
-/** How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or restarted ones do not matter. */
+/**
+ * How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or
+ * restarted ones do not matter.
+ */
 export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
-  const times = pods.flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= MAX_START_MS ? ms : [])).toSorted((a, b) => a - b);
+  const times = pods
+    .flatMap(({ readyAfterMs: ms }) => (ms !== undefined && ms <= MAX_START_MS ? ms : []))
+    .toSorted((a, b) => a - b);
   return times[Math.floor(times.length / 2)];
 }

@@ -1,10 +1,11 @@
 /**
- * Injects the CA bundle into the webhook configurations (§7.6), and measures their failure policies (§9), beside the ticks:
+ * Injects the CA bundle into the webhook configurations (§7.6), and measures their failure policies (§9), beside the
+ * ticks:
  *
  *   no certificate? make it -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
  *
- * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The list after our own injection
- * finds nothing to do, which ends the cycle.
+ * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The
+ * list after our own injection finds nothing to do, which ends the cycle.
  */
 import { failurePolicies } from "../../infra/certs/configurations.ts";
 import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/act/first-certificate.ts";
@@ -92,7 +93,11 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
 
   async function issueFirst(call: Call): Promise<void> {
     if (!firstCertificate) return;
-    const written = await issueFirstCertificate(cluster, { ...firstCertificate, namespace, secretName, now: clock.now() }, call);
+    const written = await issueFirstCertificate(
+      cluster,
+      { ...firstCertificate, namespace, secretName, now: clock.now() },
+      call,
+    );
     if (written) log.info("the certificate of the webhooks was made", { secret: secretName });
   }
 
@@ -123,7 +128,10 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
       // The next injection finds changes between the end of a watch and the next watch.
       function onEnd(error: unknown): void {
         if (hasCode(error, "Forbidden"))
-          logOnce("webhook configurations are not watched, only listed every 30 s: the ServiceAccount may not watch them", error);
+          logOnce(
+            "webhook configurations are not watched, only listed every 30 s: the ServiceAccount may not watch them",
+            error,
+          );
         else changes.wake();
       }
     },

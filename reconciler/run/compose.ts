@@ -40,7 +40,12 @@ const QUERY_MS = 5000;
 function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
   const issue: Issue = async () => {
     const { generateCertificates } = await import("../../infra/certs/act/generate.ts");
-    return await generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+    return await generateCertificates({
+      dnsNames,
+      organization,
+      validityDays: validityMs / DAY_MS,
+      now: new Date(clock.now()),
+    });
   };
   return { dnsNames, issue };
 }
@@ -57,14 +62,23 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const { reserver, onBudgets, compilePartition } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const { reserver, onBudgets, compilePartition } = composeBudgets({
+    cluster,
+    clock,
+    log,
+    metrics: metrics.budgets,
+    identity,
+  });
   const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
   const noteBudgets: OnBudgets = (scope, budgets) => {
     onBudgets(scope, budgets);
     budgetStatuses.note(scope, budgets);
   };
   const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
-  const prometheus = createPrometheusClient({ timeoutMs: QUERY_MS, allowedHosts: configuration.prometheusAllowedHosts });
+  const prometheus = createPrometheusClient({
+    timeoutMs: QUERY_MS,
+    allowedHosts: configuration.prometheusAllowedHosts,
+  });
   const checker = createChecker({ cluster, clock, prometheus });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);
   const { clusterDomain, zoneTracker, phasedSuccessWhen: successWhen } = configuration;
@@ -82,7 +96,9 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
       log,
       metrics,
       namespace,
-      firstCertificate: configuration.certificates.selfSigned ? issuerFor(configuration.certificates, clock) : undefined,
+      firstCertificate: configuration.certificates.selfSigned
+        ? issuerFor(configuration.certificates, clock)
+        : undefined,
     }),
     intervalMs: configuration.reconcileIntervalMs,
     budgetMs: configuration.timeBudgetMs,
@@ -130,8 +146,15 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     const { pushgatewayUrl: url } = configuration;
     if (url === undefined) return;
     // The job by which dashboards of the original select.
-    const target = { url, job: `${namespace}/rollout-operator`, instance: `${namespace}/${lease.name}`, deadlineMs: 5000 };
-    await pushMetrics(metrics, target).catch((error: unknown) => log.warn("the metrics could not be pushed", { error }));
+    const target = {
+      url,
+      job: `${namespace}/rollout-operator`,
+      instance: `${namespace}/${lease.name}`,
+      deadlineMs: 5000,
+    };
+    await pushMetrics(metrics, target).catch((error: unknown) =>
+      log.warn("the metrics could not be pushed", { error }),
+    );
   }
   return { push, run };
 }

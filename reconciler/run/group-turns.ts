@@ -1,21 +1,31 @@
 /**
- * Whose turn it is. All groups stand in one circular order, by a hash of their keys, so that a group that comes or goes moves no other. Ticks go round it,
- * and begin every group once before any is begun twice. Where a namespace has no room for its next group, the round passes it, and the namespace goes on
- * with that group when its next place comes. The progress is kept in annotations of the Lease alone: it is the same for the next process.
+ * Whose turn it is. All groups stand in one circular order, by a hash of their keys, so that a group that comes or goes
+ * moves no other. Ticks go round it, and begin every group once before any is begun twice. Where a namespace has no
+ * room for its next group, the round passes it, and the namespace goes on with that group when its next place comes.
+ * The progress is kept in annotations of the Lease alone: it is the same for the next process.
  */
 import type { Clock } from "../../infra/clock.ts";
 import { spreadHash } from "../model/hash.ts";
 import { groupBy } from "../model/order.ts";
 import { namespaceOf } from "./steps.ts";
 
-/** Annotations of the Lease: the place that was reached last, and the groups that were begun last in namespaces that had no room for another. */
+/**
+ * Annotations of the Lease: the place that was reached last, and the groups that were begun last in namespaces that had
+ * no room for another.
+ */
 export const LAST_STARTED = "zonewise/last-started-group";
 export const LAST_OF_FULL = "zonewise/last-started-of-full-namespaces";
 
-/** Of so many namespaces, those that lacked room most recently, the group that was begun last is remembered: an annotation has a bound. */
+/**
+ * Of so many namespaces, those that lacked room most recently, the group that was begun last is remembered: an
+ * annotation has a bound.
+ */
 const MAX_FULL = 64;
 
-/** A group at its place. The places of a namespace are those of its groups; which of them fills a place depends on the one begun last. */
+/**
+ * A group at its place. The places of a namespace are those of its groups; which of them fills a place depends on the
+ * one begun last.
+ */
 export interface Turn<T> {
   readonly key: string;
   readonly group: T;
@@ -45,7 +55,10 @@ interface Left {
   readonly why: WhyLeft;
 }
 
-export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annotations: Map<string, string>): GroupTurns {
+export function createGroupTurns(
+  { monotonic }: Pick<Clock, "monotonic">,
+  annotations: Map<string, string>,
+): GroupTurns {
   const leftOut = new Map<string, Left>();
   const lastOfFull = readLast(annotations);
   const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MAX_FULL).join(" "));
@@ -56,7 +69,10 @@ export function createGroupTurns({ monotonic }: Pick<Clock, "monotonic">, annota
       const round = sortByPlace([...groups.keys()].filter((key) => !busy.has(key)));
       const places = startAfter(round, annotations.get(LAST_STARTED));
       const queues = new Map(
-        [...groupBy(places, namespaceOf)].map(([namespace, own]) => [namespace, queueOf(own, lastOfFull.get(namespace))]),
+        [...groupBy(places, namespaceOf)].map(([namespace, own]) => [
+          namespace,
+          queueOf(own, lastOfFull.get(namespace)),
+        ]),
       );
       return places.flatMap((place) => {
         const next = queues.get(namespaceOf(place))?.next().value;

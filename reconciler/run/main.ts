@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Entry of the CronJob: configuration -> lease -> ticks until the time budget is spent -> exit code (0 success, 1 some group failed, 2 bad configuration). */
+/**
+ * Entry of the CronJob: configuration -> lease -> ticks until the time budget is spent -> exit code (0 success, 1 some
+ * group failed, 2 bad configuration).
+ */
 import { systemClock } from "../../infra/clock.ts";
 import { runEntry } from "../../infra/process.ts";
 import { compose } from "./compose.ts";

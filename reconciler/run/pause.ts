@@ -17,7 +17,12 @@ export function pauseMs(
 /** Ends the pause between ticks, which has begun before this check was known. */
 export async function wakeWhenDue(
   nextCheckAt: number,
-  { intervalMs, clock, wake, signal }: Pick<RunInput, "intervalMs" | "clock"> & { readonly wake: () => void; readonly signal: AbortSignal },
+  {
+    intervalMs,
+    clock,
+    wake,
+    signal,
+  }: Pick<RunInput, "intervalMs" | "clock"> & { readonly wake: () => void; readonly signal: AbortSignal },
 ): Promise<void> {
   const ms = pauseMs({ intervalMs, clock }, { nextCheckAt });
   if (ms < intervalMs) await clock.sleep(ms, signal).then(wake);

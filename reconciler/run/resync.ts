@@ -1,14 +1,18 @@
 /**
- * Every group is resynced at least every 5 minutes: its pods are read even if its status shows that it is settled. Each group has its own moment
- * within the 5 minutes, so that resyncs spread. Annotations of the Lease keep the progress across processes: one time for each 64th of the order in
- * which groups take turns, so that a run that does not reach every group still keeps what it has done.
+ * Every group is resynced at least every 5 minutes: its pods are read even if its status shows that it is settled. Each
+ * group has its own moment within the 5 minutes, so that resyncs spread. Annotations of the Lease keep the progress
+ * across processes: one time for each 64th of the order in which groups take turns, so that a run that does not reach
+ * every group still keeps what it has done.
  */
 import { hash, spreadHash } from "../model/hash.ts";
 
 const PERIOD_MS = 5 * 60_000;
 const SECTORS = 64;
 
-/** Annotations of the Lease: the earliest of the times, and all of them where they differ, in milliseconds to the base of 36 ("" if unknown). */
+/**
+ * Annotations of the Lease: the earliest of the times, and all of them where they differ, in milliseconds to the base
+ * of 36 ("" if unknown).
+ */
 const ANNOTATIONS = { through: "zonewise/resynced-through", sectors: "zonewise/resynced-sectors" } as const;
 
 type LeaseAnnotations = Map<string, string>;
@@ -18,7 +22,10 @@ export interface Resync {
   readonly isDue: (key: string, now: number) => boolean;
   /** Notes that a step has begun which reads the pods of the group, in a tick that started at `now`. */
   readonly begin: (key: string, now: number) => void;
-  /** Records the progress of a tick over these groups: a 64th whose groups were all begun, if they were due, counts as resynced when the tick started. */
+  /**
+   * Records the progress of a tick over these groups: a 64th whose groups were all begun, if they were due, counts as
+   * resynced when the tick started.
+   */
   readonly endTick: (keys: readonly string[], startedAt: number) => void;
 }
 
@@ -48,7 +55,10 @@ const sectorOf = (key: string): number => Math.floor(spreadHash(key) / (2 ** 32 
 const later = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 
-/** The time up to which every group that was due has been resynced, milliseconds since the epoch; undefined if it is unknown. */
+/**
+ * The time up to which every group that was due has been resynced, milliseconds since the epoch; undefined if it is
+ * unknown.
+ */
 export function resyncedThrough(annotations: LeaseAnnotations): number | undefined {
   return numberOf(Date.parse(annotations.get(ANNOTATIONS.through) ?? ""));
 }
@@ -56,7 +66,9 @@ export function resyncedThrough(annotations: LeaseAnnotations): number | undefin
 const numberOf = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined);
 
 function readSectors(annotations: LeaseAnnotations): (number | undefined)[] {
-  const sectors = (annotations.get(ANNOTATIONS.sectors) ?? "").split(" ").map((text) => numberOf(parseInt(text.slice(1), 36)));
+  const sectors = (annotations.get(ANNOTATIONS.sectors) ?? "")
+    .split(" ")
+    .map((text) => numberOf(parseInt(text.slice(1), 36)));
   const all = resyncedThrough(annotations);
   return sectors.length === SECTORS ? sectors : Array.from({ length: SECTORS }, () => all);
 }
@@ -70,7 +82,10 @@ function writeSectors(annotations: LeaseAnnotations, through: readonly (number |
   annotations.set(ANNOTATIONS.sectors, isOne ? "" : through.map((time) => `t${time?.toString(36) ?? ""}`).join(" "));
 }
 
-/** True for the groups whose moment lies between `through` and `now` (milliseconds since the epoch), and for all if that is a period or more. */
+/**
+ * True for the groups whose moment lies between `through` and `now` (milliseconds since the epoch), and for all if that
+ * is a period or more.
+ */
 export function dueForResync(through: number | undefined, now: number): (key: string) => boolean {
   if (through === undefined || now - through >= PERIOD_MS || now < through) return () => true;
   return (key) => {

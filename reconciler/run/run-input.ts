@@ -45,7 +45,9 @@ export interface RunInput {
 }
 
 export interface RunResult {
-  /** 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before. */
+  /**
+   * 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before.
+   */
   readonly exitCode: 0 | 1;
   /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
   readonly last: TickResult | undefined;

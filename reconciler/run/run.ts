@@ -1,5 +1,6 @@
 /**
- * One run of the reconciler: take the Lease, tick until the next run waits for it or the time budget is spent, release it.
+ * One run of the reconciler: take the Lease, tick until the next run waits for it or the time budget is spent, release
+ * it.
  *
  *   wait for the Lease -> tick -> acted, or something changed: next tick at once; otherwise after the interval -> ... -> release -> exit code
  *     ^                                                                                                             |
@@ -15,7 +16,10 @@ import { tickWhileLeader } from "./session.ts";
 /** Between a Lease that was lost and the next attempt. */
 const PAUSE_MS = 1000;
 
-/** After a handover: the time that the next run has to take the Lease, and then the time in which it may prove to be free again. */
+/**
+ * After a handover: the time that the next run has to take the Lease, and then the time in which it may prove to be
+ * free again.
+ */
 const HANDOVER_MS = 2000;
 const STANDBY_MS = 8000;
 
@@ -30,7 +34,9 @@ export async function run(given: RunInput): Promise<RunResult> {
   let previous: TermEnd | undefined;
   let leasesLost = 0;
   while (!stop.aborted) {
-    const term = await serveTerm(input, { stop, before: result, previous }).catch((error: unknown) => explain(input, error, result));
+    const term = await serveTerm(input, { stop, before: result, previous }).catch((error: unknown) =>
+      explain(input, error, result),
+    );
     result = term.result;
     previous = term.end ?? previous;
     if (term.end === "lost") leasesLost++;
@@ -80,7 +86,11 @@ async function serveTerm(input: RunInput, { stop, before, previous }: TermInput)
   const { cluster, clock, leaseClock, log } = input;
   const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it: two that do would hand it to and fro.
-  const held = await acquireLease({ cluster, clock: leaseClock }, { ...input.lease, announces: previous === undefined }, signal);
+  const held = await acquireLease(
+    { cluster, clock: leaseClock },
+    { ...input.lease, announces: previous === undefined },
+    signal,
+  );
   if (!held) {
     log.info("another process holds the lease", { lease: input.lease.name });
     return { result: before, end: "notTaken" };

@@ -1,4 +1,6 @@
-/** The time under one Lease: ticks until it is to end, then the Lease is released and what is left to report is written. */
+/**
+ * The time under one Lease: ticks until it is to end, then the Lease is released and what is left to report is written.
+ */
 import { firstOfSignals } from "../../infra/clock.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
 import { createFreshness, type Freshness } from "../../infra/kubernetes/freshness.ts";
@@ -31,7 +33,10 @@ export interface Term {
   readonly before: RunResult;
 }
 
-/** Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict of the last tick, `before` if there was none; never rejects. */
+/**
+ * Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict
+ * of the last tick, `before` if there was none; never rejects.
+ */
 export async function tickWhileLeader(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
@@ -87,13 +92,17 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
   const late = await endSteps(session);
   const flushing = new AbortController();
   // Events and statuses are a courtesy: they do not hold up the end. Statuses are written under the Lease.
-  const within = (ms: number, work: Promise<unknown>): Promise<unknown> => Promise.race([work, clock.sleep(ms, flushing.signal)]);
+  const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
+    Promise.race([work, clock.sleep(ms, flushing.signal)]);
   const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.budgets])).then(held.release);
   await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
   return addLate(verdict, late);
 }
 
-/** Slow steps call no further pod and begin no further write once `until` has fired; what is under way ends under the Lease. */
+/**
+ * Slow steps call no further pod and begin no further write once `until` has fired; what is under way ends under the
+ * Lease.
+ */
 async function endSteps({ steps, totals }: Session): Promise<readonly StepResult[]> {
   await steps.idle();
   const late = steps.take();
@@ -101,15 +110,24 @@ async function endSteps({ steps, totals }: Session): Promise<readonly StepResult
   return late;
 }
 
-/** The next tick follows at once if this one, or the step that updates nodes, has changed the cluster, or if it did not reach every group. */
+/**
+ * The next tick follows at once if this one, or the step that updates nodes, has changed the cluster, or if it did not
+ * reach every group.
+ */
 const mayPause = (acted: boolean, result: TickResult | undefined): boolean => !acted && !result?.skipped;
 
-/** It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not wait. */
-const needsTick = ({ acted, failed, outcome }: StepResult): boolean => acted || failed === true || outcome?.state === "superseded";
+/**
+ * It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not
+ * wait.
+ */
+const needsTick = ({ acted, failed, outcome }: StepResult): boolean =>
+  acted || failed === true || outcome?.state === "superseded";
 
 /** A step that ends with the run counts for its last tick. */
 function addLate(verdict: RunResult, late: readonly StepResult[]): RunResult {
-  return late.some(({ outcome, failed }) => failed === true || (outcome && isFailure(outcome))) ? { ...verdict, exitCode: 1 } : verdict;
+  return late.some(({ outcome, failed }) => failed === true || (outcome && isFailure(outcome)))
+    ? { ...verdict, exitCode: 1 }
+    : verdict;
 }
 
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
@@ -120,9 +138,21 @@ function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput
 /** Resolves with true if the tick, or the step that updates nodes, has written something; never rejects. */
 async function updateNodes(
   { updateNodes }: RunInput,
-  { held, until, freshness, recorder, result }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
+  {
+    held,
+    until,
+    freshness,
+    recorder,
+    result,
+  }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
 ): Promise<boolean> {
-  const changed = await updateNodes?.({ fence: held, freshness, recorder, signal: until, annotations: held.annotations });
+  const changed = await updateNodes?.({
+    fence: held,
+    freshness,
+    recorder,
+    signal: until,
+    annotations: held.annotations,
+  });
   return changed === true || result?.acted === true;
 }
 
@@ -171,7 +201,11 @@ async function tickOnce(
       namespaces,
       clock,
       stop: until,
-      turns: { isResyncDue: (key) => resync.isDue(key, startedAt), onResync: (key) => resync.begin(key, startedAt), memory: turns },
+      turns: {
+        isResyncDue: (key) => resync.isDue(key, startedAt),
+        onResync: (key) => resync.begin(key, startedAt),
+        memory: turns,
+      },
       steps,
       scaling: { ...scaling, notifier },
       budgets,

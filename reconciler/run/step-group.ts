@@ -42,7 +42,9 @@ export interface StepInput extends Actor {
 /** What one tick has gathered for all groups. */
 export interface Gathered {
   readonly budgetLists: BudgetLists;
-  /** Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again. */
+  /**
+   * Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again.
+   */
   readonly gatheredAt: number;
   readonly gates: TickGates;
   /** True if the pods of the group must be read even if its status shows that it is settled. */
@@ -51,7 +53,13 @@ export interface Gathered {
 
 /** Never rejects: an error becomes the group's outcome. */
 export async function stepGroup(zones: readonly Zone[], gathered: Gathered, input: StepInput): Promise<Outcome> {
-  const common: Common = { namespace: zones[0]?.namespace ?? "", group: zones[0]?.group ?? "", zones, scalingHolds: [], notes: [] };
+  const common: Common = {
+    namespace: zones[0]?.namespace ?? "",
+    group: zones[0]?.group ?? "",
+    zones,
+    scalingHolds: [],
+    notes: [],
+  };
   const tooMany = tooManyZones({ zones });
   if (tooMany) return { ...common, state: "held", hold: tooMany };
   const { cluster, fence, freshness, stop } = input;
@@ -68,7 +76,11 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
   }
 }
 
-async function rollOut(common: Common, { budgetLists, gatheredAt, gates, isResyncDue }: Gathered, input: StepInput): Promise<Outcome> {
+async function rollOut(
+  common: Common,
+  { budgetLists, gatheredAt, gates, isResyncDue }: Gathered,
+  input: StepInput,
+): Promise<Outcome> {
   const { zones } = common;
   const { budgets, clock } = input;
   const gated = gates.of(zones);
@@ -84,7 +96,9 @@ async function rollOut(common: Common, { budgetLists, gatheredAt, gates, isResyn
     const { cluster, fence, freshness, stop } = input;
     const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
     const seen = { ...common, remaining: listRemaining(snapshot.zones) };
-    return early?.state === "held" ? { ...early, remaining: seen.remaining } : await rollOutZones(snapshot, seen, { ...actor, gated });
+    return early?.state === "held"
+      ? { ...early, remaining: seen.remaining }
+      : await rollOutZones(snapshot, seen, { ...actor, gated });
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, { fence: input.fence, signal: input.stop });
   }
@@ -97,7 +111,11 @@ interface GroupActor extends BatchActor {
   readonly gated: GroupGates;
 }
 
-async function rollOutZones(gathered: GroupSnapshot, common: Common, { gated, ...actor }: GroupActor): Promise<Outcome> {
+async function rollOutZones(
+  gathered: GroupSnapshot,
+  common: Common,
+  { gated, ...actor }: GroupActor,
+): Promise<Outcome> {
   const { verdicts } = gated;
   const snapshot = { ...gathered, now: actor.clock.now() };
   if (verdicts) gated.follow(wantedBy(snapshot));

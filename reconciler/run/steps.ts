@@ -24,15 +24,18 @@ export interface StepResult {
 
 export interface Steps {
   /**
-   * The keys of the steps under way. Ask before you read what new steps are decided from: a step that ends while you read has changed it, so that its
-   * group is left to the next tick.
+   * The keys of the steps under way. Ask before you read what new steps are decided from: a step that ends while you
+   * read has changed it, so that its group is left to the next tick.
    */
   readonly underWay: () => ReadonlySet<string>;
   /** True if another group, of the namespace if one is given, may be begun: so many slow ones are not under way. */
   readonly hasRoom: (namespace?: string) => boolean;
   /** True if a tick that began then, by `clock.monotonic`, may begin further groups. */
   readonly hasTime: (tickBeganAt: number) => boolean;
-  /** Starts a step, unless one of that key is under way. Resolves once it is done or slow; rejects with its error if it is not slow: a slow one has failed then. */
+  /**
+   * Starts a step, unless one of that key is under way. Resolves once it is done or slow; rejects with its error if it
+   * is not slow: a slow one has failed then.
+   */
   readonly start: (key: string, work: () => Promise<StepResult>) => Promise<void>;
   /** The results since the last call. */
   readonly take: () => readonly StepResult[];
@@ -50,8 +53,8 @@ export interface StepsOptions {
 const SLOW_MS = 1000;
 const BEGIN_FOR_MS = 5000;
 /**
- * Beside so many slow steps none is begun: of one namespace, so that its users cannot hold up others, and of all. The others that a tick has begun
- * meanwhile, 7 at most, may become slow as well.
+ * Beside so many slow steps none is begun: of one namespace, so that its users cannot hold up others, and of all. The
+ * others that a tick has begun meanwhile, 7 at most, may become slow as well.
  */
 export const MAX_SLOW_OF_NAMESPACE = 8;
 export const MAX_SLOW = 64;

@@ -1,6 +1,7 @@
 /**
- * What a run watches between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Of other StatefulSets no change wakes a tick,
- * and neither does our own write to a PhasedRollout. Namespaces without PhasedRollouts have no third watch.
+ * What a run watches between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Of other
+ * StatefulSets no change wakes a tick, and neither does our own write to a PhasedRollout. Namespaces without
+ * PhasedRollouts have no third watch.
  */
 import type { Freshness } from "../../infra/kubernetes/freshness.ts";
 import { phasedRollouts, statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -49,7 +50,9 @@ export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, fres
       lists = phasedLists ?? lists;
       targets = new Set(lists.flatMap((list) => list.targets));
       const keysOf = (kind: Kind, versions: Iterable<readonly [string, string | undefined]>): [string, string][] =>
-        [...versions].flatMap(([namespace, version]): [string, string][] => (version ? [[`${kind}/${namespace}`, version]] : []));
+        [...versions].flatMap(([namespace, version]): [string, string][] =>
+          version ? [[`${kind}/${namespace}`, version]] : [],
+        );
       changes.watchFrom(
         new Map([
           ...keysOf("zones", resourceVersions),

@@ -1,6 +1,7 @@
 /**
- * One pass over all groups: list the StatefulSets, then begin a step of each group, 8 at a time at most and independently of each other. The tick ends
- * once each step is done or slow; a slow one goes on beside the next ticks (steps.ts).
+ * One pass over all groups: list the StatefulSets, then begin a step of each group, 8 at a time at most and
+ * independently of each other. The tick ends once each step is done or slow; a slow one goes on beside the next ticks
+ * (steps.ts).
  */
 import { visitEach } from "../../infra/slots.ts";
 import { earliest } from "../../infra/timestamp.ts";
@@ -15,7 +16,14 @@ import type { Draft } from "../report/events.ts";
 import type { Outcome, TickResult } from "../model/outcome.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
-import { createPatientSteps, MAX_SLOW, MAX_SLOW_OF_NAMESPACE, namespaceOf, type StepResult, type Steps } from "./steps.ts";
+import {
+  createPatientSteps,
+  MAX_SLOW,
+  MAX_SLOW_OF_NAMESPACE,
+  namespaceOf,
+  type StepResult,
+  type Steps,
+} from "./steps.ts";
 
 const GROUPS_AT_A_TIME = 8;
 
@@ -31,7 +39,10 @@ export interface TickInput extends StepInput {
     readonly isResyncDue: (key: string) => boolean;
     /** Called before a group is begun that is read even if it is settled. */
     readonly onResync?: (key: string) => void;
-    /** Annotations of the Lease, which outlive ticks and processes, for a tick without memory; without them it starts with the first group. */
+    /**
+     * Annotations of the Lease, which outlive ticks and processes, for a tick without memory; without them it starts
+     * with the first group.
+     */
     readonly annotations?: Map<string, string>;
     /** Shared by all ticks under a Lease. */
     readonly memory?: GroupTurns;
@@ -52,7 +63,19 @@ export interface TickInput extends StepInput {
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { cluster, fence, freshness, namespaces, clock, stop, turns, budgets, checking, report, steps = createPatientSteps() } = input;
+  const {
+    cluster,
+    fence,
+    freshness,
+    namespaces,
+    clock,
+    stop,
+    turns,
+    budgets,
+    checking,
+    report,
+    steps = createPatientSteps(),
+  } = input;
   const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
   // Before the lists: a step that ends while they are read has changed what they say.
   const busy = steps.underWay();
@@ -60,8 +83,13 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const gatheredAt = clock.monotonic();
   const context = { cluster, fence, freshness, namespaces, emitEvents: report.emitEvents };
   const beginRound = () => checking.checker.begin(stop);
-  const [list, gates] = await Promise.all([gatherZones(namespaces, input), checking.gates.begin({ ...context, beginRound })]);
-  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)));
+  const [list, gates] = await Promise.all([
+    gatherZones(namespaces, input),
+    checking.gates.begin({ ...context, beginRound }),
+  ]);
+  const phasing = handled(
+    busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)),
+  );
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
   const others = handled(budgets.maintenance.maintainOthers(list.groups, input.fence, stop));
@@ -120,7 +148,11 @@ function summarize(
 }
 
 /** The group's step, and what its gates ask meanwhile. */
-async function takeTurn([key, zones]: readonly [string, readonly Zone[]], gathered: Gathered, input: TickInput): Promise<StepResult> {
+async function takeTurn(
+  [key, zones]: readonly [string, readonly Zone[]],
+  gathered: Gathered,
+  input: TickInput,
+): Promise<StepResult> {
   const { clock, report } = input;
   const startedAt = clock.monotonic();
   const outcome = await stepGroup(zones, gathered, input);
@@ -129,12 +161,18 @@ async function takeTurn([key, zones]: readonly [string, readonly Zone[]], gather
   return { outcome, acted: progressed || outcome.state === "acted", dueAt: nextAt };
 }
 
-async function advancePhased(phased: Omit<PhasedInput, "round">, { checking, stop, phased: advance }: TickInput): Promise<StepResult> {
+async function advancePhased(
+  phased: Omit<PhasedInput, "round">,
+  { checking, stop, phased: advance }: TickInput,
+): Promise<StepResult> {
   using round = checking.checker.begin(stop);
   return await advance({ ...phased, round });
 }
 
-/** Milliseconds for which a group may wait for its turn without a word: a group whose status is settled may wait for ever. */
+/**
+ * Milliseconds for which a group may wait for its turn without a word: a group whose status is settled may wait for
+ * ever.
+ */
 const TURN_PATIENCE_MS = 30_000;
 
 const OBSTACLES: Readonly<Record<Obstacle, string>> = {
@@ -152,6 +190,9 @@ function reportWaiting(
   const [first] = zones;
   if (!first || leftMs < TURN_PATIENCE_MS || decideByStatus(zones) === undefined) return;
   const { namespace, group } = first;
-  const held = { ...hold("TurnAwaited", `group ${group} waits for its turn: ${OBSTACLES[why]}`, [first]), dedupKey: "" };
+  const held = {
+    ...hold("TurnAwaited", `group ${group} waits for its turn: ${OBSTACLES[why]}`, [first]),
+    dedupKey: "",
+  };
   report.onOutcome({ namespace, group, zones, scalingHolds: [], notes: [], state: "held", hold: held }, 0);
 }

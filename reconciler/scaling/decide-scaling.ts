@@ -1,6 +1,7 @@
 /**
- * The scaling of a group (§2.0): one step for one zone, leaders and followers first, then mirroring zones, in the order of names. A zone that waits
- * lets the next one have its turn; once a zone has been scaled, only its write-back is left.
+ * The scaling of a group (§2.0): one step for one zone, leaders and followers first, then mirroring zones, in the order
+ * of names. A zone that waits lets the next one have its turn; once a zone has been scaled, only its write-back is
+ * left.
  *
  *   gather -> decideScaling -> step -> its outcome is a fact of the next snapshot -> decideScaling -> ... -> a hold, or nothing is left
  */
@@ -27,7 +28,11 @@ type ZoneRule = Rule<[zone: Zone, snapshot: ScalingSnapshot], ScalingStep | Unre
 /** A zone that was refused is not tried again in the same tick. */
 const notRefused: ZoneRule = (zone, snapshot) => zoneFactsOf(snapshot, zone).refused;
 
-const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror]);
+const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([
+  notRefused,
+  decideFollower,
+  decideMirror,
+]);
 
 /** What is next in the group, by the first zone whose turn brings something to do. At most one zone is scaled. */
 export function decideScaling(snapshot: ScalingSnapshot): ScalingDecision {

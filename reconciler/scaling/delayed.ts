@@ -24,7 +24,8 @@ export function readDelay(zone: Zone): Delay | Hold | undefined {
   const { delay, prepareUrl } = zone.scaling;
   if (delay === "" || prepareUrl === "") return undefined;
   const ms = parsePrometheusDuration(delay);
-  if (ms === undefined) return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
+  if (ms === undefined)
+    return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
   if (ms === 0) return undefined;
   const url = URL.parse(prepareUrl);
   // It is not repeated: it may carry a password.
@@ -61,8 +62,15 @@ export interface PreparationTarget extends Pick<Delay, "url"> {
   readonly clusterDomain: string;
 }
 
-/** The pods to call when the zone is to have `wanted` replicas: all when it shrinks, and only those that exist when it does not. */
-export function planPreparation(zone: Zone, wanted: number, { url, clusterDomain }: PreparationTarget): PreparationPlan {
+/**
+ * The pods to call when the zone is to have `wanted` replicas: all when it shrinks, and only those that exist when it
+ * does not.
+ */
+export function planPreparation(
+  zone: Zone,
+  wanted: number,
+  { url, clusterDomain }: PreparationTarget,
+): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
   const between = (from: number, to: number): Endpoints => ({
     count: to - from,
@@ -79,7 +87,10 @@ export function planPreparation(zone: Zone, wanted: number, { url, clusterDomain
 // The last second that a Date can hold; larger numbers are milliseconds or worse.
 const LATEST = 8.64e12 - 1;
 
-/** When a pod was prepared, milliseconds since the epoch, from the body of its answer `{"timestamp": <Unix seconds>}`; undefined if it does not say. */
+/**
+ * When a pod was prepared, milliseconds since the epoch, from the body of its answer `{"timestamp": <Unix seconds>}`;
+ * undefined if it does not say.
+ */
 export function readPreparedAt(body: string): number | undefined {
   try {
     const { timestamp } = JSON.parse(body) as { readonly timestamp?: unknown };
@@ -91,13 +102,18 @@ export function readPreparedAt(body: string): number | undefined {
   }
 }
 
-/** The last of the pods that are to go whose delay is not over: its place among them, and when it was prepared, milliseconds since the epoch. */
+/**
+ * The last of the pods that are to go whose delay is not over: its place among them, and when it was prepared,
+ * milliseconds since the epoch.
+ */
 export interface YoungPod {
   readonly place: number;
   readonly preparedAt: number;
 }
 
-/** Takes the pods' answers in any order and keeps only the youngest place. A pod is judged at the moment of its answer. */
+/**
+ * Takes the pods' answers in any order and keeps only the youngest place. A pod is judged at the moment of its answer.
+ */
 export function foldAges({ ms }: Delay) {
   let last: YoungPod | undefined;
   return {
@@ -116,8 +132,8 @@ export interface LeavingPods {
 }
 
 /**
- * How many replicas the zone may shrink to at `now`, milliseconds since the epoch: without the longest run of pods at its end whose delay is over,
- * never below those that stay.
+ * How many replicas the zone may shrink to at `now`, milliseconds since the epoch: without the longest run of pods at
+ * its end whose delay is over, never below those that stay.
  */
 export function shrinkTo(
   zone: Zone,
@@ -129,5 +145,9 @@ export function shrinkTo(
   const { preparedAt } = young;
   const pod = `${zone.name}-${zone.firstOrdinal + zone.replicas - 1}`;
   const message = `${zone.name} waits: ${pod} was prepared ${describeWait(preparedAt, ms, now)}`;
-  return { ...hold("DelayNotReached", message, [zone]), dedupKey: `${pod} since ${formatTimestamp(preparedAt)}`, until: preparedAt + ms };
+  return {
+    ...hold("DelayNotReached", message, [zone]),
+    dedupKey: `${pod} since ${formatTimestamp(preparedAt)}`,
+    until: preparedAt + ms,
+  };
 }

@@ -6,7 +6,10 @@ import type { Zone } from "../model/zone.ts";
 export interface ZoneTimes {
   /** In byte order of their names. */
   readonly zones: readonly Zone[];
-  /** When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined if either cannot be read. */
+  /**
+   * When each zone was last scaled down, by the zone tracker's ConfigMap and by the group's downscale Lease; undefined
+   * if either cannot be read.
+   */
   readonly tracked: ReadonlyMap<string, string> | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;

@@ -1,6 +1,6 @@
 /**
- * Leader and follower (§2.1): a follower takes over the replicas of its leader, at once when it grows, after a minimum time when it shrinks.
- * A leader may itself follow another: each hop is one pass.
+ * Leader and follower (§2.1): a follower takes over the replicas of its leader, at once when it grows, after a minimum
+ * time when it shrinks. A leader may itself follow another: each hop is one pass.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold } from "../model/decision.ts";
@@ -16,7 +16,11 @@ const notBoth: FollowerRule = (zone) => {
   const { leader, mirror } = zone.scaling;
   return (
     mirror &&
-    hold("LeaderAndMirror", `${zone.name} has a leader, ${leader}, and mirrors ${mirror.kind}/${mirror.name}; it is not scaled`, [zone])
+    hold(
+      "LeaderAndMirror",
+      `${zone.name} has a leader, ${leader}, and mirrors ${mirror.kind}/${mirror.name}; it is not scaled`,
+      [zone],
+    )
   );
 };
 
@@ -33,15 +37,19 @@ const noCycle: FollowerRule = (zone, { zones }) => {
 
 const leaderReady: FollowerRule = (zone, snapshot) => {
   const leader = leaderOf(zone, snapshot);
-  if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forcedReplicas !== undefined) return undefined;
-  if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas)) return undefined;
+  if (!leader || !zone.scaling.upscaleOnlyWhenLeaderReady || zone.scaling.forcedReplicas !== undefined)
+    return undefined;
+  if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas))
+    return undefined;
   const waiting = `${zone.name} waits to grow to ${leader.replicas}: its leader ${leader.name} has ${leader.status.ready} of ${leader.replicas} pods ready`;
   return { ...hold("LeaderNotReady", waiting, [zone, leader]), dedupKey: `${zone.name} to ${leader.replicas}` };
 };
 
 const timeBetweenZones: FollowerRule = (zone, snapshot) => {
   const wanted = wantedReplicas(zone, snapshot);
-  return wanted < zone.replicas && zone.scaling.forcedReplicas === undefined ? minTimeOver(zone, snapshot, "required") : undefined;
+  return wanted < zone.replicas && zone.scaling.forcedReplicas === undefined
+    ? minTimeOver(zone, snapshot, "required")
+    : undefined;
 };
 
 const follow: FollowerRule = (zone, snapshot) => {

@@ -1,5 +1,6 @@
 /**
- * The minimum time between downscales of two zones of a group: both rules of it, the reconciler's (§2.2) and the webhook's (§4.7c).
+ * The minimum time between downscales of two zones of a group: both rules of it, the reconciler's (§2.2) and the
+ * webhook's (§4.7c).
  *
  *                          minTimeOver, the reconciler        refuseByTime, the webhook
  *   the label that counts  of the zone that wants to shrink   of each zone that was scaled down
@@ -8,8 +9,9 @@
  *   read from              annotation, tracker, Lease         the tracker in its mode, else annotation and tracker; Lease
  *   cannot be read         waits                              refuses
  *
- * They differ because the original's controller and webhook do, and users have labelled their zones for both. What the reconciler scales down
- * passes the webhook as well where the pods are prepared: then both must agree. A downscale in the future, by a clock that is ahead, is not over.
+ * They differ because the original's controller and webhook do, and users have labelled their zones for both. What the
+ * reconciler scales down passes the webhook as well where the pods are prepared: then both must agree. A downscale in
+ * the future, by a clock that is ahead, is not over.
  */
 import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -27,9 +29,10 @@ interface LastDownscale {
 }
 
 /**
- * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation, zone tracker or downscale Lease, and the time
- * of the zone's own label is not over. What cannot be read holds too; so does a label that is missing, where it is required.
- * A zone may shrink again and again; a downscale in the future, by a clock that is ahead, counts as just now.
+ * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation, zone tracker or
+ * downscale Lease, and the time of the zone's own label is not over. What cannot be read holds too; so does a label
+ * that is missing, where it is required. A zone may shrink again and again; a downscale in the future, by a clock that
+ * is ahead, counts as just now.
  */
 export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" | "optional"): Hold | undefined {
   const { minTime } = zone.scaling;
@@ -40,7 +43,8 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
     hold("MinTimeUnknown", `${zone.name} is not scaled down, as ${last.zone.name} has been: ${what}`, [zone]);
   if (minTime === undefined) return unknown(`it has no label ${LABELS.minTimeBetweenZonesDownscale}`);
   const ms = parseGoDuration(minTime);
-  if (ms === undefined || ms < 0) return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
+  if (ms === undefined || ms < 0)
+    return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
   if (snapshot.now - last.at > ms) return undefined;
   const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
   const dedupKey = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
@@ -49,7 +53,10 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
 function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale | Hold | undefined {
-  if (!tracked) return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [zone]);
+  if (!tracked)
+    return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [
+      zone,
+    ]);
   const { unreadable, newest } = readDownscales(zones)(tracked);
   const isOther = (one: { readonly zone: Zone }): boolean => one.zone.uid !== zone.uid;
   const bad = unreadable.find(isOther);
@@ -59,7 +66,10 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
 }
 
 interface Downscales {
-  /** Times that are none, in the order of their zones; of two zones at least, if there are as many: no zone looks at its own. */
+  /**
+   * Times that are none, in the order of their zones; of two zones at least, if there are as many: no zone looks at its
+   * own.
+   */
   readonly unreadable: readonly { readonly zone: Zone; readonly where: string; readonly written: string }[];
   /** The newest times of the two zones that were scaled down last, the newest first. */
   readonly newest: readonly LastDownscale[];
@@ -73,7 +83,9 @@ const readDownscales = perList((zones: readonly Zone[]) =>
         [`annotation ${ANNOTATIONS.lastDownscale}`, zone.scaling.lastDownscale],
         ["entry in the zone tracker", tracked.get(zone.name)],
       ] as const;
-      return written.flatMap(([where, text]) => (text === undefined ? [] : [{ zone, where, written: text, at: parseTimestamp(text) }]));
+      return written.flatMap(([where, text]) =>
+        text === undefined ? [] : [{ zone, where, written: text, at: parseTimestamp(text) }],
+      );
     });
     const byZone = groupBy(
       all.flatMap(({ zone, at }) => (at === undefined ? [] : [{ zone, at }])).toSorted((a, b) => b.at - a.at),
@@ -103,8 +115,15 @@ export interface EarlyDownscale {
 /** Longer than any duration that makes sense; parsing takes time by the length. */
 const MAX_DURATION_LENGTH = 64;
 
-/** The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive (§4.7c); `unreadable` is what to say of times that are none. */
-export function refuseByTime(others: readonly OtherZone[], now: number, unreadable: string): EarlyDownscale | undefined {
+/**
+ * The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive
+ * (§4.7c); `unreadable` is what to say of times that are none.
+ */
+export function refuseByTime(
+  others: readonly OtherZone[],
+  now: number,
+  unreadable: string,
+): EarlyDownscale | undefined {
   for (const { name, lastDownscale, minTime } of others) {
     if (lastDownscale === undefined) continue;
     const last = parseTimestamp(lastDownscale);

@@ -50,7 +50,9 @@ const prepareLeaving: MirrorRule = (turn) => {
   return { action: "preparePods", zone, wanted, delay, pods: leaving };
 };
 
-/** The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough. */
+/**
+ * The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough.
+ */
 const delayOver: MirrorRule = (turn) => {
   const allowed = allowedReplicas(turn);
   return typeof allowed === "number" ? undefined : allowed;
@@ -75,7 +77,10 @@ const scaleAsAllowed: MirrorRule = (turn) => {
 
 const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver, confirmReference, scaleAsAllowed]);
 
-/** The opinion on a zone that mirrors and has no leader; undefined of any other zone, if nothing is to change, or if the reference has just changed. */
+/**
+ * The opinion on a zone that mirrors and has no leader; undefined of any other zone, if nothing is to change, or if the
+ * reference has just changed.
+ */
 export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
   const { leader, mirror } = zone.scaling;
   if (!mirror || leader !== undefined) return undefined;
@@ -88,14 +93,19 @@ export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep
   return wanted === zone.replicas ? notifyStaying(turn) : decide(turn);
 }
 
-/** The write to the status of the zone's reference, if that differs; undefined while the reference is not read, and after the zone was refused. */
+/**
+ * The write to the status of the zone's reference, if that differs; undefined while the reference is not read, and
+ * after the zone was refused.
+ */
 export function decideWriteBack(zone: Zone, snapshot: ScalingSnapshot): WriteBack | undefined {
   const { mirror } = zone.scaling;
   const { reference, refused, writtenBack } = zoneFactsOf(snapshot, zone);
   if (!mirror?.writeBack || !reference || "unreadable" in reference) return undefined;
   if (refused || writtenBack) return undefined;
   const replicas = currentReplicas(zone, snapshot);
-  return reference.reportedReplicas === replicas ? undefined : { action: "writeBack", zone, reference, name: mirror.name, replicas };
+  return reference.reportedReplicas === replicas
+    ? undefined
+    : { action: "writeBack", zone, reference, name: mirror.name, replicas };
 }
 
 /** The zone's replicas, after it was scaled in this tick too. */
@@ -128,7 +138,11 @@ function allowedReplicas(turn: Turn): number | Hold | undefined {
     const message = `${zone.name} is not scaled down: a pod could not be prepared: ${answers.failure}`;
     return { ...hold("PrepareFailed", message, [zone]), dedupKey: zone.name };
   }
-  return shrinkTo(zone, { count: zone.replicas - wanted, youngest: answers.youngest }, { ms: delay.ms, now: snapshot.now });
+  return shrinkTo(
+    zone,
+    { count: zone.replicas - wanted, youngest: answers.youngest },
+    { ms: delay.ms, now: snapshot.now },
+  );
 }
 
 function unreadable(zone: Zone, { kind, name }: Mirror, why: string): Hold {

@@ -33,7 +33,10 @@ export interface ZoneFacts {
 
 export type ReferenceReading = Reference | { readonly unreadable: string };
 
-/** The answers of the pods that are to go if the zone is to have `wanted` replicas: the last pod whose delay is not over, or the message of one that failed. */
+/**
+ * The answers of the pods that are to go if the zone is to have `wanted` replicas: the last pod whose delay is not
+ * over, or the message of one that failed.
+ */
 export type PodAnswers =
   | { readonly wanted: number; readonly youngest: YoungPod | undefined }
   | { readonly wanted: number; readonly failure: string };
@@ -55,5 +58,9 @@ interface Findings {
 
 /** The snapshot with more facts about a zone, as of the moment at which they were known. */
 export function addFacts(snapshot: ScalingSnapshot, zone: Zone, { facts, now }: Findings): ScalingSnapshot {
-  return { ...snapshot, now, facts: new Map(snapshot.facts).set(zone.uid, { ...zoneFactsOf(snapshot, zone), ...facts }) };
+  return {
+    ...snapshot,
+    now,
+    facts: new Map(snapshot.facts).set(zone.uid, { ...zoneFactsOf(snapshot, zone), ...facts }),
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * Making a zone smaller takes pods away, and so does a rollout: never in two zones at once by our doing. Upstream leaves that to its webhook, which
- * may not be there.
+ * Making a zone smaller takes pods away, and so does a rollout: never in two zones at once by our doing. Upstream
+ * leaves that to its webhook, which may not be there.
  */
 import { hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
@@ -19,8 +19,8 @@ import {
 import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
 
 /**
- * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that is under way. The pods of
- * the other zone decide, as after a revert its revisions are equal:
+ * The hold that keeps `zone` from shrinking while another zone loses pods, by a rollout, a revert or a downscale that
+ * is under way. The pods of the other zone decide, as after a revert its revisions are equal:
  *
  *   a pod is terminating, missing, or one more than it is to have    it is on its way: wait
  *   a pod has not been Ready since it was created                    it may be one of ours that has yet to come back: wait
@@ -28,8 +28,9 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (given-up.ts): no wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
- * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its containers restart. A zone with
- * `grafana.com/rollout-force-replicas` skips this check, and so does one that loses only pods that serve nothing (`losesNothing`).
+ * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its
+ * containers restart. A zone with `grafana.com/rollout-force-replicas` skips this check, and so does one that loses
+ * only pods that serve nothing (`losesNothing`).
  */
 export function othersSteady(
   { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
@@ -69,7 +70,8 @@ const leaders = perList((zones: readonly Zone[]) => new Set(zones.map(({ scaling
 const busyBySize = perList((_zones: readonly ZoneWithPods[]) => new Map<string, readonly BusyZone[]>());
 
 function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): BusyZone | undefined {
-  if (!other.observed) return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
+  if (!other.observed)
+    return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
   if (isHealthy(other)) return isSteady(other) ? undefined : { other, what: describeUnsteady(other) };
   const { pods, replicas, status } = withoutIdleSurplus(other);
   const { count, missing } = unavailable(other);
@@ -83,8 +85,8 @@ function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): BusyZone | 
 }
 
 /**
- * True if no pod that the zone would lose by shrinking serves anything: after a scale-up that failed in several zones, each of them would otherwise wait
- * for the very pods that the others are about to lose.
+ * True if no pod that the zone would lose by shrinking serves anything: after a scale-up that failed in several zones,
+ * each of them would otherwise wait for the very pods that the others are about to lose.
  */
 export function losesNothing({ firstOrdinal, pods }: ZoneWithPods, replicas: number, now: number): boolean {
   return pods.every((pod) => !isSurplus(pod, { firstOrdinal, replicas }) || servesNothing(pod, now));

@@ -41,7 +41,11 @@ interface Target {
 }
 
 /** The step that scales a zone; shrinking is recorded if any zone of the group has a minimum time. */
-export function planScale(zone: Zone, { replicas, why }: Target, { zones, now }: Pick<ZoneTimes, "zones" | "now">): ScaleZone {
+export function planScale(
+  zone: Zone,
+  { replicas, why }: Target,
+  { zones, now }: Pick<ZoneTimes, "zones" | "now">,
+): ScaleZone {
   const record = replicas < zone.replicas && zones.some(({ scaling }) => scaling.minTime !== undefined);
   const message = `scaling ${zone.name} from ${zone.replicas} to ${replicas} replicas, ${why}`;
   return { action: "scaleZone", zone, replicas, message, ...(record && { recordAt: now }) };

@@ -6,9 +6,20 @@ import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
 import { readPod } from "../model/pod.ts";
-import { groupKey, readZone, withPods, type GroupSnapshot, type Zone, type ZoneList, type ZoneWithPods } from "../model/zone.ts";
+import {
+  groupKey,
+  readZone,
+  withPods,
+  type GroupSnapshot,
+  type Zone,
+  type ZoneList,
+  type ZoneWithPods,
+} from "../model/zone.ts";
 
-/** Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the error of the first: `StaleRead`, or that of the API server. */
+/**
+ * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
+ * error of the first: `StaleRead`, or that of the API server.
+ */
 export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {
   const resourceVersions = new Map<string, string>();
   const zones: Zone[] = [];
@@ -27,7 +38,9 @@ export async function gatherZones(namespaces: readonly string[], source: Source,
   return { failures, groups: groupBy(zones.toSorted(byName), groupKey), resourceVersions };
 }
 
-/** Reads the zones of one group again, in byte order of their names. Throws `StaleRead`, or the error of the API server. */
+/**
+ * Reads the zones of one group again, in byte order of their names. Throws `StaleRead`, or the error of the API server.
+ */
 export async function gatherGroupZones(
   { namespace, group }: Pick<Zone, "namespace" | "group">,
   source: Source,
@@ -40,7 +53,10 @@ export async function gatherGroupZones(
 /** Lists of pods that a group may have in flight. */
 const LISTS_AT_ONCE = 8;
 
-/** Completes the zones of one group with their pods, a list a zone, 8 at a time. Throws `StaleRead`, or the error of the API server. */
+/**
+ * Completes the zones of one group with their pods, a list a zone, 8 at a time. Throws `StaleRead`, or the error of the
+ * API server.
+ */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
   const [first] = zones;
   const complete = new Map<Zone, ZoneWithPods>();
@@ -48,7 +64,11 @@ export async function gatherGroup(zones: readonly Zone[], source: Source, call?:
     const query = { namespace: zone.namespace, labelSelector: zone.selector };
     complete.set(zone, withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items));
   });
-  return { namespace: first?.namespace ?? "", name: first?.group ?? "", zones: zones.flatMap((zone) => complete.get(zone) ?? []) };
+  return {
+    namespace: first?.namespace ?? "",
+    name: first?.group ?? "",
+    zones: zones.flatMap((zone) => complete.get(zone) ?? []),
+  };
 }
 
 interface ListToRead<O, T> {
@@ -62,7 +82,10 @@ interface WholeList<T> {
   readonly resourceVersion: string;
 }
 
-/** Reads a list to its end; only the results of `read` remain in memory. Throws `StaleRead`, or the error of the API server. */
+/**
+ * Reads a list to its end; only the results of `read` remain in memory. Throws `StaleRead`, or the error of the API
+ * server.
+ */
 export async function readAll<O, T>(
   { resource, query, read }: ListToRead<O, T>,
   { cluster, freshness }: Source,

@@ -11,7 +11,8 @@ const advisory = (id: string, name: string) => ({
   severity: "high",
   range: "<2.0.0",
 });
-const report = (vulnerabilities: object): string => JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} });
+const report = (vulnerabilities: object): string =>
+  JSON.stringify({ auditReportVersion: 2, vulnerabilities, metadata: {} });
 const explain = (id: string) => ({ advisory: id, reason: "not reached" });
 const ANSWERED = { kind: "answered", unexplained: [], stale: [] };
 
@@ -20,7 +21,9 @@ describe("what npm audit says", () => {
 
   it("is a line for each advisory, once for all packages that it reaches", () => {
     const a = { via: [advisory("GHSA-1", "a"), advisory("GHSA-2", "a")] };
-    const result = judgeAudit(report({ a, b: { via: ["a"] }, c: { via: ["b", advisory("GHSA-2", "a")] } }), [explain("GHSA-2")]);
+    const result = judgeAudit(report({ a, b: { via: ["a"] }, c: { via: ["b", advisory("GHSA-2", "a")] } }), [
+      explain("GHSA-2"),
+    ]);
     assert.deepEqual(result, { ...ANSWERED, unexplained: ["GHSA-1 (high) a <2.0.0: it leaks"] });
   });
 
@@ -31,13 +34,20 @@ describe("what npm audit says", () => {
     assert.deepEqual(judgeAudit(report({}), [explain("GHSA-1")]), { ...ANSWERED, stale: ["GHSA-1"] }));
 
   it("is no answer, in npm's words, from a registry that has no audits", () => {
-    const refused = JSON.stringify({ message: "405 Method Not Allowed - POST", statusCode: 405, error: { summary: "" } });
+    const refused = JSON.stringify({
+      message: "405 Method Not Allowed - POST",
+      statusCode: 405,
+      error: { summary: "" },
+    });
     assert.deepEqual(judgeAudit(refused, []), { kind: "unsupported", message: "405 Method Not Allowed - POST" });
   });
 
   it("is a failure without an answer", () => {
     for (const statusCode of [500, 503, undefined])
-      assert.deepEqual(judgeAudit(JSON.stringify({ message: "no luck", statusCode }), []), { kind: "failed", message: "no luck" });
+      assert.deepEqual(judgeAudit(JSON.stringify({ message: "no luck", statusCode }), []), {
+        kind: "failed",
+        message: "no luck",
+      });
   });
 
   it("must be JSON", () => assert.throws(() => judgeAudit("", []), SyntaxError));

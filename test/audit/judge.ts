@@ -37,7 +37,8 @@ interface Report {
 /** Throws if `output` is no JSON. */
 export function judgeAudit(output: string, accepted: readonly Accepted[]): AuditResult {
   const { vulnerabilities, message = "no message", statusCode } = JSON.parse(output) as Report;
-  if (vulnerabilities === undefined) return { kind: UNSUPPORTED.has(statusCode ?? 0) ? "unsupported" : "failed", message };
+  if (vulnerabilities === undefined)
+    return { kind: UNSUPPORTED.has(statusCode ?? 0) ? "unsupported" : "failed", message };
   const all = Object.values(vulnerabilities).flatMap(({ via }) => via.filter((one) => typeof one !== "string"));
   const found = new Map(all.map((advisory) => [advisory.url.split("/").at(-1) ?? "", advisory]));
   const known = new Set(accepted.map(({ advisory }) => advisory));
@@ -48,4 +49,5 @@ export function judgeAudit(output: string, accepted: readonly Accepted[]): Audit
   };
 }
 
-const describe = (id: string, { name, range, severity, title }: Advisory): string => `${id} (${severity}) ${name} ${range}: ${title}`;
+const describe = (id: string, { name, range, severity, title }: Advisory): string =>
+  `${id} (${severity}) ${name} ${range}: ${title}`;

@@ -17,7 +17,9 @@ interface Outcome {
 async function auditAt(status: number, advisories: object): Promise<Outcome> {
   const server = createServer((request, response) => {
     const isAudit = request.method === "POST" && request.url === "/-/npm/v1/security/advisories/bulk";
-    request.resume().on("end", () => response.writeHead(isAudit ? status : 404).end(JSON.stringify(isAudit ? advisories : {})));
+    request
+      .resume()
+      .on("end", () => response.writeHead(isAudit ? status : 404).end(JSON.stringify(isAudit ? advisories : {})));
   });
   const registry = `http://127.0.0.1:${await listen(server)}/`;
   try {
@@ -26,7 +28,8 @@ async function auditAt(status: number, advisories: object): Promise<Outcome> {
         process.execPath,
         [MAIN],
         { env: { ...process.env, npm_config_registry: registry, npm_config_fetch_retries: "0" } },
-        (error, stdout, stderr) => resolve({ code: typeof error?.code === "number" ? error.code : 0, text: stdout + stderr }),
+        (error, stdout, stderr) =>
+          resolve({ code: typeof error?.code === "number" ? error.code : 0, text: stdout + stderr }),
       );
     });
   } finally {

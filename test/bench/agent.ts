@@ -1,4 +1,7 @@
-/** Memory and start of an agent, bundled and with the arguments of its DaemonSet: on a simulated host, by the node API as it ships. */
+/**
+ * Memory and start of an agent, bundled and with the arguments of its DaemonSet: on a simulated host, by the node API
+ * as it ships.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -40,7 +43,10 @@ export const benchAgent: Bench = async (environment) => {
   try {
     const env = { ...(await prepare(environment, emulator, children)), BENCH_SOCKET: host.socketPath };
     const start = async (...program: readonly string[]): Promise<number> => {
-      const child = spawn(process.execPath, [...NODE_ARGS, ...AGENT_ARGS, ...program], { env, stdio: ["ignore", "pipe", "inherit"] });
+      const child = spawn(process.execPath, [...NODE_ARGS, ...AGENT_ARGS, ...program], {
+        env,
+        stdio: ["ignore", "pipe", "inherit"],
+      });
       children.push(child);
       await once(child.stdout, "data");
       return child.pid ?? 0;
@@ -77,7 +83,10 @@ export const benchAgent: Bench = async (environment) => {
   }
 };
 
-/** Resolves with what `readMb` says once the agent has reported, after many rounds, each for a change of its shadow, and once an update is staged. */
+/**
+ * Resolves with what `readMb` says once the agent has reported, after many rounds, each for a change of its shadow, and
+ * once an update is staged.
+ */
 async function play({ store }: Emulator, readMb: () => number): Promise<number[]> {
   const shadow = (): KubeObject => store.get(SHADOWS, NAMESPACE, shadowName(NODE)) as KubeObject;
   const untilState = async (state: string): Promise<void> => {
@@ -92,21 +101,33 @@ async function play({ store }: Emulator, readMb: () => number): Promise<number[]
   }
   await sleep(SETTLE_MS);
   figures.push(readMb());
-  const wish = { state: "StagedAndPerformedUpdate", version: "1.1.0", state_transition_timestamp: new Date().toISOString() };
+  const wish = {
+    state: "StagedAndPerformedUpdate",
+    version: "1.1.0",
+    state_transition_timestamp: new Date().toISOString(),
+  };
   store.update(SHADOWS, put(shadow(), ["spec"], wish));
   await untilState(wish.state);
   return [...figures, readMb()];
 }
 
-/** The cluster with the node and the agent's pod, the node API, and the files of the pod; resolves with the environment of agents. */
+/**
+ * The cluster with the node and the agent's pod, the node API, and the files of the pod; resolves with the environment
+ * of agents.
+ */
 async function prepare({ root, dist, scratch }: BenchEnvironment, emulator: Emulator, children: ChildProcess[]) {
   const { store } = emulator;
   await bundle({ "agent-process": "test/bench/agent-process.ts" }, root, scratch);
-  const [crd] = parseAllDocuments(readFileSync(join(root, "infra/manifests/node-updates/crds/bottlerocketshadows.yaml"), "utf8"));
+  const [crd] = parseAllDocuments(
+    readFileSync(join(root, "infra/manifests/node-updates/crds/bottlerocketshadows.yaml"), "utf8"),
+  );
   store.create("customresourcedefinitions.apiextensions.k8s.io", crd?.toJS() as KubeObject);
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
   const connection = connectionOf(emulator);
-  const agent = await playAgent({ emulator, cluster: connectCluster(connection, { timeoutMs: 10_000 }), calls: [] }, NODE);
+  const agent = await playAgent(
+    { emulator, cluster: connectCluster(connection, { timeoutMs: 10_000 }), calls: [] },
+    NODE,
+  );
   connection.close();
   const folder = join(scratch, "agent");
   await mkdir(folder, { recursive: true });

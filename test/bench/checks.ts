@@ -1,5 +1,6 @@
 /**
- * Ticks over 200 PhasedRollouts and 20 gates on the embedded cluster: settled, with 16 checks due, and with 200 endpoints that do not answer.
+ * Ticks over 200 PhasedRollouts and 20 gates on the embedded cluster: settled, with 16 checks due, and with 200
+ * endpoints that do not answer.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +34,8 @@ export const benchChecks: Bench = async ({ root, scratch }) => {
     measure<TickFigures>(join(scratch, "tick-process.js"), [], { KUBECONFIG: kubeconfig, ...settings });
   try {
     await emulator.writeKubeconfig(kubeconfig);
-    for (const name of ["phasedrollouts", "rolloutgates"]) install(emulator, join(root, `infra/manifests/crds/${name}.yaml`));
+    for (const name of ["phasedrollouts", "rolloutgates"])
+      install(emulator, join(root, `infra/manifests/crds/${name}.yaml`));
     await createGroups(emulator, { groups: GATES, replicas: 1 });
     const bare = await run({ CHECKS: "on" });
 

@@ -1,4 +1,7 @@
-/** The CLI as it is built: milliseconds from its start to its first line, and calls and milliseconds of its commands on a large cluster. */
+/**
+ * The CLI as it is built: milliseconds from its start to its first line, and calls and milliseconds of its commands on
+ * a large cluster.
+ */
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { systemClock } from "../../infra/clock.ts";
@@ -16,7 +19,11 @@ const GROUP = "g7";
 export const benchCli: Bench = async ({ dist, scratch }) => {
   const main = join(dist, "cli/main.js");
   const help = await repeat(() => run(main, ["--help"], {}));
-  const start: Row = { what: "`zonewise`, start to first line", figure: describe(help), aim: atMost(AIM_MS, " ms", median(help)) };
+  const start: Row = {
+    what: "`zonewise`, start to first line",
+    figure: describe(help),
+    aim: atMost(AIM_MS, " ms", median(help)),
+  };
   const emulator = await startEmulator();
   try {
     const kubeconfig = join(scratch, "kubeconfig");
@@ -81,7 +88,10 @@ async function repeat(once: () => Promise<number>): Promise<number[]> {
 /** Milliseconds to the first output. */
 async function run(main: string, args: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const first = await new Promise<number>((resolve) => {
     child.stdout.once("data", () => resolve(performance.now() - startedAt));
     child.once("close", () => resolve(performance.now() - startedAt));
@@ -91,4 +101,5 @@ async function run(main: string, args: readonly string[], env: Readonly<Record<s
   return first;
 }
 
-const describe = (times: readonly number[]): string => `${median(times).toFixed(0)} ms (best ${Math.min(...times).toFixed(0)} ms)`;
+const describe = (times: readonly number[]): string =>
+  `${median(times).toFixed(0)} ms (best ${Math.min(...times).toFixed(0)} ms)`;

@@ -9,7 +9,10 @@ export interface ListFigures {
   readonly peakMb: number;
 }
 
-/** Runs `list`, which resolves with the number of objects that it saw and kept nothing of, prints the figures and ends the process. */
+/**
+ * Runs `list`, which resolves with the number of objects that it saw and kept nothing of, prints the figures and ends
+ * the process.
+ */
 export async function reportList(list: () => Promise<number>): Promise<void> {
   const loadMs = performance.now();
   const seen = await list();

@@ -12,7 +12,11 @@ await reportList(async () => {
   let seen = 0;
   let token: string | undefined;
   do {
-    const page = await api.listNamespacedPod({ namespace: "bench", ...(limit && { limit }), ...(token && { _continue: token }) });
+    const page = await api.listNamespacedPod({
+      namespace: "bench",
+      ...(limit && { limit }),
+      ...(token && { _continue: token }),
+    });
     seen += page.items.length;
     token = page.metadata?._continue;
   } while (token);

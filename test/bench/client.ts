@@ -31,7 +31,13 @@ export const benchClient: Bench = async ({ root, scratch }) => {
   // As the product is bundled, and in full: what the product leaves out is what the typed client runs on.
   await bundle({ "client-plain": "test/bench/client-plain.ts" }, root, scratch);
   await build({ ...BUNDLE, absWorkingDir: root, entryPoints: ["test/bench/client-typed.ts"], outdir: scratch });
-  const certificate = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], organization: "bench", validityDays: 1, now: new Date() };
+  const certificate = {
+    dnsNames: ["localhost"],
+    ipAddresses: ["127.0.0.1"],
+    organization: "bench",
+    validityDays: 1,
+    now: new Date(),
+  };
   const tls = await generateCertificates(certificate);
   const server = await startPodServer(PODS, { cert: tls.certPem, key: tls.keyPem });
   const kubeconfig = join(scratch, "kubeconfig");
@@ -43,7 +49,10 @@ export const benchClient: Bench = async ({ root, scratch }) => {
     for (let i = 0; i < RUNS; i++)
       runs.push(await measure<ListFigures>(join(scratch, `${program}.js`), [kubeconfig, String(pageSize), form]));
     const megabytes = (server.sentBytes() - before) / RUNS / 1e6;
-    rows.push({ what: `list of ${PODS.toLocaleString("en")} pods, ${name}`, figure: `${megabytes.toFixed(1)} MB, ${show(runs)}` });
+    rows.push({
+      what: `list of ${PODS.toLocaleString("en")} pods, ${name}`,
+      figure: `${megabytes.toFixed(1)} MB, ${show(runs)}`,
+    });
   }
   server.close();
   return rows;
@@ -51,14 +60,17 @@ export const benchClient: Bench = async ({ root, scratch }) => {
 
 /** Of each figure the best. */
 function show(runs: readonly ListFigures[]): string {
-  if (!runs.every(({ seen }) => seen === PODS)) throw new Error(`a list was not whole: ${runs.map(({ seen }) => seen).join(", ")}`);
+  if (!runs.every(({ seen }) => seen === PODS))
+    throw new Error(`a list was not whole: ${runs.map(({ seen }) => seen).join(", ")}`);
   const least = (pick: (figures: ListFigures) => number): string => Math.min(...runs.map(pick)).toFixed(0);
   return `load ${least(({ loadMs }) => loadMs)} ms, list ${least(({ listMs }) => listMs)} ms, peak ${least(({ peakMb }) => peakMb)} MB`;
 }
 
 function kubeconfigFor(server: string, caPem: string): string {
   return JSON.stringify({
-    clusters: [{ name: "bench", cluster: { server, "certificate-authority-data": Buffer.from(caPem).toString("base64") } }],
+    clusters: [
+      { name: "bench", cluster: { server, "certificate-authority-data": Buffer.from(caPem).toString("base64") } },
+    ],
     users: [{ name: "bench", user: { token: "bench" } }],
     contexts: [{ name: "bench", context: { cluster: "bench", user: "bench" } }],
     "current-context": "bench",

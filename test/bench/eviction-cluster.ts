@@ -46,15 +46,32 @@ function createGroup({ name, replicas, blocked }: BenchGroup): void {
       apiVersion: "apps/v1",
       kind: "StatefulSet",
       metadata: { name: zone, namespace: NAMESPACE, labels },
-      spec: { serviceName: zone, replicas, updateStrategy: { type: "OnDelete" }, selector: { matchLabels: { name: zone } }, template: {} },
+      spec: {
+        serviceName: zone,
+        replicas,
+        updateStrategy: { type: "OnDelete" },
+        selector: { matchLabels: { name: zone } },
+        template: {},
+      },
       status: { replicas, readyReplicas: replicas, observedGeneration: 1 },
     });
-    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: zone, uid: created.metadata.uid, controller: true };
+    const owner = {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      name: zone,
+      uid: created.metadata.uid,
+      controller: true,
+    };
     for (let ordinal = 0; ordinal < replicas; ordinal++) {
       const { metadata, spec, status } = JSON.parse(podJson(ordinal)) as Record<"metadata" | "spec" | "status", object>;
       const isDown = blocked && zone.endsWith("-c") && ordinal === replicas - 1;
       const { uid: _uid, resourceVersion: _version, ...described } = metadata as Draft["metadata"];
-      const own = { name: `${zone}-${ordinal}`, namespace: NAMESPACE, labels: { ...labels, name: zone }, ownerReferences: [owner] };
+      const own = {
+        name: `${zone}-${ordinal}`,
+        namespace: NAMESPACE,
+        labels: { ...labels, name: zone },
+        ownerReferences: [owner],
+      };
       store.create("pods", {
         apiVersion: "v1",
         kind: "Pod",
@@ -77,7 +94,8 @@ function countRequests(): void {
   let bytesBefore = 0;
   const sockets = new Set<Socket>();
   const lists = new Map<string, number>();
-  const bytes = (): number => [...sockets].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0);
+  const bytes = (): number =>
+    [...sockets].reduce((sum, { bytesRead, bytesWritten }) => sum + bytesRead + bytesWritten, 0);
   const selectorOf = ({ method, url = "" }: IncomingMessage): string | undefined =>
     method === "GET" ? /\/pods\?.*labelSelector=(?<selector>[^&]*)/.exec(url)?.groups?.["selector"] : undefined;
   const change = (request: IncomingMessage, by: number): void => {

@@ -35,9 +35,16 @@ export const LOADER: "wrk" | "Node" = await run("wrk", ["-v"]).then(
 );
 
 /** Sends reviews of the pods in turn, on `connections` connections, for `seconds`. */
-export async function askFor(pods: readonly string[], target: Target, connections: number, seconds: number): Promise<LoadFigures> {
+export async function askFor(
+  pods: readonly string[],
+  target: Target,
+  connections: number,
+  seconds: number,
+): Promise<LoadFigures> {
   const bodies = pods.map(reviewOf);
-  return LOADER === "wrk" ? await askByWrk(bodies, target, connections, seconds) : await askByNode(bodies, target, connections, seconds);
+  return LOADER === "wrk"
+    ? await askByWrk(bodies, target, connections, seconds)
+    : await askByNode(bodies, target, connections, seconds);
 }
 
 function reviewOf(name: string): string {
@@ -64,7 +71,16 @@ async function askByWrk(
 ): Promise<LoadFigures> {
   const script = join(await mkdtemp(join(scratch, "wrk-")), "evictions.lua");
   await writeFile(script, luaScript(bodies, path));
-  const options = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "20s", "-s", script, `https://127.0.0.1:${port}`];
+  const options = [
+    "-t1",
+    `-c${connections}`,
+    `-d${seconds}s`,
+    "--timeout",
+    "20s",
+    "-s",
+    script,
+    `https://127.0.0.1:${port}`,
+  ];
   const { stdout } = await run("wrk", options);
   const figures = JSON.parse(/^FIGURES (?<json>.*)$/m.exec(stdout)?.groups?.["json"] ?? "{}") as LoadFigures;
   if (!(figures.answers > 0)) throw new Error(`wrk got no answers:\n${stdout}`);
@@ -88,7 +104,12 @@ function done(summary, latency)
 end
 `;
 
-async function askByNode(bodies: readonly string[], { port, path }: Target, connections: number, seconds: number): Promise<LoadFigures> {
+async function askByNode(
+  bodies: readonly string[],
+  { port, path }: Target,
+  connections: number,
+  seconds: number,
+): Promise<LoadFigures> {
   const agent = new https.Agent({ keepAlive: true, maxSockets: connections, rejectUnauthorized: false });
   const took: number[] = [];
   let allowed = 0;
@@ -97,7 +118,10 @@ async function askByNode(bodies: readonly string[], { port, path }: Target, conn
   const work = async (): Promise<void> => {
     while (performance.now() - startedAt < seconds * 1000) {
       const from = performance.now();
-      const text = await post({ agent, host: "127.0.0.1", port, path: `${path}?timeout=10s` }, bodies[at++ % bodies.length] ?? "");
+      const text = await post(
+        { agent, host: "127.0.0.1", port, path: `${path}?timeout=10s` },
+        bodies[at++ % bodies.length] ?? "",
+      );
       took.push(performance.now() - from);
       if (text.includes('"allowed":true')) allowed++;
     }

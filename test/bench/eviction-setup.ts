@@ -22,8 +22,8 @@ const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 
 /** The path in the manifest. */
-const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
-  ?.clientConfig.service.path;
+const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] })
+  .webhooks[0]?.clientConfig.service.path;
 
 export type ListForm = "json" | "protobuf";
 
@@ -32,7 +32,10 @@ export interface Setup {
   readonly sendLoad: (group: string, seconds: number) => Promise<LoadFigures>;
   /** The figures since the last call. */
   readonly figures: () => Promise<ClusterFigures>;
-  /** Durations in milliseconds of a few lists of the group's pods on an idle server, in the form that the server reads or in JSON. */
+  /**
+   * Durations in milliseconds of a few lists of the group's pods on an idle server, in the form that the server reads
+   * or in JSON.
+   */
   readonly listMs: (group: string, form: ListForm) => Promise<number[]>;
   readonly residentMb: () => Promise<number>;
 }
@@ -48,12 +51,28 @@ export async function withSetup<T>(
   try {
     const cluster = await start(children, [CLUSTER, JSON.stringify(groups)], {}, /^\{"apiVersion/);
     await writeFile(kubeconfig, cluster.line);
-    const tls = await generateCertificates({ dnsNames: [NAME], organization: "bench", validityDays: 1, now: new Date() });
-    const files = { SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"), SERVER_TLS_KEY_FILE: join(scratch, "evictions.key") };
-    await Promise.all([writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem), writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem)]);
+    const tls = await generateCertificates({
+      dnsNames: [NAME],
+      organization: "bench",
+      validityDays: 1,
+      now: new Date(),
+    });
+    const files = {
+      SERVER_TLS_CERT_FILE: join(scratch, "evictions.crt"),
+      SERVER_TLS_KEY_FILE: join(scratch, "evictions.key"),
+    };
+    await Promise.all([
+      writeFile(files.SERVER_TLS_CERT_FILE, tls.certPem),
+      writeFile(files.SERVER_TLS_KEY_FILE, tls.keyPem),
+    ]);
     const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
     const env = { ...MALLOC_ENV, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", ...ports, ...files };
-    const server = await start(children, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], env, /"what":"webhooks"/);
+    const server = await start(
+      children,
+      [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")],
+      env,
+      /"what":"webhooks"/,
+    );
     const { port } = JSON.parse(server.line) as { port: number };
     const target = { port, path: PATH ?? "", scratch };
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
@@ -71,7 +90,8 @@ export async function withSetup<T>(
         return figures;
       },
       listMs: (name, form) => timeList(kubeconfig, name, form),
-      residentMb: async () => Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
+      residentMb: async () =>
+        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${server.child.pid}/status`, "utf8"))?.[1] ?? 0) / 1024,
     };
     return await play(setup);
   } finally {
@@ -86,7 +106,8 @@ async function timeList(kubeconfig: string, group: string, form: ListForm): Prom
   const times: number[] = [];
   for (let i = 0; i < LISTS; i++) {
     const from = performance.now();
-    for await (const page of cluster.list(resource, { namespace: "default", labelSelector: `rollout-group=${group}` })) void page;
+    for await (const page of cluster.list(resource, { namespace: "default", labelSelector: `rollout-group=${group}` }))
+      void page;
     times.push(performance.now() - from);
   }
   return times.slice(1);
@@ -94,10 +115,16 @@ async function timeList(kubeconfig: string, group: string, form: ListForm): Prom
 
 /** Starts a process and resolves with its first output line that matches the pattern. */
 async function start(children: ChildProcess[], args: readonly string[], env: Record<string, string>, pattern: RegExp) {
-  const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit", "ipc"] });
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
   children.push(child);
   const found = Promise.withResolvers<string>();
-  createInterface({ input: child.stdout ?? process.stdin }).on("line", (line) => pattern.test(line) && found.resolve(line));
+  createInterface({ input: child.stdout ?? process.stdin }).on(
+    "line",
+    (line) => pattern.test(line) && found.resolve(line),
+  );
   child.once("exit", (code) => found.reject(new Error(`${args.join(" ")} ended with ${code}`)));
   return { child, line: await found.promise };
 }

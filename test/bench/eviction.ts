@@ -23,7 +23,9 @@ export const benchEvictions: Bench = async (environment) => {
   const rows: Row[] = [];
   for (const replicas of SIZES)
     rows.push(
-      ...(await withSetup(environment, [group("free", replicas), group("blocked", replicas)], (setup) => measure(setup, replicas))),
+      ...(await withSetup(environment, [group("free", replicas), group("blocked", replicas)], (setup) =>
+        measure(setup, replicas),
+      )),
     );
   rows.push(...(await withSetup(environment, [group("small", SMALLEST), group("large", LARGEST)], measureTwo)));
   return rows;
@@ -45,12 +47,20 @@ export const benchEvictions: Bench = async (environment) => {
       await setup.figures();
       const load = await setup.sendLoad(name, SECONDS);
       const { calls, bytes, listsAtOnce } = await setup.figures();
-      const [json, protobuf] = (await timeLists(setup, name)).map((times, i) => median([...times, ...(lists[i] ?? [])]));
-      const plain = [compare(json, "in JSON", load), compare(protobuf, "in protobuf, as the server reads it", load)].join(", ");
-      if (load.allowed !== (shouldAllow ? load.answers : 0)) throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
+      const [json, protobuf] = (await timeLists(setup, name)).map((times, i) =>
+        median([...times, ...(lists[i] ?? [])]),
+      );
+      const plain = [
+        compare(json, "in JSON", load),
+        compare(protobuf, "in protobuf, as the server reads it", load),
+      ].join(", ");
+      if (load.allowed !== (shouldAllow ? load.answers : 0))
+        throw new Error(`${load.allowed} of ${load.answers} evictions were allowed`);
       const each = `${(calls / load.answers).toFixed(1)} calls and ${(bytes / load.answers / 1000).toFixed(1)} kB an answer`;
       const figure = `${rate(load)}; ${each}; at most ${listsAtOnce} lists at once; a plain list beside: ${plain}`;
-      const aim = shouldAllow ? allowedAim(load, json ?? Number.NaN, listsAtOnce, replicas) : deniedAim(load, bytes, replicas);
+      const aim = shouldAllow
+        ? allowedAim(load, json ?? Number.NaN, listsAtOnce, replicas)
+        : deniedAim(load, bytes, replicas);
       rows.push({
         what: `evictions, ${where}: ${shouldAllow ? "allowed" : "denied"}, by ${LOADER} on ${CONNECTIONS} connections`,
         figure,
@@ -100,8 +110,16 @@ function deniedAim({ perSecond, p50, answers }: LoadFigures, bytes: number, repl
   return { text: "at least 300/s, p50 below 20 ms, below 30 kB", met };
 }
 
-function allowedAim({ perSecond, p50 }: LoadFigures, listMs: number, listsAtOnce: number, replicas: number): Aim | undefined {
+function allowedAim(
+  { perSecond, p50 }: LoadFigures,
+  listMs: number,
+  listsAtOnce: number,
+  replicas: number,
+): Aim | undefined {
   if (replicas === SMALLEST) return { text: `at least ${LEAST_PER_SECOND}/s`, met: perSecond >= LEAST_PER_SECOND };
   if (replicas !== LARGEST) return undefined;
-  return { text: "p50 at most 1.5 times the list in JSON, at most 2 lists at once", met: p50 <= 1.5 * listMs && listsAtOnce <= 2 };
+  return {
+    text: "p50 at most 1.5 times the list in JSON, at most 2 lists at once",
+    met: p50 <= 1.5 * listMs && listsAtOnce <= 2,
+  };
 }

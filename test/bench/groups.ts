@@ -13,13 +13,17 @@ export interface Size {
 
 /** Creates the groups and resolves once all their pods are ready. */
 export async function createGroups({ store }: Emulator, { groups, replicas }: Size): Promise<void> {
-  const zones = Array.from({ length: groups }, (_, group) => ["a", "b", "c"].map((zone) => ({ group: `g${group}`, zone }))).flat();
+  const zones = Array.from({ length: groups }, (_, group) =>
+    ["a", "b", "c"].map((zone) => ({ group: `g${group}`, zone })),
+  ).flat();
   for (const { group, zone } of zones) store.create(SETS, buildZone(group, `${group}-zone-${zone}`, replicas));
-  const isReady = (set: object): boolean => (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === replicas;
+  const isReady = (set: object): boolean =>
+    (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === replicas;
   while (!store.list(SETS, "default").every(isReady)) await sleep(200);
   // The embedded cluster has no managedFields; a real one sends them with every pod.
   const written = { managedFields: managedFields() };
-  for (const pod of store.list("pods", "default")) store.update("pods", { ...pod, metadata: { ...pod.metadata, ...written } });
+  for (const pod of store.list("pods", "default"))
+    store.update("pods", { ...pod, metadata: { ...pod.metadata, ...written } });
   await sleep(500);
 }
 

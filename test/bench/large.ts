@@ -28,7 +28,9 @@ function decideCycle(count: number): number {
       annotations: { "grafana.com/rollout-downscale-leader": `z${(i + 1) % count}` },
     })),
   );
-  return block(() => void decideScaling({ zones: [...zones], tracked: new Map(), now: 0, facts: new Map(), clusterDomain: "x" }));
+  return block(
+    () => void decideScaling({ zones: [...zones], tracked: new Map(), now: 0, facts: new Map(), clusterDomain: "x" }),
+  );
 }
 
 /** Milliseconds in which the budgets of a list are understood, by this compiler. */
@@ -36,7 +38,10 @@ function readBudgets(compile: typeof compilePartition): number {
   const budgets = Array.from({ length: BUDGETS }, (_, i) => ({
     kind: BUDGET_KIND,
     metadata: { name: `b${i}` },
-    spec: { selector: { matchLabels: { tenant: `t${i}` } }, podNamePartitionRegex: `tenant-${i}-[a-z\\-]+-zone-[a-z]-([0-9]{1,9})` },
+    spec: {
+      selector: { matchLabels: { tenant: `t${i}` } },
+      podNamePartitionRegex: `tenant-${i}-[a-z\\-]+-zone-[a-z]-([0-9]{1,9})`,
+    },
   }));
   return block(() => {
     for (const budget of budgets) parseBudget(budget, compile);

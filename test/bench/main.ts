@@ -44,7 +44,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
 const root = join(import.meta.dirname, "../..");
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => !(name in BENCHES));
-if (unknown.length > 0) throw new Error(`there is no ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}`);
+if (unknown.length > 0)
+  throw new Error(`there is no ${unknown.join(", ")}; there are ${Object.keys(BENCHES).join(", ")}`);
 
 const [load = Number.NaN] = loadavg();
 const dist = join(root, "dist");

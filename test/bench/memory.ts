@@ -30,7 +30,13 @@ async function measurePeak(main: string, kubeconfig: string, size: Size): Promis
   try {
     await emulator.writeKubeconfig(kubeconfig);
     await createGroups(emulator, size);
-    const env = { ...process.env, ...MALLOC_ENV, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "1s" };
+    const env = {
+      ...process.env,
+      ...MALLOC_ENV,
+      KUBECONFIG: kubeconfig,
+      KUBERNETES_NAMESPACE: "default",
+      RECONCILE_INTERVAL: "1s",
+    };
     const child = spawn(process.execPath, [...NODE_ARGS, main], { env, stdio: ["ignore", "pipe", "inherit"] });
     let ticks = 0;
     let peakMb = Number.NaN;

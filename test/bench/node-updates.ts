@@ -19,7 +19,8 @@ export const benchNodeUpdates: Bench = async ({ root, scratch }) => {
   await bundle({ "node-updates-process": "test/bench/node-updates-process.ts" }, root, scratch);
   const emulator = await startEmulator();
   const kubeconfig = join(scratch, "kubeconfig");
-  const run = (): Promise<NodeFigures> => measure<NodeFigures>(join(scratch, "node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
+  const run = (): Promise<NodeFigures> =>
+    measure<NodeFigures>(join(scratch, "node-updates-process.js"), [], { KUBECONFIG: kubeconfig });
   try {
     await emulator.writeKubeconfig(kubeconfig);
     createNodes(emulator, root);
@@ -28,7 +29,11 @@ export const benchNodeUpdates: Bench = async ({ root, scratch }) => {
     const active = await run();
     const isSilent = settled.calls === 5 && settled.writes === 0;
     return [
-      { what: "node updates, a pass over 1,000 shadows, settled", figure: show(settled), aim: { text: "5 lists", met: isSilent } },
+      {
+        what: "node updates, a pass over 1,000 shadows, settled",
+        figure: show(settled),
+        aim: { text: "5 lists", met: isSilent },
+      },
       { what: "the same, 500 nodes active and staging", figure: show(active) },
     ];
   } finally {
@@ -43,20 +48,35 @@ function createNodes({ store }: Emulator, root: string): void {
   }
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
   const spec = { maxConcurrent: "50%", zonesInOrder: false };
-  store.create(POLICIES, { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name: "default" }, spec });
+  store.create(POLICIES, {
+    apiVersion: "zonewise.dev/v1",
+    kind: "NodeUpdatePolicy",
+    metadata: { name: "default" },
+    spec,
+  });
   const labels = { "bottlerocket.aws/updater-interface-version": "2.0.0" };
   const conditions = [{ type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" }];
   for (let n = 0; n < NODES; n++) {
     const name = `node-${String(n).padStart(4, "0")}.example.internal`;
     const status = { conditions, nodeInfo: { bootID: `boot-${n}` } };
-    const { metadata } = store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: {} });
+    const { metadata } = store.create("nodes", {
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name, labels },
+      spec: {},
+    });
     store.update("nodes", { ...store.get("nodes", undefined, name), status } as KubeObject);
     const shadow = store.create(SHADOWS, newShadow({ name, uid: metadata.uid }, NAMESPACE) as unknown as KubeObject);
     store.update(SHADOWS, { ...shadow, status: report("1.0.0") });
   }
 }
 
-const report = (target_version: string) => ({ current_version: "1.0.0", target_version, current_state: "Idle", crash_count: 0 });
+const report = (target_version: string) => ({
+  current_version: "1.0.0",
+  target_version,
+  current_state: "Idle",
+  crash_count: 0,
+});
 
 /** Every host chooses a new version; 500 nodes are already in slots and stage it, as after ten minutes of starts. */
 function offer({ store }: Emulator): void {
@@ -65,7 +85,16 @@ function offer({ store }: Emulator): void {
   const active = shadows.slice(0, NODES / 2).map(({ metadata }) => {
     const node = metadata.name.slice(shadowName("").length);
     const nodeUid = store.get("nodes", undefined, node)?.metadata.uid ?? "";
-    const known = { node, nodeUid, shadowUid: metadata.uid, from: "1.0.0", to: "1.1.0", bootId: "", startedAt, phase: "Staging" };
+    const known = {
+      node,
+      nodeUid,
+      shadowUid: metadata.uid,
+      from: "1.0.0",
+      to: "1.1.0",
+      bootId: "",
+      startedAt,
+      phase: "Staging",
+    };
     return { ...known, since: startedAt };
   });
   const started = new Set(active.map(({ node }) => shadowName(node)));

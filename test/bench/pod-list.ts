@@ -82,10 +82,21 @@ function metadata(ordinal: number) {
     uid: digest(`pod${ordinal}`).slice(0, 36),
     resourceVersion: String(1_000_000 + ordinal),
     creationTimestamp: STAMP,
-    labels: { name: "ingester-zone-a", "rollout-group": "ingester", "controller-revision-hash": "ingester-zone-a-6d4f8b7c9" },
+    labels: {
+      name: "ingester-zone-a",
+      "rollout-group": "ingester",
+      "controller-revision-hash": "ingester-zone-a-6d4f8b7c9",
+    },
     annotations: { "kubectl.kubernetes.io/restartedAt": STAMP, "prometheus.io/scrape": "true" },
     ownerReferences: [
-      { apiVersion: "apps/v1", kind: "StatefulSet", name: "ingester-zone-a", uid: "1-2-3-4", controller: true, blockOwnerDeletion: true },
+      {
+        apiVersion: "apps/v1",
+        kind: "StatefulSet",
+        name: "ingester-zone-a",
+        uid: "1-2-3-4",
+        controller: true,
+        blockOwnerDeletion: true,
+      },
     ],
   };
 }
@@ -100,11 +111,22 @@ function container(name: string, ordinal: number) {
       `-ring.instance-id=ingester-zone-a-${ordinal}`,
       "-ring.zone-awareness-enabled=true",
     ],
-    ports: ["http-metrics", "grpc", "gossip"].map((port, index) => ({ name: port, containerPort: 8080 + index, protocol: "TCP" })),
-    env: ["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"].map((variable) => ({ name: variable, value: `${variable}-${ordinal % 7}` })),
+    ports: ["http-metrics", "grpc", "gossip"].map((port, index) => ({
+      name: port,
+      containerPort: 8080 + index,
+      protocol: "TCP",
+    })),
+    env: ["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"].map((variable) => ({
+      name: variable,
+      value: `${variable}-${ordinal % 7}`,
+    })),
     resources: { requests: { cpu: "4", memory: "15Gi" }, limits: { memory: "25Gi" } },
     volumeMounts: VOLUMES.map((volume) => ({ name: volume, mountPath: `/etc/${volume}` })),
-    readinessProbe: { httpGet: { path: "/ready", port: "http-metrics", scheme: "HTTP" }, periodSeconds: 10, failureThreshold: 3 },
+    readinessProbe: {
+      httpGet: { path: "/ready", port: "http-metrics", scheme: "HTTP" },
+      periodSeconds: 10,
+      failureThreshold: 3,
+    },
     imagePullPolicy: "IfNotPresent",
     terminationMessagePath: "/dev/termination-log",
   };
@@ -112,9 +134,15 @@ function container(name: string, ordinal: number) {
 
 function specFields() {
   const fields = (names: readonly string[]) => Object.fromEntries(names.map((name) => [`f:${name}`, {}]));
-  const perContainer = { ".": {}, ...fields(["args", "image", "imagePullPolicy", "name", "terminationMessagePath", "readinessProbe"]) };
+  const perContainer = {
+    ".": {},
+    ...fields(["args", "image", "imagePullPolicy", "name", "terminationMessagePath", "readinessProbe"]),
+  };
   return {
-    "f:metadata": { "f:generateName": {}, "f:labels": { ".": {}, ...fields(["controller-revision-hash", "name", "rollout-group"]) } },
+    "f:metadata": {
+      "f:generateName": {},
+      "f:labels": { ".": {}, ...fields(["controller-revision-hash", "name", "rollout-group"]) },
+    },
     "f:spec": {
       ...fields([
         "enableServiceLinks",
@@ -128,7 +156,11 @@ function specFields() {
       "f:containers": Object.fromEntries(
         CONTAINERS.map((name) => [
           `k:{"name":"${name}"}`,
-          { ...perContainer, "f:env": keyed(["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"]), "f:volumeMounts": keyed(VOLUMES) },
+          {
+            ...perContainer,
+            "f:env": keyed(["GOMAXPROCS", "GOMEMLIMIT", "JAEGER_HOST", "ZONE"]),
+            "f:volumeMounts": keyed(VOLUMES),
+          },
         ]),
       ),
       "f:volumes": keyed(VOLUMES),

@@ -1,4 +1,7 @@
-/** A plain HTTPS server that answers like an API server with a list of pods, in pages, in JSON or protobuf, gzipped on request. */
+/**
+ * A plain HTTPS server that answers like an API server with a list of pods, in pages, in JSON or protobuf, gzipped on
+ * request.
+ */
 import { createServer } from "node:https";
 import { gzipSync } from "node:zlib";
 import { listen } from "../loopback.ts";
@@ -22,7 +25,10 @@ function formOf(accept = ""): Form {
 }
 
 /** Starts the server on a free port of the loopback; pages are rendered once and kept. */
-export async function startPodServer(count: number, tls: { readonly cert: string; readonly key: string }): Promise<PodServer> {
+export async function startPodServer(
+  count: number,
+  tls: { readonly cert: string; readonly key: string },
+): Promise<PodServer> {
   const pods = Array.from({ length: count }, (_, ordinal) => podJson(ordinal));
   const metadata = Array.from({ length: count }, (_, ordinal) => podMetadataJson(ordinal));
   const messages = pods.map((pod) => writeItem("PodList", "items", fieldsOf(JSON.parse(pod))));

@@ -10,7 +10,9 @@ const DOCKERFILE = readFileSync(new URL("../../Dockerfile", import.meta.url), "u
 export const NODE_ARGS = readEntrypoint(DOCKERFILE);
 
 /** The Dockerfile's settings of malloc. */
-export const MALLOC_ENV = Object.fromEntries([...DOCKERFILE.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value]));
+export const MALLOC_ENV = Object.fromEntries(
+  [...DOCKERFILE.matchAll(/\b(MALLOC_\w+)=(\d+)/g)].map(([, name, value]) => [name, value]),
+);
 
 /** Node's additional arguments in infra/manifests/functions, for the webhook server. */
 export const SERVER_ARGS = readContainerArgs("functions/deployment.yaml");
@@ -19,7 +21,9 @@ export const SERVER_ARGS = readContainerArgs("functions/deployment.yaml");
 export const AGENT_ARGS = readContainerArgs("node-updates/agent.yaml");
 
 interface Workload {
-  readonly spec: { readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } } };
+  readonly spec: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
+  };
 }
 
 function readContainerArgs(file: string): readonly string[] {
@@ -36,7 +40,11 @@ function readEntrypoint(dockerfile: string): readonly string[] {
 const run = promisify(execFile);
 
 /** Resolves with the script's output, parsed as JSON. */
-export async function measure<T>(script: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<T> {
+export async function measure<T>(
+  script: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<T> {
   const { stdout } = await run(process.execPath, [...NODE_ARGS, script, ...args], { env: { ...process.env, ...env } });
   return JSON.parse(stdout) as T;
 }

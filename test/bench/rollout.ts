@@ -30,7 +30,10 @@ export const benchRollout: Bench = async () => {
     }
     const ratio = median(rollouts) / median(floors);
     return [
-      { what: "3 x 3 rollout on a real control plane, baseline: a plain loop over the same pods", figure: show(floors) },
+      {
+        what: "3 x 3 rollout on a real control plane, baseline: a plain loop over the same pods",
+        figure: show(floors),
+      },
       { what: "the same by Zonewise, default settings", figure: show(rollouts) },
       { what: "the same, relative to the baseline", figure: ratio.toFixed(2), aim: atMost(AIM, "", ratio) },
     ];

@@ -30,9 +30,18 @@ export const benchScaling: Bench = async ({ root, dist, scratch }) => {
   try {
     const kubeconfig = join(scratch, "kubeconfig");
     await emulator.writeKubeconfig(kubeconfig);
-    createZones(emulator, parse(readFileSync(join(root, "infra/manifests/crds/replicatemplates.yaml"), "utf8")) as KubeObject, pods.port);
+    createZones(
+      emulator,
+      parse(readFileSync(join(root, "infra/manifests/crds/replicatemplates.yaml"), "utf8")) as KubeObject,
+      pods.port,
+    );
     const names = join(root, "test/cluster/stage/pod-names.ts");
-    const env = { ...process.env, KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", RECONCILE_INTERVAL: "100ms" };
+    const env = {
+      ...process.env,
+      KUBECONFIG: kubeconfig,
+      KUBERNETES_NAMESPACE: "default",
+      RECONCILE_INTERVAL: "100ms",
+    };
     const child = spawn(process.execPath, [...NODE_ARGS, "--import", names, join(dist, "reconciler/main.js")], {
       env,
       stdio: ["ignore", "pipe", "inherit"],
@@ -75,7 +84,11 @@ async function playPods() {
       response.end(JSON.stringify({ timestamp: Math.floor(Date.now() / 1000) }));
     });
   });
-  return { port: await listen(server, "localhost"), most: () => most, close: () => server.close().closeAllConnections() };
+  return {
+    port: await listen(server, "localhost"),
+    most: () => most,
+    close: () => server.close().closeAllConnections(),
+  };
 }
 
 function createZones({ store }: Emulator, definition: KubeObject, port: number): void {

@@ -27,7 +27,9 @@ export const benchStart: Bench = async ({ dist, scratch }) => {
     await timeStarts("start to first API call", main, kubeconfig, {}),
     await timeStarts("the same, compile cache warm as in the image", main, kubeconfig, warm),
   ];
-  const busy = Array.from({ length: availableParallelism() }, () => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
+  const busy = Array.from({ length: availableParallelism() }, () =>
+    spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }),
+  );
   try {
     rows.push(await timeStarts("the same, while every core is busy", main, kubeconfig, warm));
   } finally {
@@ -57,7 +59,10 @@ async function timeStart(program: readonly string[], kubeconfig: string, env: En
   await writeFile(kubeconfig, kubeconfigFor(url));
   const own = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "x", SERVER: url };
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...NODE_ARGS, ...program], { env: { ...process.env, ...own, ...env }, stdio: "ignore" });
+  const child = spawn(process.execPath, [...NODE_ARGS, ...program], {
+    env: { ...process.env, ...own, ...env },
+    stdio: "ignore",
+  });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const socket = await new Promise<{ destroy(): void }>((resolve) => server.once("connection", resolve));
   const took = performance.now() - startedAt;

@@ -11,7 +11,13 @@ const RUNS = 10;
 export const benchStatusPage: Bench = async () => {
   const zones = ["a", "b", "c"].map((name) => zone(`zone-${name}`));
   const plan = zones.flatMap(({ name }) => [
-    { action: "ReplacePods" as const, zone: name, count: 100, atOnce: 1, pods: Array.from({ length: 10 }, (_, pod) => `${name}-${pod}`) },
+    {
+      action: "ReplacePods" as const,
+      zone: name,
+      count: 100,
+      atOnce: 1,
+      pods: Array.from({ length: 10 }, (_, pod) => `${name}-${pod}`),
+    },
     { action: "FinishZone" as const, zone: name },
   ]);
   const status = { phase: "Waiting" as const, message: "zone-b waits for zone-a", blocked: [block()], zones, plan };
@@ -25,5 +31,7 @@ export const benchStatusPage: Bench = async () => {
   }
   const ms = median(times);
   const figure = `${ms.toFixed(0)} ms (first ${(times[0] ?? Number.NaN).toFixed(0)} ms), ${(bytes / 1000).toFixed(0)} kB`;
-  return [{ what: `status page, ${GROUPS} blocked groups of three zones: rendered`, figure, aim: atMost(AIM_MS, " ms", ms) }];
+  return [
+    { what: `status page, ${GROUPS} blocked groups of three zones: rendered`, figure, aim: atMost(AIM_MS, " ms", ms) },
+  ];
 };

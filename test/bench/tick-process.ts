@@ -1,6 +1,6 @@
 /**
- * The measured part of the tick benches, in a process of its own to measure its memory: ticks that do not act, or with CHECKS ticks that ask
- * Prometheus and write the results.
+ * The measured part of the tick benches, in a process of its own to measure its memory: ticks that do not act, or with
+ * CHECKS ticks that ask Prometheus and write the results.
  */
 import { subscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
@@ -39,7 +39,9 @@ let calls = 0;
 const observer = { answered: () => void calls++, rateLimited: () => {} };
 const cluster = connectCluster(connection, { timeoutMs: 60_000, observer });
 const sockets = new Set<Socket>();
-subscribe("http.client.response.finish", (message) => sockets.add((message as { response: IncomingMessage }).response.socket));
+subscribe("http.client.response.finish", (message) =>
+  sockets.add((message as { response: IncomingMessage }).response.socket),
+);
 const received = (): number => [...sockets].reduce((sum, { bytesRead }) => sum + bytesRead, 0);
 
 const podHttp = createPodHttp({ timeoutMs: 5000, clock: systemClock });
@@ -85,7 +87,12 @@ async function once(): Promise<number> {
     scaling: {
       references: createReferences(cluster),
       podHttp,
-      notifier: createPodNotifier({ http: podHttp, clock: systemClock, onNote: () => {}, signal: new AbortController().signal }),
+      notifier: createPodNotifier({
+        http: podHttp,
+        clock: systemClock,
+        onNote: () => {},
+        signal: new AbortController().signal,
+      }),
       clusterDomain: "cluster.local.",
       zoneTracker: "rollout-operator-zone-tracker",
       mayDownscale: async () => undefined,

@@ -26,7 +26,11 @@ export const benchTick: Bench = async ({ root, scratch }) => {
     await touchZone(emulator, "g7-zone-b");
     const rolling = await run();
     return [
-      { what: "tick, 50 groups of 3 x 100 pods, settled", figure: show(settled), aim: { text: "1 call", met: settled.calls === 1 } },
+      {
+        what: "tick, 50 groups of 3 x 100 pods, settled",
+        figure: show(settled),
+        aim: { text: "1 call", met: settled.calls === 1 },
+      },
       { what: "the same, one group rolling out", figure: show(rolling), aim: below(ROLLING_MS, rolling) },
       { what: "the same, a resync of every pod", figure: show(all) },
     ];

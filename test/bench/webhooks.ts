@@ -32,7 +32,11 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
     validityDays: 1,
     now: new Date(),
   });
-  const [certFile, keyFile, kubeconfig] = [join(scratch, "tls.crt"), join(scratch, "tls.key"), join(scratch, "webhooks-kubeconfig")];
+  const [certFile, keyFile, kubeconfig] = [
+    join(scratch, "tls.crt"),
+    join(scratch, "tls.key"),
+    join(scratch, "webhooks-kubeconfig"),
+  ];
   await Promise.all([writeFile(certFile, certPem), writeFile(keyFile, keyPem), writeFile(kubeconfig, KUBECONFIG)]);
   const [port, plain] = [await freePort(), await freePort()];
   const target = { port, ca: caPem };
@@ -53,7 +57,10 @@ export const benchWebhooks: Bench = async ({ dist, scratch }) => {
   for (let i = 0; i < STARTS; i++) {
     if (server) await end(server);
     const begin = performance.now();
-    server = spawn(process.execPath, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], { env, stdio: "ignore" });
+    server = spawn(process.execPath, [...NODE_ARGS, ...SERVER_ARGS, join(dist, "functions/serve.js")], {
+      env,
+      stdio: "ignore",
+    });
     await firstAnswer(target);
     starts.push(performance.now() - begin);
   }
@@ -92,7 +99,11 @@ const KUBECONFIG = JSON.stringify({
 });
 
 const REQUEST = ((): string => {
-  const containers = Array.from({ length: 3 }, (_, i) => ({ name: `c${i}`, image: "app:1", env: [{ name: "A", value: "b".repeat(200) }] }));
+  const containers = Array.from({ length: 3 }, (_, i) => ({
+    name: `c${i}`,
+    image: "app:1",
+    env: [{ name: "A", value: "b".repeat(200) }],
+  }));
   const object = (replicas: number): object => ({
     apiVersion: "apps/v1",
     kind: "StatefulSet",
@@ -145,7 +156,11 @@ async function load(target: Target, count: number): Promise<{ perSecond: number;
   await Promise.all(Array.from({ length: CONNECTIONS }, work));
   const seconds = (performance.now() - begin) / 1000;
   const sorted = times.toSorted((a, b) => a - b);
-  return { perSecond: count / seconds, p50: sorted[Math.floor(count * 0.5)] ?? 0, p99: sorted[Math.floor(count * 0.99)] ?? 0 };
+  return {
+    perSecond: count / seconds,
+    p50: sorted[Math.floor(count * 0.5)] ?? 0,
+    p99: sorted[Math.floor(count * 0.99)] ?? 0,
+  };
 }
 
 function open({ port, ca }: Target): Promise<TLSSocket> {

@@ -13,7 +13,9 @@ it("a Node.js that cannot run the source says what to do, in one line", (t) => {
   t.after(() => rmSync(folder, { recursive: true }));
   cpSync(LAUNCHER, join(folder, "cli/zonewise.js"));
   cpSync(join(LAUNCHER, "../../package.json"), join(folder, "package.json"));
-  const { status, stderr } = spawnSync(process.execPath, ["--no-strip-types", join(folder, "cli/zonewise.js")], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(process.execPath, ["--no-strip-types", join(folder, "cli/zonewise.js")], {
+    encoding: "utf8",
+  });
   assert.deepEqual([status, stderr.trim().split("\n").length], [2, 1], stderr);
   assert.match(stderr, /npx --no zonewise .*npm run build/);
 });

@@ -41,7 +41,10 @@ const SHELLS: Readonly<Record<string, Shell>> = {
 const LINES = [
   { typed: "zonewise pla", line: "zonewise plan " },
   { typed: "zonewise status ing", line: "zonewise status ingester " },
-  { typed: "zonewise -n default explain sts/ingester-zone-b", line: "zonewise -n default explain sts/ingester-zone-b " },
+  {
+    typed: "zonewise -n default explain sts/ingester-zone-b",
+    line: "zonewise -n default explain sts/ingester-zone-b ",
+  },
   { typed: "zonewise status --time", line: "zonewise status --timeout " },
   { typed: "zonewise status -o y", line: "zonewise status -o yaml " },
   { typed: "zonewise status nothing-has-this-name", line: "zonewise status nothing-has-this-name" },
@@ -67,7 +70,10 @@ describe("completions", { timeout: 300_000 }, () => {
     await stage.emulator.writeKubeconfig(join(folder, "kubeconfig"));
     await bundle({ "cli/main": "cli/main.ts" }, ROOT, folder);
     await writeFile(join(folder, "package.json"), `{ "type": "module" }`);
-    await writeFile(join(folder, "zonewise"), `#!/bin/sh\nexec ${process.execPath} ${join(folder, "cli/main.js")} "$@"\n`);
+    await writeFile(
+      join(folder, "zonewise"),
+      `#!/bin/sh\nexec ${process.execPath} ${join(folder, "cli/main.js")} "$@"\n`,
+    );
     await chmod(join(folder, "zonewise"), 0o755);
   });
   after(async () => {
@@ -99,7 +105,10 @@ describe("completions", { timeout: 300_000 }, () => {
   }
 
   for (const [name, shell] of Object.entries(SHELLS)) {
-    const skip = isInstalled(name) && isInstalled("script") ? false : `there is no ${name}, or no script: apt-get install ${name} bsdutils`;
+    const skip =
+      isInstalled(name) && isInstalled("script")
+        ? false
+        : `there is no ${name}, or no script: apt-get install ${name} bsdutils`;
     describe(`in ${name}`, { skip }, () => {
       for (const { typed, line } of LINES)
         it(`${typed} and a Tab: ${line}`, async () => assert.equal(await press(name, shell, typed), line));

@@ -18,7 +18,8 @@ Rolled out 1 zone (zone-a): 1 pod replaced in 2.0 s
 function textsOf(svg: string, from: number, to: number): string[] {
   const groups = svg.split("\n").filter((line) => line.startsWith("<g visibility"));
   const found = groups.filter((group) => {
-    const [, dur = "", values = "", keyTimes = ""] = /dur="([\d.]+)s".* values="([^"]*)" keyTimes="([^"]*)"/.exec(group) ?? [];
+    const [, dur = "", values = "", keyTimes = ""] =
+      /dur="([\d.]+)s".* values="([^"]*)" keyTimes="([^"]*)"/.exec(group) ?? [];
     const times = [...keyTimes.split(";").map(Number), 1].map((time) => Math.round(time * Number(dur) * 10) / 10);
     const place = values.split(";").indexOf("visible");
     return times[place] === from && times[place + 1] === to;
@@ -30,7 +31,12 @@ describe("the README's picture", () => {
   const svg = drawAnimation(PRINTED);
 
   const MOMENTS: readonly [string, number, number, readonly string[]][] = [
-    ["the state before the rollout", 0, 1, ["group ingester|ready", "zone-a|●|old11 ready", "all zones are updated and ready"]],
+    [
+      "the state before the rollout",
+      0,
+      1,
+      ["group ingester|ready", "zone-a|●|old11 ready", "all zones are updated and ready"],
+    ],
     [
       "the last of several simultaneous changes",
       1,
@@ -57,5 +63,6 @@ describe("the README's picture", () => {
     assert.match(svg, /fill="#ffffff">new22/);
     assert.doesNotMatch(svg, /fill="#ffffff">old11/);
   });
-  it("requires a complete rollout", () => assert.throws(() => drawAnimation(PRINTED.split("Rolled out")[0] ?? ""), /no complete rollout/));
+  it("requires a complete rollout", () =>
+    assert.throws(() => drawAnimation(PRINTED.split("Rolled out")[0] ?? ""), /no complete rollout/));
 });

@@ -28,10 +28,13 @@ const AFTER = 3;
 const COLUMNS = 92;
 const [COLUMN, LINE, MARGIN] = [8.43, 22, 20];
 const FONT = `font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14"`;
-const FILLS = { good: "#3fb950", busy: "#d29922", bad: "#f85149", faint: "#8b949e", strong: "#ffffff" } as const satisfies Record<
-  Style,
-  string
->;
+const FILLS = {
+  good: "#3fb950",
+  busy: "#d29922",
+  bad: "#f85149",
+  faint: "#8b949e",
+  strong: "#ffffff",
+} as const satisfies Record<Style, string>;
 const MARKS: Readonly<Record<string, Style>> = { "●": "good", "○": "busy", "✕": "bad", "·": "faint" };
 
 const ENTRY = /^ *(?<at>\d+\.\d) s {2}(?<text>.*)$/;
@@ -72,7 +75,8 @@ function readRecording(printed: string): Recording {
     const zone = ROW.exec(text)?.groups?.["zone"];
     const moment = { at: start === 0 ? 0 : start + Number(at), text };
     if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []).filter(isBefore(moment)), moment]);
-    else if (text !== "" && start > 0) messages.splice(0, messages.length, ...messages.filter(isBefore(moment)), moment);
+    else if (text !== "" && start > 0)
+      messages.splice(0, messages.length, ...messages.filter(isBefore(moment)), moment);
   }
   throw new Error("no complete rollout was printed");
 }
@@ -84,14 +88,23 @@ const isBefore =
 
 function titleAt(at: number, seconds: number): string {
   const passed = Math.min(Math.max(0, at - BEFORE), seconds).toFixed(1);
-  return at < BEFORE ? "ready" : at >= BEFORE + seconds ? `updated and ready   ${passed} s` : `rolling out   ${passed} s`;
+  return at < BEFORE
+    ? "ready"
+    : at >= BEFORE + seconds
+      ? `updated and ready   ${passed} s`
+      : `rolling out   ${passed} s`;
 }
 
 /**
  * Each moment is an element that is visible only during its time. Without animation, the middle one is
  * visible.
  */
-function drawTrack(moments: readonly Moment[], line: number, total: number, draw: (text: string, y: number) => string): string {
+function drawTrack(
+  moments: readonly Moment[],
+  line: number,
+  total: number,
+  draw: (text: string, y: number) => string,
+): string {
   const y = MARGIN + line * LINE + 15;
   return moments
     .map(({ at, text }, index) => {
@@ -130,7 +143,8 @@ const drawRow =
         if (style === undefined) return write(cell, index, y, FILLS.strong);
         const label = cell.slice(2);
         return (
-          write(cell.charAt(0), index, y, FILLS[style]) + write(label, index + 2, y, label.startsWith(updated) ? FILLS.strong : undefined)
+          write(cell.charAt(0), index, y, FILLS[style]) +
+          write(label, index + 2, y, label.startsWith(updated) ? FILLS.strong : undefined)
         );
       })
       .join("");

@@ -1,4 +1,7 @@
-/** The definitions that the embedded cluster gets, to create before the reconciler starts: one that is missing is looked for again only after minutes. */
+/**
+ * The definitions that the embedded cluster gets, to create before the reconciler starts: one that is missing is looked
+ * for again only after minutes.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";

@@ -1,4 +1,7 @@
-/** The webhooks beside the embedded cluster, as the manifests register them: behind a Service, with the certificate that the reconciler makes. */
+/**
+ * The webhooks beside the embedded cluster, as the manifests register them: behind a Service, with the certificate that
+ * the reconciler makes.
+ */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -44,11 +47,27 @@ export async function startFunctions({
   ] as const)
     await writeFile(file, Buffer.from(secret.data?.[key] ?? "", "base64"), { mode: 0o600 });
   const files = { SERVER_TLS_CERT_FILE: certFile, SERVER_TLS_KEY_FILE: keyFile };
-  const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_TLS_PORT: String(port), SERVER_PORT: String(ownPort), LOG_LEVEL: "error" };
-  const env = { KUBECONFIG: join(folder, "kubeconfig"), KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...files, ...server };
+  const server = {
+    SERVER_ADDRESS: "127.0.0.1",
+    SERVER_TLS_PORT: String(port),
+    SERVER_PORT: String(ownPort),
+    LOG_LEVEL: "error",
+  };
+  const env = {
+    KUBECONFIG: join(folder, "kubeconfig"),
+    KUBERNETES_NAMESPACE: namespace,
+    NAMESPACES: "*",
+    ...files,
+    ...server,
+  };
   const serving = runWebhooks(await compose(env, clock), stop);
   const spec = { type: "ExternalName", externalName: "127.0.0.1" };
-  store.create("services", { apiVersion: "v1", kind: "Service", metadata: { name: "rollout-operator", namespace }, spec });
+  store.create("services", {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "rollout-operator", namespace },
+    spec,
+  });
   for (const [name, type] of Object.entries(WEBHOOKS)) {
     const plural = `${type}webhookconfigurations.admissionregistration.k8s.io`;
     const { metadata } = store.create(plural, await readConfiguration(name, namespace, port));
@@ -74,5 +93,8 @@ async function readConfiguration(name: string, namespace: string, port: number):
     .replaceAll("zonewise", namespace)
     .replace("port: 443", `port: ${port}`);
   const configuration = parse(text) as Draft & { readonly webhooks: readonly object[] };
-  return { ...configuration, webhooks: configuration.webhooks.map((webhook) => ({ ...webhook, matchConditions: undefined })) };
+  return {
+    ...configuration,
+    webhooks: configuration.webhooks.map((webhook) => ({ ...webhook, matchConditions: undefined })),
+  };
 }

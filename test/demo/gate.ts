@@ -11,10 +11,20 @@ interface GateOptions {
   readonly url: string;
 }
 
-/** Creates a gate between the zones of the group, which asks every 2 s and passes after two successes; dispose of it to delete it. */
+/**
+ * Creates a gate between the zones of the group, which asks every 2 s and passes after two successes; dispose of it to
+ * delete it.
+ */
 export async function createGate(cluster: Cluster, { namespace, group, url }: GateOptions): Promise<AsyncDisposable> {
   const query = { url, expr: "rate(http_errors_total[1m]) > 0.01" };
-  const check = { name: "errors", query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 2, successThreshold: 2 };
+  const check = {
+    name: "errors",
+    query,
+    successWhen: "NoData",
+    initialDelaySeconds: 0,
+    periodSeconds: 2,
+    successThreshold: 2,
+  };
   const body = {
     apiVersion: "zonewise.dev/v1",
     kind: "RolloutGate",

@@ -27,8 +27,19 @@ interface Refusal {
   readonly message?: string;
 }
 
-/** Drains a node as `kubectl drain` does, and asks for a pod of another zone meanwhile. True if the node is drained and the other pod was refused. */
-export async function drainNode({ emulator, cluster, clock, screen, namespace, group, stop }: GuardsOptions): Promise<boolean> {
+/**
+ * Drains a node as `kubectl drain` does, and asks for a pod of another zone meanwhile. True if the node is drained and
+ * the other pod was refused.
+ */
+export async function drainNode({
+  emulator,
+  cluster,
+  clock,
+  screen,
+  namespace,
+  group,
+  stop,
+}: GuardsOptions): Promise<boolean> {
   const client = connect(emulator.kubeconfig());
   const evict = async (name: string): Promise<Refusal> => {
     const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
@@ -96,7 +107,12 @@ export async function scaleDownLabelled(
   screen.print(`Scaling ${zone} down to ${replicas} replicas, which has the label grafana.com/no-downscale=true.`);
   const client = connect(emulator.kubeconfig());
   const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets/${zone}/scale`;
-  const { body, status } = await client.call({ method: "PATCH", path, type: "application/merge-patch+json", body: { spec: { replicas } } });
+  const { body, status } = await client.call({
+    method: "PATCH",
+    path,
+    type: "application/merge-patch+json",
+    body: { spec: { replicas } },
+  });
   client.close();
   screen.print(`  ${status === 200 ? "scaled" : (body as Refusal).message}`);
   await label(null);

@@ -36,7 +36,8 @@ export function showLive({ store, clock, screen, namespace, group, stop }: LiveO
   let drawScheduled = false;
   const waiting = new Set<() => void>();
 
-  const currentZones = () => readZones(store.list("statefulsets.apps", namespace), store.list("pods", namespace), group);
+  const currentZones = () =>
+    readZones(store.list("statefulsets.apps", namespace), store.list("pods", namespace), group);
 
   const draw = (): void => {
     drawScheduled = false;

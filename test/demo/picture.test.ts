@@ -31,7 +31,9 @@ describe("the picture of a pod", () => {
   it("highlights the revision that is rolled out", () => {
     const pods = ["old", "new"].map((revision, ordinal) => readPod(podObject("zone-a", ordinal, { revision })));
     const [row] = draw({ zones: [{ ...zone({ name: "zone-a", replicas: 2, updateRevision: "new" }), pods }] }).rows;
-    const styles = (row ?? []).filter(({ text }) => /old|new/.test(text)).map(({ text, style }) => [text.trim(), style]);
+    const styles = (row ?? [])
+      .filter(({ text }) => /old|new/.test(text))
+      .map(({ text, style }) => [text.trim(), style]);
     assert.deepEqual(styles, [
       ["old", "faint"],
       ["new", "strong"],
@@ -57,14 +59,19 @@ describe("the picture of a pod", () => {
 describe("the title of the picture", () => {
   const TITLES: readonly [string, PictureInput["progress"], string][] = [
     ["a group that does not exist yet", undefined, "group ingester   progressing"],
-    ["a change in progress with its time so far", { startedAt: 1000, order: [], replaced: 0 }, "group ingester   progressing   4.2 s"],
+    [
+      "a change in progress with its time so far",
+      { startedAt: 1000, order: [], replaced: 0 },
+      "group ingester   progressing   4.2 s",
+    ],
     [
       "a completed rollout with its duration",
       { startedAt: 1000, endedAt: 3000, order: [], replaced: 0 },
       "group ingester   updated and ready   2.0 s",
     ],
   ];
-  for (const [name, progress, title] of TITLES) it(`shows ${name}`, () => assert.equal(textOf(draw({ progress, now: 5200 }).title), title));
+  for (const [name, progress, title] of TITLES)
+    it(`shows ${name}`, () => assert.equal(textOf(draw({ progress, now: 5200 }).title), title));
 
   it("distinguishes a rollout from other changes by its outdated pods", () => {
     const zones = [zone({ name: "zone-a", at: "old" })];

@@ -87,7 +87,11 @@ function drawRow(zone: ZoneWithPods, width: number): Line {
   return [{ text: zone.name.padEnd(width), style: "strong" }, ...cells.flat()];
 }
 
-function drawCell(pod: Pod | undefined, updateRevision: string, { labelled, last }: { labelled: boolean; last: boolean }): Span[] {
+function drawCell(
+  pod: Pod | undefined,
+  updateRevision: string,
+  { labelled, last }: { labelled: boolean; last: boolean },
+): Span[] {
   const appearance = appearanceOf(pod);
   const { mark, style } = appearance;
   const label = appearance === APPEARANCES.ready && !labelled ? "" : appearance.label;
@@ -98,7 +102,12 @@ function drawCell(pod: Pod | undefined, updateRevision: string, { labelled, last
     text: label === "" ? revision : `${revision} `,
     style: pod?.revision === updateRevision ? "strong" : "faint",
   };
-  return [{ text: `  ${mark} `, style }, ...(revision === "" ? [] : [revisionSpan]), { text: label, style }, { text: gap }];
+  return [
+    { text: `  ${mark} `, style },
+    ...(revision === "" ? [] : [revisionSpan]),
+    { text: label, style },
+    { text: gap },
+  ];
 }
 
 function appearanceOf(pod: Pod | undefined): Appearance {

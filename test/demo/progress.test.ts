@@ -6,7 +6,9 @@ import { LAST, podObject, PREVIOUS, zone } from "../reconciler/builders.ts";
 import { advance, summarise, type Progress } from "./progress.ts";
 
 const settled = ["zone-a", "zone-b"].map((name) => zone({ name }));
-const rolling = ["zone-a", "zone-b"].map((name) => zone({ name, at: PREVIOUS, currentRevision: PREVIOUS, updateRevision: LAST }));
+const rolling = ["zone-a", "zone-b"].map((name) =>
+  zone({ name, at: PREVIOUS, currentRevision: PREVIOUS, updateRevision: LAST }),
+);
 
 const removed = (set: string, revision: string): StoreEvent => ({
   type: "DELETED",
@@ -18,19 +20,29 @@ const changed: StoreEvent = { ...removed("zone-a", LAST), type: "MODIFIED" };
 /** Applies the events, one second apart, each with the zones after it. */
 function advanceThrough(...steps: readonly (readonly [StoreEvent, readonly ZoneWithPods[]])[]): Progress | undefined {
   let progress: Progress | undefined;
-  for (const [index, [event, zones]] of steps.entries()) progress = advance(progress, event, { zones, now: index * 1000 });
+  for (const [index, [event, zones]] of steps.entries())
+    progress = advance(progress, event, { zones, now: index * 1000 });
   return progress;
 }
 
 describe("the progress of a rollout", () => {
   it("begins when the group is no longer settled, and ends when it is again", () => {
     assert.equal(advanceThrough([changed, settled]), undefined);
-    assert.deepEqual(advanceThrough([changed, settled], [changed, rolling], [changed, rolling], [changed, settled], [changed, settled]), {
-      startedAt: 1000,
-      endedAt: 3000,
-      order: [],
-      replaced: 0,
-    });
+    assert.deepEqual(
+      advanceThrough(
+        [changed, settled],
+        [changed, rolling],
+        [changed, rolling],
+        [changed, settled],
+        [changed, settled],
+      ),
+      {
+        startedAt: 1000,
+        endedAt: 3000,
+        order: [],
+        replaced: 0,
+      },
+    );
   });
 
   it("counts the outdated pods that were removed, and lists their zones in order", () => {
@@ -63,7 +75,11 @@ describe("the summary of a rollout", () => {
       { startedAt: 500, endedAt: 9600, order: ["a", "b"], replaced: 6 },
       "Rolled out 2 zones (a, b): 6 pods replaced in 9.1 s",
     ],
-    ["counts to one", { startedAt: 0, endedAt: 1000, order: ["a"], replaced: 1 }, "Rolled out 1 zone (a): 1 pod replaced in 1.0 s"],
+    [
+      "counts to one",
+      { startedAt: 0, endedAt: 1000, order: ["a"], replaced: 1 },
+      "Rolled out 1 zone (a): 1 pod replaced in 1.0 s",
+    ],
   ];
   for (const [name, progress, line] of SUMMARIES) it(name, () => assert.equal(summarise(progress), line));
 });

@@ -17,7 +17,11 @@ export interface Progress {
 }
 
 /** The zones of `group` with their pods, by name. */
-export function readZones(statefulSets: readonly KubeObject[], pods: readonly KubeObject[], group: string): ZoneWithPods[] {
+export function readZones(
+  statefulSets: readonly KubeObject[],
+  pods: readonly KubeObject[],
+  group: string,
+): ZoneWithPods[] {
   const readPods = pods.map((pod) => readPod(pod));
   return statefulSets
     .map((object) => readZone(object))

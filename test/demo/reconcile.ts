@@ -26,8 +26,17 @@ export interface DemoReconcilerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export async function composeReconciler({ kubeconfig, namespace, clock, onLog, env }: DemoReconcilerOptions): Promise<DemoReconciler> {
-  const { run: input } = await compose({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...env }, clock);
+export async function composeReconciler({
+  kubeconfig,
+  namespace,
+  clock,
+  onLog,
+  env,
+}: DemoReconcilerOptions): Promise<DemoReconciler> {
+  const { run: input } = await compose(
+    { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...env },
+    clock,
+  );
   const logAt =
     (level: Level) =>
     (message: string, fields: LogFields = {}): void =>

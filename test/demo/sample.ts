@@ -34,7 +34,11 @@ interface ObjectName {
 }
 
 /** Patches a StatefulSet as `kubectl set image` does. */
-export async function setImage(cluster: Cluster, statefulSet: ObjectName, container: { name: string; image: string }): Promise<void> {
+export async function setImage(
+  cluster: Cluster,
+  statefulSet: ObjectName,
+  container: { name: string; image: string },
+): Promise<void> {
   await cluster.patch(statefulSets, {
     ...statefulSet,
     type: "strategic",

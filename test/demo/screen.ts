@@ -16,7 +16,10 @@ export interface Screen {
   readonly print: (...lines: readonly string[]) => void;
 }
 
-const FORMATS = { good: "green", busy: "yellow", bad: "red", faint: "dim", strong: "bold" } as const satisfies Record<Style, string>;
+const FORMATS = { good: "green", busy: "yellow", bad: "red", faint: "dim", strong: "bold" } as const satisfies Record<
+  Style,
+  string
+>;
 
 export function createScreen(output: Output, colours: boolean): Screen {
   return output.isTTY ? createTerminalScreen(output, colours) : createPlainScreen(output);
@@ -64,7 +67,9 @@ function createTerminalScreen(output: Output, colours: boolean): Screen {
 }
 
 function paint(line: Line, colours: boolean): string {
-  return line.map(({ text, style }) => (colours && style ? styleText(FORMATS[style], text, { validateStream: false }) : text)).join("");
+  return line
+    .map(({ text, style }) => (colours && style ? styleText(FORMATS[style], text, { validateStream: false }) : text))
+    .join("");
 }
 
 /** Truncates a line: a line that the terminal wraps would take more rows than are redrawn. */

@@ -15,7 +15,10 @@ interface Exit {
 }
 
 /** Runs it until it exits; `onOutput` gets everything that was written so far. */
-async function start(args: readonly string[], onOutput: (output: string, interrupt: () => void) => void = () => {}): Promise<Exit> {
+async function start(
+  args: readonly string[],
+  onOutput: (output: string, interrupt: () => void) => void = () => {},
+): Promise<Exit> {
   const child = spawn(process.execPath, [START, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let errors = "";
@@ -39,12 +42,19 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
     const { code, output, errors } = await start(["--once"]);
     assert.equal(errors, "");
     assert.equal(code, 0, output);
-    const [rollout = "", scaling = ""] = output.slice(output.indexOf("the rollout begins")).split("Scaling ingester-zone-a");
+    const [rollout = "", scaling = ""] = output
+      .slice(output.indexOf("the rollout begins"))
+      .split("Scaling ingester-zone-a");
     const ended = [...rollout.matchAll(/(ingester-zone-\w) .*terminating/g)].map(([, zone]) => zone);
     assert.deepEqual([...new Set(ended)], ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"]);
     assert.deepEqual(ended, ended.toSorted());
-    assert.match(output, /^Rolled out 3 zones \(ingester-zone-a, ingester-zone-b, ingester-zone-c\): 9 pods replaced in \d+\.\d s$/m);
-    const followed = [...scaling.matchAll(/scaling (ingester-zone-\w) from 3 to 5 replicas, following (ingester-zone-\w)/g)];
+    assert.match(
+      output,
+      /^Rolled out 3 zones \(ingester-zone-a, ingester-zone-b, ingester-zone-c\): 9 pods replaced in \d+\.\d s$/m,
+    );
+    const followed = [
+      ...scaling.matchAll(/scaling (ingester-zone-\w) from 3 to 5 replicas, following (ingester-zone-\w)/g),
+    ];
     assert.deepEqual(
       followed.map(([, zone, leader]) => [zone, leader]),
       [
@@ -54,8 +64,8 @@ describe("npm start", { concurrency: true, timeout: 90_000 }, () => {
     );
     assert.match(output, /^Scaled 3 zones to 5 replicas in \d+\.\d s$/m);
     const gated = output.slice(output.indexOf("under a gate"));
-    const [held = -1, b = -1] = [/waits for gate error-rate: errors fails/, /ingester-zone-b-\d .*terminating/].map((line) =>
-      gated.search(line),
+    const [held = -1, b = -1] = [/waits for gate error-rate: errors fails/, /ingester-zone-b-\d .*terminating/].map(
+      (line) => gated.search(line),
     );
     assert.ok(gated.search(/ingester-zone-a-\d .*terminating/) < held && held < b, gated);
     assert.match(gated, /^Rolled out 3 zones .*: 15 pods replaced in /m);

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /**
- * The demonstration: an embedded cluster, the reconciler and the functions, a rollout, a scaling, a gate, a drain and a refused downscale.
+ * The demonstration: an embedded cluster, the reconciler and the functions, a rollout, a scaling, a gate, a drain and a
+ * refused downscale.
  *
  *   start cluster -> apply the sample -> all ready -> change the image -> rollout -> scale the leader
  *     -> the zones follow -> errors rise as the first zone rolls: a gate holds the second one until they are gone
@@ -47,7 +48,9 @@ process.stdout.on("error", () => stop.abort());
 
 /** The second part; true if all zones have followed the leader. */
 async function scaleUp(live: Live, { cluster }: DemoReconciler): Promise<boolean> {
-  screen.print(`Scaling ${LEADER} from 3 to ${MORE_REPLICAS} replicas: the other zones follow, each once the previous one is ready.`);
+  screen.print(
+    `Scaling ${LEADER} from 3 to ${MORE_REPLICAS} replicas: the other zones follow, each once the previous one is ready.`,
+  );
   const startedAt = systemClock.monotonic();
   await setReplicas(cluster, { namespace: NAMESPACE, name: LEADER }, MORE_REPLICAS);
   if (!(await live.untilSettled(TIMEOUT_MS))) return false;
@@ -60,7 +63,9 @@ async function waitForGate(live: Live, { cluster }: DemoReconciler): Promise<boo
   await using prometheus = await startPrometheus();
   prometheus.answer = () => (prometheus.seen.length <= ERRORS ? 1 : 0);
   await using _gate = await createGate(cluster, { namespace: NAMESPACE, group: GROUP, url: prometheus.url });
-  screen.print(`Changing the image to ${NEXT_IMAGE} under a gate: errors rise, and zone b waits until Prometheus reports none.`);
+  screen.print(
+    `Changing the image to ${NEXT_IMAGE} under a gate: errors rise, and zone b waits until Prometheus reports none.`,
+  );
   for (const name of ZONES) await setImage(cluster, { namespace: NAMESPACE, name }, { name: GROUP, image: NEXT_IMAGE });
   if (!(await live.untilSettled(TIMEOUT_MS))) return false;
   screen.print(`The gate asked Prometheus ${prometheus.seen.length} times; ${ERRORS} answers reported errors.`);
@@ -105,18 +110,39 @@ async function main(): Promise<number> {
   try {
     await emulator.writeKubeconfig(kubeconfig);
     await define(emulator.store, DEFINITIONS);
-    const live = showLive({ store: emulator.store, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended });
+    const live = showLive({
+      store: emulator.store,
+      clock: systemClock,
+      screen,
+      namespace: NAMESPACE,
+      group: GROUP,
+      stop: ended,
+    });
     const onLog = (level: string, message: string, { group, reason, state }: LogFields): void => {
       const ofGroup = group === GROUP;
       if (!ofGroup && (group !== undefined || (level !== "warn" && level !== "error"))) return;
       live.report(typeof reason === "string" ? `${message} (${reason})` : message, ofGroup && state === "settled");
     };
-    const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog, env: { LOG_LEVEL: "warn" } });
+    const reconciler = await composeReconciler({
+      kubeconfig,
+      namespace: NAMESPACE,
+      clock: systemClock,
+      onLog,
+      env: { LOG_LEVEL: "warn" },
+    });
     const reconciling = reconciler.runUntil(ended);
     const page = await startStatusPage(kubeconfig, NAMESPACE, ended);
     screen.print(`The status page: ${page.url}`);
     const functions = await startFunctions({ emulator, clock: systemClock, folder, namespace: NAMESPACE, stop: ended });
-    const guards = { emulator, cluster: reconciler.cluster, clock: systemClock, screen, namespace: NAMESPACE, group: GROUP, stop: ended };
+    const guards = {
+      emulator,
+      cluster: reconciler.cluster,
+      clock: systemClock,
+      screen,
+      namespace: NAMESPACE,
+      group: GROUP,
+      stop: ended,
+    };
     const completed =
       (await rollOut(live, reconciler)) &&
       (await scaleUp(live, reconciler)) &&
@@ -135,4 +161,6 @@ async function main(): Promise<number> {
   }
 }
 
-process.exitCode = process.argv.includes("nodes") ? await playNodeUpdates({ screen, stop: stop.signal, once }) : await main();
+process.exitCode = process.argv.includes("nodes")
+  ? await playNodeUpdates({ screen, stop: stop.signal, once })
+  : await main();

@@ -10,7 +10,11 @@ export interface DemoStatusPage {
 }
 
 /** Serves until `stop` fires. */
-export async function startStatusPage(kubeconfig: string, namespace: string, stop: AbortSignal): Promise<DemoStatusPage> {
+export async function startStatusPage(
+  kubeconfig: string,
+  namespace: string,
+  stop: AbortSignal,
+): Promise<DemoStatusPage> {
   const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0", LOG_LEVEL: "error" };
   const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...server };
   const page = await composeStatusPage(env, systemClock);

@@ -1,4 +1,7 @@
-/** ARCHITECTURE.md names only existing files, folders and functions, and the floors of imports are those of the lint rule. */
+/**
+ * ARCHITECTURE.md names only existing files, folders and functions, and the floors of imports are those of the lint
+ * rule.
+ */
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -8,7 +11,9 @@ import { readPage, ROOT } from "./pages.ts";
 const text = readPage("ARCHITECTURE.md");
 
 it("every file and folder that ARCHITECTURE.md names by its path exists", () => {
-  const paths = [...text.matchAll(/`((?:cli|functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(([, path]) => path ?? "");
+  const paths = [...text.matchAll(/`((?:cli|functions|reconciler|infra|test|docs)\/[\w./-]*)`/g)].map(
+    ([, path]) => path ?? "",
+  );
   assert.ok(paths.length > 20, `${paths.length} paths`);
   assert.deepEqual(
     paths.filter((path) => !existsSync(join(ROOT, path))),
@@ -17,7 +22,9 @@ it("every file and folder that ARCHITECTURE.md names by its path exists", () => 
 });
 
 it("every file that ARCHITECTURE.md names without its path exists", () => {
-  const files = new Set(globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)));
+  const files = new Set(
+    globSync("{cli,functions,reconciler,infra,test}/**/*.ts", { cwd: ROOT }).map((path) => basename(path)),
+  );
   const named = [...text.matchAll(/[\w.-]+\.ts\b/g)].map(([name]) => name);
   assert.deepEqual(
     named.filter((name) => !files.has(name)),
@@ -36,7 +43,10 @@ it("every function that ARCHITECTURE.md places in a file is in that file", () =>
 
 it("the floors of ARCHITECTURE.md are those that lint knows", () => {
   const { overrides } = JSON.parse(readPage(".oxlintrc.json")) as { overrides: { rules: Record<string, unknown> }[] };
-  const [, rows = []] = overrides.map(({ rules }) => rules["access/downwards"] as [string, string[][]] | undefined).find(Boolean) ?? [];
-  const floors = [...text.matchAll(/^\| \d \| (.*) \|$/gm)].map(([, folders = ""]) => folders.replaceAll(/[`,]|\/(?=`)/g, "").split(" "));
+  const [, rows = []] =
+    overrides.map(({ rules }) => rules["access/downwards"] as [string, string[][]] | undefined).find(Boolean) ?? [];
+  const floors = [...text.matchAll(/^\| \d \| (.*) \|$/gm)].map(([, folders = ""]) =>
+    folders.replaceAll(/[`,]|\/(?=`)/g, "").split(" "),
+  );
   assert.deepEqual(floors, rows);
 });

@@ -6,7 +6,8 @@ import { COMMANDS, VERSION } from "../../cli/program.ts";
 import { namesIn, readPage } from "./pages.ts";
 
 const page = readPage("docs/cli.md");
-const section = (heading: string): string => page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? assert.fail(heading);
+const section = (heading: string): string =>
+  page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? assert.fail(heading);
 
 const commands = COMMANDS.map(({ name, arguments: words, summary, exits }) => {
   const codes = Object.entries(exits).map(([code, meaning]) => `${code}: ${meaning}`);
@@ -14,7 +15,9 @@ const commands = COMMANDS.map(({ name, arguments: words, summary, exits }) => {
   return { name: usage, row: `| \`${usage}\` | ${summary} | ${codes.join("; ")} |` };
 });
 const flags = [
-  ...COMMANDS.flatMap((command) => command.flags.map(({ flag, summary }) => ({ name: `${command.name} ${flag}`, summary }))),
+  ...COMMANDS.flatMap((command) =>
+    command.flags.map(({ flag, summary }) => ({ name: `${command.name} ${flag}`, summary })),
+  ),
   ...GLOBAL_FLAGS.map(({ flag, summary }) => ({ name: flag, summary })),
 ].map(({ name, summary }) => ({ name, row: `| \`${name}\` | ${summary} |` }));
 
@@ -22,7 +25,8 @@ it("the version is that of the package", () =>
   assert.equal(VERSION, (JSON.parse(readPage("package.json")) as { version: string }).version));
 
 describe("docs/cli.md", () => {
-  for (const { name, row } of [...commands, ...flags]) it(`describes ${name} like its table`, () => assert.ok(page.includes(row), row));
+  for (const { name, row } of [...commands, ...flags])
+    it(`describes ${name} like its table`, () => assert.ok(page.includes(row), row));
   it("has no other command, and no other flag", () => {
     const sorted = (names: readonly string[]): string[] => names.toSorted();
     assert.deepEqual(sorted(namesIn(section("Commands"))), sorted(commands.map(({ name }) => name)));

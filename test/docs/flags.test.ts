@@ -41,6 +41,7 @@ describe("the table of the original's flags", () => {
   }
 
   it("names the old names", () => {
-    for (const [, { oldName }] of VARIABLE_ROWS) assert.ok(oldName === undefined || text.includes(`\`${oldName}\``), oldName);
+    for (const [, { oldName }] of VARIABLE_ROWS)
+      assert.ok(oldName === undefined || text.includes(`\`${oldName}\``), oldName);
   });
 });

@@ -53,7 +53,8 @@ test("each line answers as the page says", { timeout: 180_000 }, async (t) => {
     metadata: { name: "ingester", namespace: "default" },
     spec,
   });
-  const isReady = (set: object): boolean => (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === 3;
+  const isReady = (set: object): boolean =>
+    (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === 3;
   while (!emulator.store.list("statefulsets.apps", "default").every(isReady)) await sleep(50);
 
   for (const { start, calls } of sessions) {

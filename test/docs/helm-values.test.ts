@@ -1,4 +1,7 @@
-/** docs/reference/helm-values.md has a row for every value of the chart, with its default, and the words in which the schema refuses one. */
+/**
+ * docs/reference/helm-values.md has a row for every value of the chart, with its default, and the words in which the
+ * schema refuses one.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "yaml";
@@ -9,7 +12,8 @@ type Json = Readonly<Record<string, unknown>>;
 const CHART = "infra/helm/zonewise";
 const page = readPage("docs/reference/helm-values.md");
 const rows = rowsOf(page);
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 /** Values that are objects of Kubernetes. */
 const WHOLE = /(?:resources|[sS]ecurityContext)$/;
 
@@ -23,10 +27,17 @@ const definitions = schema["definitions"] as Record<string, Json>;
 
 /** What the schema refuses, and in which words. */
 function refusalsIn(node: Json, path = ""): [string, string][] {
-  const { $ref, then, properties = {} } = node as { $ref?: string; then?: { const?: string }; properties?: Record<string, Json> };
+  const {
+    $ref,
+    then,
+    properties = {},
+  } = node as { $ref?: string; then?: { const?: string }; properties?: Record<string, Json> };
   if ($ref !== undefined) return refusalsIn(definitions[$ref.split("/").at(-1) ?? ""] ?? {}, path);
   const own: [string, string][] = then?.const === undefined ? [] : [[path, then.const]];
-  return [...own, ...Object.entries(properties).flatMap(([key, child]) => refusalsIn(child, path ? `${path}.${key}` : key))];
+  return [
+    ...own,
+    ...Object.entries(properties).flatMap(([key, child]) => refusalsIn(child, path ? `${path}.${key}` : key)),
+  ];
 }
 
 describe("docs/reference/helm-values.md", () => {

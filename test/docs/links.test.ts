@@ -7,7 +7,9 @@ import { PAGES, readPage, ROOT } from "./pages.ts";
 
 const LINK = /\]\((?<target>[^)\s]+)\)/g;
 const HEADING = /^#+ (?<text>.+)$/gm;
-/** A path of the repository; a path with another prefix (`dist/functions`, `../infra`) is relative to another folder. */
+/**
+ * A path of the repository; a path with another prefix (`dist/functions`, `../infra`) is relative to another folder.
+ */
 const PATH = /(?<![\w./<-])(?:functions|reconciler|infra|test|docs|knative|examples)\/[\w./*-]*[\w*]/g;
 const FENCE = /^```[^]*?^```$/gm;
 
@@ -41,7 +43,9 @@ function findDeadLinks(path: string, text: string): string[] {
 /** Paths of the repository that a text names and that do not exist. */
 function findMissingPaths(text: string): string[] {
   const paths = [...text.matchAll(PATH)].map(([path]) => path);
-  return paths.filter((path) => (path.includes("*") ? globSync(path, { cwd: ROOT }).length === 0 : !existsSync(join(ROOT, path))));
+  return paths.filter((path) =>
+    path.includes("*") ? globSync(path, { cwd: ROOT }).length === 0 : !existsSync(join(ROOT, path)),
+  );
 }
 
 for (const path of PAGES)
@@ -86,9 +90,8 @@ describe("the check of links", () => {
   ] as const)
     it(`finds ${link}`, () => assert.deepEqual(findDeadLinks("README.md", `${page}${link}`), [target]));
   it("finds a path that does not exist", () =>
-    assert.deepEqual(findMissingPaths("`infra/none.ts`, infra/manifests/none, infra/*/none, dist/functions/x.js, docs/flags.md"), [
-      "infra/none.ts",
-      "infra/manifests/none",
-      "infra/*/none",
-    ]));
+    assert.deepEqual(
+      findMissingPaths("`infra/none.ts`, infra/manifests/none, infra/*/none, dist/functions/x.js, docs/flags.md"),
+      ["infra/none.ts", "infra/manifests/none", "infra/*/none"],
+    ));
 });

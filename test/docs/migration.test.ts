@@ -1,4 +1,7 @@
-/** docs/migration.md on the webhooks that the original does not have: its process answers them with 404, so they have to go before it answers. */
+/**
+ * docs/migration.md on the webhooks that the original does not have: its process answers them with 404, so they have to
+ * go before it answers.
+ */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -15,7 +18,8 @@ it("the way back deletes every webhook configuration that Zonewise alone has", (
   const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
   assert.ok(own.includes("pod-eviction"));
   const missing = own.filter(
-    (name) => !new RegExp(`^ +kubectl delete (?:mutating|validating)webhookconfiguration.* ${name}-NAMESPACE`, "m").test(back),
+    (name) =>
+      !new RegExp(`^ +kubectl delete (?:mutating|validating)webhookconfiguration.* ${name}-NAMESPACE`, "m").test(back),
   );
   assert.deepEqual(missing, []);
 });

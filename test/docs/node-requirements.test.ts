@@ -6,10 +6,12 @@ import { it } from "node:test";
 import { readPage, ROOT } from "./pages.ts";
 
 const files = globSync("test/**/*.ts", { cwd: ROOT });
-const named = new Set(files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\bN[RW]\d{1,2}\b/g)].map(([id]) => id)));
-const rows = [...readPage("docs/node-updates/requirements.md").matchAll(/^\| (?<id>N[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm)].map(
-  ({ groups }) => groups,
+const named = new Set(
+  files.flatMap((file) => [...readFileSync(join(ROOT, file), "utf8").matchAll(/\bN[RW]\d{1,2}\b/g)].map(([id]) => id)),
 );
+const rows = [
+  ...readPage("docs/node-updates/requirements.md").matchAll(/^\| (?<id>N[RW]\d{1,2}) \| .* \| (?<state>.*) ?\|$/gm),
+].map(({ groups }) => groups);
 const listed = new Map(rows.map((row) => [row?.["id"] ?? "", row?.["state"] ?? ""]));
 
 it("lists the 43 requirements and the 29 weaknesses", () => assert.deepEqual([rows.length, listed.size], [72, 72]));

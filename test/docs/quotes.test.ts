@@ -16,7 +16,9 @@ const COMMAND = /^(?:kubectl|npm|npx|docker|git|helm) /;
 
 /** Text in backticks of at least two words, without placeholders. */
 function messagesIn(page: string): string[] {
-  const quoted = [...page.matchAll(/`(?<text>[a-z]{2,}(?:[ ,;]+[a-zA-Z]+)+)`/g)].map(({ groups }) => groups?.["text"] ?? "");
+  const quoted = [...page.matchAll(/`(?<text>[a-z]{2,}(?:[ ,;]+[a-zA-Z]+)+)`/g)].map(
+    ({ groups }) => groups?.["text"] ?? "",
+  );
   return quoted.filter((text) => !COMMAND.test(text) && !FOREIGN.has(text));
 }
 
@@ -34,7 +36,9 @@ describe("the documentation", () => {
 
   it("names only scripts that exist", () => {
     const { scripts } = JSON.parse(readPage("package.json")) as { readonly scripts: Readonly<Record<string, string>> };
-    const named = pages.flatMap(({ text }) => [...text.matchAll(/\bnpm (?:run )?(?<script>start|test|(?<=run )[\w:]+)/g)]);
+    const named = pages.flatMap(({ text }) => [
+      ...text.matchAll(/\bnpm (?:run )?(?<script>start|test|(?<=run )[\w:]+)/g),
+    ]);
     assert.ok(named.length > 8, `${named.length} scripts`);
     assert.deepEqual(
       named.map(({ groups }) => groups?.["script"] ?? "").filter((script) => scripts[script] === undefined),

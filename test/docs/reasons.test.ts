@@ -1,6 +1,7 @@
 /**
- * A reason to wait is one row of REASONS (reconciler/model/decision.ts). Log, Events, metrics, conditions and the commands follow from its facts. What is
- * written by hand is held here: a failure names each file and line, and what to add there.
+ * A reason to wait is one row of REASONS (reconciler/model/decision.ts). Log, Events, metrics, conditions and the
+ * commands follow from its facts. What is written by hand is held here: a failure names each file and line, and what to
+ * add there.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -91,16 +92,20 @@ function compareAlert(rows: readonly Row[]): string[] {
   const wanted = rows.flatMap(([reason, { needsFix }]) => (needsFix ? [reason] : [])).join("|");
   const lines = readPage(ALERTS).split("\n");
   const at = lines.findIndex((line) => line.includes("zonewise_group_blocked{"));
-  return lines[at]?.includes(`{reason=~"${wanted}"}`) ? [] : [`${ALERTS}:${at + 1}: set reason=~"${wanted}", then npm run chart`];
+  return lines[at]?.includes(`{reason=~"${wanted}"}`)
+    ? []
+    : [`${ALERTS}:${at + 1}: set reason=~"${wanted}", then npm run chart`];
 }
 
 /** In the reference, those that keep a zone from being scaled are the last, from the one that its text names. */
 function compareScaling(rows: readonly Row[]): string[] {
-  const [, first] = /^- The reasons from `(\w+)` on keep a zone from being scaled/m.exec(readPage("docs/reference/reasons.md")) ?? [];
+  const [, first] =
+    /^- The reasons from `(\w+)` on keep a zone from being scaled/m.exec(readPage("docs/reference/reasons.md")) ?? [];
   const at = rows.findIndex(([reason]) => reason === first);
   const wrong = rows.filter(([, { scaling }], i) => (scaling === true) !== i >= at);
   return wrong.map(
-    ([reason]) => `reconciler/model/decision.ts: ${reason} is on the wrong side of ${first}, from which on reasons have \`scaling\``,
+    ([reason]) =>
+      `reconciler/model/decision.ts: ${reason} is on the wrong side of ${first}, from which on reasons have \`scaling\``,
   );
 }
 
@@ -133,7 +138,10 @@ it("a new reason is told where it is missing, and a table which of its rows is n
       said.join("\n"),
     );
   }
-  assert.ok(places.includes("docs/reference/reasons.md: add | `NewReason` | Warning after 30 s | MEANING | WHAT TO DO |"), said.join("\n"));
+  assert.ok(
+    places.includes("docs/reference/reasons.md: add | `NewReason` | Warning after 30 s | MEANING | WHAT TO DO |"),
+    said.join("\n"),
+  );
   assert.ok(places.some((one) => one.startsWith(`${ALERTS}: set `) && one.includes("ScaleRefused|NewReason")));
   assert.ok(places.includes("reconciler/: no rule holds with NewReason"));
   assert.equal(said.length, 2 * PLACES.length + 2);

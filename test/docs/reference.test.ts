@@ -32,13 +32,15 @@ describe("docs/reference/variables.md", () => {
 
   function rowOf(name: string, { default: value, fallback, schema, meaning, allowed, oldName }: Variable): string {
     const unset = safeParse(schema, undefined).success ? "" : "required";
-    const stated = value !== undefined ? code(value) : fallback !== undefined ? `the value of ${code(fallback)}` : unset;
+    const stated =
+      value !== undefined ? code(value) : fallback !== undefined ? `the value of ${code(fallback)}` : unset;
     const old = oldName === undefined ? "" : `; ${code(oldName)} is its old name`;
     return `| ${code(name)} | ${stated} | ${meaning}; ${allowed}${old} |`;
   }
 
   for (const [name, row] of VARIABLE_ROWS)
-    it(`describes ${name} like the table of variables`, () => assert.ok(page.includes(rowOf(name, row)), rowOf(name, row)));
+    it(`describes ${name} like the table of variables`, () =>
+      assert.ok(page.includes(rowOf(name, row)), rowOf(name, row)));
   it("has no other row", () =>
     assertRows(
       page,
@@ -103,9 +105,15 @@ describe("docs/reference/reasons.md", () => {
 
   it("has every other Event, with its type, and no Event without code", () => {
     const sources = readSources("functions", "reconciler");
-    const drafted = [...sources.matchAll(/\b(normal|warning)\([^")]*, "(\w+)"/g), ...sources.matchAll(/type: "(\w+)", reason: "(\w+)"/g)];
+    const drafted = [
+      ...sources.matchAll(/\b(normal|warning)\([^")]*,\s+"(\w+)"/g),
+      ...sources.matchAll(/type: "(\w+)",\s+reason: "(\w+)"/g),
+    ];
     const types = drafted.map(([, type = "", name = ""]) => `${name} ${type.charAt(0).toUpperCase()}${type.slice(1)}`);
-    assert.deepEqual(sorted(rowsOf(events).map(([name = "", type = ""]) => `${name.replaceAll("`", "")} ${type}`)), sorted(types));
+    assert.deepEqual(
+      sorted(rowsOf(events).map(([name = "", type = ""]) => `${name.replaceAll("`", "")} ${type}`)),
+      sorted(types),
+    );
   });
 });
 
@@ -131,9 +139,9 @@ describe("docs/reference/webhooks.md", () => {
   const [top = ""] = page.split("## Downscales");
 
   it("has every path that is served, and no other", () => {
-    const served = [...readSources("functions").matchAll(/"(\/(?:(?:admission|pods)\/|mutate-|validate-)[\w-]+)"/g)].map(
-      ([, path]) => path ?? "",
-    );
+    const served = [
+      ...readSources("functions").matchAll(/"(\/(?:(?:admission|pods)\/|mutate-|validate-)[\w-]+)"/g),
+    ].map(([, path]) => path ?? "");
     assert.deepEqual(sorted(namesIn(top).filter((name) => name.startsWith("/"))), sorted(served));
   });
   it("has every target, and no other", () => {
@@ -151,8 +159,13 @@ describe("the decisions of disruption budgets, in docs/behaviour.md", () => {
   it("are those of the code, with their codes and the metric's reasons", () => {
     const [, section = ""] = readPage("docs/behaviour.md").split(/\*\*§5\.[12] /);
     const rows = section.split("\n").map((line) => line.slice(2, -2).split(" | "));
-    const listed = rows.flatMap((cells) => (/^`[\w-]+`$/.test(cells.at(-1) ?? "") ? [`${cells.at(-3)?.slice(0, 3)} ${cells.at(-1)}`] : []));
-    assert.deepEqual(sorted(listed), sorted(Object.values(VERDICTS).map((verdict) => `${verdict.code} ${code(verdict.metric)}`)));
+    const listed = rows.flatMap((cells) =>
+      /^`[\w-]+`$/.test(cells.at(-1) ?? "") ? [`${cells.at(-3)?.slice(0, 3)} ${cells.at(-1)}`] : [],
+    );
+    assert.deepEqual(
+      sorted(listed),
+      sorted(Object.values(VERDICTS).map((verdict) => `${verdict.code} ${code(verdict.metric)}`)),
+    );
   });
 });
 

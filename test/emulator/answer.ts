@@ -44,7 +44,8 @@ function tableText({ kind, query, now }: ApiRequest, objects: readonly Draft[], 
 }
 
 export function objectText(request: ApiRequest, object: Draft): string {
-  if (request.form === "table") return tableText(request, [object], { resourceVersion: object.metadata.resourceVersion });
+  if (request.form === "table")
+    return tableText(request, [object], { resourceVersion: object.metadata.resourceVersion });
   return request.form === "metadata" ? JSON.stringify(metadataOf(object)) : fullText(object);
 }
 
@@ -52,14 +53,20 @@ function listText(request: ApiRequest, objects: readonly Draft[], metadata: obje
   if (request.form === "table") return tableText(request, objects, metadata);
   const list = { kind: `${request.kind.kind}List`, apiVersion: apiVersionOf(request.kind), metadata };
   if (request.form === "metadata")
-    return JSON.stringify({ ...list, kind: "PartialObjectMetadataList", apiVersion: META, items: objects.map(metadataOf) });
+    return JSON.stringify({
+      ...list,
+      kind: "PartialObjectMetadataList",
+      apiVersion: META,
+      items: objects.map(metadataOf),
+    });
   // Only items of custom resources carry apiVersion and kind.
   const items = objects.map(request.kind.custom ? fullText : bareText);
   return `${JSON.stringify(list).slice(0, -1)},"items":[${items.join(",")}]}`;
 }
 
 export function listAnswer(request: ApiRequest, objects: readonly Draft[], metadata: Fields): Answer {
-  const inProtobuf = request.form === "protobuf" && request.resource === "pods" ? podListAnswer(objects, metadata) : undefined;
+  const inProtobuf =
+    request.form === "protobuf" && request.resource === "pods" ? podListAnswer(objects, metadata) : undefined;
   return inProtobuf ?? { code: 200, body: listText(request, objects, metadata) };
 }
 

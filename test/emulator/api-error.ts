@@ -3,7 +3,12 @@ import type { Fields } from "./objects.ts";
 
 export type StatusCause = { readonly reason: string; readonly message: string; readonly field?: string };
 /** The body of an error response. */
-export type Status = Fields & { readonly message: string; readonly code: number; readonly reason?: string; readonly details?: Fields };
+export type Status = Fields & {
+  readonly message: string;
+  readonly code: number;
+  readonly reason?: string;
+  readonly details?: Fields;
+};
 
 const CODES = {
   BadRequest: 400,
@@ -63,10 +68,18 @@ export const forbidden = (resource: string, name: string, explanation: string): 
 
 const MODIFIED = "the object has been modified; please apply your changes to the latest version and try again";
 export const conflict = (resource: string, name: string, explanation = MODIFIED): ApiError =>
-  statusError("Conflict", `Operation cannot be fulfilled on ${resource} "${name}": ${explanation}`, detailsOf(resource, name));
+  statusError(
+    "Conflict",
+    `Operation cannot be fulfilled on ${resource} "${name}": ${explanation}`,
+    detailsOf(resource, name),
+  );
 
 /** 422 with its causes; a single cause is written without brackets, several within. */
-export function invalid({ kind, group }: { kind: string; group: string }, name: string, causes: readonly StatusCause[]): ApiError {
+export function invalid(
+  { kind, group }: { kind: string; group: string },
+  name: string,
+  causes: readonly StatusCause[],
+): ApiError {
   const texts = causes.map(({ field, message }) => `${field}: ${message}`).join(", ");
   const details = { ...(name && { name }), ...(group && { group }), kind, causes };
   const explanation = causes.length === 1 ? texts : `[${texts}]`;
@@ -79,7 +92,11 @@ export const badRequest = (message: string): ApiError => statusError("BadRequest
 export const methodNotAllowed = (): ApiError =>
   statusError("MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 /** The patch cannot be applied to the object. */
-export const patchRejected = (): ApiError => statusError("Invalid", "the server rejected our request due to an error in our request", {});
+export const patchRejected = (): ApiError =>
+  statusError("Invalid", "the server rejected our request due to an error in our request", {});
 /** 429; `seconds` is also sent as Retry-After. */
 export const tooManyRequests = (message: string, seconds: number, causes?: readonly StatusCause[]): ApiError =>
-  statusError("TooManyRequests", message, { ...(causes && { causes }), ...(seconds && { retryAfterSeconds: seconds }) });
+  statusError("TooManyRequests", message, {
+    ...(causes && { causes }),
+    ...(seconds && { retryAfterSeconds: seconds }),
+  });

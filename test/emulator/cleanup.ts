@@ -11,7 +11,8 @@ export function startCleanup(store: Store): () => void {
     for (const namespace of store.list("namespaces")) {
       if (!namespace.metadata.deletionTimestamp) continue;
       const remaining = store.resources().map((resource) => removeAll(store, resource, namespace.metadata.name));
-      if (remaining.every((count) => count === 0)) store.update("namespaces", put(namespace, ["spec", "finalizers"], []));
+      if (remaining.every((count) => count === 0))
+        store.update("namespaces", put(namespace, ["spec", "finalizers"], []));
     }
   };
   const unsubscribe = store.subscribe(({ type, resource, object }) => {

@@ -5,11 +5,15 @@ import { readRecording } from "../cluster/conformance/recording.ts";
 import { record } from "../cluster/conformance/suite.ts";
 import { startEmulator } from "./index.ts";
 
-test("the emulator answers every step of the conformance suite as a real Kubernetes 1.36 did", { timeout: 60_000 }, async (t) => {
-  const emulator = await startEmulator();
-  t.after(() => emulator.stop());
+test(
+  "the emulator answers every step of the conformance suite as a real Kubernetes 1.36 did",
+  { timeout: 60_000 },
+  async (t) => {
+    const emulator = await startEmulator();
+    t.after(() => emulator.stop());
 
-  const recording = await record(emulator.kubeconfig());
+    const recording = await record(emulator.kubeconfig());
 
-  assert.deepEqual(compare(readRecording(), recording).map(describe), []);
-});
+    assert.deepEqual(compare(readRecording(), recording).map(describe), []);
+  },
+);

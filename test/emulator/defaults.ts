@@ -8,7 +8,11 @@ import { CRDS } from "./registry.ts";
 const DEFAULTS: Readonly<Record<string, Readonly<Record<string, Fields>>>> = {
   "statefulsets.apps": {
     // An update strategy without parameters stays without parameters: SetDefaults_StatefulSet.
-    spec: { podManagementPolicy: "OrderedReady", replicas: 1, updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } } },
+    spec: {
+      podManagementPolicy: "OrderedReady",
+      replicas: 1,
+      updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } },
+    },
     status: { availableReplicas: 0, replicas: 0 },
   },
   pods: { status: { phase: "Pending", qosClass: "BestEffort" } },
@@ -35,13 +39,18 @@ function withPodDefaults(spec: unknown): Fields {
   return { ...POD_SPEC, ...fieldsOf(spec), containers };
 }
 
-const POD_SPECS: Readonly<Record<string, readonly string[]>> = { pods: ["spec"], "statefulsets.apps": ["spec", "template", "spec"] };
+const POD_SPECS: Readonly<Record<string, readonly string[]>> = {
+  pods: ["spec"],
+  "statefulsets.apps": ["spec", "template", "spec"],
+};
 
 /** Returns the object with its resource's defaults filled in. */
 export function withDefaults(resource: string, object: Draft): Draft {
   const filled = { ...object };
-  for (const [field, values] of Object.entries(DEFAULTS[resource] ?? {})) filled[field] = { ...values, ...fieldsOf(object[field]) };
-  if (resource === "namespaces") return put(filled, ["metadata", "labels", "kubernetes.io/metadata.name"], object.metadata.name);
+  for (const [field, values] of Object.entries(DEFAULTS[resource] ?? {}))
+    filled[field] = { ...values, ...fieldsOf(object[field]) };
+  if (resource === "namespaces")
+    return put(filled, ["metadata", "labels", "kubernetes.io/metadata.name"], object.metadata.name);
   const path = POD_SPECS[resource];
   return path ? put(filled, path, withPodDefaults(dig(filled, ...path))) : filled;
 }

@@ -13,14 +13,19 @@ export async function startFixture(t: TestContext, options: EmulatorOptions = {}
     client.close();
     await emulator.stop();
   });
-  const call = (method: string, path: string, body?: unknown, type?: string): Promise<Answer> => client.call({ method, path, body, type });
+  const call = (method: string, path: string, body?: unknown, type?: string): Promise<Answer> =>
+    client.call({ method, path, body, type });
   return { emulator, client, call };
 }
 
 export const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 export const MERGE = "application/merge-patch+json";
 
-export function configMap(name: string, data: Record<string, string> = {}, labels: Record<string, string> = {}): object {
+export function configMap(
+  name: string,
+  data: Record<string, string> = {},
+  labels: Record<string, string> = {},
+): object {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, labels }, data };
 }
 

@@ -52,7 +52,10 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
   const stopCleanup = startCleanup(store);
   seedCluster(store, clock);
   // Objects that controllers create get the API server's defaults, too.
-  const defaulting: Store = { ...store, create: (resource, object) => store.create(resource, withDefaults(resource, object)) };
+  const defaulting: Store = {
+    ...store,
+    create: (resource, object) => store.create(resource, withDefaults(resource, object)),
+  };
   const stopControllers = controllers ? startControllers(defaulting, clock) : () => {};
 
   const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
@@ -63,7 +66,12 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     apiVersion: "v1",
     kind: "Config",
     "current-context": "zonewise",
-    clusters: [{ name: "zonewise", cluster: { server: url, "certificate-authority-data": Buffer.from(caPem).toString("base64") } }],
+    clusters: [
+      {
+        name: "zonewise",
+        cluster: { server: url, "certificate-authority-data": Buffer.from(caPem).toString("base64") },
+      },
+    ],
     users: [{ name: "admin", user: { token: ADMIN_TOKEN } }],
     contexts: [{ name: "zonewise", context: { cluster: "zonewise", user: "admin" } }],
   });

@@ -53,10 +53,16 @@ export const BUILT_IN: readonly Kind[] = [
   defineKind("coordination.k8s.io/v1", "Lease"),
   defineKind("policy/v1", "PodDisruptionBudget", { short: "pdb", subresources: ["status"] }),
   ...["Role", "RoleBinding"].map((kind) => defineKind("rbac.authorization.k8s.io/v1", kind)),
-  ...["ClusterRole", "ClusterRoleBinding"].map((kind) => defineKind("rbac.authorization.k8s.io/v1", kind, { clusterScoped: true })),
+  ...["ClusterRole", "ClusterRoleBinding"].map((kind) =>
+    defineKind("rbac.authorization.k8s.io/v1", kind, { clusterScoped: true }),
+  ),
   defineKind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", { clusterScoped: true }),
   defineKind("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", { clusterScoped: true }),
-  defineKind("apiextensions.k8s.io/v1", "CustomResourceDefinition", { short: "crd", clusterScoped: true, subresources: ["status"] }),
+  defineKind("apiextensions.k8s.io/v1", "CustomResourceDefinition", {
+    short: "crd",
+    clusterScoped: true,
+    subresources: ["status"],
+  }),
 ];
 
 /** True for custom resources, too. */

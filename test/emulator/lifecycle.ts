@@ -21,7 +21,10 @@ export function isRemovable({ kind, metadata, ...rest }: KubeObject): boolean {
 }
 
 /** Throws Conflict. */
-export function checkDeletePreconditions({ apiVersion, kind, metadata }: KubeObject, { uid, resourceVersion }: RemoveOptions): void {
+export function checkDeletePreconditions(
+  { apiVersion, kind, metadata }: KubeObject,
+  { uid, resourceVersion }: RemoveOptions,
+): void {
   const check = (field: string, expected: string | undefined, actual: string): void => {
     if (expected === undefined || expected === actual) return;
     const change = field === "UID" ? "deleted and then recreated" : "modified";
@@ -40,7 +43,8 @@ export function checkDeletePreconditions({ apiVersion, kind, metadata }: KubeObj
  */
 function gracePeriodOf(object: KubeObject, requested: number | undefined): number {
   const phase = dig(object, "status", "phase");
-  if (object.kind !== "Pod" || !dig(object, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
+  if (object.kind !== "Pod" || !dig(object, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed")
+    return 0;
   return requested ?? numberOf(dig(object, "spec", "terminationGracePeriodSeconds")) ?? 30;
 }
 
@@ -49,7 +53,12 @@ function gracePeriodOf(object: KubeObject, requested: number | undefined): numbe
  * shorten the grace period. `now` in ms since the epoch.
  */
 export function markDeleted(current: KubeObject, options: RemoveOptions, now: number): KubeObject {
-  const { finalizers: before = [], deletionTimestamp, deletionGracePeriodSeconds: running = Infinity, ...rest } = current.metadata;
+  const {
+    finalizers: before = [],
+    deletionTimestamp,
+    deletionGracePeriodSeconds: running = Infinity,
+    ...rest
+  } = current.metadata;
   // Dates end after 8.64e15 ms: bound the grace period.
   const grace = Math.min(running, 1e9, Math.max(0, gracePeriodOf(current, options.gracePeriodSeconds)));
   const finalizers = finalizersAfter(before, options.propagationPolicy);
@@ -63,7 +72,9 @@ export function markDeleted(current: KubeObject, options: RemoveOptions, now: nu
     deletionTimestamp: timestamp(start + grace * 1000),
     deletionGracePeriodSeconds: grace,
   };
-  return current.kind === "Namespace" ? put({ ...current, metadata }, ["status", "phase"], "Terminating") : { ...current, metadata };
+  return current.kind === "Namespace"
+    ? put({ ...current, metadata }, ["status", "phase"], "Terminating")
+    : { ...current, metadata };
 }
 
 /** The garbage collector's own finalizers follow the propagation policy of the delete. */

@@ -22,7 +22,10 @@ test("the pages of a list are one snapshot, despite writes between them", async 
   await call("DELETE", `${CONFIG_MAPS}/c`);
   await call("POST", CONFIG_MAPS, configMap("bb"));
   await call("PATCH", `${CONFIG_MAPS}/d`, { data: { v: "2" } }, MERGE);
-  const second = await call("GET", `${CONFIG_MAPS}?limit=2&continue=${String(dig(first.body, "metadata", "continue"))}`);
+  const second = await call(
+    "GET",
+    `${CONFIG_MAPS}?limit=2&continue=${String(dig(first.body, "metadata", "continue"))}`,
+  );
   assert.deepEqual([...names(first.body), ...names(second.body)], ["a", "b", "c", "d"]);
   assert.equal(dig(listOf(dig(second.body, "items"))[1], "data", "v"), "1");
   assert.equal(dig(second.body, "metadata", "resourceVersion"), dig(first.body, "metadata", "resourceVersion"));
@@ -48,12 +51,19 @@ test("pods are listed in protobuf for clients that request it, and errors are to
   const create = (name: string, more: object = {}): void => {
     const { metadata, ...pod } = JSON.parse(podJson(1)) as Pick<Draft, "metadata">;
     const { uid: _, resourceVersion: __, ...given } = metadata;
-    emulator.store.create("pods", { apiVersion: "v1", kind: "Pod", metadata: { ...given, name, namespace: "default" }, ...pod, ...more });
+    emulator.store.create("pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...given, name, namespace: "default" },
+      ...pod,
+      ...more,
+    });
   };
   create("a");
   create("b");
   const accept = "application/vnd.kubernetes.protobuf,application/json";
-  const type = async (path: string): Promise<unknown> => (await client.call({ method: "GET", path, accept })).headers["content-type"];
+  const type = async (path: string): Promise<unknown> =>
+    (await client.call({ method: "GET", path, accept })).headers["content-type"];
   assert.equal(await type(PODS), "application/vnd.kubernetes.protobuf");
   assert.equal(await type(`${PODS}?continue=x`), "application/vnd.kubernetes.protobuf");
   assert.deepEqual(await Promise.all([type(`${PODS}/a`), type(CONFIG_MAPS)]), ["application/json", "application/json"]);
@@ -64,7 +74,10 @@ test("pods are listed in protobuf for clients that request it, and errors are to
   const connection = await loadConnection({ kubeconfig: join(folder, "kubeconfig") });
   t.after(() => connection.close());
   const inProtobuf: BudgetPod[] = [];
-  for await (const { items } of connectCluster(connection, { timeoutMs: 5000 }).list(pods, { namespace: "default", pageSize: 1 }))
+  for await (const { items } of connectCluster(connection, { timeoutMs: 5000 }).list(pods, {
+    namespace: "default",
+    pageSize: 1,
+  }))
     inProtobuf.push(...items.map(readBudgetPod));
   const inJson = listOf(dig((await call("GET", PODS)).body, "items")) as readonly PodObject[];
   assert.deepEqual(inProtobuf, inJson.map(readBudgetPod));
@@ -94,8 +107,10 @@ test("a namespace is deleted with all objects in it", async (t) => {
   assert.equal(dig(body, "status", "phase"), "Terminating");
   const late = await call("POST", "/api/v1/namespaces/gone/configmaps", configMap("late"));
   assert.ok([403, 404].includes(late.status));
-  await watchUntil(client, "/api/v1/namespaces?watch=1&resourceVersion=1&fieldSelector=metadata.name%3Dgone", (events) =>
-    events.some(({ type }) => type === "DELETED"),
+  await watchUntil(
+    client,
+    "/api/v1/namespaces?watch=1&resourceVersion=1&fieldSelector=metadata.name%3Dgone",
+    (events) => events.some(({ type }) => type === "DELETED"),
   );
   assert.deepEqual(names((await call("GET", "/api/v1/configmaps")).body), []);
 });

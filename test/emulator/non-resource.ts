@@ -23,7 +23,10 @@ function resourcesOf({ plural, singular, kind, namespaced, shortNames, categorie
 function groupsOf(registry: Registry) {
   const groups = [...Map.groupBy(registry.all(), ({ group }) => group)].filter(([name]) => name !== "");
   return groups.map(([name, kinds]) => {
-    const versions = [...new Set(kinds.map(({ version }) => version))].map((version) => ({ groupVersion: `${name}/${version}`, version }));
+    const versions = [...new Set(kinds.map(({ version }) => version))].map((version) => ({
+      groupVersion: `${name}/${version}`,
+      version,
+    }));
     return { name, versions, preferredVersion: versions[0] };
   });
 }
@@ -32,7 +35,10 @@ function groupsOf(registry: Registry) {
 function pathOf(served: Served): [path: string, item: object] {
   const { group, version, kind, plural } = served;
   const marker = { "x-kubernetes-action": "patch", "x-kubernetes-group-version-kind": { group, version, kind } };
-  return [`${rootOf(served)}/${plural}/{name}`, { patch: { parameters: [{ name: "fieldValidation", in: "query" }], ...marker } }];
+  return [
+    `${rootOf(served)}/${plural}/{name}`,
+    { patch: { parameters: [{ name: "fieldValidation", in: "query" }], ...marker } },
+  ];
 }
 
 /** One document describes all groups. */
@@ -42,11 +48,23 @@ const ENDPOINTS: Readonly<Record<string, (api: Api, body: unknown) => object | P
   "/version": () => ({ major: "1", minor: "36", gitVersion: "v1.36.2" }),
   "/api": () => ({ kind: "APIVersions", versions: ["v1"] }),
   "/apis": ({ registry }) => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(registry) }),
-  "/openapi/v3": ({ registry }) => ({ paths: Object.fromEntries(registry.all().map((kind) => [rootOf(kind).slice(1), SCHEMAS])) }),
-  [SCHEMAS.serverRelativeURL]: ({ registry }) => ({ openapi: "3.0.0", info: {}, paths: Object.fromEntries(registry.all().map(pathOf)) }),
+  "/openapi/v3": ({ registry }) => ({
+    paths: Object.fromEntries(registry.all().map((kind) => [rootOf(kind).slice(1), SCHEMAS])),
+  }),
+  [SCHEMAS.serverRelativeURL]: ({ registry }) => ({
+    openapi: "3.0.0",
+    info: {},
+    paths: Object.fromEntries(registry.all().map(pathOf)),
+  }),
   // There is no RBAC: everybody may do everything.
-  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, body) => ({ ...fieldsOf(body), status: { allowed: true } }),
-  "/apis/authorization.k8s.io/v1/subjectaccessreviews": (_api, body) => ({ ...fieldsOf(body), status: { allowed: true } }),
+  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, body) => ({
+    ...fieldsOf(body),
+    status: { allowed: true },
+  }),
+  "/apis/authorization.k8s.io/v1/subjectaccessreviews": (_api, body) => ({
+    ...fieldsOf(body),
+    status: { allowed: true },
+  }),
   "/openid/v1/jwks": ({ tokens }) => tokens.keys(),
   "/apis/authentication.k8s.io/v1/tokenreviews": async ({ tokens }, body) => ({
     ...fieldsOf(body),
@@ -60,7 +78,8 @@ export function answerNonResource(api: Api, pathname: string, body: unknown): ob
   if (endpoint) return endpoint(api, body);
   const kinds = api.registry.all().filter((kind) => rootOf(kind) === pathname);
   const groupVersion = kinds[0] && apiVersionOf(kinds[0]);
-  if (groupVersion) return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resourcesOf) };
+  if (groupVersion)
+    return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources: kinds.flatMap(resourcesOf) };
   const group = groupsOf(api.registry).find(({ name }) => pathname === `/apis/${name}`);
   return group && { kind: "APIGroup", apiVersion: "v1", ...group };
 }

@@ -47,7 +47,9 @@ export function dig(value: unknown, ...path: readonly string[]): unknown {
 
 /** Whether the object's status has the condition with status True. */
 export function isTrue(object: unknown, type: string): boolean {
-  return listOf(dig(object, "status", "conditions")).some((one) => dig(one, "type") === type && dig(one, "status") === "True");
+  return listOf(dig(object, "status", "conditions")).some(
+    (one) => dig(one, "type") === type && dig(one, "status") === "True",
+  );
 }
 
 /**

@@ -17,7 +17,12 @@ const JSON_PATCHES: readonly [title: string, target: unknown, patch: unknown, re
   ["add to a list's end", { a: [1] }, [{ op: "add", path: "/a/-", value: 2 }], { a: [1, 2] }],
   ["add in front", { a: [1] }, [{ op: "add", path: "/a/0", value: 0 }], { a: [0, 1] }],
   ["remove", { a: { b: 1, c: 2 } }, [{ op: "remove", path: "/a/b" }], { a: { c: 2 } }],
-  ["replace by escaped path", { "a/b": { "~": 1 } }, [{ op: "replace", path: "/a~1b/~0", value: 2 }], { "a/b": { "~": 2 } }],
+  [
+    "replace by escaped path",
+    { "a/b": { "~": 1 } },
+    [{ op: "replace", path: "/a~1b/~0", value: 2 }],
+    { "a/b": { "~": 2 } },
+  ],
   ["move", { a: 1 }, [{ op: "move", from: "/a", path: "/b" }], { b: 1 }],
   ["copy", { a: 1 }, [{ op: "copy", from: "/a", path: "/b" }], { a: 1, b: 1 }],
   ["a test that holds", { a: [1] }, [{ op: "test", path: "/a", value: [1] }], { a: [1] }],
@@ -39,7 +44,9 @@ for (const [title, patch] of UNFIT)
   test(`JSON patch refuses ${title}`, () =>
     assert.throws(() => jsonPatch({ a: 1, list: [0] }, patch), { message: /our request due to an error/ }));
 
-const containers = (...names: string[]): object => ({ containers: names.map((name) => ({ name, image: `${name}:1` })) });
+const containers = (...names: string[]): object => ({
+  containers: names.map((name) => ({ name, image: `${name}:1` })),
+});
 
 const STRATEGIC: readonly [title: string, target: unknown, patch: unknown, result: unknown][] = [
   [
@@ -53,14 +60,24 @@ const STRATEGIC: readonly [title: string, target: unknown, patch: unknown, resul
       ],
     },
   ],
-  ["$patch delete of an item", containers("a", "b"), { containers: [{ name: "a", $patch: "delete" }] }, containers("b")],
+  [
+    "$patch delete of an item",
+    containers("a", "b"),
+    { containers: [{ name: "a", $patch: "delete" }] },
+    containers("b"),
+  ],
   [
     "$patch replace of a list",
     containers("a", "b"),
     { containers: [{ $patch: "replace" }, { name: "c" }] },
     { containers: [{ name: "c" }] },
   ],
-  ["$patch replace of a map", { labels: { a: "1" } }, { labels: { $patch: "replace", b: "2" } }, { labels: { b: "2" } }],
+  [
+    "$patch replace of a map",
+    { labels: { a: "1" } },
+    { labels: { $patch: "replace", b: "2" } },
+    { labels: { b: "2" } },
+  ],
   ["new items come first", { env: [{ name: "A" }] }, { env: [{ name: "B" }] }, { env: [{ name: "B" }, { name: "A" }] }],
   [
     "$setElementOrder",
@@ -75,14 +92,24 @@ const STRATEGIC: readonly [title: string, target: unknown, patch: unknown, resul
     { conditions: [{ type: "Ready", status: "True" }] },
   ],
   ["finalizers as a set", { finalizers: ["a", "c"] }, { finalizers: ["b", "a"] }, { finalizers: ["b", "a", "c"] }],
-  ["$deleteFromPrimitiveList", { finalizers: ["a", "b"] }, { "$deleteFromPrimitiveList/finalizers": ["a"] }, { finalizers: ["b"] }],
+  [
+    "$deleteFromPrimitiveList",
+    { finalizers: ["a", "b"] },
+    { "$deleteFromPrimitiveList/finalizers": ["a"] },
+    { finalizers: ["b"] },
+  ],
   [
     "container ports by containerPort",
     { ports: [{ containerPort: 80 }] },
     { ports: [{ containerPort: 80, name: "web" }] },
     { ports: [{ containerPort: 80, name: "web" }] },
   ],
-  ["tolerations are one value", { tolerations: [{ key: "a" }] }, { tolerations: [{ key: "b" }] }, { tolerations: [{ key: "b" }] }],
+  [
+    "tolerations are one value",
+    { tolerations: [{ key: "a" }] },
+    { tolerations: [{ key: "b" }] },
+    { tolerations: [{ key: "b" }] },
+  ],
 ];
 
 for (const [title, target, patch, result] of STRATEGIC)

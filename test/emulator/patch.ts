@@ -52,8 +52,10 @@ function merge(target: unknown, patch: unknown, mergeKeys: typeof MERGE_KEYS): u
     const keys = mergeKeys.get(field);
     const [directive, list = ""] = field.split("/");
     if (value === null) delete result[field];
-    else if (keys && Array.isArray(value)) result[field] = mergeList(keys, result[field], value, patch[`$setElementOrder/${field}`]);
-    else if (directive === "$deleteFromPrimitiveList") result[list] = listOf(result[list]).filter((one) => !listOf(value).includes(one));
+    else if (keys && Array.isArray(value))
+      result[field] = mergeList(keys, result[field], value, patch[`$setElementOrder/${field}`]);
+    else if (directive === "$deleteFromPrimitiveList")
+      result[list] = listOf(result[list]).filter((one) => !listOf(value).includes(one));
     else if (!field.startsWith("$")) result[field] = merge(result[field], value, mergeKeys);
   }
   return result;

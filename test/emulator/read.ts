@@ -24,7 +24,8 @@ export function get(api: Api, request: ApiRequest): Answer {
 /** Returns the store with reads that see an earlier resourceVersion. */
 export function storeAsOf(store: Store, at: number): Store {
   const list: Store["list"] = (resource, namespace, version = at) => store.list(resource, namespace, version);
-  const get: Store["get"] = (resource, namespace, name) => list(resource, namespace).find(({ metadata }) => metadata.name === name);
+  const get: Store["get"] = (resource, namespace, name) =>
+    list(resource, namespace).find(({ metadata }) => metadata.name === name);
   return { ...store, list, get, version: () => at };
 }
 

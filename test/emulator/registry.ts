@@ -26,9 +26,18 @@ function customOf({ schema, subresources, additionalPrinterColumns = [] }: Defin
   const at = subresources?.scale;
   return {
     schema: compileSchema(fieldsOf(schema?.openAPIV3Schema)),
-    columns: additionalPrinterColumns.map((column): Column => ({ format: "", description: "", priority: 0, ...column })),
+    columns: additionalPrinterColumns.map((column): Column => ({
+      format: "",
+      description: "",
+      priority: 0,
+      ...column,
+    })),
     /** Field paths of the scale subresource, if the kind has one. */
-    scale: at && { spec: pathOf(at.specReplicasPath), status: pathOf(at.statusReplicasPath), selector: pathOf(at.labelSelectorPath) },
+    scale: at && {
+      spec: pathOf(at.specReplicasPath),
+      status: pathOf(at.statusReplicasPath),
+      selector: pathOf(at.labelSelectorPath),
+    },
   };
 }
 
@@ -36,7 +45,16 @@ function customOf({ schema, subresources, additionalPrinterColumns = [] }: Defin
 export function customKinds(definition: KubeObject): readonly Served[] {
   const { group, names, scope, versions } = definition["spec"] as Definition;
   const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;
-  const common = { group, kind, plural, singular, shortNames, categories, namespaced: scope !== "Cluster", generation: true };
+  const common = {
+    group,
+    kind,
+    plural,
+    singular,
+    shortNames,
+    categories,
+    namespaced: scope !== "Cluster",
+    generation: true,
+  };
   return versions
     .filter(({ served }) => served)
     .map((version) => ({

@@ -74,7 +74,8 @@ function parsePath(pathname: string) {
 
 function findKind(registry: Registry, { group, version, plural, subresource }: ResourcePath): Served | undefined {
   const kind = registry.find(group, version, plural);
-  const isServed = kind !== undefined || registry.all().some((served) => served.group === group && served.version === version);
+  const isServed =
+    kind !== undefined || registry.all().some((served) => served.group === group && served.version === version);
   // The real server answers unknown groups and versions with a plain 404 page.
   if (!plural || !isServed) return undefined;
   if (!kind || (subresource && !kind.subresources.includes(subresource)))

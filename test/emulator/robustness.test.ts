@@ -7,14 +7,21 @@ const versions = [{ name: "v1", served: true, schema: { openAPIV3Schema: { type:
 const INVALID: readonly [path: string, spec: unknown][] = [
   [PODS, { readinessGates: "x" }],
   ["/apis/policy/v1/namespaces/default/poddisruptionbudgets", { selector: { matchLabels: { "a b": "c" } } }],
-  ["/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { group: "e.com", names: { plural: "ws", kind: "W" }, versions }],
+  [
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    { group: "e.com", names: { plural: "ws", kind: "W" }, versions },
+  ],
 ];
 
 test("invalid objects are refused or ignored, and the controllers keep working", async (t) => {
   const { call, client } = await startFixture(t, { controllers: true });
   for (const [path, spec] of INVALID) await call("POST", path, { metadata: { name: "ws.e.com" }, spec });
   await call("POST", PODS, { metadata: { name: "good" } });
-  await watchUntil(client, `${PODS}?watch=1&fieldSelector=status.phase=Running&resourceVersion=0`, ({ length }) => length > 0);
+  await watchUntil(
+    client,
+    `${PODS}?watch=1&fieldSelector=status.phase=Running&resourceVersion=0`,
+    ({ length }) => length > 0,
+  );
 });
 
 test("a watch gets no events after its timeout", async (t) => {

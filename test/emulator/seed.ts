@@ -9,7 +9,13 @@ export function seedCluster(store: Store, clock: Clock): void {
   for (const name of ["default", "kube-system"])
     store.create("namespaces", withDefaults("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }));
   const time = timestamp(clock.now());
-  const ready = { type: "Ready", status: "True", reason: "Simulated", lastHeartbeatTime: time, lastTransitionTime: time };
+  const ready = {
+    type: "Ready",
+    status: "True",
+    reason: "Simulated",
+    lastHeartbeatTime: time,
+    lastTransitionTime: time,
+  };
   const status = { conditions: [ready], nodeInfo: { kubeletVersion: "" } };
   for (const n of [1, 2, 3]) {
     const metadata = { name: `node-${n}`, labels: { "topology.kubernetes.io/zone": `zone-${n}` } };

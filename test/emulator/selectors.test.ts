@@ -22,10 +22,12 @@ const SELECTORS: readonly [text: string, matches: boolean][] = [
 ];
 
 for (const [text, matches] of SELECTORS)
-  test(`label selector ${JSON.stringify(text)} is ${matches}`, () => assert.equal(labelSelector(text)(LABELS), matches));
+  test(`label selector ${JSON.stringify(text)} is ${matches}`, () =>
+    assert.equal(labelSelector(text)(LABELS), matches));
 
 for (const text of ["a===", "a in b", "=x", "a b", "(a)"])
-  test(`label selector ${JSON.stringify(text)} is refused`, () => assert.throws(() => labelSelector(text), { message: /unable to parse/ }));
+  test(`label selector ${JSON.stringify(text)} is refused`, () =>
+    assert.throws(() => labelSelector(text), { message: /unable to parse/ }));
 
 const OBJECTS: readonly [title: string, selector: unknown, matches: boolean][] = [
   ["none matches nothing", undefined, false],

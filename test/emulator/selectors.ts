@@ -6,7 +6,8 @@ export type Matches = (object: KubeObject) => boolean;
 type MatchesLabels = (labels: Readonly<Record<string, string>>) => boolean;
 
 /** One requirement: `key in (a,b)`, `key=a`, `key`, `!key`. */
-const REQUIREMENT = /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
+const REQUIREMENT =
+  /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(==|=|!=)\s*([^\s,()=!<>]*)|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
 
 /** A comma outside parentheses. */
 const COMMA = /,(?![^(]*\))/;
@@ -39,7 +40,9 @@ export function objectSelector(selector: unknown): MatchesLabels {
 
 /** metav1.LabelSelector in the syntax of the `labelSelector` parameter. */
 export function selectorText(selector: unknown): string {
-  const labels = Object.entries(fieldsOf(dig(selector, "matchLabels"))).map(([key, value]) => `${key}=${String(value)}`);
+  const labels = Object.entries(fieldsOf(dig(selector, "matchLabels"))).map(
+    ([key, value]) => `${key}=${String(value)}`,
+  );
   const expressions = listOf(dig(selector, "matchExpressions")).map((expression) => {
     const [key, operator] = [String(dig(expression, "key")), String(dig(expression, "operator"))];
     const set = { In: "in", NotIn: "notin" }[operator];
@@ -55,7 +58,12 @@ export function selectorText(selector: unknown): string {
  */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   pods: ["spec.nodeName", "status.phase"],
-  events: [...["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`), "reason", "reportingComponent", "type"],
+  events: [
+    ...["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`),
+    "reason",
+    "reportingComponent",
+    "type",
+  ],
 };
 
 /** Throws BadRequest for a field that is not selectable. */

@@ -22,14 +22,29 @@ import { create, patch, remove, update } from "./write.ts";
 type Handler = (api: Api, request: ApiRequest) => Answer | Promise<Answer>;
 
 /** By verb; creations of a subresource by its name. */
-const HANDLERS: Record<string, Handler> = { get, list, create, update, patch, delete: remove, eviction: evict, token: requestToken };
+const HANDLERS: Record<string, Handler> = {
+  get,
+  list,
+  create,
+  update,
+  patch,
+  delete: remove,
+  eviction: evict,
+  token: requestToken,
+};
 
-const NOT_FOUND_PAGE: Answer = { code: 404, body: "404 page not found\n", headers: { "content-type": "text/plain; charset=utf-8" } };
+const NOT_FOUND_PAGE: Answer = {
+  code: 404,
+  body: "404 page not found\n",
+  headers: { "content-type": "text/plain; charset=utf-8" },
+};
 
 /** Serves one request; never throws. */
 export async function serve(api: Api, message: IncomingMessage, response: ServerResponse): Promise<void> {
   const warnings: string[] = [];
-  const answer = await handleRequest(api, { message, response, warnings }).catch((error: unknown) => errorAnswer(error, message));
+  const answer = await handleRequest(api, { message, response, warnings }).catch((error: unknown) =>
+    errorAnswer(error, message),
+  );
   if (!answer || response.headersSent) return;
   const { code, headers } = answer;
   const warning = warnings.filter((text) => !/\p{Cc}/u.test(text)).map((text) => `299 - ${JSON.stringify(text)}`);
@@ -49,7 +64,8 @@ export async function serve(api: Api, message: IncomingMessage, response: Server
 const dateOf = ({ clock }: Api): string => new Date(clock.now()).toUTCString();
 
 function errorAnswer(error: unknown, { headers: { accept = "" } }: IncomingMessage): Answer {
-  const { status } = error instanceof ApiError ? error : statusError("InternalError", `Internal error occurred: ${String(error)}`);
+  const { status } =
+    error instanceof ApiError ? error : statusError("InternalError", `Internal error occurred: ${String(error)}`);
   const seconds = numberOf(status.details?.["retryAfterSeconds"]);
   const answer: Answer = formOf(accept) === "protobuf" ? statusAnswer(status) : jsonAnswer(status.code, status);
   return { ...answer, headers: { ...answer.headers, ...(seconds && { "retry-after": String(seconds) }) } };
@@ -75,7 +91,17 @@ async function handleRequest(api: Api, { message, response, warnings }: Exchange
   }
   const query = url.searchParams;
   const dryRun = query.getAll("dryRun").includes("All");
-  const request: ApiRequest = { ...target, query, form: formOf(accept), contentType, body, user, dryRun, now: api.clock.now, warnings };
+  const request: ApiRequest = {
+    ...target,
+    query,
+    form: formOf(accept),
+    contentType,
+    body,
+    user,
+    dryRun,
+    now: api.clock.now,
+    warnings,
+  };
   return withinTimeout(api, query.get("timeout") ?? "0", performRequest(api, request, response));
 }
 
@@ -113,7 +139,8 @@ function throwError(effect: Effect, { resource, name }: ApiRequest): void {
   if (effect.kind === "conflict") throw conflict(resource, name);
   if (effect.kind === "forbidden") throw statusError("Forbidden", "it is forbidden: injected fault");
   if (effect.kind === "error") throw statusError("InternalError", "Internal error occurred: injected fault");
-  if (effect.kind === "tooMany") throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
+  if (effect.kind === "tooMany")
+    throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
 }
 
 async function performRequest(api: Api, request: ApiRequest, response: ServerResponse): Promise<Answer | undefined> {
@@ -123,7 +150,8 @@ async function performRequest(api: Api, request: ApiRequest, response: ServerRes
     throwError(effect, request);
     if (effect.kind === "latency") await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
     if (effect.kind === "dropBefore") return void response.destroy();
-    if (effect.kind === "stale" && ["get", "list"].includes(request.verb)) store = storeAsOf(store, effect.resourceVersion);
+    if (effect.kind === "stale" && ["get", "list"].includes(request.verb))
+      store = storeAsOf(store, effect.resourceVersion);
   }
   if (request.verb === "watch") return watch(api, request, response);
   const handle = HANDLERS[(request.verb === "create" && request.subresource) || request.verb];

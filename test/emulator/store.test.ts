@@ -61,7 +61,9 @@ test("an update without a change keeps the version; one against another version 
   const before = store.version();
   store.update("configmaps", object("a", 1));
   assert.equal(store.version(), before);
-  assert.throws(() => store.update("configmaps", object("a", 2), { expectedResourceVersion: "0" }), { message: /has been modified/ });
+  assert.throws(() => store.update("configmaps", object("a", 2), { expectedResourceVersion: "0" }), {
+    message: /has been modified/,
+  });
 });
 
 test("stored objects cannot be mutated", () => {

@@ -27,7 +27,9 @@ export interface StoreEvent {
   readonly previous?: KubeObject;
 }
 
-export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & { gracePeriodSeconds?: number };
+export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & {
+  gracePeriodSeconds?: number;
+};
 
 /** The objects of one resource, and their sorted keys, until one is added or removed. */
 interface Bucket {
@@ -35,7 +37,8 @@ interface Bucket {
   keys?: readonly string[] | undefined;
 }
 
-export const objectKey = (namespace: string | undefined, name: string): string => (namespace ? `${namespace}/${name}` : name);
+export const objectKey = (namespace: string | undefined, name: string): string =>
+  namespace ? `${namespace}/${name}` : name;
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
 
 function sortedObjects(bucket: Bucket, namespace = ""): KubeObject[] {
@@ -61,7 +64,12 @@ export function createStore(clock: Clock, historyLength = 50_000) {
   const get = (resource: ResourceKey, namespace: string | undefined, name: string): KubeObject | undefined =>
     bucketOf(resource).objects.get(objectKey(namespace, name));
 
-  const commit = (type: StoreEvent["type"], resource: ResourceKey, draft: KubeObject, previous?: KubeObject): KubeObject => {
+  const commit = (
+    type: StoreEvent["type"],
+    resource: ResourceKey,
+    draft: KubeObject,
+    previous?: KubeObject,
+  ): KubeObject => {
     version += 1;
     const object = deepFreeze({ ...draft, metadata: { ...draft.metadata, resourceVersion: String(version) } });
     const bucket = bucketOf(resource);
@@ -79,7 +87,8 @@ export function createStore(clock: Clock, historyLength = 50_000) {
   const eventsSince = (resourceVersion: number): readonly StoreEvent[] => {
     // Every event has a version of its own.
     const oldest = version - history.length;
-    if (resourceVersion < oldest) throw statusError("Expired", `too old resource version: ${resourceVersion} (${oldest + 1})`);
+    if (resourceVersion < oldest)
+      throw statusError("Expired", `too old resource version: ${resourceVersion} (${oldest + 1})`);
     return history.slice(resourceVersion - oldest);
   };
 
@@ -105,7 +114,9 @@ export function createStore(clock: Clock, historyLength = 50_000) {
    */
   const restore = (at: number): void => {
     for (const resource of buckets.keys())
-      buckets.set(resource, { objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])) });
+      buckets.set(resource, {
+        objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])),
+      });
     history = history.slice(0, history.length - (version - at));
     version = at;
   };
@@ -143,7 +154,11 @@ export function createStore(clock: Clock, historyLength = 50_000) {
      * Replaces everything but the system-owned metadata. A no-op keeps the resourceVersion, `dryRun` stores
      * nothing. Throws NotFound and Conflict.
      */
-    update: (resource: ResourceKey, draft: Draft, options: { expectedResourceVersion?: string; dryRun?: boolean } = {}): KubeObject => {
+    update: (
+      resource: ResourceKey,
+      draft: Draft,
+      options: { expectedResourceVersion?: string; dryRun?: boolean } = {},
+    ): KubeObject => {
       const { namespace, name = "" } = draft.metadata;
       const current = get(resource, namespace, name);
       if (!current) throw notFound(resource, name);
@@ -152,7 +167,8 @@ export function createStore(clock: Clock, historyLength = 50_000) {
       const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...systemOwned } = current.metadata;
       const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned } };
       if (isDeepStrictEqual(object, current)) return current;
-      if (generation && !isDeepStrictEqual(specOf(object), specOf(current))) object.metadata.generation = generation + 1;
+      if (generation && !isDeepStrictEqual(specOf(object), specOf(current)))
+        object.metadata.generation = generation + 1;
       if (options.dryRun) return object;
       if (!isRemovable(object)) return commit("MODIFIED", resource, object, current);
       // The event carries the object as last stored, the result as requested.
@@ -164,7 +180,12 @@ export function createStore(clock: Clock, historyLength = 50_000) {
      * Begins or completes a deletion and returns the object's last state. A pod keeps its grace period unless
      * given.
      */
-    remove: (resource: ResourceKey, namespace: string | undefined, name: string, options: RemoveOptions = {}): KubeObject => {
+    remove: (
+      resource: ResourceKey,
+      namespace: string | undefined,
+      name: string,
+      options: RemoveOptions = {},
+    ): KubeObject => {
       const current = get(resource, namespace, name);
       if (!current) throw notFound(resource, name);
       checkDeletePreconditions(current, options);

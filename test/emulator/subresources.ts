@@ -40,18 +40,24 @@ function spentBudget(store: Store, pod: KubeObject): KubeObject | undefined {
   if (deletionTimestamp || dig(pod, "status", "phase") !== "Running") return undefined;
   const selects = (budget: KubeObject): boolean => objectSelector(dig(budget, "spec", "selector"))(labels);
   const [budget, second] = store.list(BUDGETS, namespace).filter(selects);
-  if (second) throw errorWithoutReason("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.");
+  if (second)
+    throw errorWithoutReason(
+      "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+    );
   if (!budget) return undefined;
   const { name, generation } = budget.metadata;
   const { observedGeneration, ...counts } = fieldsOf(budget["status"]) as Record<string, number>;
   const { disruptionsAllowed = 0, currentHealthy = 0, desiredHealthy = 0 } = counts;
   // A pod that is not ready may be evicted if the policy allows it, or if enough others are healthy.
-  const unhealthyMayGo = currentHealthy >= desiredHealthy || dig(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow";
+  const unhealthyMayGo =
+    currentHealthy >= desiredHealthy || dig(budget, "spec", "unhealthyPodEvictionPolicy") === "AlwaysAllow";
   if (unhealthyMayGo && !isTrue(pod, "Ready")) return undefined;
   if (observedGeneration === generation && disruptionsAllowed > 0)
     return put(budget, ["status", "disruptionsAllowed"], disruptionsAllowed - 1);
   const message = `The disruption budget ${name} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`;
-  throw tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0, [{ reason: "DisruptionBudget", message }]);
+  throw tooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0, [
+    { reason: "DisruptionBudget", message },
+  ]);
 }
 
 export async function requestToken(api: Api, request: ApiRequest): Promise<Answer> {
@@ -61,11 +67,20 @@ export async function requestToken(api: Api, request: ApiRequest): Promise<Answe
   const pod = boundPod(api, namespace, dig(request.body, "spec", "boundObjectRef"));
   const { token, expires } = await api.tokens.issue(namespace, name, { audiences, seconds, ...(pod && { pod }) });
   const status = { token, expirationTimestamp: timestamp(expires) };
-  return jsonAnswer(201, { kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1", metadata: { name, namespace }, status });
+  return jsonAnswer(201, {
+    kind: "TokenRequest",
+    apiVersion: "authentication.k8s.io/v1",
+    metadata: { name, namespace },
+    status,
+  });
 }
 
 /** The pod that a requested token is bound to; throws NotFound or Conflict if it is another one. */
-function boundPod({ store }: Api, namespace: string, reference: unknown): { readonly name: string; readonly uid: string } | undefined {
+function boundPod(
+  { store }: Api,
+  namespace: string,
+  reference: unknown,
+): { readonly name: string; readonly uid: string } | undefined {
   if (dig(reference, "kind") !== "Pod") return undefined;
   const name = textOf(dig(reference, "name")) ?? "";
   const pod = store.get("pods", namespace, name);

@@ -14,7 +14,9 @@ test("a ServiceAccount's token is signed with the published key, valid for its a
   const clock = manualClock();
   const { call } = await startFixture(t, { clock });
   await call("POST", ACCOUNTS, { metadata: { name: "bob" } });
-  const request = await call("POST", `${ACCOUNTS}/bob/token`, { spec: { audiences: [AUDIENCE], expirationSeconds: 600 } });
+  const request = await call("POST", `${ACCOUNTS}/bob/token`, {
+    spec: { audiences: [AUDIENCE], expirationSeconds: 600 },
+  });
   const token = String(dig(request.body, "status", "token"));
 
   const [head = "", body = "", signature = ""] = token.split(".");
@@ -41,7 +43,9 @@ test("the token of a deleted ServiceAccount, a forged token and a missing one ar
   const { connect } = await import("../cluster/conformance/client.ts");
   const [cluster] = listOf(emulator.kubeconfig()["clusters"]);
   const as = async (bearer: string): Promise<number> => {
-    const config = { clusters: [cluster], users: [{ user: { token: bearer } }] } as unknown as Parameters<typeof connect>[0];
+    const config = { clusters: [cluster], users: [{ user: { token: bearer } }] } as unknown as Parameters<
+      typeof connect
+    >[0];
     const client = connect(config);
     const { status } = await client.call({ method: "GET", path: ACCOUNTS });
     client.close();
@@ -69,7 +73,10 @@ test("a token that is bound to a pod names the pod and its node, and ends with t
     });
   const { body } = await issue({ name: "agent-x", uid });
   const review = async (): Promise<unknown> =>
-    dig((await call("POST", REVIEWS, { spec: { token: dig(body, "status", "token"), audiences: [AUDIENCE] } })).body, "status");
+    dig(
+      (await call("POST", REVIEWS, { spec: { token: dig(body, "status", "token"), audiences: [AUDIENCE] } })).body,
+      "status",
+    );
   assert.deepEqual(dig(await review(), "user", "extra"), {
     "authentication.kubernetes.io/pod-name": ["agent-x"],
     "authentication.kubernetes.io/pod-uid": [uid],

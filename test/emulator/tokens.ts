@@ -60,7 +60,8 @@ export function createTokens(store: Store, clock: Clock) {
       const [, , namespace = "", name = ""] = username.split(":");
       const uid = store.get("serviceaccounts", namespace, name)?.metadata.uid;
       const claims = dig(payload, "kubernetes.io");
-      if (uid === undefined || uid !== dig(claims, "serviceaccount", "uid") || !isPodThere(namespace, claims)) return undefined;
+      if (uid === undefined || uid !== dig(claims, "serviceaccount", "uid") || !isPodThere(namespace, claims))
+        return undefined;
       const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
       return { username, uid, groups, ...extraOf(claims) };
     } catch {
@@ -84,7 +85,15 @@ export function createTokens(store: Store, clock: Clock) {
       const sub = `system:serviceaccount:${namespace}:${name}`;
       const node = pod && nodeOf(namespace, pod);
       const bound = { ...(pod && { pod }), ...(node && { node }) };
-      const claims = { aud, exp, iat, nbf: iat, iss: ISSUER, sub, "kubernetes.io": { namespace, serviceaccount: { name, uid }, ...bound } };
+      const claims = {
+        aud,
+        exp,
+        iat,
+        nbf: iat,
+        iss: ISSUER,
+        sub,
+        "kubernetes.io": { namespace, serviceaccount: { name, uid }, ...bound },
+      };
       const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid }).sign(privateKey);
       return { token, expires: exp * 1000 };
     },
@@ -100,9 +109,13 @@ export function createTokens(store: Store, clock: Clock) {
   };
 }
 
-/** https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#additional-metadata-in-pod-bound-tokens */
+/**
+ * https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#additional-metadata-in-pod-bound-tokens
+ */
 function extraOf(claims: unknown): Pick<User, "extra"> {
-  const found = ["pod", "node"].flatMap((kind) => ["name", "uid"].map((field) => [kind, field, textOf(dig(claims, kind, field))] as const));
+  const found = ["pod", "node"].flatMap((kind) =>
+    ["name", "uid"].map((field) => [kind, field, textOf(dig(claims, kind, field))] as const),
+  );
   const extra = found.flatMap(([kind, field, value]) =>
     value === undefined ? [] : [[`authentication.kubernetes.io/${kind}-${field}`, [value]]],
   );

@@ -6,8 +6,16 @@ import { dig, fieldsOf, listOf, type Draft, type KubeObject } from "./objects.ts
 import { CRDS, customKinds, type Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
 
-const required = (field: string, why = ""): StatusCause => ({ reason: "FieldValueRequired", message: `Required value${why}`, field });
-const forbidden = (field: string, why: string): StatusCause => ({ reason: "FieldValueForbidden", message: `Forbidden: ${why}`, field });
+const required = (field: string, why = ""): StatusCause => ({
+  reason: "FieldValueRequired",
+  message: `Required value${why}`,
+  field,
+});
+const forbidden = (field: string, why: string): StatusCause => ({
+  reason: "FieldValueForbidden",
+  message: `Forbidden: ${why}`,
+  field,
+});
 const invalidValue = (field: string, value: unknown, why: string): StatusCause => {
   return { reason: "FieldValueInvalid", message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
 };
@@ -22,7 +30,9 @@ const list = { type: "array" };
 const texts = { type: "object", additionalProperties: { type: "string" } };
 const name = { type: "string", pattern: "^([a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?)?$" };
 const owner = { type: "object", required: ["uid"], properties: { uid: { type: "string" } } };
-const metadata = { properties: { name, labels: texts, annotations: texts, finalizers: list, ownerReferences: { ...list, items: owner } } };
+const metadata = {
+  properties: { name, labels: texts, annotations: texts, finalizers: list, ownerReferences: { ...list, items: owner } },
+};
 const status = { properties: { conditions: list, containerStatuses: list } };
 /** Types that the emulator's code relies on. */
 const TYPES = compileSchema({ properties: { metadata, status } });
@@ -33,14 +43,17 @@ const MUTABLE =
 
 function checkStatefulSet(object: Draft, current: KubeObject | undefined): StatusCause[] {
   const [before, after] = [fieldsOf((current ?? object)["spec"]), fieldsOf(object["spec"])];
-  const changed = Object.keys({ ...before, ...after }).filter((field) => !isDeepStrictEqual(before[field], after[field]));
+  const changed = Object.keys({ ...before, ...after }).filter(
+    (field) => !isDeepStrictEqual(before[field], after[field]),
+  );
   const causes: StatusCause[] = [];
   if (changed.some((field) => !MUTABLE.includes(`'${field}'`)))
     causes.push(forbidden("spec", `updates to statefulset spec for fields other than ${MUTABLE} are forbidden`));
   const { replicas, selector, template } = after;
   if (typeof replicas !== "number" || replicas < 0)
     causes.push(invalidValue("spec.replicas", replicas, "must be greater than or equal to 0"));
-  if (Number(replicas) > 100_000) causes.push(invalidValue("spec.replicas", replicas, "more than the embedded cluster has memory for"));
+  if (Number(replicas) > 100_000)
+    causes.push(invalidValue("spec.replicas", replicas, "more than the embedded cluster has memory for"));
   const labels = fieldsOf(dig(template, "metadata", "labels")) as Record<string, string>;
   if (!objectSelector(selector)(labels))
     causes.push(invalidValue("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"));
@@ -61,7 +74,9 @@ function checkWebhooks(object: Draft): StatusCause[] {
 /** Throws Invalid (422) with all causes. `current` is the stored object of an update. */
 export function validate(kind: Served, object: Draft, current?: KubeObject): void {
   const { name = "" } = object.metadata;
-  const missing = REQUIRED[kind.resource]?.filter((path) => [dig(object, ...path.split("."))].flat().every((one) => one === undefined));
+  const missing = REQUIRED[kind.resource]?.filter((path) =>
+    [dig(object, ...path.split("."))].flat().every((one) => one === undefined),
+  );
   const causes = [
     ...(name ? [] : [required("metadata.name", ": name or generateName is required")]),
     ...(missing ?? []).map((path) => required(path)),

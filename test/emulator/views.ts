@@ -12,14 +12,19 @@ const isFilled = (value: unknown): boolean => typeof value !== "object" || Objec
 
 /** Reads a body as an object of the request's kind and namespace. Throws BadRequest if it names others. */
 export function decodeDraft(request: ApiRequest, body: unknown): Draft {
-  const expected = request.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(request.kind), kind: request.kind.kind };
+  const expected =
+    request.subresource === "scale" ? SCALE : { apiVersion: apiVersionOf(request.kind), kind: request.kind.kind };
   if (!isFields(body)) throw badRequest("couldn't get version/kind; json parse error: not an object");
   const fields = fieldsOf(JSON.parse(JSON.stringify(body, dropNull)));
   const { apiVersion, kind } = { ...expected, ...fields };
   if (apiVersion !== expected.apiVersion || kind !== expected.kind)
-    throw badRequest(`${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`);
+    throw badRequest(
+      `${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`,
+    );
   // Only the server sets the fields of a deletion.
-  const given = Object.entries(fieldsOf(fields["metadata"])).filter(([field, value]) => !field.startsWith("deletion") && isFilled(value));
+  const given = Object.entries(fieldsOf(fields["metadata"])).filter(
+    ([field, value]) => !field.startsWith("deletion") && isFilled(value),
+  );
   const namespace = textOf(dig(fields, "metadata", "namespace")) || request.namespace;
   if (request.namespace !== undefined && namespace !== request.namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
@@ -42,7 +47,9 @@ export function viewOf({ kind, subresource }: ApiRequest, object: KubeObject): D
   const paths = custom ?? SCALE_PATHS;
   const replicas = numberOf(dig(object, ...paths.spec)) ?? 0;
   const labels = Object.entries(fieldsOf(dig(object, "spec", "selector", "matchLabels")));
-  const selector = custom ? plainText(dig(object, ...custom.selector)) : labels.map((label) => label.join("=")).join(",");
+  const selector = custom
+    ? plainText(dig(object, ...custom.selector))
+    : labels.map((label) => label.join("=")).join(",");
   return {
     ...SCALE,
     metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
@@ -53,7 +60,9 @@ export function viewOf({ kind, subresource }: ApiRequest, object: KubeObject): D
 
 /** Returns `current` with the part of `desired` that the requested subresource may change. */
 export function withChange({ kind, subresource }: ApiRequest, current: KubeObject, desired: Draft): Draft {
-  if (subresource === "scale") return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(desired, "spec", "replicas") ?? 0);
-  if (subresource === "status") return put(current, ["status"], conform(kind, put(current, ["status"], desired["status"]))["status"]);
+  if (subresource === "scale")
+    return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(desired, "spec", "replicas") ?? 0);
+  if (subresource === "status")
+    return put(current, ["status"], conform(kind, put(current, ["status"], desired["status"]))["status"]);
   return conform(kind, kind.subresources.includes("status") ? put(desired, ["status"], current["status"]) : desired);
 }

@@ -15,13 +15,19 @@ const DEFAULT_TIMEOUT_S = 2400;
  * The event as a watch with a selector sees it: an object that begins to match is ADDED, one that ceases to
  * is DELETED.
  */
-function eventFor(matches: Matches, { type, object, previous }: StoreEvent): Pick<StoreEvent, "type" | "object"> | undefined {
+function eventFor(
+  matches: Matches,
+  { type, object, previous }: StoreEvent,
+): Pick<StoreEvent, "type" | "object"> | undefined {
   const was = previous !== undefined && matches(previous);
   const is = type !== "DELETED" && matches(object);
   if (is) return { type: was ? "MODIFIED" : "ADDED", object };
   if (!was) return undefined;
   const { resourceVersion } = object.metadata;
-  return { type: "DELETED", object: type === "DELETED" ? object : { ...previous, metadata: { ...previous.metadata, resourceVersion } } };
+  return {
+    type: "DELETED",
+    object: type === "DELETED" ? object : { ...previous, metadata: { ...previous.metadata, resourceVersion } },
+  };
 }
 
 /**
@@ -35,7 +41,8 @@ export function watch({ store, clock, faults }: Api, request: ApiRequest, respon
   const isStreamedList = query.has("sendInitialEvents");
   const from = Number(query.get("resourceVersion"));
   // After its timeout a watch stays subscribed until the client has read everything.
-  const send = (type: string, text: string) => void (response.writableEnded || response.write(`{"type":"${type}","object":${text}}\n`));
+  const send = (type: string, text: string) =>
+    void (response.writableEnded || response.write(`{"type":"${type}","object":${text}}\n`));
   const onEvent = (event: StoreEvent): void => {
     if (event.resource !== resource || (namespace && event.object.metadata.namespace !== namespace)) return;
     const change = eventFor(selection, event);

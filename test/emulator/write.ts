@@ -7,7 +7,16 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Answer, objectAnswer, successAnswer } from "./answer.ts";
-import { alreadyExists, badRequest, conflict, forbidden, hasReason, invalid, notFound, statusError } from "./api-error.ts";
+import {
+  alreadyExists,
+  badRequest,
+  conflict,
+  forbidden,
+  hasReason,
+  invalid,
+  notFound,
+  statusError,
+} from "./api-error.ts";
 import { type Draft, type Fields, fieldsOf, type KubeObject, numberOf, timestamp } from "./objects.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { getExisting } from "./read.ts";
@@ -24,11 +33,21 @@ export async function create(api: Api, collection: ApiRequest): Promise<Answer> 
   const parent = api.store.get("namespaces", undefined, namespace ?? "");
   if (namespace && !parent) throw notFound("namespaces", namespace);
   if (parent?.metadata.deletionTimestamp)
-    throw forbidden(resource, name, `unable to create new content in namespace ${namespace} because it is being terminated`);
+    throw forbidden(
+      resource,
+      name,
+      `unable to create new content in namespace ${namespace} because it is being terminated`,
+    );
   if (kind.subresources.includes("status")) delete given["status"];
   const request = { ...collection, name };
-  const systemOwned = { name, uid: randomUUID(), creationTimestamp: timestamp(api.clock.now()), ...(kind.generation && { generation: 1 }) };
-  const complete = (draft: Draft): Draft => conform(kind, { ...draft, metadata: { ...draft.metadata, ...systemOwned } });
+  const systemOwned = {
+    name,
+    uid: randomUUID(),
+    creationTimestamp: timestamp(api.clock.now()),
+    ...(kind.generation && { generation: 1 }),
+  };
+  const complete = (draft: Draft): Draft =>
+    conform(kind, { ...draft, metadata: { ...draft.metadata, ...systemOwned } });
   const mutated = await api.admission.mutate(request, { operation: "CREATE", object: complete(given) });
   const object = complete(mutated ?? given);
   validate(kind, object);
@@ -63,7 +82,8 @@ async function change(api: Api, request: ApiRequest, makeChange: (view: Draft) =
   const { store, admission } = api;
   for (let attempt = 1; ; attempt++) {
     const current = getExisting(api, request);
-    const complete = (draft: Draft): KubeObject => store.update(resource, withChange(request, current, draft), { dryRun: true });
+    const complete = (draft: Draft): KubeObject =>
+      store.update(resource, withChange(request, current, draft), { dryRun: true });
     const desired = makeChange(viewOf(request, current));
     checkUpdatePreconditions(request, desired, current);
     const attributes = { operation: "UPDATE", oldObject: viewOf(request, current) } as const;
@@ -72,7 +92,10 @@ async function change(api: Api, request: ApiRequest, makeChange: (view: Draft) =
     validate(kind, object, current);
     await admission.validate(request, { ...attributes, object: viewOf(request, object) });
     try {
-      const stored = store.update(resource, object, { expectedResourceVersion: current.metadata.resourceVersion, dryRun });
+      const stored = store.update(resource, object, {
+        expectedResourceVersion: current.metadata.resourceVersion,
+        dryRun,
+      });
       return objectAnswer(request, viewOf(request, stored));
     } catch (error) {
       if (!hasReason(error, "Conflict") || attempt === MAX_ATTEMPTS) throw error;
@@ -81,7 +104,11 @@ async function change(api: Api, request: ApiRequest, makeChange: (view: Draft) =
 }
 
 /** Name and uid are immutable. The resourceVersion is a precondition, and so is the uid of a PUT. */
-function checkUpdatePreconditions({ resource, name, verb, kind }: ApiRequest, { metadata }: Draft, current: KubeObject): void {
+function checkUpdatePreconditions(
+  { resource, name, verb, kind }: ApiRequest,
+  { metadata }: Draft,
+  current: KubeObject,
+): void {
   const { uid, resourceVersion } = current.metadata;
   if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
@@ -94,7 +121,11 @@ function checkUpdatePreconditions({ resource, name, verb, kind }: ApiRequest, { 
 }
 
 export function deleteOptions({ preconditions, gracePeriodSeconds, propagationPolicy }: Fields): RemoveOptions {
-  return { ...fieldsOf(preconditions), gracePeriodSeconds: numberOf(gracePeriodSeconds), propagationPolicy } as RemoveOptions;
+  return {
+    ...fieldsOf(preconditions),
+    gracePeriodSeconds: numberOf(gracePeriodSeconds),
+    propagationPolicy,
+  } as RemoveOptions;
 }
 
 export async function remove(api: Api, request: ApiRequest): Promise<Answer> {

@@ -1,5 +1,6 @@
 /**
- * Lint rules of our own: who may import what reaches the cluster, and which way imports go, by the tables in .oxlintrc.json.
+ * Lint rules of our own: who may import what reaches the cluster, and which way imports go, by the tables in
+ * .oxlintrc.json.
  *
  *   reach        a row says which `modules` (or, of `valuesOf`, anything but their types) are imported only `by` these paths
  *   downwards    a folder imports only folders of the rows below its own; types as well
@@ -13,7 +14,8 @@ const reach = {
     return eachImport(context, ({ from, to, names, report }) => {
       for (const { what, modules = [], valuesOf = [], by } of table) {
         const concerned = names.length > 0 ? [...modules, ...valuesOf] : modules;
-        if (concerned.some((module) => to === module || to.startsWith(`${module}/`)) && !isAmong(by, from)) report(what);
+        if (concerned.some((module) => to === module || to.startsWith(`${module}/`)) && !isAmong(by, from))
+          report(what);
       }
     });
   },

@@ -13,16 +13,21 @@ const RULES = ["pure", "access", "imports"].map((name) => `test/fence/${name}.js
 
 before(() => {
   const copy = mkdtempSync(join(tmpdir(), "fence-"));
-  for (const path of [".oxlintrc.json", "tsconfig.json", "package.json", ...RULES]) cpSync(join(root, path), join(copy, path));
+  for (const path of [".oxlintrc.json", "tsconfig.json", "package.json", ...RULES])
+    cpSync(join(root, path), join(copy, path));
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   for (const { path, content } of PLANTED) {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     writeFileSync(join(copy, path), content);
   }
-  const linter = spawnSync(join(root, "node_modules/.bin/oxlint"), ["-f", "unix", "cli", "functions", "infra", "reconciler"], {
-    cwd: copy,
-    encoding: "utf8",
-  });
+  const linter = spawnSync(
+    join(root, "node_modules/.bin/oxlint"),
+    ["-f", "unix", "cli", "functions", "infra", "reconciler"],
+    {
+      cwd: copy,
+      encoding: "utf8",
+    },
+  );
   output = linter.stdout + linter.stderr;
   rmSync(copy, { recursive: true, force: true });
 });
@@ -37,7 +42,9 @@ describe("the architecture fence", () => {
   }
 
   it("lists only files and folders that are there", () => {
-    const listed = readFileSync(join(root, ".oxlintrc.json"), "utf8").matchAll(/"((?:cli|functions|reconciler|infra)\/[^"*]*)/g);
+    const listed = readFileSync(join(root, ".oxlintrc.json"), "utf8").matchAll(
+      /"((?:cli|functions|reconciler|infra)\/[^"*]*)/g,
+    );
     const missing = [...listed].map(([, path = ""]) => path).filter((path) => !existsSync(join(root, path)));
     assert.deepEqual(missing, []);
   });

@@ -1,14 +1,22 @@
 /** What a module imports: for lint rules of our own. */
 import { dirname, join, matchesGlob, relative } from "node:path";
 
-/** Calls `judge` for each import and re-export of a module, with paths from the root of the tree, or the package's name. */
+/**
+ * Calls `judge` for each import and re-export of a module, with paths from the root of the tree, or the package's name.
+ */
 export function eachImport(context, judge) {
   const from = relative(context.cwd, context.filename);
   const report = (node) => (message) => context.report({ node, message });
   const visit = (node) => {
-    if (node.source?.value !== undefined) judge({ from, to: locate(from, node.source.value), names: valuesOf(node), report: report(node) });
+    if (node.source?.value !== undefined)
+      judge({ from, to: locate(from, node.source.value), names: valuesOf(node), report: report(node) });
   };
-  return { ImportDeclaration: visit, ExportNamedDeclaration: visit, ExportAllDeclaration: visit, ImportExpression: visit };
+  return {
+    ImportDeclaration: visit,
+    ExportNamedDeclaration: visit,
+    ExportAllDeclaration: visit,
+    ImportExpression: visit,
+  };
 }
 
 /** True if one of the globs matches the path: `cli/gather/x.ts` is among the files below `cli/gather`. */
@@ -26,5 +34,7 @@ function valuesOf(node) {
   if (!node.specifiers?.length) return ["*"];
   return node.specifiers
     .filter(({ importKind, exportKind }) => importKind !== "type" && exportKind !== "type")
-    .map(({ imported, local, type }) => (type === "ImportNamespaceSpecifier" ? "*" : ((imported ?? local).name ?? "default")));
+    .map(({ imported, local, type }) =>
+      type === "ImportNamespaceSpecifier" ? "*" : ((imported ?? local).name ?? "default"),
+    );
 }

@@ -57,7 +57,12 @@ export const ACCESS: readonly Row[] = [
     `import { KubeConfig } from "@kubernetes/client-node/dist/config.js";\nexport const x = KubeConfig;\n`,
     /access\(reach\)/,
   ],
-  ["the port loads the client", "infra/kubernetes/x.ts", `export const x = () => import("@kubernetes/client-node");\n`, /access\(reach\)/],
+  [
+    "the port loads the client",
+    "infra/kubernetes/x.ts",
+    `export const x = () => import("@kubernetes/client-node");\n`,
+    /access\(reach\)/,
+  ],
   [
     "the shapes of objects use the client",
     "infra/kubernetes/resources.ts",
@@ -98,7 +103,12 @@ export const HTTP: readonly Row[] = [
     `import type { Cluster } from "../../infra/kubernetes/cluster.ts";\nexport type X = Cluster;\n`,
     /access\(reach\)/,
   ],
-  ["the reading of an answer reads the clock", "infra/prometheus/answer.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+  [
+    "the reading of an answer reads the clock",
+    "infra/prometheus/answer.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
 ];
 
 /** Node updates: what decides, the agent, and the API between them. */
@@ -121,8 +131,18 @@ export const NODES: readonly Row[] = [
     `import type { Cluster } from "../../infra/kubernetes/cluster.ts";\nexport type X = Cluster;\n`,
     /access\(reach\)/,
   ],
-  ["the rules of node updates read the clock", "reconciler/nodes/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
-  ["the rules of node updates ask for the current date", "reconciler/nodes/x.ts", `export const x = new Date();\n`, /no-clock/],
+  [
+    "the rules of node updates read the clock",
+    "reconciler/nodes/x.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
+  [
+    "the rules of node updates ask for the current date",
+    "reconciler/nodes/x.ts",
+    `export const x = new Date();\n`,
+    /no-clock/,
+  ],
   [
     "the Events of node updates read the clock",
     "reconciler/nodes/node-events.ts",

@@ -63,12 +63,27 @@ export const LAYERS: readonly Row[] = [
     `import { createLog } from "../../infra/log.ts";\nexport const x = createLog;\n`,
     /pure\(imports\)/,
   ],
-  ["a pure folder reads the clock", "reconciler/rollout/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+  [
+    "a pure folder reads the clock",
+    "reconciler/rollout/x.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
   ["a pure folder asks for the current date", "reconciler/rollout/x.ts", `export const x = new Date();\n`, /no-clock/],
-  ["a pure folder reads the environment", "reconciler/budget/x.ts", `export const x = process.env;\n`, /no-restricted-globals/],
+  [
+    "a pure folder reads the environment",
+    "reconciler/budget/x.ts",
+    `export const x = process.env;\n`,
+    /no-restricted-globals/,
+  ],
   ["a pure folder fetches", "reconciler/scaling/x.ts", `export const x = fetch;\n`, /no-restricted-globals/],
   ["a pure folder sets a timer", "reconciler/model/x.ts", `export const x = setTimeout;\n`, /no-restricted-globals/],
-  ["a pure folder draws a random number", "reconciler/rollout/x.ts", `export const x = Math.random();\n`, /no-restricted-properties/],
+  [
+    "a pure folder draws a random number",
+    "reconciler/rollout/x.ts",
+    `export const x = Math.random();\n`,
+    /no-restricted-properties/,
+  ],
   [
     "infra imports the reconciler",
     "infra/x.ts",
@@ -115,13 +130,33 @@ export const LAYERS: readonly Row[] = [
 
 /** Files that are pure beside others that are not. */
 export const PURE_FILES: readonly Row[] = [
-  ["a pure file reads the clock", "reconciler/report/memory.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
-  ["a decision of the CLI reads the clock", "cli/decide/x.ts", `export const x = Date.now();\n`, /no-restricted-properties/],
+  [
+    "a pure file reads the clock",
+    "reconciler/report/memory.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
+  [
+    "a decision of the CLI reads the clock",
+    "cli/decide/x.ts",
+    `export const x = Date.now();\n`,
+    /no-restricted-properties/,
+  ],
   ["a pure file asks for the current date", "functions/status/view/x.ts", `export const x = new Date();\n`, /no-clock/],
-  ["a pure file reads the environment", "infra/config/config.ts", `export const x = process.env;\n`, /no-restricted-globals/],
+  [
+    "a pure file reads the environment",
+    "infra/config/config.ts",
+    `export const x = process.env;\n`,
+    /no-restricted-globals/,
+  ],
   ["a pure file fetches", "infra/certs/decide-certificate.ts", `export const x = fetch;\n`, /no-restricted-globals/],
   ["a pure file sets a timer", "infra/duration.ts", `export const x = setInterval;\n`, /no-restricted-globals/],
-  ["a pure file draws a random number", "reconciler/report/events.ts", `export const x = Math.random();\n`, /no-restricted-properties/],
+  [
+    "a pure file draws a random number",
+    "reconciler/report/events.ts",
+    `export const x = Math.random();\n`,
+    /no-restricted-properties/,
+  ],
   [
     "a pure file draws a random number from a module",
     "infra/certs/secret.ts",
@@ -146,5 +181,10 @@ export const PURE_FILES: readonly Row[] = [
     `export { createLog } from "../../infra/log.ts";\n`,
     /pure\(imports\)/,
   ],
-  ["a pure file imports at run time", "infra/timestamp.ts", `export const x = () => import("./duration.ts");\n`, /no-clock/],
+  [
+    "a pure file imports at run time",
+    "infra/timestamp.ts",
+    `export const x = () => import("./duration.ts");\n`,
+    /no-clock/,
+  ],
 ];

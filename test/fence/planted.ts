@@ -28,8 +28,16 @@ const LIMITS: readonly Row[] = [
 ];
 
 const ALLOWED: readonly Row[] = [
-  ["a capability imports the model", "reconciler/budget/x.ts", `import { byName } from "../model/order.ts";\nexport const x = byName;\n`],
-  ["a capability imports its own files", "reconciler/budget/x.ts", `import { y } from "./y.ts";\nexport const x = y;\n`],
+  [
+    "a capability imports the model",
+    "reconciler/budget/x.ts",
+    `import { byName } from "../model/order.ts";\nexport const x = byName;\n`,
+  ],
+  [
+    "a capability imports its own files",
+    "reconciler/budget/x.ts",
+    `import { y } from "./y.ts";\nexport const x = y;\n`,
+  ],
   [
     "the model takes shapes from infra",
     "reconciler/model/x.ts",
@@ -76,6 +84,12 @@ const ALLOWED: readonly Row[] = [
   ["a function has three positional parameters", "infra/x.ts", parameters("a, b, c")],
 ];
 
-export const PLANTED: readonly Planted[] = [...LAYERS, ...PURE_FILES, ...ACCESS, ...HTTP, ...NODES, ...LIMITS, ...ALLOWED].map(
-  ([name, path, content, rule], i) => ({ name, path: path.replace("x.ts", `x${i}.ts`), content, rule }),
-);
+export const PLANTED: readonly Planted[] = [
+  ...LAYERS,
+  ...PURE_FILES,
+  ...ACCESS,
+  ...HTTP,
+  ...NODES,
+  ...LIMITS,
+  ...ALLOWED,
+].map(([name, path, content, rule], i) => ({ name, path: path.replace("x.ts", `x${i}.ts`), content, rule }));

@@ -1,6 +1,7 @@
 /**
- * Lint rules of our own: what is pure reads no clock, imports nothing at run time, and takes values only from what is pure. The files are those
- * of the override that turns these rules on; the names that oxlint can forbid itself stand there as well.
+ * Lint rules of our own: what is pure reads no clock, imports nothing at run time, and takes values only from what is
+ * pure. The files are those of the override that turns these rules on; the names that oxlint can forbid itself stand
+ * there as well.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,16 @@ const { files: PURE, excludeFiles: IMPURE } = overrides.find(({ rules }) => rule
 const isPure = (path) => isAmong(PURE, path) && !isAmong(IMPURE, path);
 
 /** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
-const PACKAGES = new Set(["zod", "zod/mini", "re2js", "pbf", "croner", "preact", "preact-render-to-string", "@prometheus-io/lezer-promql"]);
+const PACKAGES = new Set([
+  "zod",
+  "zod/mini",
+  "re2js",
+  "pbf",
+  "croner",
+  "preact",
+  "preact-render-to-string",
+  "@prometheus-io/lezer-promql",
+]);
 const CRYPTO = new Set(["X509Certificate", "createHash", "createPrivateKey"]);
 
 const message = "pure: time is part of the snapshot";

@@ -96,8 +96,29 @@ function replaceAt(root: unknown, [first, ...rest]: Path, value: unknown): unkno
 const NUMBERS = ["1e999", "-0", "9223372036854775808", "1.0", "0.1e-400", "123456789".repeat(30)];
 const strange = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
-  fc.constantFrom(null, "", "__proto__", "constructor", [], {}, -1, 2 ** 31, 2 ** 53, 1e300, "\u0000", "\ud800", "9".repeat(2000)),
-  fc.constantFrom("(a+)+$", "(((a{30}){30}){30})", "((((((((((", "[".repeat(500), ".{0,999}".repeat(120), "(?i)(\\pL)".repeat(110)),
+  fc.constantFrom(
+    null,
+    "",
+    "__proto__",
+    "constructor",
+    [],
+    {},
+    -1,
+    2 ** 31,
+    2 ** 53,
+    1e300,
+    "\u0000",
+    "\ud800",
+    "9".repeat(2000),
+  ),
+  fc.constantFrom(
+    "(a+)+$",
+    "(((a{30}){30}){30})",
+    "((((((((((",
+    "[".repeat(500),
+    ".{0,999}".repeat(120),
+    "(?i)(\\pL)".repeat(110),
+  ),
   fc.constantFrom(...NUMBERS).map((written) => ({ $number: written })),
 );
 const paths = REAL.map((request) => pathsOf({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request }));
@@ -146,10 +167,16 @@ const HUGE: readonly [string, string | Buffer][] = [
   ["an object 300,000 deep", reviewText("HERE").replace('"HERE"', `{"uid":"u","object":${deep(300_000)}}`)],
   [
     "a budget 300,000 deep",
-    reviewText("HERE").replace('"HERE"', `{"uid":"u","object":{"kind":"ZoneAwarePodDisruptionBudget","spec":${deep(300_000)}}}`),
+    reviewText("HERE").replace(
+      '"HERE"',
+      `{"uid":"u","object":{"kind":"ZoneAwarePodDisruptionBudget","spec":${deep(300_000)}}}`,
+    ),
   ],
   ["a list 900,000 deep", "[".repeat(900_000)],
-  ["200,000 labels", reviewText({ ...common, oldObject: { ...workload("StatefulSet", 3), metadata: { labels: many(200_000) } } })],
+  [
+    "200,000 labels",
+    reviewText({ ...common, oldObject: { ...workload("StatefulSet", 3), metadata: { labels: many(200_000) } } }),
+  ],
   ["annotations of 2 MB", reviewText({ ...common, oldObject: annotated(3), object: annotated(1) })],
   [
     "names of 2 MB",
@@ -168,7 +195,10 @@ const HUGE: readonly [string, string | Buffer][] = [
   ],
   [
     "a budget of 100,000 labels",
-    reviewText({ ...common, object: { ...budget, spec: { ...budget.spec, selector: { matchLabels: many(100_000) } } } }),
+    reviewText({
+      ...common,
+      object: { ...budget, spec: { ...budget.spec, selector: { matchLabels: many(100_000) } } },
+    }),
   ],
   [
     "the maximum number of replicas",

@@ -16,7 +16,9 @@ test("with an audience, only callers with the cluster's token for it are allowed
   const connection = connectionOf(emulator);
   t.after(() => connection.close());
   const audience = "webhooks";
-  const { post } = await serve(t, allowing, { authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000, now: time.now }) });
+  const { post } = await serve(t, allowing, {
+    authenticate: createTokenCheck(connection, { audience, timeoutMs: 5000, now: time.now }),
+  });
   const admin = connect(emulator.kubeconfig());
   t.after(() => admin.close());
   const accounts = "/api/v1/namespaces/default/serviceaccounts";

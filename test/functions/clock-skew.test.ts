@@ -1,4 +1,7 @@
-/** Processes on machines whose clocks differ by seconds to minutes, with one API server: they write and judge times by its clock. */
+/**
+ * Processes on machines whose clocks differ by seconds to minutes, with one API server: they write and judge times by
+ * its clock.
+ */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { describe, it, type TestContext } from "node:test";
@@ -23,7 +26,10 @@ const SKEWS: readonly (readonly [number, number])[] = [
   [-600, 120],
 ];
 
-const skewed = (time: ManualClock, seconds: number): Clock => ({ ...systemClock, now: () => time.now() + seconds * 1000 });
+const skewed = (time: ManualClock, seconds: number): Clock => ({
+  ...systemClock,
+  now: () => time.now() + seconds * 1000,
+});
 
 const envOf = (kubeconfig: string) => ({ KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: "default", LOG_LEVEL: "error" });
 
@@ -45,14 +51,21 @@ async function playSlowPods(t: TestContext) {
   });
   const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  return { called: called.promise, answer: answers.resolve, annotations: { "grafana.com/prepare-downscale-http-port": String(port) } };
+  return {
+    called: called.promise,
+    answer: answers.resolve,
+    annotations: { "grafana.com/prepare-downscale-http-port": String(port) },
+  };
 }
 
 /** Stores the admitted downscale, and does the controllers' work. */
 function shrink({ emulator: { store } }: Stage, name: string, to: number): void {
   const set = store.get("statefulsets.apps", "default", name);
   assert.ok(set);
-  const { metadata } = store.update("statefulsets.apps", { ...set, spec: { ...(set["spec"] as object), replicas: to } });
+  const { metadata } = store.update("statefulsets.apps", {
+    ...set,
+    spec: { ...(set["spec"] as object), replicas: to },
+  });
   for (const pod of store
     .list("pods")
     .filter(({ metadata }) => metadata.name.startsWith(`${name}-`))
@@ -71,13 +84,17 @@ describe("two zones with 12 h between their downscales", () => {
       const stage = await setStage(t, time);
       const kubeconfig = await writeKubeconfig(t, stage);
       const pods = await playSlowPods(t);
-      const traits = { annotations: pods.annotations, labels: { "grafana.com/min-time-between-zones-downscale": "12h" } };
+      const traits = {
+        annotations: pods.annotations,
+        labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
+      };
       const [a, b] = ["a", "b"].map((zone) => createZone(stage, `ingester-zone-${zone}`, traits));
       assert.ok(a && b);
       const first = await webhookOf("prepareDownscale", kubeconfig, skewed(time, one));
       const second = await webhookOf("prepareDownscale", kubeconfig, skewed(time, two));
       let uid = 0;
-      const shrinkB = async (): Promise<boolean> => (await callWebhook(second, scaleReviewOf(b, 1, { uid: `b-${uid++}` }))).allowed;
+      const shrinkB = async (): Promise<boolean> =>
+        (await callWebhook(second, scaleReviewOf(b, 1, { uid: `b-${uid++}` }))).allowed;
 
       const shrinkingA = callWebhook(first, scaleReviewOf(a, 1));
       await pods.called;

@@ -27,13 +27,21 @@ test("unresponsive pods of one group do not delay the calls to another group's p
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 
-  const hanging = callWebhook(webhook, reviewOf(createZone(stage, "silent-zone-a", { group: "silent", replicas: 40, annotations }), 0), {
-    timeoutMs: 60_000,
-  });
+  const hanging = callWebhook(
+    webhook,
+    reviewOf(createZone(stage, "silent-zone-a", { group: "silent", replicas: 40, annotations }), 0),
+    {
+      timeoutMs: 60_000,
+    },
+  );
   await allAsked.promise;
-  const answer = await callWebhook(webhook, reviewOf(createZone(stage, "store-zone-a", { group: "store", annotations }), 1), {
-    timeoutMs: 30_000,
-  });
+  const answer = await callWebhook(
+    webhook,
+    reviewOf(createZone(stage, "store-zone-a", { group: "store", annotations }), 1),
+    {
+      timeoutMs: 30_000,
+    },
+  );
 
   assert.equal(answer.reason, "Prepared");
   pods.closeAllConnections();

@@ -11,7 +11,12 @@ import { request, webhookOf } from "./samples.ts";
 describe("a handler that fails", () => {
   const NOT_NOW = { uid: "u-1", allowed: false, status: { code: 429, message: "not now" } };
   const CASES: readonly [string, Webhook["handle"], string, RegExp][] = [
-    ["by an error", () => Promise.reject(new TypeError("x is not a function at /src/secret.ts:1")), "", /not a function/],
+    [
+      "by an error",
+      () => Promise.reject(new TypeError("x is not a function at /src/secret.ts:1")),
+      "",
+      /not a function/,
+    ],
     ["by something that is no error", () => Promise.reject(null), "", /null/],
     ["by silence until its deadline", () => new Promise(() => {}), "?timeout=1s", /no answer within 900 ms/],
   ];
@@ -21,14 +26,22 @@ describe("a handler that fails", () => {
       const { status, text } = await post(reviewText(request), { query });
       assert.equal(status, 200);
       assert.deepEqual((JSON.parse(text) as { response: object }).response, NOT_NOW);
-      assert.partialDeepStrictEqual(entries, [{ level: "error", msg: "pod eviction denied", reason: "Fault", code: 429 }]);
+      assert.partialDeepStrictEqual(entries, [
+        { level: "error", msg: "pod eviction denied", reason: "Fault", code: 429 },
+      ]);
       assert.match(String(entries[0]?.["was"]), was);
-      assert.match(await metrics.render(), /webhook_answers_total\{webhook="podEviction",result="fault",reason="Fault"\} 1\n/);
+      assert.match(
+        await metrics.render(),
+        /webhook_answers_total\{webhook="podEviction",result="fault",reason="Fault"\} 1\n/,
+      );
     });
 });
 
 test("a webhook whose answer to an error throws, too, does not crash the process, and its caller gets an answer", async (t) => {
-  const broken: Webhook = { ...webhookOf(() => Promise.reject(new Error("one"))), onFault: () => assert.fail("two at /src/secret.ts") };
+  const broken: Webhook = {
+    ...webhookOf(() => Promise.reject(new Error("one"))),
+    onFault: () => assert.fail("two at /src/secret.ts"),
+  };
   const { post, entries } = await serve(t, broken);
   const { status, text } = await post(reviewText(request));
   assert.deepEqual([status, text], [500, "internal error\n"]);

@@ -1,4 +1,7 @@
-/** A webhook process that dies between two calls of a downscale, and a reconciler that dies while it concludes that downscale. */
+/**
+ * A webhook process that dies between two calls of a downscale, and a reconciler that dies while it concludes that
+ * downscale.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { either } from "../runs.ts";
@@ -10,7 +13,10 @@ import { reviewOf } from "./stage.ts";
 const STEP = either(0.5, 1.5);
 const SHARE = 0.5 / STEP;
 
-/** Checks the end state: none of the 3 pods stays prepared unless it was removed, B waits for A only if A was scaled down, and 30 s later no downscale of A is pending. */
+/**
+ * Checks the end state: none of the 3 pods stays prepared unless it was removed, B waits for A only if A was scaled
+ * down, and 30 s later no downscale of A is pending.
+ */
 async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<void> {
   const prepared = [...leftPrepared(scene.seen)].toSorted();
   assert.deepEqual(prepared, isStored ? [`${A}-1`, `${A}-2`] : [], when);
@@ -18,7 +24,8 @@ async function checkEnd(scene: Scene, isStored: boolean, when: string): Promise<
   assert.equal(written !== undefined, isStored, when);
   const answer = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 1, { uid: "end" }));
   if (!isStored) assert.equal(tracked(scene)[A], undefined, when);
-  if (isStored) assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
+  if (isStored)
+    assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/, when);
   else assert.equal(answer.allowed, true, `${when}: ${answer.message}`);
   scene.pass(30_000);
   await scene.conclude();

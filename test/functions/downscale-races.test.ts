@@ -1,4 +1,7 @@
-/** Three zones that are scaled down at once through three processes, while the API server conflicts, fails and loses answers. */
+/**
+ * Three zones that are scaled down at once through three processes, while the API server conflicts, fails and loses
+ * answers.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
@@ -8,7 +11,15 @@ import { systemClock } from "../../infra/clock.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Effect } from "../emulator/faults.ts";
 import { leftPrepared } from "./prepare-stage.ts";
-import { callWebhook, createZone, playPods, reviewOf, scaleReviewOf, setStage, startPrepareDownscale } from "./stage.ts";
+import {
+  callWebhook,
+  createZone,
+  playPods,
+  reviewOf,
+  scaleReviewOf,
+  setStage,
+  startPrepareDownscale,
+} from "./stage.ts";
 import { either } from "../runs.ts";
 
 const ROUNDS = either(40, 12);
@@ -30,7 +41,9 @@ for (const mode of ["annotation mode", "tracker mode"])
       for (let round = 0; round < ROUNDS; round++) {
         const stage = await setStage(t);
         const failing = round % 4 === 3;
-        const { podHttp, seen } = await playPods(t, (method, pod) => (failing && method === "POST" && pod.endsWith("-1") ? 500 : 200));
+        const { podHttp, seen } = await playPods(t, (method, pod) =>
+          failing && method === "POST" && pod.endsWith("-1") ? 500 : 200,
+        );
         const zones = ZONES.map((name) => createZone(stage, name, { labels }));
         stage.emulator.store.create("configmaps", {
           apiVersion: "v1",
@@ -40,7 +53,9 @@ for (const mode of ["annotation mode", "tracker mode"])
         const processOf = (): Webhook => {
           const tools = { cluster: stage.cluster, clock: systemClock };
           const record =
-            mode === "tracker mode" ? recordInTracker(tools, TRACKER) : recordInAnnotation(tools, "rollout-operator-zone-tracker");
+            mode === "tracker mode"
+              ? recordInTracker(tools, TRACKER)
+              : recordInAnnotation(tools, "rollout-operator-zone-tracker");
           return startPrepareDownscale({ ...tools, podHttp, record });
         };
         if (round % 2) {
@@ -55,7 +70,8 @@ for (const mode of ["annotation mode", "tracker mode"])
         const answers = await Promise.all(zones.map((zone, i) => callWebhook(processOf(), requestFor(zone, round, i))));
         const through = ZONES.filter((_, i) => answers[i]?.allowed);
         assert.ok(through.length <= 1, `round ${round}: ${through.join()}`);
-        for (const pod of leftPrepared(seen)) assert.ok(through.includes(pod.slice(0, -2)), `round ${round}: ${pod} is left prepared`);
+        for (const pod of leftPrepared(seen))
+          assert.ok(through.includes(pod.slice(0, -2)), `round ${round}: ${pod} is left prepared`);
         stage.emulator.faults.clear();
         await askOthers(zones, answers, processOf);
         outcomes[through.length === 1 ? "allowed" : "refused"]++;
@@ -76,9 +92,17 @@ function requestFor(zone: StatefulSet, round: number, i: number): AdmissionReque
 }
 
 /** After one was admitted, the others have to wait, also without faults. */
-async function askOthers(zones: readonly StatefulSet[], answers: readonly Answer[], processOf: () => Webhook): Promise<void> {
+async function askOthers(
+  zones: readonly StatefulSet[],
+  answers: readonly Answer[],
+  processOf: () => Webhook,
+): Promise<void> {
   if (!answers.some(({ allowed }) => allowed)) return;
   for (const [i, zone] of zones.entries())
     if (!answers[i]?.allowed)
-      assert.equal((await callWebhook(processOf(), reviewOf(zone, 1, { uid: `late-${i}` }))).allowed, false, zone.metadata?.name ?? "");
+      assert.equal(
+        (await callWebhook(processOf(), reviewOf(zone, 1, { uid: `late-${i}` }))).allowed,
+        false,
+        zone.metadata?.name ?? "",
+      );
 }

@@ -10,7 +10,10 @@ import { reviewOf, scaleReviewOf } from "./stage.ts";
 /** The interval of a HorizontalPodAutoscaler's requests. */
 const EVERY_MS = 15_000;
 const TICK_MS = 5000;
-/** A zone holds the others for 90 s of admissions and 90 s more; their next request may come 15 s later, and a dead reconciler keeps the Lease as long. */
+/**
+ * A zone holds the others for 90 s of admissions and 90 s more; their next request may come 15 s later, and a dead
+ * reconciler keeps the Lease as long.
+ */
 const BOUND_MS = 180_000 + 2 * EVERY_MS;
 
 interface Trial {
@@ -22,8 +25,14 @@ interface Trial {
   readonly diesAt?: number;
 }
 
-/** Requests A and B in turn until B is admitted; resolves with the milliseconds until then and the answers for A, or fails after 10 minutes. */
-async function waitForOther(scene: Scene, { otherAfterMs, tickAfterMs, diesAt }: Trial): Promise<{ waitedMs: number; made: number }> {
+/**
+ * Requests A and B in turn until B is admitted; resolves with the milliseconds until then and the answers for A, or
+ * fails after 10 minutes.
+ */
+async function waitForOther(
+  scene: Scene,
+  { otherAfterMs, tickAfterMs, diesAt }: Trial,
+): Promise<{ waitedMs: number; made: number }> {
   let calls = 0;
   for (let ms = 0; ms <= 600_000; ms += 1000, scene.pass(1000)) {
     if (ms % EVERY_MS === 0) calls = Math.max(calls, (await shrink(scene, diesAt ?? Infinity, `a-${ms}`)).made);
@@ -58,7 +67,12 @@ describe("a downscale that another webhook always refuses", () => {
     let trials = 0;
     for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += either(0.5, 1.5)) {
       const scene = await set(t);
-      const { waitedMs, made } = await waitForOther(scene, { recordOf: inAnnotation, otherAfterMs: 7000, tickAfterMs: 2000, diesAt });
+      const { waitedMs, made } = await waitForOther(scene, {
+        recordOf: inAnnotation,
+        otherAfterMs: 7000,
+        tickAfterMs: 2000,
+        diesAt,
+      });
       if (made < diesAt) calls = made;
       trials++;
       assert.ok(waitedMs <= BOUND_MS, `died at call ${diesAt}: ${waitedMs} ms`);
@@ -104,7 +118,11 @@ describe("a zone whose downscales are not stored", () => {
   const every = (ms: number, times: number): number[] => Array.from({ length: times }, (_, i) => i * ms);
   const RETRIES: readonly [string, readonly number[], string][] = [
     ["each 0.5 s for 10 s, as the API server retries conflicts", every(500, 20), "y".repeat(20)],
-    ["each 14.5 s, like an autoscaler: for 90 s, then no more until 120 s after the last", every(14_500, 16), "yyyyyyynnnnnnnny"],
+    [
+      "each 14.5 s, like an autoscaler: for 90 s, then no more until 120 s after the last",
+      every(14_500, 16),
+      "yyyyyyynnnnnnnny",
+    ],
     ["after 2 minutes", [0, 120 * SECOND], "yy"],
     ["after 100 s, and after 120 s", [0, 100 * SECOND, 120 * SECOND], "yny"],
   ];
@@ -124,7 +142,11 @@ describe("a zone whose downscales are not stored", () => {
     store(scene, A, 2);
     const zone = scene.emulator.store.get("statefulsets.apps", "default", A) as unknown as (typeof scene.zones)[0];
     scene.pass(30_000);
-    assert.equal((await scene.call(scene.process().webhook, scaleReviewOf(zone, 1, { uid: "next" }))).allowed, false, "2 is above 1");
+    assert.equal(
+      (await scene.call(scene.process().webhook, scaleReviewOf(zone, 1, { uid: "next" }))).allowed,
+      false,
+      "2 is above 1",
+    );
     store(scene, A, 1);
     const stored = scene.emulator.store.get("statefulsets.apps", "default", A) as unknown as (typeof scene.zones)[0];
     assert.equal((await scene.call(scene.process().webhook, scaleReviewOf(stored, 0, { uid: "next" }))).allowed, true);

@@ -1,4 +1,7 @@
-/** A group of two zones whose downscales are requested through processes that may die at any of their calls, and a reconciler that concludes them. */
+/**
+ * A group of two zones whose downscales are requested through processes that may die at any of their calls, and a
+ * reconciler that concludes them.
+ */
 import type { TestContext } from "node:test";
 import type { AdmissionRequest, Answer, Webhook } from "../../functions/http/webhook.ts";
 import type { Clock } from "../../infra/clock.ts";
@@ -7,7 +10,16 @@ import type { PodHttp } from "../../infra/pod-http.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { A, B, inAnnotation, MIN_TIME, type RecordOf, settle as settleTimes, TRACKER } from "./prepare-stage.ts";
-import { callWebhook, createZone, keepingLog, playPods, scaleReviewOf, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
+import {
+  callWebhook,
+  createZone,
+  keepingLog,
+  playPods,
+  scaleReviewOf,
+  setStage,
+  type Stage,
+  startPrepareDownscale,
+} from "./stage.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
@@ -38,7 +50,11 @@ function live(cluster: Cluster, podHttp: PodHttp, diesAt: number) {
     replace: (...args) => call(() => cluster.replace(...args)),
     patch: (...args) => call(() => cluster.patch(...args)),
   };
-  return { cluster: mortal, podHttp: { send: (...args) => call(() => podHttp.send(...args)) } satisfies PodHttp, made: () => made };
+  return {
+    cluster: mortal,
+    podHttp: { send: (...args) => call(() => podHttp.send(...args)) } satisfies PodHttp,
+    made: () => made,
+  };
 }
 
 export interface Scene extends Stage {
@@ -55,7 +71,11 @@ export interface Scene extends Stage {
   conclude(diesAt?: number): Promise<number>;
 }
 
-export async function set(t: TestContext, script?: Parameters<typeof playPods>[1], recordOf: RecordOf = inAnnotation): Promise<Scene> {
+export async function set(
+  t: TestContext,
+  script?: Parameters<typeof playPods>[1],
+  recordOf: RecordOf = inAnnotation,
+): Promise<Scene> {
   const stage = await setStage(t);
   settleTimes(stage, recordOf);
   const { podHttp, seen } = await playPods(t, script);
@@ -74,11 +94,20 @@ export async function set(t: TestContext, script?: Parameters<typeof playPods>[1
     process(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
       const { made, ...tools } = life;
-      return { webhook: startPrepareDownscale({ ...tools, clock, record: recordOf({ cluster: life.cluster, clock }) }), made };
+      return {
+        webhook: startPrepareDownscale({ ...tools, clock, record: recordOf({ cluster: life.cluster, clock }) }),
+        made,
+      };
     },
     async conclude(diesAt = Infinity) {
       const life = live(stage.cluster, podHttp, diesAt);
-      const conclude = createConcluder({ ...life, clock, log: keepingLog().log, clusterDomain: "x", zoneTracker: TRACKER });
+      const conclude = createConcluder({
+        ...life,
+        clock,
+        log: keepingLog().log,
+        clusterDomain: "x",
+        zoneTracker: TRACKER,
+      });
       const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { emitEvents: () => {} } };
       await conclude({ ...input, signal: new AbortController().signal });
       return life.made();
@@ -93,7 +122,11 @@ export function store({ emulator }: Scene, name: string, replicas: number): void
 }
 
 /** Requests the downscale of A through its scale in a process that dies at this call; true if it was admitted. */
-export async function shrink(scene: Scene, diesAt: number, uid = "first"): Promise<{ isAdmitted: boolean; made: number }> {
+export async function shrink(
+  scene: Scene,
+  diesAt: number,
+  uid = "first",
+): Promise<{ isAdmitted: boolean; made: number }> {
   const { webhook, made } = scene.process(diesAt);
   const answer = await scene.call(webhook, scaleReviewOf(scene.zones[0], 1, { uid })).catch(() => undefined);
   return { isAdmitted: answer?.allowed === true, made: made() };

@@ -18,7 +18,10 @@ export interface Asked {
 }
 
 export interface Served {
-  post(body: string | Buffer, more?: { query?: string; type?: string; method?: string; headers?: Record<string, string> }): Promise<Asked>;
+  post(
+    body: string | Buffer,
+    more?: { query?: string; type?: string; method?: string; headers?: Record<string, string> },
+  ): Promise<Asked>;
   readonly port: number;
   readonly entries: readonly Entry[];
   readonly metrics: Metrics;
@@ -28,7 +31,13 @@ export interface Served {
 export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> = {}): Promise<Served> {
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
-  const tools = { clock: systemClock, log, metrics: metrics.webhooks, tasks: createBackgroundTasks(), readBody: createBodyReader() };
+  const tools = {
+    clock: systemClock,
+    log,
+    metrics: metrics.webhooks,
+    tasks: createBackgroundTasks(),
+    readBody: createBodyReader(),
+  };
   const port = await listenWith(t, serveWebhook(webhook, { ...tools, requestTimeoutMs: 10_000, ...rim }));
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.after(() => agent.destroy());
@@ -50,10 +59,14 @@ interface RequestTo extends RequestOptions {
 }
 
 /**
- * Sends a request to this machine; resolves with its answer. No more than `readable` bytes of the body are sent before the answer: if the server closes
- * the connection while more are sent, the answer may be lost.
+ * Sends a request to this machine; resolves with its answer. No more than `readable` bytes of the body are sent before
+ * the answer: if the server closes the connection while more are sent, the answer may be lost.
  */
-export function exchange({ headers, ...options }: RequestTo, body: Buffer, readable = LARGEST_BODY + 1): Promise<Asked> {
+export function exchange(
+  { headers, ...options }: RequestTo,
+  body: Buffer,
+  readable = LARGEST_BODY + 1,
+): Promise<Asked> {
   const isCut = body.length > readable;
   const length = "transfer-encoding" in headers ? {} : { "content-length": String(body.length) };
   return new Promise((resolve, reject) => {

@@ -15,8 +15,16 @@ describe("the pods that are prepared", () => {
       { labels: { "grafana.com/no-downscale": "true" } },
       "it has the label 'grafana.com/no-downscale=true'",
     ],
-    ["P19: not without a port", { annotations: { [`${HTTP}-port`]: undefined } }, `the ${HTTP}-port annotation is not set or empty.`],
-    ["P19: not without a path", { annotations: { [`${HTTP}-path`]: "" } }, `the ${HTTP}-path annotation is not set or empty.`],
+    [
+      "P19: not without a port",
+      { annotations: { [`${HTTP}-port`]: undefined } },
+      `the ${HTTP}-port annotation is not set or empty.`,
+    ],
+    [
+      "P19: not without a path",
+      { annotations: { [`${HTTP}-path`]: "" } },
+      `the ${HTTP}-path annotation is not set or empty.`,
+    ],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
     ...["x@127.0.0.1:1/admin?", "evil.example/", "a b", "a.b", "A", "-a", "a".repeat(64)].map(
       (serviceName): [string, Parameters<typeof createZone>[2], string] => [
@@ -25,7 +33,11 @@ describe("the pods that are prepared", () => {
         `the serviceName ${JSON.stringify(serviceName)} is not a DNS label.`,
       ],
     ),
-    ["not at a port that is none", { annotations: { [`${HTTP}-port`]: "http" } }, `the ${HTTP}-port annotation is no port.`],
+    [
+      "not at a port that is none",
+      { annotations: { [`${HTTP}-port`]: "http" } },
+      `the ${HTTP}-port annotation is no port.`,
+    ],
     [
       "not at another host, by way of the port",
       { annotations: { [`${HTTP}-port`]: "x@elsewhere.example:80" } },
@@ -61,7 +73,10 @@ describe("the pods that are prepared", () => {
         const zone = createZone(stage, A);
         const stored = zone.metadata?.resourceVersion ?? "";
         const { object, oldObject, ...request } = review(zone, 2);
-        const at = (one: unknown, resourceVersion: string): object => ({ ...(one as object), metadata: { resourceVersion } });
+        const at = (one: unknown, resourceVersion: string): object => ({
+          ...(one as object),
+          metadata: { resourceVersion },
+        });
         const old = kind === "Scale" ? at(oldObject, stored) : oldObject;
         const answer = await callWebhook(stage.webhook, {
           ...request,
@@ -86,7 +101,10 @@ describe("the pods that are prepared", () => {
       reviewOf({ ...zone, kind }, 1, { resource: { group: "apps", version: "v1", resource } });
     const warnings: readonly [AdmissionRequest, string][] = [
       [as("Deployment", "deployments"), "unsupported type apps/v1, Kind=Deployment, allowing the change"],
-      [as("DaemonSet", "daemonsets"), "can't decode old object, allowing the change, err: unsupported type apps/v1, Kind=DaemonSet"],
+      [
+        as("DaemonSet", "daemonsets"),
+        "can't decode old object, allowing the change, err: unsupported type apps/v1, Kind=DaemonSet",
+      ],
       [
         scaleReviewOf(zone, 1, { resource: { group: "apps", version: "v1", resource: "deployments" } }),
         "unsupported resource deployments, allowing the change",
@@ -123,7 +141,10 @@ describe("other ordinals (spec.ordinals.start)", () => {
         ...zone,
         spec: { ...zone.spec, replicas, ordinals: { start } },
       });
-      const answer = await callWebhook(stage.webhook, reviewOf(zone, after[1], { oldObject: at(before), object: at(after) }));
+      const answer = await callWebhook(
+        stage.webhook,
+        reviewOf(zone, after[1], { oldObject: at(before), object: at(after) }),
+      );
       const message =
         `change of spec.ordinals.start of statefulsets/${A} in default from ${before[0]} to ${after[0]} is not allowed because pods would go ` +
         `that are not prepared for shutdown; scale it to 0 or remove the label ${LABEL} first.`;
@@ -135,13 +156,21 @@ test("a StatefulSet that cannot be read is not scaled down: its pods may need pr
   const stage = await play(t, inAnnotation);
   const zone = createZone(stage, A);
   stage.emulator.faults.inject({ verb: "get", resource: "statefulsets.apps", effect: { kind: "error" } });
-  assert.equal((await callWebhook(stage.webhook, scaleReviewOf(zone, 1))).message, because(A, "finding the statefulset failed."));
+  assert.equal(
+    (await callWebhook(stage.webhook, scaleReviewOf(zone, 1))).message,
+    because(A, "finding the statefulset failed."),
+  );
   assert.deepEqual(stage.seen, []);
 });
 
 test("an error denies a downscale and nothing else", async (t) => {
   const { webhook } = await play(t, inAnnotation);
-  const zone = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: A }, spec: { replicas: 3 } } as unknown as StatefulSet;
+  const zone = {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: A },
+    spec: { replicas: 3 },
+  } as unknown as StatefulSet;
   const fault = new Error("at /secret/path.ts");
   assert.equal(
     webhook.onFault(fault, reviewOf(zone, 1)).message,

@@ -2,7 +2,11 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { type DownscaleRecord, recordInAnnotation, recordInTracker } from "../../functions/downscale/downscale-record.ts";
+import {
+  type DownscaleRecord,
+  recordInAnnotation,
+  recordInTracker,
+} from "../../functions/downscale/downscale-record.ts";
 import type { Answer, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
@@ -19,7 +23,8 @@ export const HOUR = 3_600_000;
 
 export type RecordOf = (stage: Pick<Stage, "cluster"> & { readonly clock?: Clock }) => DownscaleRecord;
 
-export const inAnnotation: RecordOf = ({ cluster, clock = systemClock }) => recordInAnnotation({ cluster, clock }, TRACKER);
+export const inAnnotation: RecordOf = ({ cluster, clock = systemClock }) =>
+  recordInAnnotation({ cluster, clock }, TRACKER);
 export const inTracker: RecordOf = ({ cluster, clock = systemClock }) => recordInTracker({ cluster, clock }, TRACKER);
 
 export const MODES: readonly [string, RecordOf][] = [
@@ -37,7 +42,13 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
   const stage = await setStage(t);
   const pods = await playPods(t, script);
   const record = recordOf(stage);
-  const tools = { cluster: stage.cluster, podHttp: pods.podHttp, clock: systemClock, clusterDomain: "cluster.local.", record };
+  const tools = {
+    cluster: stage.cluster,
+    podHttp: pods.podHttp,
+    clock: systemClock,
+    clusterDomain: "cluster.local.",
+    record,
+  };
   const tasks = createBackgroundTasks();
   return { ...stage, ...pods, record, tasks, webhook: startPrepareDownscale({ ...tools, tasks }) };
 }
@@ -59,7 +70,10 @@ export function track({ emulator }: Stage, times: Readonly<Record<string, number
 }
 
 export function tracked({ emulator }: Stage): Record<string, string> {
-  return (emulator.store.get("configmaps", "default", TRACKER) as unknown as { data?: Record<string, string> } | undefined)?.data ?? {};
+  return (
+    (emulator.store.get("configmaps", "default", TRACKER) as unknown as { data?: Record<string, string> } | undefined)
+      ?.data ?? {}
+  );
 }
 
 /** The time of the zone's last downscale: in the patch of the answer, on the object, or in the tracker. */
@@ -116,7 +130,11 @@ export interface Shrinking {
 }
 
 /** Scales the zone to 2 replicas, with the given progress of the StatefulSet controller. */
-export function shrink({ emulator }: Stage, zone: StatefulSet, { observed = true, status, terminating = [] }: Shrinking): void {
+export function shrink(
+  { emulator }: Stage,
+  zone: StatefulSet,
+  { observed = true, status, terminating = [] }: Shrinking,
+): void {
   const { store } = emulator;
   const name = zone.metadata?.name ?? "";
   const changed = store.update("statefulsets.apps", { ...zone, spec: { ...zone.spec, replicas: 2 } } as never);

@@ -55,12 +55,18 @@ for (const [mode, recordOf] of MODES)
       const other = startPrepareDownscale({ ...one, clock: systemClock, tasks: createBackgroundTasks() });
       const labels = { [MIN_TIME]: "12h" };
       const zones = [createZone(one, A, { labels }), createZone(one, B, { labels })] as const;
-      const both = await Promise.all([callWebhook(one.webhook, reviewOf(zones[0], 1)), callWebhook(other, reviewOf(zones[1], 1))]);
+      const both = await Promise.all([
+        callWebhook(one.webhook, reviewOf(zones[0], 1)),
+        callWebhook(other, reviewOf(zones[1], 1)),
+      ]);
       assert.deepEqual(both.map(({ allowed }) => allowed).toSorted(), [false, true]);
       const [winner, loser] = both[0].allowed ? [zones[0], zones[1]] : [zones[1], zones[0]];
       // The admitted request's patch has not been applied.
       const later = await callWebhook(other, reviewOf(loser, 1, { uid: "later" }));
-      assert.match(later.message ?? "", /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/);
+      assert.match(
+        later.message ?? "",
+        /was downscaled at .* and is labelled to wait 12h0m0s between zone downscales$/,
+      );
       assert.equal((await callWebhook(other, reviewOf(winner, 0, { uid: "again" }))).allowed, true);
       assert.deepEqual(new Set(one.seen.map((request) => request.slice(5, -2))), new Set([winner.metadata?.name]));
     });
@@ -75,7 +81,10 @@ for (const [mode, recordOf] of MODES)
       const zones = [createZone(stage, A, { labels }), createZone(stage, B, { labels })] as const;
       assert.equal((await callWebhook(webhook, reviewOf(zones[0], 1))).allowed, true);
       later = 60_000;
-      assert.match((await callWebhook(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "", /is labelled to wait 12h0m0s/);
+      assert.match(
+        (await callWebhook(webhook, reviewOf(zones[1], 1, { uid: "later" }))).message ?? "",
+        /is labelled to wait 12h0m0s/,
+      );
     });
 
     it("a Lease that was never released blocks no longer than its duration", async (t) => {
@@ -107,7 +116,8 @@ for (const [mode, recordOf] of MODES)
       const freed = Promise.withResolvers<never>();
       const cluster: typeof stage.cluster = {
         ...stage.cluster,
-        replace: (resource, ...args) => (resource.plural === "leases" ? freed.promise : stage.cluster.replace(resource, ...args)),
+        replace: (resource, ...args) =>
+          resource.plural === "leases" ? freed.promise : stage.cluster.replace(resource, ...args),
       };
       const slept: number[] = [];
       const clock = { ...systemClock, monotonic: () => 0, sleep: async (ms: number) => void slept.push(ms) };
@@ -165,9 +175,17 @@ for (const [mode, recordOf] of MODES)
         return new Promise(() => {});
       });
       settle(stage, recordOf);
-      const context = { path: "", signal: gone.signal, deadlineAt: systemClock.monotonic() + 9000, log: { warn() {} } as never };
+      const context = {
+        path: "",
+        signal: gone.signal,
+        deadlineAt: systemClock.monotonic() + 9000,
+        log: { warn() {} } as never,
+      };
       const answer = await stage.webhook.handle(reviewOf(createZone(stage, A), 1), context);
       assert.equal(answer.allowed, false);
-      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [
+        `DELETE ${A}-1`,
+        `DELETE ${A}-2`,
+      ]);
     });
   });

@@ -19,7 +19,11 @@ export function run(
   env: Readonly<Record<string, string>>,
   cwd?: string,
 ): Running {
-  const child = spawn(command, args, { cwd, env: { PATH: process.env["PATH"], ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, {
+    cwd,
+    env: { PATH: process.env["PATH"], ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   const keepLine = (line: string): void => {

@@ -30,7 +30,12 @@ describe("reconcile as a function", () => {
     await rm(folder, { recursive: true });
   });
 
-  const start = async (t: TestContext, target: string, type: string, env: Record<string, string> = {}): Promise<string> => {
+  const start = async (
+    t: TestContext,
+    target: string,
+    type: string,
+    env: Record<string, string> = {},
+  ): Promise<string> => {
     const variables = { KUBECONFIG: join(folder, "kubeconfig"), ...env };
     const { says, url } = await startTarget(t, target, variables, `--signature-type=${type}`);
     await says(SERVING);

@@ -20,7 +20,13 @@ export function webhookOf(handle: (request: AdmissionRequest, context: Context) 
     name: "podEviction",
     paths: ["/admission/pod-eviction", "/pods/eviction"],
     handle,
-    onFault: (error) => ({ allowed: false, code: 429, message: "not now", reason: "Fault", log: { was: String(error) } }),
+    onFault: (error) => ({
+      allowed: false,
+      code: 429,
+      message: "not now",
+      reason: "Fault",
+      log: { was: String(error) },
+    }),
   };
 }
 

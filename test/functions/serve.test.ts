@@ -92,10 +92,18 @@ test("waits for its certificate, serves every path, follows a new certificate, a
 
   const zone = createZone(stage, "web", { labels: { "grafana.com/no-downscale": "true" } });
   const review = reviewText(reviewOf(zone, 1));
-  const paths = ["/admission/no-downscale", "/admission/prepare-downscale", "/admission/zpdb-validation", "/admission/no-downscale/"];
+  const paths = [
+    "/admission/no-downscale",
+    "/admission/prepare-downscale",
+    "/admission/zpdb-validation",
+    "/admission/no-downscale/",
+  ];
   const answers = await Promise.all(paths.map((path) => server.post(`${path}?timeout=10s`, review, first.caPem)));
   assert.deepEqual(
-    answers.map(({ status, text }) => [status, (JSON.parse(text) as { response: { allowed: boolean } }).response.allowed]),
+    answers.map(({ status, text }) => [
+      status,
+      (JSON.parse(text) as { response: { allowed: boolean } }).response.allowed,
+    ]),
     [
       [200, false],
       [200, false],
@@ -129,7 +137,11 @@ test("waits for its certificate, serves every path, follows a new certificate, a
   server.child.kill("SIGTERM");
   await server.says(/asked to stop.*"signal":"SIGTERM"/);
   await server.says(/"draining"/);
-  assert.equal((await server.health("/ready")).status, 200, "a probe that fails would be a Warning event of a good stop");
+  assert.equal(
+    (await server.health("/ready")).status,
+    200,
+    "a probe that fails would be a Warning event of a good stop",
+  );
   assert.match((await underWay).text, /"allowed":false/);
   await server.says(/"drained"/);
   assert.equal(await server.exited, 0);
@@ -141,14 +153,21 @@ async function untilTrue(holds: () => boolean, { child }: Running): Promise<void
 }
 
 test("starts with a time budget that concerns only the reconciler, and warns of a variable whose name is similar to one of ours", async (t) => {
-  const server = await start(t, await setStage(t), { RECONCILE_TIME_BUDGET: "10s", LOG_LEVL: "debug", WEBHOOK_PORT: "9443" });
+  const server = await start(t, await setStage(t), {
+    RECONCILE_TIME_BUDGET: "10s",
+    LOG_LEVL: "debug",
+    WEBHOOK_PORT: "9443",
+  });
   await server.says(/"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
   await server.says(/"listening"/);
 });
 
 test("names the missing variables", async (t) => {
   const stage = await setStage(t);
-  const server = run(t, process.execPath, [entry], { KUBERNETES_NAMESPACE: "default", KUBECONFIG: await writeKubeconfig(t, stage) });
+  const server = run(t, process.execPath, [entry], {
+    KUBERNETES_NAMESPACE: "default",
+    KUBECONFIG: await writeKubeconfig(t, stage),
+  });
   await server.says(/SERVER_TLS_CERT_FILE and SERVER_TLS_KEY_FILE have to be set/);
   assert.equal(await server.exited, 2);
 });

@@ -65,13 +65,20 @@ export interface ZoneTraits {
   readonly group?: string;
 }
 
-const PREPARED = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "8080" };
+const PREPARED = {
+  "grafana.com/prepare-downscale-http-path": "prepare",
+  "grafana.com/prepare-downscale-http-port": "8080",
+};
 
 /** Creates a StatefulSet that wants its pods prepared, with its pods. */
 export function createZone({ emulator: { store } }: Stage, name: string, traits: ZoneTraits = {}): StatefulSet {
   const { replicas = 3, ready = replicas, updated = ready, group = "ingester", serviceName = "ingester" } = traits;
   const annotations = JSON.parse(JSON.stringify({ ...PREPARED, ...traits.annotations })) as Record<string, string>;
-  const labels = { "grafana.com/prepare-downscale": "true", ...(group && { "rollout-group": group }), ...traits.labels };
+  const labels = {
+    "grafana.com/prepare-downscale": "true",
+    ...(group && { "rollout-group": group }),
+    ...traits.labels,
+  };
   const template = { metadata: { labels: { name } }, spec: { containers: [{ name: "c", image: "x" }] } };
   const created = store.create("statefulsets.apps", {
     apiVersion: "apps/v1",
@@ -86,11 +93,20 @@ export function createZone({ emulator: { store } }: Stage, name: string, traits:
       selector: { matchLabels: { name } },
       template,
     },
-    status: { observedGeneration: 1, replicas, readyReplicas: ready, updatedReplicas: updated, currentRevision: "1", updateRevision: "1" },
+    status: {
+      observedGeneration: 1,
+      replicas,
+      readyReplicas: ready,
+      updatedReplicas: updated,
+      currentRevision: "1",
+      updateRevision: "1",
+    },
   });
   for (let ordinal = 0; ordinal < replicas; ordinal++) {
     const isReady = ordinal < ready;
-    const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name, uid: created.metadata.uid, controller: true }];
+    const ownerReferences = [
+      { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: created.metadata.uid, controller: true },
+    ];
     const containerStatuses = [{ name: "c", ready: isReady, state: { running: {} } }];
     store.create("pods", {
       apiVersion: "v1",
@@ -122,9 +138,19 @@ export function reviewOf(zone: StatefulSet, to: number | null, more: Partial<Adm
 
 /** The same through the scale subresource. */
 export function scaleReviewOf(zone: StatefulSet, to: number, more: Partial<AdmissionRequest> = {}): AdmissionRequest {
-  const scale = (replicas: number | undefined): object => ({ apiVersion: "autoscaling/v1", kind: "Scale", spec: { replicas } });
+  const scale = (replicas: number | undefined): object => ({
+    apiVersion: "autoscaling/v1",
+    kind: "Scale",
+    spec: { replicas },
+  });
   const kind = { group: "autoscaling", version: "v1", kind: "Scale" };
-  return reviewOf(zone, to, { kind, subResource: "scale", oldObject: scale(zone.spec?.replicas), object: scale(to), ...more });
+  return reviewOf(zone, to, {
+    kind,
+    subResource: "scale",
+    oldObject: scale(zone.spec?.replicas),
+    object: scale(to),
+    ...more,
+  });
 }
 
 export interface Entry extends LogFields {
@@ -134,7 +160,11 @@ export interface Entry extends LogFields {
 /** A log that keeps its entries. */
 export function keepingLog() {
   const entries: Entry[] = [];
-  const log = createLog({ level: "debug", write: (line) => void entries.push(JSON.parse(line) as Entry), now: () => new Date() });
+  const log = createLog({
+    level: "debug",
+    write: (line) => void entries.push(JSON.parse(line) as Entry),
+    now: () => new Date(),
+  });
   return { log, entries };
 }
 
@@ -179,7 +209,9 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
   t.after(() => (server.closeAllConnections(), server.close()));
   const real = createPodHttp({ timeoutMs: 30_000, clock: systemClock, lookup: toLoopback });
   // The annotation sets the pods' port; here they all share one.
-  const podHttp: PodHttp = { send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request) };
+  const podHttp: PodHttp = {
+    send: (method, url, request) => real.send(method, url.replace(":8080/", `:${port}/`), request),
+  };
   return { podHttp, seen, heads };
 }
 
@@ -189,7 +221,10 @@ export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
   release: async () => {},
 };
 
-/** One process of prepare-downscale, in a cluster without disruption budgets and whose pods confirm every preparation, as far as `tools` has nothing else. */
+/**
+ * One process of prepare-downscale, in a cluster without disruption budgets and whose pods confirm every preparation,
+ * as far as `tools` has nothing else.
+ */
 export function startPrepareDownscale(tools: Pick<PrepareTools, "cluster" | "clock"> & Partial<PrepareTools>): Webhook {
   return createPrepareDownscale({
     podHttp: { send: async () => ({ status: 200, body: "" }) },

@@ -20,7 +20,10 @@ export async function startTarget(
 ): Promise<Target> {
   const port = await freePort();
   const args = [`--target=${target}`, `--port=${port}`, `--source=${root}`, ...flags];
-  const running = run(t, join(root, "node_modules/.bin/functions-framework"), args, { KUBERNETES_NAMESPACE: "default", ...env });
+  const running = run(t, join(root, "node_modules/.bin/functions-framework"), args, {
+    KUBERNETES_NAMESPACE: "default",
+    ...env,
+  });
   return { ...running, port, url: `http://127.0.0.1:${port}` };
 }
 

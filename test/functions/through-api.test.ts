@@ -36,7 +36,11 @@ async function register(
   const url = `https://localhost:${port}${webhook.paths[0]}`;
   const caBundle = Buffer.from(caPem).toString("base64");
   const rules = [{ apiGroups: [group], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources }];
-  const entry = { name: `${webhook.name.toLowerCase()}.example.com`, admissionReviewVersions: ["v1"], sideEffects: "NoneOnDryRun" };
+  const entry = {
+    name: `${webhook.name.toLowerCase()}.example.com`,
+    admissionReviewVersions: ["v1"],
+    sideEffects: "NoneOnDryRun",
+  };
   emulator.store.create(`${type}webhookconfigurations.admissionregistration.k8s.io`, {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: type === "mutating" ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration",
@@ -51,7 +55,8 @@ test("a downscale is prepared and its annotation stored, or denied with a messag
   const tools = { cluster: stage.cluster, clock: systemClock };
   const prepare = startPrepareDownscale({ ...tools, podHttp: pods.podHttp });
   const resources = ["statefulsets", "statefulsets/scale"];
-  for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
+  for (const name of ["zone-a", "zone-b"])
+    createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   createZone(stage, "kept", { group: "", labels: { "grafana.com/no-downscale": "true" } });
   await register(t, stage, prepare, "mutating", "apps", resources);
   await register(t, stage, createNoDownscale(stage), "validating", "apps", resources);
@@ -84,9 +89,17 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
   const stage = await setStage(t);
   const pods = await playPods(t);
   const { log } = keepingLog();
-  const tools = { cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp, clusterDomain: "x", log, zoneTracker: "tracker" };
+  const tools = {
+    cluster: stage.cluster,
+    clock: systemClock,
+    podHttp: pods.podHttp,
+    clusterDomain: "x",
+    log,
+    zoneTracker: "tracker",
+  };
   const prepare = startPrepareDownscale(tools);
-  for (const name of ["zone-a", "zone-b"]) createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
+  for (const name of ["zone-a", "zone-b"])
+    createZone(stage, name, { labels: { "grafana.com/min-time-between-zones-downscale": "1h" } });
   await register(t, stage, prepare, "mutating", "apps", ["statefulsets", "statefulsets/scale"]);
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
@@ -98,13 +111,21 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
 
   const other = (): ReturnType<typeof client.call> =>
     client.call({ method: "PATCH", path: `${SETS}/zone-b/scale`, type: MERGE, body: { spec: { replicas: 2 } } });
-  const early = /because statefulset zone-a was downscaled at .* and is labelled to wait 1h0m0s between zone downscales$/;
+  const early =
+    /because statefulset zone-a was downscaled at .* and is labelled to wait 1h0m0s between zone downscales$/;
   assert.match(((await other()).body as { message: string }).message, early);
 
   const annotation = (): string | undefined =>
-    stage.emulator.store.get("statefulsets.apps", "default", "zone-a")?.metadata.annotations?.["grafana.com/last-downscale"];
+    stage.emulator.store.get("statefulsets.apps", "default", "zone-a")?.metadata.annotations?.[
+      "grafana.com/last-downscale"
+    ];
   assert.equal(annotation(), undefined);
-  const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { emitEvents: () => {} }, signal: t.signal };
+  const input = {
+    namespaces: ["default"],
+    fence: { write: () => ({}) },
+    recorder: { emitEvents: () => {} },
+    signal: t.signal,
+  };
   await createConcluder(tools)(input);
   assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
   assert.match(((await other()).body as { message: string }).message, early);
@@ -141,7 +162,10 @@ test("V01: a budget is accepted, or refused with its error", async (t) => {
     [budget({ maxUnavailable: 1 }), undefined],
     [budget({ podNamePartitionRegex: "z-([0-9]+)", crossZoneEvictionDelay: "20m" }), undefined],
     [budget({ maxUnavailable: -1 }), "invalid value: max unavailable must be 0 <= val, got -1"],
-    [budget({ crossZoneEvictionDelay: "20m" }), "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set"],
+    [
+      budget({ crossZoneEvictionDelay: "20m" }),
+      "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set",
+    ],
     [undefined, "unexpected end of JSON input"],
     [null, "unexpected end of JSON input"],
     [{ spec: {} }, "Object 'Kind' is missing in the object"],

@@ -37,7 +37,8 @@ describe("a host", () => {
     }
     assert.deepEqual(states, ["Available", "Staged", "Ready", "Staged", "Ready"]);
     assert.equal(await api.act("reboot"), "begun");
-    while (host.facts().version !== "1.1.0" || !host.facts().isUp) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (host.facts().version !== "1.1.0" || !host.facts().isUp)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     assert.notEqual(host.facts().bootId, bootId);
     assert.equal(await api.readUpdates(), undefined);
   });

@@ -1,8 +1,9 @@
 /**
  * A Bottlerocket host: its API on a unix socket, with the states of its update dispatcher.
  *
- * Actions are asynchronous: 204 begins one, the status answers 423 until it has ended. A reboot breaks connections, takes its time, and comes back
- * with another boot id, and in the staged version if that was to boot next, unless the boot loader goes back.
+ * Actions are asynchronous: 204 begins one, the status answers 423 until it has ended. A reboot breaks connections,
+ * takes its time, and comes back with another boot id, and in the staged version if that was to boot next, unless the
+ * boot loader goes back.
  */
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -95,7 +96,8 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
 
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const { method = "", url = "" } = request;
-    const json = (value: unknown): void => void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
+    const json = (value: unknown): void =>
+      void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
     if (method === "GET" && url === "/os")
       return json({
         arch: "x86_64",
@@ -113,7 +115,8 @@ export async function startHost(options: HostOptions = {}): Promise<Host> {
     const command = method === "POST" ? PATHS[url] : undefined;
     if (command === undefined) return void response.writeHead(404).end();
     actions.push(command);
-    if (command !== "reboot") return void response.writeHead(updates.isLocked() ? 423 : updates.begin(command, takeFailure(command))).end();
+    if (command !== "reboot")
+      return void response.writeHead(updates.isLocked() ? 423 : updates.begin(command, takeFailure(command))).end();
     const failure = takeFailure("reboot");
     response.writeHead(typeof failure === "number" ? failure : 204).end();
     if (failure === undefined) response.once("close", () => void reboot());

@@ -25,7 +25,9 @@ export interface Dispatcher {
   readonly begin: (command: Command, failure: "exit" | number | undefined) => number;
   /** As the host's API shows it; undefined before the first look for updates since the boot. */
   readonly status: (running: string) => object | undefined;
-  /** Ends all that runs, and forgets it: its files lie under /run. Returns the version that boots next, if there is one. */
+  /**
+   * Ends all that runs, and forgets it: its files lie under /run. Returns the version that boots next, if there is one.
+   */
   readonly restart: () => string | undefined;
 }
 
@@ -63,7 +65,8 @@ export function createDispatcher({ offers, running, actionMs }: DispatcherOption
   const EFFECTS: Readonly<Record<Command, () => void>> = {
     refresh() {
       updates.chosen = offered === running() ? undefined : offered;
-      if (updates.state === "Idle" || updates.state === "Available") updates.state = updates.chosen === undefined ? "Idle" : "Available";
+      if (updates.state === "Idle" || updates.state === "Available")
+        updates.state = updates.chosen === undefined ? "Idle" : "Available";
     },
     prepare() {
       updates.staged = updates.chosen;
@@ -107,7 +110,10 @@ export function createDispatcher({ offers, running, actionMs }: DispatcherOption
         available_updates: offered === version ? [] : [offered],
         chosen_update: updates.chosen === undefined ? null : image(updates.chosen),
         active_partition: { image: image(version), next_to_boot: updates.state !== "Ready" },
-        staging_partition: updates.staged === undefined ? null : { image: image(updates.staged), next_to_boot: updates.state === "Ready" },
+        staging_partition:
+          updates.staged === undefined
+            ? null
+            : { image: image(updates.staged), next_to_boot: updates.state === "Ready" },
         most_recent_command: updates.last,
       },
     restart() {

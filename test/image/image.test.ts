@@ -124,7 +124,9 @@ async function playAgent(t: TestContext, process: ImageProcess): Promise<void> {
 
 async function playNodeJob(t: TestContext, process: ImageProcess): Promise<void> {
   await playJob(t, process);
-  const { data } = (emulator.store.get("configmaps", "default", "zonewise-node-api-ca") ?? {}) as { data?: Record<string, string> };
+  const { data } = (emulator.store.get("configmaps", "default", "zonewise-node-api-ca") ?? {}) as {
+    data?: Record<string, string>;
+  };
   assert.equal(data?.["ca.crt"], secretTexts()["ca.crt"]);
 }
 
@@ -133,7 +135,11 @@ async function playTarget(t: TestContext, process: ImageProcess): Promise<void> 
   const isEvent = process.env["FUNCTION_SIGNATURE_TYPE"] === "cloudevent";
   const running = start(t, process, { PORT: port });
   const post = (): Promise<Response> =>
-    fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: { ...JSON_TYPE, ...(isEvent && EVENT) }, body: reviewText(request) });
+    fetch(`http://127.0.0.1:${port}/`, {
+      method: "POST",
+      headers: { ...JSON_TYPE, ...(isEvent && EVENT) },
+      body: reviewText(request),
+    });
   // In production, the framework does not log that it listens.
   let answer: Response | undefined;
   while (!answer && running.child.exitCode === null) answer = await post().catch(() => undefined);
@@ -178,7 +184,8 @@ const PARTS: readonly [string, (t: TestContext, process: ImageProcess) => Promis
 describe("in the image", () => {
   for (const process of readProcesses())
     it(`${process.name} does its work and ends without an error`, async (t) => {
-      const [, play] = PARTS.find(([entry]) => process.args.includes(entry)) ?? assert.fail(`nothing plays ${process.args.join(" ")}`);
+      const [, play] =
+        PARTS.find(([entry]) => process.args.includes(entry)) ?? assert.fail(`nothing plays ${process.args.join(" ")}`);
       await play(t, process);
     });
 });

@@ -36,7 +36,9 @@ export function readProcesses(): ImageProcess[] {
       .map(({ args, env }) => ({
         name: manifest.metadata?.name ?? "",
         args: [...NODE_ARGS, ...args],
-        env: Object.fromEntries(env.flatMap(({ name, value }) => (name.startsWith("FUNCTION_") && value ? [[name, value]] : []))),
+        env: Object.fromEntries(
+          env.flatMap(({ name, value }) => (name.startsWith("FUNCTION_") && value ? [[name, value]] : [])),
+        ),
       })),
   );
 }

@@ -23,7 +23,9 @@ describeConnections("bundled", { loadConnection, connectCluster });
 
 describe("a package that the bundle leaves out", () => {
   it("throws if it is used", async () => {
-    const { openTypedClient, openDispatcher } = (await built("test/infra/typed-client.js")) as typeof import("./typed-client.ts");
+    const { openTypedClient, openDispatcher } = (await built(
+      "test/infra/typed-client.js",
+    )) as typeof import("./typed-client.ts");
     assert.throws(openTypedClient, /ServerConfiguration of .\/gen\/index.js was left out of this bundle/);
     assert.throws(openDispatcher, /Agent of undici was left out of this bundle/);
   });
@@ -51,19 +53,35 @@ describe("a build", () => {
 
   it("of the same sources in another place gives the same bytes", async () => {
     const copy = join(directory, "elsewhere/copy");
-    for (const part of ["cli", "functions", "reconciler", "infra", "package.json", "package-lock.json", "tsconfig.json"])
+    for (const part of [
+      "cli",
+      "functions",
+      "reconciler",
+      "infra",
+      "package.json",
+      "package-lock.json",
+      "tsconfig.json",
+    ])
       cpSync(join(root, part), join(copy, part), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
     const again = join(directory, "again");
     await buildAll(copy, again);
     assert.deepEqual(Object.keys(filesOf(again)), Object.keys(filesOf(dist)));
-    for (const [path, text] of Object.entries(filesOf(again))) assert.ok(text === filesOf(dist)[path], `${path} differs`);
+    for (const [path, text] of Object.entries(filesOf(again)))
+      assert.ok(text === filesOf(dist)[path], `${path} differs`);
   });
 
   it("lists the packages that are in it, and no others", () => {
     const { components } = JSON.parse(filesOf(dist)["sbom.cdx.json"] ?? "") as { components: { name: string }[] };
     const names = new Set(components.map(({ name }) => name));
-    for (const name of ["@google-cloud/functions-framework", "@kubernetes/client-node", "express", "jose", "selfsigned", "zod"])
+    for (const name of [
+      "@google-cloud/functions-framework",
+      "@kubernetes/client-node",
+      "express",
+      "jose",
+      "selfsigned",
+      "zod",
+    ])
       assert.ok(names.has(name), name);
     for (const name of ["undici", "typescript", "esbuild", "@types/node"]) assert.ok(!names.has(name), name);
   });

@@ -9,7 +9,11 @@ interface Target {
 }
 
 /** Calls so many pods, which answer with `answer` of their number; resolves with the results. */
-async function call(count: number, answer: (pod: number) => number | Error, more: Partial<PodCallOptions<Target>> = {}) {
+async function call(
+  count: number,
+  answer: (pod: number) => number | Error,
+  more: Partial<PodCallOptions<Target>> = {},
+) {
   const failures: string[] = [];
   let seen = 0;
   let inFlight = 0;
@@ -35,7 +39,8 @@ async function call(count: number, answer: (pod: number) => number | Error, more
     namespace: "n",
     targets: targets(),
     signal: new AbortController().signal,
-    onFailure: ({ url }, error) => void failures.push(`${url} ${hasCode(error, "Cancelled") ? "cancelled" : messageOf(error)}`),
+    onFailure: ({ url }, error) =>
+      void failures.push(`${url} ${hasCode(error, "Cancelled") ? "cancelled" : messageOf(error)}`),
     ...more,
   });
   assert.equal(inFlight, 0, "no request is left in flight");
@@ -51,7 +56,9 @@ describe("calling pods", () => {
   });
 
   it("ends with the first failure if that is requested, and reports only that one", async () => {
-    const { done, seen, failures } = await call(10_000, () => new RolloutError("Unreachable", "gone"), { stopAtFailure: true });
+    const { done, seen, failures } = await call(10_000, () => new RolloutError("Unreachable", "gone"), {
+      stopAtFailure: true,
+    });
     assert.deepEqual([done, failures.length, failures[0]], [false, 1, "0 gone"]);
     assert.ok(seen <= 32, String(seen));
   });
@@ -75,6 +82,11 @@ describe("calling pods", () => {
     const { done, seen } = await call(1000, (pod) => (pod === 40 && stop.abort(), 200), { signal: stop.signal });
     assert.equal(done, false);
     assert.ok(seen < 200, String(seen));
-    assert.deepEqual(await call(3, () => 200, { signal: stop.signal }), { done: false, seen: 0, most: 0, failures: [] });
+    assert.deepEqual(await call(3, () => 200, { signal: stop.signal }), {
+      done: false,
+      seen: 0,
+      most: 0,
+      failures: [],
+    });
   });
 });

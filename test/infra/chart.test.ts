@@ -1,4 +1,7 @@
-/** The Helm chart, as far as Node.js alone can tell: its copies, its values, and what its schema refuses. test/cluster renders and installs it. */
+/**
+ * The Helm chart, as far as Node.js alone can tell: its copies, its values, and what its schema refuses. test/cluster
+ * renders and installs it.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -133,18 +136,34 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["nameOverride", "a", /^\/nameOverride .*refused: names are fixed/m],
   ["fullnameOverride", "a", /^\/fullnameOverride .*refused: names are fixed/m],
   ["serviceAccount.name", "a", /^\/serviceAccount\/name .*refused: each process has an account/m],
-  ["webhooks.objectSelector", { matchLabels: { a: "b" } }, /^\/webhooks\/objectSelector .*refused: Evictions and Scales/m],
-  ["namespaceSelector.matchLabels", { a: "b" }, /^\/namespaceSelector\/matchLabels .*refused: a release serves its own namespace/m],
+  [
+    "webhooks.objectSelector",
+    { matchLabels: { a: "b" } },
+    /^\/webhooks\/objectSelector .*refused: Evictions and Scales/m,
+  ],
+  [
+    "namespaceSelector.matchLabels",
+    { a: "b" },
+    /^\/namespaceSelector\/matchLabels .*refused: a release serves its own namespace/m,
+  ],
   ["namespaceSelector", undefined, /refused: namespaceSelector: null; a release serves its own namespace/],
   ["reconciler.allNamespaces", true, /^\/webhooks\/enabled must be equal to constant .*false/m],
-  ["serviceMonitor", { ...(values["serviceMonitor"] as object), enabled: "yes" }, /^\/serviceMonitor\/enabled must be boolean/m],
+  [
+    "serviceMonitor",
+    { ...(values["serviceMonitor"] as object), enabled: "yes" },
+    /^\/serviceMonitor\/enabled must be boolean/m,
+  ],
   ["networkPolicy.enabled", true, /^\/networkPolicy\/apiServer must match pattern/m],
   ["networkPolicy.apiServer", undefined, /^\/networkPolicy must have required property 'apiServer'/m],
   ["service.name", "", /^\/service\/name must match pattern/m],
   ["hostnetwork", true, /additional properties.*"hostnetwork"/],
   ["webhooks.failurepolicy", "Ignore", /^\/webhooks .*additional properties.*"failurepolicy"/m],
   ["webhooks.failurePolicies.eviction", "Fail", /^\/webhooks\/failurePolicies .*"eviction"/m],
-  ["webhooks.failurePolicies.podEviction", "Open", /^\/webhooks\/failurePolicies\/podEviction must be equal to one of/m],
+  [
+    "webhooks.failurePolicies.podEviction",
+    "Open",
+    /^\/webhooks\/failurePolicies\/podEviction must be equal to one of/m,
+  ],
   ["webhooks.failurePolicy", "", /^\/webhooks\/failurePolicy must be equal to one of/m],
   ["webhooks.timeoutSeconds", 31, /^\/webhooks\/timeoutSeconds must be <= 30/m],
   ["phasedPolicy.enabled", "1.36", /^\/phasedPolicy\/enabled must be boolean/m],
@@ -180,10 +199,14 @@ describe("the schema of the chart's values", () => {
   for (const [path, value] of TAKEN)
     it(`takes ${path} ${JSON.stringify(value) ?? "null"}`, () => assert.equal(refusalOf(withValue(path, value)), ""));
   for (const [path, value, message] of REFUSED)
-    it(`refuses ${path} ${JSON.stringify(value) ?? "null"} by name`, () => assert.match(refusalOf(withValue(path, value)), message));
+    it(`refuses ${path} ${JSON.stringify(value) ?? "null"} by name`, () =>
+      assert.match(refusalOf(withValue(path, value)), message));
 
   it("refuses both monitors at once, and a monitor without the functions, which serve the metrics", () => {
-    const both = { ...withValue("podMonitor.enabled", true), serviceMonitor: { ...(values["serviceMonitor"] as object), enabled: true } };
+    const both = {
+      ...withValue("podMonitor.enabled", true),
+      serviceMonitor: { ...(values["serviceMonitor"] as object), enabled: true },
+    };
     assert.match(refusalOf(both), /^\/podMonitor\/enabled must be equal to constant/m);
     const alone = { ...withValue("webhooks.enabled", false), serviceMonitor: both.serviceMonitor };
     assert.match(refusalOf(alone), /^\/serviceMonitor\/enabled must be equal to constant/m);

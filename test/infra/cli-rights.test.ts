@@ -40,5 +40,6 @@ it("zonewise-viewer has them all but those that change something, or ask for oth
 it("no role reaches Secrets, and ConfigMaps only by their names", () => {
   const rules = ROLES.flatMap((role) => role["rules"] as Rule[]);
   assert.ok(!rules.some(({ resources }) => resources.includes("secrets")));
-  for (const { resourceNames } of rules.filter(({ resources }) => resources.includes("configmaps"))) assert.ok(resourceNames);
+  for (const { resourceNames } of rules.filter(({ resources }) => resources.includes("configmaps")))
+    assert.ok(resourceNames);
 });

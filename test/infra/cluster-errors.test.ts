@@ -42,8 +42,18 @@ const ANSWERS: readonly [name: string, Reply, (cluster: Cluster) => Promise<unkn
   ["429 that names no time", failure(429, "TooManyRequests", "no"), GET, "Throttled"],
   ["500", failure(500, "InternalError", "no"), GET, "ServerError"],
   ["500 of a webhook without an answer", failure(500, "InternalError", NOT_CALLED), PATCH, "WebhookFailed"],
-  ["500 of a webhook with an answer of another review", failure(500, "InternalError", MISTAKEN), DELETE, "WebhookFailed"],
-  ["500 whose message only mentions a webhook", failure(500, "InternalError", `etcd: ${NOT_CALLED}`), PATCH, "ServerError"],
+  [
+    "500 of a webhook with an answer of another review",
+    failure(500, "InternalError", MISTAKEN),
+    DELETE,
+    "WebhookFailed",
+  ],
+  [
+    "500 whose message only mentions a webhook",
+    failure(500, "InternalError", `etcd: ${NOT_CALLED}`),
+    PATCH,
+    "ServerError",
+  ],
   ["500 of another reason", failure(500, "ServerTimeout", NOT_CALLED), PATCH, "ServerError"],
   ["500 that is no Status", (response) => response.writeHead(500).end(NOT_CALLED), PATCH, "ServerError"],
   ["504 while a webhook was called", failure(504, "Timeout", NOT_CALLED), PATCH, "Timeout"],
@@ -70,14 +80,19 @@ describe("an answer that says no", () => {
   });
 
   it("is explained by its Status also where that has no kind, as at the server's own deadline", async () => {
-    const { cluster } = await stage([json({ metadata: {}, status: "Failure", message: "too late", reason: "Timeout", code: 504 }, 504)]);
+    const { cluster } = await stage([
+      json({ metadata: {}, status: "Failure", message: "too late", reason: "Timeout", code: 504 }, 504),
+    ]);
     assert.equal((await errorOf(GET(cluster))).message, "get pods cache/zone-a-0: too late (504 Timeout)");
   });
 
   it("is explained by its text when it is no Status, as a proxy's", async () => {
     const { cluster } = await stage([(response) => response.writeHead(502).end("<h1>Bad gateway</h1>\n")]);
     const error = await errorOf(GET(cluster));
-    assert.deepEqual([error.code, error.message], ["ServerError", "get pods cache/zone-a-0: <h1>Bad gateway</h1> (502)"]);
+    assert.deepEqual(
+      [error.code, error.message],
+      ["ServerError", "get pods cache/zone-a-0: <h1>Bad gateway</h1> (502)"],
+    );
   });
 });
 
@@ -190,7 +205,10 @@ describe("throttling by ourselves", () => {
     await GET(cluster);
     const error = await errorOf(GET(cluster));
     assert.equal(error.code, "Throttled");
-    assert.match(error.message, /^get pods cache\/zone-a-0: client-side rate limiter for Kubernetes API group "core": /);
+    assert.match(
+      error.message,
+      /^get pods cache\/zone-a-0: client-side rate limiter for Kubernetes API group "core": /,
+    );
     assert.ok(error.cause instanceof Error);
     assert.deepEqual([seen.length, limited], [1, ["core"]]);
   });

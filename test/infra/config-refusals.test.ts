@@ -68,16 +68,28 @@ describe("refused, with its name, its value and what is allowed, is", () => {
   }
 
   it("a namespace that is not set", () =>
-    assert.equal(refusalOf({}), "bad configuration: KUBERNETES_NAMESPACE is not set, allowed is the name of a namespace"));
+    assert.equal(
+      refusalOf({}),
+      "bad configuration: KUBERNETES_NAMESPACE is not set, allowed is the name of a namespace",
+    ));
 
   it("an API server without its file, and the file without it", () => {
-    assert.match(refusalOf({ ...minimal, KUBERNETES_API_URL: "https://x" }), /KUBERNETES_CONFIG_FILE is not set, allowed is .* together/);
-    assert.match(refusalOf({ ...minimal, KUBERNETES_CONFIG_FILE: "/f" }), /KUBERNETES_API_URL is not set, allowed is .* together/);
+    assert.match(
+      refusalOf({ ...minimal, KUBERNETES_API_URL: "https://x" }),
+      /KUBERNETES_CONFIG_FILE is not set, allowed is .* together/,
+    );
+    assert.match(
+      refusalOf({ ...minimal, KUBERNETES_CONFIG_FILE: "/f" }),
+      /KUBERNETES_API_URL is not set, allowed is .* together/,
+    );
   });
 
   it("K01: a rate without a burst", () => {
     const message = refusalOf({ ...minimal, KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "0" });
-    assert.match(message, /KUBERNETES_CLIENT_BURST is "0", allowed is .*at least 1 when KUBERNETES_CLIENT_QPS is above 0/);
+    assert.match(
+      message,
+      /KUBERNETES_CLIENT_BURST is "0", allowed is .*at least 1 when KUBERNETES_CLIENT_QPS is above 0/,
+    );
   });
 
   it("a URL that is wrong, without its password", () => {

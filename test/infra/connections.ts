@@ -51,8 +51,16 @@ const exec = (script: string) => ({
 
 const USERS: readonly [name: string, user: object, headers: object | undefined][] = [
   ["a token", { token: "t1" }, { Authorization: "Bearer t1" }],
-  ["a token in a file", { "auth-provider": { name: "tokenFile", config: { tokenFile: write("t4") } } }, { Authorization: "Bearer t4" }],
-  ["a token from a credential plugin", exec(`console.log(JSON.stringify({ status: { token: "t2" } }))`), { Authorization: "Bearer t2" }],
+  [
+    "a token in a file",
+    { "auth-provider": { name: "tokenFile", config: { tokenFile: write("t4") } } },
+    { Authorization: "Bearer t4" },
+  ],
+  [
+    "a token from a credential plugin",
+    exec(`console.log(JSON.stringify({ status: { token: "t2" } }))`),
+    { Authorization: "Bearer t2" },
+  ],
   ["a certificate", { "client-certificate-data": base64("cert"), "client-key-data": base64("key") }, {}],
   [
     "a certificate in files beside the kubeconfig",
@@ -64,7 +72,11 @@ const USERS: readonly [name: string, user: object, headers: object | undefined][
     exec(`console.log(JSON.stringify({ status: { clientCertificateData: "cert", clientKeyData: "key" } }))`),
     {},
   ],
-  ["another user's name", { token: "t3", as: "system:admin" }, { Authorization: "Bearer t3", "Impersonate-User": "system:admin" }],
+  [
+    "another user's name",
+    { token: "t3", as: "system:admin" },
+    { Authorization: "Bearer t3", "Impersonate-User": "system:admin" },
+  ],
 ];
 
 export interface Port {
@@ -90,7 +102,9 @@ export function describeConnections(as: string, { loadConnection, connectCluster
     }
 
     it("a credential plugin that fails is Unauthorized, with the plugin's message", async () => {
-      const connection = await loadConnection({ kubeconfig: kubeconfig({ user: exec(`console.error("log in first"); process.exit(1)`) }) });
+      const connection = await loadConnection({
+        kubeconfig: kubeconfig({ user: exec(`console.error("log in first"); process.exit(1)`) }),
+      });
       await assert.rejects(connection.authorize(), (error: Error & { code?: string }) => {
         assert.equal(error.code, "Unauthorized");
         assert.match(error.message, /log in first/);
@@ -102,7 +116,10 @@ export function describeConnections(as: string, { loadConnection, connectCluster
   describe(`${as}: the configuration that is used`, () => {
     it("is the explicit one before KUBECONFIG, with its own address for the server", async () => {
       const explicit = { apiUrl: "https://10.0.0.1:443/base", configFile: kubeconfig({ user: { token: "mine" } }) };
-      const { server, authorize } = await loadConnection({ explicit, kubeconfig: kubeconfig({ user: { token: "other" } }) });
+      const { server, authorize } = await loadConnection({
+        explicit,
+        kubeconfig: kubeconfig({ user: { token: "other" } }),
+      });
       assert.equal(server.href, "https://10.0.0.1/base");
       assert.deepEqual((await authorize()).headers, { Authorization: "Bearer mine" });
     });
@@ -120,7 +137,10 @@ export function describeConnections(as: string, { loadConnection, connectCluster
     const THEIRS = { name: "two", cluster: { server: "https://theirs.test" }, user: { token: "theirs" } };
     const PATHS: readonly [name: string, paths: string][] = [
       ["the first of those that have the same names", `${kubeconfig(MINE)}:${kubeconfig(THEIRS)}`],
-      ["the first that names a context", `${kubeconfig({ name: "one" }, "")}:${kubeconfig(MINE)}:${kubeconfig({ name: "three" })}`],
+      [
+        "the first that names a context",
+        `${kubeconfig({ name: "one" }, "")}:${kubeconfig(MINE)}:${kubeconfig({ name: "three" })}`,
+      ],
       ["those that are there", `${join(directory, "missing")}:${kubeconfig(MINE)}:${join(directory, "gone")}`],
     ];
     for (const [name, paths] of PATHS)
@@ -174,7 +194,13 @@ export function describeConnections(as: string, { loadConnection, connectCluster
     });
 
     it("shows the client's certificate", async () => {
-      const names = { dnsNames: ["localhost"], ipAddresses: ["127.0.0.1"], organization: "test", validityDays: 1, now: new Date() };
+      const names = {
+        dnsNames: ["localhost"],
+        ipAddresses: ["127.0.0.1"],
+        organization: "test",
+        validityDays: 1,
+        now: new Date(),
+      };
       const { caPem, certPem, keyPem } = await generateCertificates(names);
       const shown: string[] = [];
       const server = https.createServer(
@@ -184,7 +210,10 @@ export function describeConnections(as: string, { loadConnection, connectCluster
           response.end("{}");
         },
       );
-      const cluster = { server: `https://127.0.0.1:${await listen(server)}`, "certificate-authority-data": base64(caPem) };
+      const cluster = {
+        server: `https://127.0.0.1:${await listen(server)}`,
+        "certificate-authority-data": base64(caPem),
+      };
       await sendRequest(cluster, { "client-certificate-data": base64(certPem), "client-key-data": base64(keyPem) });
       server.close();
       assert.deepEqual(

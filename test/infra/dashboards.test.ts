@@ -5,9 +5,13 @@ import { collect, find, type Manifest } from "./manifests.ts";
 
 const NAME = "app.kubernetes.io/name";
 const containersIn = (manifest: Manifest): string[] =>
-  collect(manifest, (object) => (object["containers"] as { name: string }[] | undefined)?.map(({ name }) => name)).flat();
+  collect(manifest, (object) =>
+    (object["containers"] as { name: string }[] | undefined)?.map(({ name }) => name),
+  ).flat();
 const portsOf = (manifest: Manifest): string[] =>
-  collect(manifest, (object) => object["ports"] as { name: string }[] | undefined).flatMap((ports) => ports.map(({ name }) => name));
+  collect(manifest, (object) => object["ports"] as { name: string }[] | undefined).flatMap((ports) =>
+    ports.map(({ name }) => name),
+  );
 
 describe("the names that dashboards and alerts of the original select", () => {
   for (const [file, kind, name] of [
@@ -27,7 +31,9 @@ describe("the names that dashboards and alerts of the original select", () => {
     ["pod-monitor/monitor.yaml", "PodMonitor", "podMetricsEndpoints"],
   ] as const)
     it(`the ${kind} scrapes the functions once, as job NAMESPACE/rollout-operator, and leaves a group's labels alone`, () => {
-      const monitor = find(file, kind, "zonewise-functions") as unknown as { spec: { selector: object } & Record<string, unknown> };
+      const monitor = find(file, kind, "zonewise-functions") as unknown as {
+        spec: { selector: object } & Record<string, unknown>;
+      };
       assert.deepEqual(monitor.spec.selector, { matchLabels: { [NAME]: "zonewise-functions" } });
       const job = { action: "replace", sourceLabels: ["__meta_kubernetes_namespace"], targetLabel: "job" };
       const relabelings = [{ ...job, replacement: "$1/rollout-operator" }];

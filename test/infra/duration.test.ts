@@ -62,8 +62,10 @@ const INVALID = [
 ];
 
 describe("a Go duration", () => {
-  for (const [text, ms] of Object.entries(VALID)) it(`${text} is ${ms} ms`, () => assert.equal(parseGoDuration(text), ms));
-  for (const text of INVALID) it(`${JSON.stringify(text)} is none`, () => assert.equal(parseGoDuration(text), undefined));
+  for (const [text, ms] of Object.entries(VALID))
+    it(`${text} is ${ms} ms`, () => assert.equal(parseGoDuration(text), ms));
+  for (const text of INVALID)
+    it(`${JSON.stringify(text)} is none`, () => assert.equal(parseGoDuration(text), undefined));
 
   it("is the sum of its terms in any order", () => {
     const units = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
@@ -88,7 +90,8 @@ describe("Prometheus' durations", () => {
     "1y": 365 * 86_400_000,
     "1s5ms": 1005,
   };
-  for (const [text, ms] of Object.entries(valid)) it(`reads ${text}`, () => assert.equal(parsePrometheusDuration(text), ms));
+  for (const [text, ms] of Object.entries(valid))
+    it(`reads ${text}`, () => assert.equal(parsePrometheusDuration(text), ms));
   for (const text of ["", "1", "-1h", "1.5h", "1m1h", "1h1h", "1 h", "1H", "1us", "h", "300y", "1h\n"])
     it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parsePrometheusDuration(text), undefined));
 });
@@ -103,7 +106,8 @@ describe("a duration for humans", () => {
     "3d": 3 * 86_400_000 + 59_000,
     "1h": 3_659_000,
   };
-  for (const [text, ms] of Object.entries(cases)) it(`${ms} ms are ${text}`, () => assert.equal(shortDuration(ms), text));
+  for (const [text, ms] of Object.entries(cases))
+    it(`${ms} ms are ${text}`, () => assert.equal(shortDuration(ms), text));
 });
 
 describe("a timestamp", () => {
@@ -141,6 +145,8 @@ describe("Go's formats", () => {
     [3_661_001, "1h1m1.001s"],
     [-5000, "-5s"],
   ];
-  for (const [ms, expected] of DURATIONS) it(`${ms} ms are ${expected}`, () => assert.equal(formatGoDuration(ms), expected));
-  it("for a time", () => assert.equal(formatGoTime(Date.parse("2026-01-01T12:00:00Z") + 999), "2026-01-01 12:00:00 +0000 UTC"));
+  for (const [ms, expected] of DURATIONS)
+    it(`${ms} ms are ${expected}`, () => assert.equal(formatGoDuration(ms), expected));
+  it("for a time", () =>
+    assert.equal(formatGoTime(Date.parse("2026-01-01T12:00:00Z") + 999), "2026-01-01 12:00:00 +0000 UTC"));
 });

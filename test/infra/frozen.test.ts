@@ -1,4 +1,7 @@
-/** A process that is frozen before it sends a request sends nothing after its deadline, and never asks the server for more than the remaining time. */
+/**
+ * A process that is frozen before it sends a request sends nothing after its deadline, and never asks the server for
+ * more than the remaining time.
+ */
 import assert from "node:assert/strict";
 import { Agent, type AgentOptions } from "node:https";
 import { connect, type ConnectionOptions } from "node:tls";
@@ -97,7 +100,8 @@ describe("a process that was frozen for longer than its write may take", () => {
           return { ...(await connectionTo(server).authorize()), agent };
         };
         const cluster = connectCluster({ server, authorize, close: () => {} }, { timeoutMs: 5000, clock, ...options });
-        const write = (): Promise<unknown> => cluster.patch(pods, { ...ref, type: "merge", body: {} }, { deadlineMs: DEADLINE_MS });
+        const write = (): Promise<unknown> =>
+          cluster.patch(pods, { ...ref, type: "merge", body: {} }, { deadlineMs: DEADLINE_MS });
         if (before > 0 && first === ok) await write();
         freezeAt(step);
         await assert.rejects(write(), { code: "Timeout", message: /its time was up before it could be sent/ });
@@ -136,7 +140,9 @@ describe("the deadline of a list", () => {
       [
         (...exchange) => {
           time += 400;
-          json({ metadata: { resourceVersion: "1", ...(++answered < pages && { continue: "more" }) }, items: [] })(...exchange);
+          json({ metadata: { resourceVersion: "1", ...(++answered < pages && { continue: "more" }) }, items: [] })(
+            ...exchange,
+          );
         },
       ],
       { clock },

@@ -20,7 +20,9 @@ it("a request sends its method, headers and body, on a connection that ends with
   const url = await serve(t, (request, response) => {
     void request.toArray().then((chunks) => {
       const { method, url: path, headers } = request;
-      response.end(JSON.stringify([method, path, headers["x-mark"], headers.connection, Buffer.concat(chunks).toString()]));
+      response.end(
+        JSON.stringify([method, path, headers["x-mark"], headers.connection, Buffer.concat(chunks).toString()]),
+      );
     });
   });
   const answer = await requestOnce(url, { method: "PUT", headers: { "x-mark": "1" }, body: "sent", signal: never });

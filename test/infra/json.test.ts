@@ -6,7 +6,12 @@ import { mergePatch as applyMergePatch } from "../emulator/patch.ts";
 
 describe("isSameJson", () => {
   const cases: readonly (readonly [string, unknown, unknown, boolean])[] = [
-    ["the same fields in another order, at any depth", { a: 1, b: { c: 2, d: [3] } }, { b: { d: [3], c: 2 }, a: 1 }, true],
+    [
+      "the same fields in another order, at any depth",
+      { a: 1, b: { c: 2, d: [3] } },
+      { b: { d: [3], c: 2 }, a: 1 },
+      true,
+    ],
     ["a field that is undefined, and one that is absent", { a: undefined, b: 1 }, { b: 1 }, true],
     ["a field that is null, and one that is absent", { a: null, b: 1 }, { b: 1 }, false],
     ["items in another order", [1, 2], [2, 1], false],

@@ -14,7 +14,8 @@ async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: n
   const clock: Clock = {
     now: () => now,
     monotonic: () => now,
-    sleep: (_ms, signal) => new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true })),
+    sleep: (_ms, signal) =>
+      new Promise((resolve) => signal?.addEventListener("abort", () => resolve(), { once: true })),
   };
   const cluster: Pick<Cluster, "get" | "create" | "replace"> = {
     get: () => Promise.reject(new RolloutError("NotFound", "no lease yet")),
@@ -33,7 +34,10 @@ async function take(tookMs: number): Promise<{ held: AcquiredLease; pass: (ms: n
 describe("a holder", () => {
   it("may write for two thirds of the duration, counted from before the request was sent", async () => {
     const { held, pass } = await take(3000);
-    assert.ok((held.write().deadlineMs ?? Infinity) <= 7000, "a challenger may take the Lease at 15 s, and clocks run differently");
+    assert.ok(
+      (held.write().deadlineMs ?? Infinity) <= 7000,
+      "a challenger may take the Lease at 15 s, and clocks run differently",
+    );
     pass(6000);
     const { deadlineMs = Infinity } = held.write();
     assert.ok(deadlineMs > 0 && deadlineMs <= 1000, String(deadlineMs));

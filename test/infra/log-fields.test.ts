@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { readSources } from "../docs/pages.ts";
 
 /** `log.warn("…", { a, b: c, "d.e": f, ...g })`, without what is nested. */
-const LINE = /\.(?:debug|info|warn|error)\(\s*(?<text>"[^"]*"|`[^`]*`|\w+),\s*\{(?<fields>[^{}]*(?:\{[^{}]*\}[^{}]*)*)\}/g;
+const LINE =
+  /\.(?:debug|info|warn|error)\(\s*(?<text>"[^"]*"|`[^`]*`|\w+),\s*\{(?<fields>[^{}]*(?:\{[^{}]*\}[^{}]*)*)\}/g;
 const FIELD = /(?:^|,)\s*(?<name>\w+|"[\w.]+")(?=\s*[:,]|\s*$)/g;
 
 /** Objects of a namespace that may not be the process's own. */
@@ -30,11 +31,14 @@ interface Line {
 function linesIn(source: string): Line[] {
   return [...source.matchAll(LINE)].map(({ groups }) => ({
     text: groups?.["text"] ?? "",
-    fields: [...(groups?.["fields"] ?? "").replaceAll(/\{[^{}]*\}/g, "").matchAll(FIELD)].map((field) => field.groups?.["name"] ?? ""),
+    fields: [...(groups?.["fields"] ?? "").replaceAll(/\{[^{}]*\}/g, "").matchAll(FIELD)].map(
+      (field) => field.groups?.["name"] ?? "",
+    ),
   }));
 }
 
-const isLost = ({ fields }: Line): boolean => fields.some((field) => NAMESPACED.has(field)) && !fields.includes("namespace");
+const isLost = ({ fields }: Line): boolean =>
+  fields.some((field) => NAMESPACED.has(field)) && !fields.includes("namespace");
 const isMisnamed = ({ fields }: Line): boolean => fields.some((field) => WRONG.has(field));
 
 describe("the log lines of the sources", () => {

@@ -16,7 +16,9 @@ describe("the log", () => {
   it("writes time, level, message and fields, in this order, on one line", () => {
     const { log, lines } = capture();
     log.info("pod\nreplaced", { pod: "zone-a-0", revision: undefined, bytes: 7n });
-    assert.deepEqual(lines, ['{"ts":"2026-01-02T03:04:05.678Z","level":"info","msg":"pod\\nreplaced","pod":"zone-a-0","bytes":"7"}\n']);
+    assert.deepEqual(lines, [
+      '{"ts":"2026-01-02T03:04:05.678Z","level":"info","msg":"pod\\nreplaced","pod":"zone-a-0","bytes":"7"}\n',
+    ]);
   });
 
   for (const [index, level] of LEVELS.entries()) {
@@ -34,13 +36,18 @@ describe("the log", () => {
     const { log, entries } = capture();
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const error = new RolloutError("Unreachable", "get pods", { cause: refused });
-    log.error("failed", { error, groups: [{ error: new RolloutError("Conflict", "stale", { cause: { reason: "Conflict" } }) }] });
+    log.error("failed", {
+      error,
+      groups: [{ error: new RolloutError("Conflict", "stale", { cause: { reason: "Conflict" } }) }],
+    });
     assert.deepEqual(entries()[0]?.["error"], {
       code: "Unreachable",
       message: "get pods",
       cause: { code: "ECONNREFUSED", message: "connect ECONNREFUSED" },
     });
-    assert.deepEqual(entries()[0]?.["groups"], [{ error: { code: "Conflict", message: "stale", cause: { reason: "Conflict" } } }]);
+    assert.deepEqual(entries()[0]?.["groups"], [
+      { error: { code: "Conflict", message: "stale", cause: { reason: "Conflict" } } },
+    ]);
   });
 
   it("lets no field pass for the time, the level or the message", () => {

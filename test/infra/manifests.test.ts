@@ -26,9 +26,14 @@ describe("every manifest", () => {
   for (const file of files) {
     it(`${file} parses, and names only what exists`, () => {
       for (const manifest of read(file)) {
-        const { resources = [], components = [] } = manifest as unknown as { resources?: unknown; components?: unknown };
+        const { resources = [], components = [] } = manifest as unknown as {
+          resources?: unknown;
+          components?: unknown;
+        };
         if (file.endsWith("kustomization.yaml")) {
-          const manifests = globSync("*.yaml", { cwd: join(ROOT, dirname(file)) }).filter((name) => name !== "kustomization.yaml");
+          const manifests = globSync("*.yaml", { cwd: join(ROOT, dirname(file)) }).filter(
+            (name) => name !== "kustomization.yaml",
+          );
           assert.deepEqual(
             manifests.filter((name) => ![resources].flat().includes(name)),
             [],
@@ -41,7 +46,11 @@ describe("every manifest", () => {
         for (const pod of collect(manifest, (object) => ("containers" in object ? object : undefined)))
           assert.equal(pod["enableServiceLinks"], false, "a Service's address would pass for one of our variables");
         for (const field of collect(manifest, (object) => object["fieldRef"] as { apiVersion?: string } | undefined))
-          assert.equal(field.apiVersion, "v1", "without the default, Helm 4 and Flux could not take over what kubectl applied");
+          assert.equal(
+            field.apiVersion,
+            "v1",
+            "without the default, Helm 4 and Flux could not take over what kubectl applied",
+          );
         for (const { args = [], env = [], securityContext } of containersOf(manifest)) {
           const unknown = env.map(({ name }) => name).filter((name) => !(name in VARIABLES) && !FRAMEWORK.has(name));
           assert.deepEqual(unknown, [], "variables that nobody reads");

@@ -40,7 +40,12 @@ const STATEFUL_SETS = {
   apiVersions: ["v1"],
   resources: ["statefulsets", "statefulsets/scale"],
 };
-const PHASED = { operations: ["CREATE", "UPDATE"], apiGroups: ["sts.plus"], apiVersions: ["v1alpha1"], resources: ["phasedrollouts"] };
+const PHASED = {
+  operations: ["CREATE", "UPDATE"],
+  apiGroups: ["sts.plus"],
+  apiVersions: ["v1alpha1"],
+  resources: ["phasedrollouts"],
+};
 
 /** What is registered for each webhook. */
 export const HOOKS = [

@@ -4,7 +4,13 @@ import { it } from "node:test";
 import fc from "fast-check";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { NODE_METRICS } from "../../infra/metrics/tables/node-metric-table.ts";
-import { createNodeSampler, MAX_KINDS, MAX_NODES, MAX_POLICIES, MAX_VERSIONS } from "../../functions/nodes/node-samples.ts";
+import {
+  createNodeSampler,
+  MAX_KINDS,
+  MAX_NODES,
+  MAX_POLICIES,
+  MAX_VERSIONS,
+} from "../../functions/nodes/node-samples.ts";
 import { createMetrics, MAX_GROUPS, MAX_SERIES, MAX_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
 import { MAX_PHASED, MAX_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
@@ -82,13 +88,17 @@ const EVENTS: readonly Event[] = [
   ({ podObserver }, path, n) => podObserver.podAnswered({ path, method: "POST", status: String(n), seconds: 1 }),
   ({ podObserver }, namespace) => podObserver.clusterRefused({ method: "POST", namespace }),
   (metrics, group) => metrics.reconcileStarted({ namespace: "a", group }),
-  (metrics, group, n) => metrics.reconcileDone({ namespace: group, group }, { seconds: 1, failed: n % 2 === 0, finishedAt: new Date(0) }),
+  (metrics, group, n) =>
+    metrics.reconcileDone({ namespace: group, group }, { seconds: 1, failed: n % 2 === 0, finishedAt: new Date(0) }),
   (metrics, group) => metrics.podReplaced({ namespace: "a", group }),
   (metrics, group, n) => metrics.groupBlocked({ namespace: "a", group }, n % 3 === 0 ? undefined : "ZonePaused"),
   (metrics, group, n) => n % 100 === 0 && metrics.keepGroups([{ namespace: "a", group }]),
   (metrics, webhook, n) =>
     metrics.failurePolicies(
-      Array.from({ length: n }, (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const),
+      Array.from(
+        { length: n },
+        (_, i) => ({ type: "ValidatingWebhook", webhook: `${webhook}${i}`, policy: "Fail" }) as const,
+      ),
     ),
   ({ nodesPassed }, _, n) => nodesPassed(n),
   (metrics, text, n) => {
@@ -112,13 +122,22 @@ const EVENTS: readonly Event[] = [
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");
-    webhooks.requestDone({ method, route: "route", status: [200, 400, 405][n % 3] ?? 200, seconds: 1, receivedBytes: n, sentBytes: 1 });
+    webhooks.requestDone({
+      method,
+      route: "route",
+      status: [200, 400, 405][n % 3] ?? 200,
+      seconds: 1,
+      receivedBytes: n,
+      sentBytes: 1,
+    });
   },
 ];
 
 function countLabelSets(lines: readonly string[], name: string): number {
   const own = lines.filter((line) => line.startsWith(name));
-  return new Set(own.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, ""))).size;
+  return new Set(
+    own.map((line) => line.replace(/^(\w+?)(?:_bucket|_sum|_count)?(\{.*\})? .*$/, "$2").replace(/le="[^"]*",?/, "")),
+  ).size;
 }
 
 it("no metric has more series than is stated, for any input", async () => {
@@ -129,7 +148,8 @@ it("no metric has more series than is stated, for any input", async () => {
   );
   const hostile = fc.record({ event: fc.nat(EVENTS.length - 1), text, number: fc.integer({ min: 0, max: 999 }) });
   const metrics = createMetrics();
-  for (const { event, text, number } of fc.sample(hostile, { numRuns: runs(60_000), seed: 7 })) EVENTS[event]?.(metrics, text, number);
+  for (const { event, text, number } of fc.sample(hostile, { numRuns: runs(60_000), seed: 7 }))
+    EVENTS[event]?.(metrics, text, number);
   const rendered = await metrics.render();
   const lines = rendered.split("\n");
   for (const [key, bound] of Object.entries(BOUNDS)) {
@@ -141,7 +161,10 @@ it("no metric has more series than is stated, for any input", async () => {
 
 it("no metric of nodes has more series than is stated, for any shadows and policies", () => {
   const nodes = Array.from({ length: MAX_NODES + 200 }, (_, i) => `node-${i}`);
-  const shadows = nodes.map((name) => ({ name, status: { current_version: name, current_state: "Idle", crash_count: 1 } as const }));
+  const shadows = nodes.map((name) => ({
+    name,
+    status: { current_version: name, current_state: "Idle", crash_count: 1 } as const,
+  }));
   const kinds = Array.from({ length: MAX_KINDS + 100 }, (_, i) => `${i}`);
   const status = {
     ...NO_STATUS,
@@ -149,7 +172,11 @@ it("no metric of nodes has more series than is stated, for any shadows and polic
     skipped: Object.fromEntries(kinds.map((reason) => [reason, 1])),
     transitions: kinds.map((to) => ({ from: "a", to, fromVersion: "1", toVersion: "2", count: 1 })),
   };
-  const stored = Array.from({ length: MAX_POLICIES + 10 }, (_, i) => ({ metadata: { name: `policy-${i}` }, spec: {}, status }));
+  const stored = Array.from({ length: MAX_POLICIES + 10 }, (_, i) => ({
+    metadata: { name: `policy-${i}` },
+    spec: {},
+    status,
+  }));
   const sample = createNodeSampler();
   for (let scrape = 0; scrape < 2; scrape++) {
     const samples = sample(
@@ -166,9 +193,12 @@ it("no metric of nodes has more series than is stated, for any shadows and polic
 
 it("our own calls stay distinguishable, regardless of the number of kinds that tenants mirror", async () => {
   const metrics = createMetrics();
-  for (let i = 0; i < 34_000; i++) metrics.observer.answered({ path: `/apis/g${i}.evil`, method: "GET", status: "404", seconds: 1 });
+  for (let i = 0; i < 34_000; i++)
+    metrics.observer.answered({ path: `/apis/g${i}.evil`, method: "GET", status: "404", seconds: 1 });
   metrics.observer.answered({ path: "apps/v1/statefulsets collection", method: "GET", status: "200", seconds: 1 });
-  const counts = (await metrics.render()).split("\n").filter((line) => line.startsWith(`${METRICS.apiRequests.name}_count`));
+  const counts = (await metrics.render())
+    .split("\n")
+    .filter((line) => line.startsWith(`${METRICS.apiRequests.name}_count`));
   assert.deepEqual(
     counts.map((line) => line.replace(/^.*path="(.*?)".* (\d+)$/, "$1 $2")),
     ["other 34000", "apps/v1/statefulsets collection 1"],

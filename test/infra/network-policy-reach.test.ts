@@ -1,6 +1,6 @@
 /**
- * Who reaches whom under the optional network policies, once their two values are filled in: connections by the rules of networking.k8s.io/v1, as a
- * network plugin applies them.
+ * Who reaches whom under the optional network policies, once their two values are filled in: connections by the rules
+ * of networking.k8s.io/v1, as a network plugin applies them.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -38,7 +38,10 @@ interface Party {
 
 const NODES = "brupop-bottlerocket-aws";
 const policiesOf = (file: string, namespace: string): Policy[] =>
-  read(`infra/manifests/${file}/policies.yaml`).map(({ spec }) => ({ ...(spec as Omit<Policy, "namespace">), namespace }));
+  read(`infra/manifests/${file}/policies.yaml`).map(({ spec }) => ({
+    ...(spec as Omit<Policy, "namespace">),
+    namespace,
+  }));
 const POLICIES = [...policiesOf("network-policy", "zonewise"), ...policiesOf("node-updates/network-policy", NODES)];
 
 const includes = (labels: Labels = {}, selector: Labels = {}): boolean =>
@@ -62,7 +65,9 @@ interface Connection {
 /** Whether the policies of one side let it pass: all do if none selects the pod. */
 function passes(side: "ingress" | "egress", { from, to, port, protocol = "TCP" }: Connection): boolean {
   const [pod, peer] = side === "ingress" ? [to, from] : [from, to];
-  const own = POLICIES.filter(({ namespace, podSelector }) => namespace === pod.namespace && includes(pod.labels, podSelector.matchLabels));
+  const own = POLICIES.filter(
+    ({ namespace, podSelector }) => namespace === pod.namespace && includes(pod.labels, podSelector.matchLabels),
+  );
   const isPort = (one: { readonly port: number | string; readonly protocol?: string }): boolean =>
     (one.protocol ?? "TCP") === protocol && (typeof one.port === "number" ? one.port : to.ports?.[one.port]) === port;
   return (
@@ -70,7 +75,8 @@ function passes(side: "ingress" | "egress", { from, to, port, protocol = "TCP" }
     own.some((policy) =>
       policy[side]?.some(
         (rule) =>
-          (rule.from ?? rule.to ?? []).some((one) => isMeant(one, peer, policy.namespace)) && (!rule.ports || rule.ports.some(isPort)),
+          (rule.from ?? rule.to ?? []).some((one) => isMeant(one, peer, policy.namespace)) &&
+          (!rule.ports || rule.ports.some(isPort)),
       ),
     )
   );
@@ -109,7 +115,15 @@ const PARTIES = {
 
 type Name = keyof typeof PARTIES;
 const OURS: readonly Name[] = ["functions", "reconciler", "certificates", "status page", "node API", "agent"];
-const PORTS = [443, 6443, 53, 8080, 9090, 9091, ...OURS.flatMap((name) => Object.values((PARTIES[name] as Party).ports ?? {}))];
+const PORTS = [
+  443,
+  6443,
+  53,
+  8080,
+  9090,
+  9091,
+  ...OURS.flatMap((name) => Object.values((PARTIES[name] as Party).ports ?? {})),
+];
 
 const https = PARTIES.functions.ports?.["https"] ?? 0;
 const metrics = PARTIES.functions.ports?.["http-metrics"] ?? 0;
@@ -143,7 +157,8 @@ describe("under the network policies", () => {
     }
 
   it("names are resolved over UDP, too, and nothing else is", () => {
-    const over = (from: Name, to: Name, port: number): boolean => connects({ from: PARTIES[from], to: PARTIES[to], port, protocol: "UDP" });
+    const over = (from: Name, to: Name, port: number): boolean =>
+      connects({ from: PARTIES[from], to: PARTIES[to], port, protocol: "UDP" });
     for (const name of ["functions", "reconciler", "agent"] as const) assert.ok(over(name, "DNS", 53));
     for (const name of OURS) assert.ok(!over(name, "API server", 443) && !over(name, "internet", 53));
   });

@@ -20,7 +20,11 @@ interface Policy {
 
 /** The installations, with the source of their values. */
 const INSTALLATIONS = [
-  { folder: "network-policy", source: "zonewise-network", pods: "{all-namespaces,certificates,functions,reconciler,status-page}" },
+  {
+    folder: "network-policy",
+    source: "zonewise-network",
+    pods: "{all-namespaces,certificates,functions,reconciler,status-page}",
+  },
   { folder: "node-updates/network-policy", source: "zonewise-node-network", pods: "node-updates" },
 ].map((one) => ({
   ...one,
@@ -36,7 +40,8 @@ const podLabels = (file: string): Readonly<Record<string, string>>[] =>
     ),
   );
 
-const byText = (labels: readonly Readonly<Record<string, string>>[]): string[] => labels.map((one) => JSON.stringify(one)).toSorted();
+const byText = (labels: readonly Readonly<Record<string, string>>[]): string[] =>
+  labels.map((one) => JSON.stringify(one)).toSorted();
 
 describe("the network policies", () => {
   for (const { folder, pods, policies: own } of INSTALLATIONS)
@@ -48,7 +53,9 @@ describe("the network policies", () => {
 
   it("cover the pods of every folder", () => {
     const withPods = globSync("infra/manifests/**/*.yaml", { cwd: ROOT }).filter((file) => podLabels(file).length > 0);
-    const covered = new Set(INSTALLATIONS.flatMap(({ pods }) => globSync(`infra/manifests/${pods}/*.yaml`, { cwd: ROOT })));
+    const covered = new Set(
+      INSTALLATIONS.flatMap(({ pods }) => globSync(`infra/manifests/${pods}/*.yaml`, { cwd: ROOT })),
+    );
     assert.deepEqual(
       withPods.filter((file) => !covered.has(file)),
       [],
@@ -66,7 +73,9 @@ describe("the network policies", () => {
   ] as const)
     it(`let only who calls ${name} to it, and Prometheus to the metrics, by ports that the Deployment has`, () => {
       const deployment = find(file, "Deployment", name);
-      const ports = collect(deployment, (object) => (object["containerPort"] === undefined ? undefined : (object["name"] as string)));
+      const ports = collect(deployment, (object) =>
+        object["containerPort"] === undefined ? undefined : (object["name"] as string),
+      );
       const own = collect(deployment, (object) => object["matchLabels"] as Record<string, string> | undefined)[0];
       const open = policies
         .filter(({ podSelector }) => isDeepStrictEqual(podSelector.matchLabels, own))
@@ -78,7 +87,8 @@ describe("the network policies", () => {
       );
     });
 
-  it("let nobody to any other pod", () => assert.equal(policies.filter(({ ingress = [] }) => ingress.length > 0).length, 2));
+  it("let nobody to any other pod", () =>
+    assert.equal(policies.filter(({ ingress = [] }) => ingress.length > 0).length, 2));
 
   it("hold a range that no API server accepts until it is filled in, which is in one place", () => {
     const ranges = policies.flatMap((policy) => collect(policy, (object) => object["cidr"] as string | undefined));

@@ -27,13 +27,19 @@ interface Definition {
   };
 }
 
-const definition = (file: string) => (read(`infra/manifests/node-updates/crds/${file}.yaml`)[0] as unknown as Definition).spec.versions;
-const schemaOf = (file: string, part: "spec" | "status"): Schema => definition(file)[0]?.schema.openAPIV3Schema.properties?.[part] ?? {};
-const jsonOf = (schema: z.core.$ZodType): Schema => z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema;
+const definition = (file: string) =>
+  (read(`infra/manifests/node-updates/crds/${file}.yaml`)[0] as unknown as Definition).spec.versions;
+const schemaOf = (file: string, part: "spec" | "status"): Schema =>
+  definition(file)[0]?.schema.openAPIV3Schema.properties?.[part] ?? {};
+const jsonOf = (schema: z.core.$ZodType): Schema =>
+  z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }) as Schema;
 
 /** The paths of all fields, those of items of lists with []. */
 function pathsOf({ properties = {}, items }: Schema, path = ""): string[] {
-  const own = Object.entries(properties).flatMap(([name, schema]) => [`${path}.${name}`, ...pathsOf(schema, `${path}.${name}`)]);
+  const own = Object.entries(properties).flatMap(([name, schema]) => [
+    `${path}.${name}`,
+    ...pathsOf(schema, `${path}.${name}`),
+  ]);
   return [...own, ...(items ? pathsOf(items, `${path}[]`) : [])].toSorted();
 }
 

@@ -32,11 +32,23 @@ describe("HTTP to pods", () => {
   it("sends the method to the pod's own name, with the namespace as X-Cluster, and without a body", async () => {
     let seen: unknown;
     const { http, base, measured } = await pods(({ method, url, headers }, response) => {
-      seen = { method, url, cluster: headers["x-cluster"], host: headers.host?.split(":")[0], length: headers["content-length"] };
+      seen = {
+        method,
+        url,
+        cluster: headers["x-cluster"],
+        host: headers.host?.split(":")[0],
+        length: headers["content-length"],
+      };
       response.end("done");
     });
     assert.deepEqual(await http.send("POST", `${base}/prepare?x=1`, NS), { status: 200, body: "done" });
-    assert.deepEqual(seen, { method: "POST", url: "/prepare?x=1", cluster: "ns", host: "zone-a-0.svc.ns.svc.cluster.local.", length: "0" });
+    assert.deepEqual(seen, {
+      method: "POST",
+      url: "/prepare?x=1",
+      cluster: "ns",
+      host: "zone-a-0.svc.ns.svc.cluster.local.",
+      length: "0",
+    });
     assert.deepEqual(measured, [{ path: "/prepare", method: "POST", status: "200" }]);
   });
 

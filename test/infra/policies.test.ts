@@ -25,12 +25,15 @@ interface ClusterBinding extends Manifest {
 /** What the ClusterRoles that are bound to a ServiceAccount let it do with webhook configurations. */
 function verbsOnConfigurations(account: string): string[] {
   const file = "certificates/rbac.yaml";
-  const bindings = read(`infra/manifests/${file}`).filter(({ kind }) => kind === "ClusterRoleBinding") as unknown as ClusterBinding[];
+  const bindings = read(`infra/manifests/${file}`).filter(
+    ({ kind }) => kind === "ClusterRoleBinding",
+  ) as unknown as ClusterBinding[];
   const bound = bindings.filter(({ subjects }) => subjects.some(({ name }) => name === account));
   const rules = bound.flatMap(
     ({ roleRef }) => find(file, "ClusterRole", roleRef.name)["rules"] as { resources: string[]; verbs: string[] }[],
   );
-  for (const { resources } of rules) assert.deepEqual(resources, ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]);
+  for (const { resources } of rules)
+    assert.deepEqual(resources, ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]);
   return rules.flatMap(({ verbs }) => verbs).toSorted();
 }
 
@@ -39,8 +42,13 @@ describe("J02 the policies", () => {
     const { name, kind, path = `/admission/${name}`, sideEffects, rule, failurePolicy = "Fail", sentOnlyIf } = hook;
     it(`${name}: labels, service, path, rules, side effects, failing ${failurePolicy === "Fail" ? "closed" : "open"}`, () => {
       const hook = find(`webhooks/${name}.yaml`, `${kind}WebhookConfiguration`, `${name}-zonewise`);
-      assert.deepEqual(hook.metadata?.labels, { "grafana.com/namespace": "zonewise", "grafana.com/inject-rollout-operator-ca": "true" });
-      const [{ matchConditions, ...entry } = {}, ...more] = hook["webhooks"] as { matchConditions?: { name: string }[] }[];
+      assert.deepEqual(hook.metadata?.labels, {
+        "grafana.com/namespace": "zonewise",
+        "grafana.com/inject-rollout-operator-ca": "true",
+      });
+      const [{ matchConditions, ...entry } = {}, ...more] = hook["webhooks"] as {
+        matchConditions?: { name: string }[];
+      }[];
       assert.deepEqual(
         matchConditions?.map(({ name }) => name),
         sentOnlyIf,
@@ -65,7 +73,9 @@ describe("J02 the policies", () => {
   }
 
   it("13.7 no webhook can keep the functions from being scaled up", () => {
-    const guarded = HOOKS.filter(({ rule }) => rule.resources.some((resource) => /deployments|replicasets|pods$/.test(resource)));
+    const guarded = HOOKS.filter(({ rule }) =>
+      rule.resources.some((resource) => /deployments|replicasets|pods$/.test(resource)),
+    );
     assert.deepEqual(
       guarded.map(({ sentOnlyIf }) => sentOnlyIf),
       [["shrinks"]],
@@ -73,7 +83,10 @@ describe("J02 the policies", () => {
   });
 
   it("the Service leads from 443 to the port of TLS, of pods that the Deployment has", () => {
-    const service = find("functions/service.yaml", "Service", "rollout-operator")["spec"] as { selector: object; ports: object[] };
+    const service = find("functions/service.yaml", "Service", "rollout-operator")["spec"] as {
+      selector: object;
+      ports: object[];
+    };
     assert.deepEqual(service.ports, [
       { name: "https", port: 443, targetPort: "https", protocol: "TCP" },
       { name: "http-metrics", port: 8001, targetPort: "http-metrics", protocol: "TCP" },
@@ -106,7 +119,9 @@ describe("J02 the policies", () => {
   }
 
   it("at most three runs of the reconciler are there at once, however they end, each with a successor within its time and time for the end of its last step", () => {
-    const { schedule, jobTemplate } = find("reconciler/cronjob.yaml", "CronJob", "zonewise-reconciler")["spec"] as CronJobSpec;
+    const { schedule, jobTemplate } = find("reconciler/cronjob.yaml", "CronJob", "zonewise-reconciler")[
+      "spec"
+    ] as CronJobSpec;
     const { activeDeadlineSeconds, template } = jobTemplate.spec;
     const everyMinute = 60;
     const budget = parseInt(VARIABLES.RECONCILE_TIME_BUDGET.default, 10);
@@ -121,7 +136,9 @@ describe("J02 the policies", () => {
     const { jobTemplate } = find("reconciler/cronjob.yaml", "CronJob", "zonewise-reconciler")["spec"] as CronJobSpec;
     const { backoffLimit, podFailurePolicy } = jobTemplate.spec;
     assert.equal(backoffLimit, 1);
-    assert.deepEqual(podFailurePolicy, { rules: [{ action: "FailJob", onExitCodes: { operator: "In", values: [1, 2] } }] });
+    assert.deepEqual(podFailurePolicy, {
+      rules: [{ action: "FailJob", onExitCodes: { operator: "In", values: [1, 2] } }],
+    });
   });
 
   it("the certificate job may write only its own Secret, and configurations only be listed and patched; the reconciler watches them, too", () => {
@@ -151,18 +168,23 @@ describe("J02 the policies", () => {
       "replicatemplates.rollout-operator.grafana.com",
     ) as unknown as {
       spec: {
-        versions: { subresources: object; schema: { openAPIV3Schema: { properties: { spec: { properties: { replicas: object } } } } } }[];
+        versions: {
+          subresources: object;
+          schema: { openAPIV3Schema: { properties: { spec: { properties: { replicas: object } } } } };
+        }[];
       };
     };
     const [version] = spec.versions;
     assert.deepEqual(version?.subresources, {
       status: {},
-      scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas", labelSelectorPath: ".spec.labelSelector" },
+      scale: {
+        specReplicasPath: ".spec.replicas",
+        statusReplicasPath: ".status.replicas",
+        labelSelectorPath: ".spec.labelSelector",
+      },
     });
-    const { description: _description, ...replicas } = version?.schema.openAPIV3Schema.properties.spec.properties.replicas as Record<
-      string,
-      unknown
-    >;
+    const { description: _description, ...replicas } = version?.schema.openAPIV3Schema.properties.spec.properties
+      .replicas as Record<string, unknown>;
     assert.deepEqual(replicas, { type: "integer", minimum: 0, default: 1 });
   });
 });

@@ -38,7 +38,9 @@ it("cluster-wide writers of Leases are restricted to names with our prefixes", (
   assert.partialDeepStrictEqual(policy, {
     failurePolicy: "Fail",
     matchConstraints: { resourceRules: [{ operations: ["CREATE", "UPDATE", "DELETE"], resources: ["leases"] }] },
-    matchConditions: [{ expression: `request.userInfo.username == 'system:serviceaccount:${subject?.namespace}:${subject?.name}'` }],
+    matchConditions: [
+      { expression: `request.userInfo.username == 'system:serviceaccount:${subject?.namespace}:${subject?.name}'` },
+    ],
     validations: [{ expression: "request.name.startsWith('zonewise-')" }],
   });
   assert.deepEqual(find(file, "ValidatingAdmissionPolicyBinding", "zonewise-reconciler-leases")["spec"], {
@@ -59,7 +61,9 @@ it("every cluster-wide right of the certificates is named for the namespace that
 
 it("the right to read Secrets in another namespace goes to the reconciler of the namespace that is said in one place", () => {
   const patches = collect(read("infra/manifests/prometheus-secrets/kustomization.yaml"), ({ patch }) => patch);
-  const [{ namespace } = assert.fail()] = read("infra/manifests/namespace/kustomization.yaml") as unknown as { namespace: string }[];
+  const [{ namespace } = assert.fail()] = read("infra/manifests/namespace/kustomization.yaml") as unknown as {
+    namespace: string;
+  }[];
   assert.deepEqual(
     patches.map(String).flatMap((patch) => JSON.parse(patch) as unknown),
     [{ op: "add", path: "/subjects/0/namespace", value: namespace }],
@@ -103,11 +107,14 @@ for (const [account, entry, unused, more = []] of ACCOUNTS)
     });
 
     it("changes the webhook configurations of the manifests, by their names, and no others", () => {
-      const rules = rulesBoundTo(account).filter((rule) => rightsOf(rule).some((right) => /^patch .*webhookconfigurations/.test(right)));
+      const rules = rulesBoundTo(account).filter((rule) =>
+        rightsOf(rule).some((right) => /^patch .*webhookconfigurations/.test(right)),
+      );
       for (const { resourceNames = [] } of rules) assert.deepEqual(resourceNames.toSorted(), CONFIGURATIONS.toSorted());
     });
 
-    it("names each verb and each resource: no wildcard", () => assert.doesNotMatch(JSON.stringify(rulesBoundTo(account)), /\*/));
+    it("names each verb and each resource: no wildcard", () =>
+      assert.doesNotMatch(JSON.stringify(rulesBoundTo(account)), /\*/));
   });
 
 it("the status page writes nothing, and reads no Secret and no Lease but the reconciler's", () => {

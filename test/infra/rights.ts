@@ -1,4 +1,7 @@
-/** What the processes need of RBAC, read from their sources, and what the manifests allow them. A right is `verb resource[/subresource]`. */
+/**
+ * What the processes need of RBAC, read from their sources, and what the manifests allow them. A right is `verb
+ * resource[/subresource]`.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,20 +59,33 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
 /** The rights that the calls of a file use. Fails for a resource that is a variable in a file without a row above. */
 function rightsUsedIn(file: string): string[] {
   const text = readFileSync(join(ROOT, file), "utf8");
-  const lists = [...text.matchAll(LIST)].map(({ groups: { resource = "" } = {} }) => ({ groups: { verb: "list", resource, rest: "" } }));
+  const lists = [...text.matchAll(LIST)].map(({ groups: { resource = "" } = {} }) => ({
+    groups: { verb: "list", resource, rest: "" },
+  }));
   const status = { verb: BY_PATCH.test(text) ? "patch" : "replace", rest: 'subresource: "status"' };
-  const statuses = [...text.matchAll(STATUS)].map(({ groups: { resource = "" } = {} }) => ({ groups: { resource, ...status } }));
-  return [...text.matchAll(CALL), ...lists, ...statuses].flatMap(({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
-    const named = (resources as unknown as Readonly<Record<string, { plural: string } | undefined>>)[resource];
-    const plurals = named ? [named.plural] : (BY_VARIABLE[file] ?? assert.fail(`${file}: what is ${resource}?`));
-    const { subresource } = /subresource: "(?<subresource>\w+)"/.exec(rest)?.groups ?? {};
-    return plurals.map((plural) => [`${VERBS[verb]} ${plural}`, ...(subresource ? [subresource] : [])].join("/"));
-  });
+  const statuses = [...text.matchAll(STATUS)].map(({ groups: { resource = "" } = {} }) => ({
+    groups: { resource, ...status },
+  }));
+  return [...text.matchAll(CALL), ...lists, ...statuses].flatMap(
+    ({ groups: { verb = "", resource = "", rest = "" } = {} }) => {
+      const named = (resources as unknown as Readonly<Record<string, { plural: string } | undefined>>)[resource];
+      const plurals = named ? [named.plural] : (BY_VARIABLE[file] ?? assert.fail(`${file}: what is ${resource}?`));
+      const { subresource } = /subresource: "(?<subresource>\w+)"/.exec(rest)?.groups ?? {};
+      return plurals.map((plural) => [`${VERBS[verb]} ${plural}`, ...(subresource ? [subresource] : [])].join("/"));
+    },
+  );
 }
 
 /** The rights that the calls in the files of a process use. */
 export async function findUsedRights(entry: string): Promise<Set<string>> {
-  const options = { bundle: true, packages: "external", platform: "node", format: "esm", write: false, outdir: "unused" } as const;
+  const options = {
+    bundle: true,
+    packages: "external",
+    platform: "node",
+    format: "esm",
+    write: false,
+    outdir: "unused",
+  } as const;
   const { metafile } = await build({ ...options, absWorkingDir: ROOT, entryPoints: [entry], metafile: true });
   return new Set(Object.keys(metafile.inputs).flatMap(rightsUsedIn));
 }
@@ -98,11 +114,14 @@ const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));
 /** The rules of all Roles that are bound to a ServiceAccount. */
 export function rulesBoundTo(account: string): readonly Rule[] {
   const bindings = RBAC.filter(({ kind }) => kind?.endsWith("RoleBinding")) as Binding[];
-  const bound = bindings.filter(({ subjects }) => subjects.some(({ name }) => name === account)).map(({ roleRef }) => roleRef);
+  const bound = bindings
+    .filter(({ subjects }) => subjects.some(({ name }) => name === account))
+    .map(({ roleRef }) => roleRef);
   return bound.flatMap(({ kind, name }) => {
     const role = RBAC.find((one) => one.kind === kind && one.metadata?.name === name) ?? assert.fail(`${kind} ${name}`);
     return role["rules"] as Rule[];
   });
 }
 
-export const rightsOf = (rule: Rule): string[] => rule.verbs.flatMap((verb) => rule.resources.map((resource) => `${verb} ${resource}`));
+export const rightsOf = (rule: Rule): string[] =>
+  rule.verbs.flatMap((verb) => rule.resources.map((resource) => `${verb} ${resource}`));

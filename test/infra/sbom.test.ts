@@ -10,7 +10,11 @@ interface Component {
   readonly version: string;
 }
 
-const locked = (version: string, license?: string) => ({ version, ...(license && { license }), integrity: "sha512-AAH/" });
+const locked = (version: string, license?: string) => ({
+  version,
+  ...(license && { license }),
+  integrity: "sha512-AAH/",
+});
 const PACKAGES = {
   "": { version: "1.0.0", license: "Apache-2.0" },
   "node_modules/a": locked("1.2.3", "MIT"),
@@ -57,7 +61,10 @@ describe("the bill of materials", () => {
       licenses: [{ license: { id: "MIT" } }],
       purl: "pkg:npm/a@1.2.3",
     });
-    assert.partialDeepStrictEqual(b, { licenses: [{ expression: "(MIT OR Apache-2.0)" }], purl: "pkg:npm/%40s/b@2.0.0" });
+    assert.partialDeepStrictEqual(b, {
+      licenses: [{ expression: "(MIT OR Apache-2.0)" }],
+      purl: "pkg:npm/%40s/b@2.0.0",
+    });
   });
 
   for (const name of ["unlicensed", "unknown"])

@@ -1,4 +1,7 @@
-/** The policies of `/scale` refuse what they know for certain, and leave the rest to the webhook behind them (test/cluster/downscale/scale-policies.cluster.ts plays them). */
+/**
+ * The policies of `/scale` refuse what they know for certain, and leave the rest to the webhook behind them
+ * (test/cluster/downscale/scale-policies.cluster.ts plays them).
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
@@ -33,7 +36,13 @@ const scale = (replicas: number): object => ({
 });
 const labelled = (name: string, resourceVersion: string): object => ({ metadata: { name, resourceVersion } });
 
-const CASES: readonly (readonly [what: string, from: number, to: number, params: object, verdict: "refused" | "left"])[] = [
+const CASES: readonly (readonly [
+  what: string,
+  from: number,
+  to: number,
+  params: object,
+  verdict: "refused" | "left",
+])[] = [
   ["fewer replicas of a labelled object", 3, 2, labelled("zone-a", "7"), "refused"],
   ["none at all, which a Scale leaves out", 3, 0, labelled("zone-a", "7"), "refused"],
   ["more", 3, 4, labelled("zone-a", "7"), "left"],
@@ -70,11 +79,20 @@ for (const [kind, plural] of Object.entries(KINDS))
       assert.equal(spec.failurePolicy, "Ignore");
       assert.deepEqual(spec.paramKind, { apiVersion: "apps/v1", kind });
       assert.deepEqual(spec.matchConstraints.resourceRules, [
-        { operations: ["UPDATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: [`${plural}/scale`], scope: "Namespaced" },
+        {
+          operations: ["UPDATE"],
+          apiGroups: ["apps"],
+          apiVersions: ["v1"],
+          resources: [`${plural}/scale`],
+          scope: "Namespaced",
+        },
       ]);
       assert.deepEqual(find(FILE, "ValidatingAdmissionPolicyBinding", name)["spec"], {
         policyName: name,
-        paramRef: { selector: { matchLabels: { "grafana.com/no-downscale": "true" } }, parameterNotFoundAction: "Allow" },
+        paramRef: {
+          selector: { matchLabels: { "grafana.com/no-downscale": "true" } },
+          parameterNotFoundAction: "Allow",
+        },
         validationActions: ["Deny"],
       });
     });

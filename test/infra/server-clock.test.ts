@@ -61,13 +61,17 @@ describe("the API server's clock", () => {
   it("is off by at most one second plus the duration of the last answer, for answers of any duration", () => {
     const ms = fc.integer({ min: 0, max: 5000 });
     fc.assert(
-      fc.property(fc.integer({ min: -1e6, max: 1e6 }), fc.array(fc.tuple(ms, ms, ms), { minLength: 1 }), (aheadMs, exchanges) => {
-        const { exchange, error } = meet(aheadMs);
-        for (const [pause, there, back] of exchanges) {
-          exchange(pause, there, back);
-          assert.ok(Math.abs(error()) <= 1000 + there + back);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: -1e6, max: 1e6 }),
+        fc.array(fc.tuple(ms, ms, ms), { minLength: 1 }),
+        (aheadMs, exchanges) => {
+          const { exchange, error } = meet(aheadMs);
+          for (const [pause, there, back] of exchanges) {
+            exchange(pause, there, back);
+            assert.ok(Math.abs(error()) <= 1000 + there + back);
+          }
+        },
+      ),
     );
   });
 
@@ -85,7 +89,11 @@ describe("the API server's clock", () => {
     for (const stepMs of [-3_600_000, 3_600_000]) {
       let setMs = 0;
       const world = { now: START };
-      const clock = createServerClock({ now: () => world.now + setMs, monotonic: () => world.now - START, sleep: () => Promise.resolve() });
+      const clock = createServerClock({
+        now: () => world.now + setMs,
+        monotonic: () => world.now - START,
+        sleep: () => Promise.resolve(),
+      });
       const { latest, earliest } = clock.leaseClock;
       assert.equal(earliest?.(), undefined, "nothing has been answered");
       const near = (ms: number | undefined): boolean => Math.abs((ms ?? Infinity) - world.now) <= 1000;
@@ -142,7 +150,11 @@ describe("the port reports the date", () => {
     ["of an answer", json({}), true],
     ["of a conflict", failure(409, "Conflict", "no"), true],
     ["of what is not there", failure(404, "NotFound", "no"), true],
-    ["but not of a proxy that has no API server to ask", (response) => response.writeHead(502).end("<h1>Bad gateway</h1>"), false],
+    [
+      "but not of a proxy that has no API server to ask",
+      (response) => response.writeHead(502).end("<h1>Bad gateway</h1>"),
+      false,
+    ],
   ];
   for (const [name, reply, hasDate] of ANSWERS)
     it(name, async () => {
@@ -161,7 +173,11 @@ describe("the port reports the date", () => {
       response.writeHead(200, { date }).end();
     };
     const { cluster } = await stage([slow], { clock, onDate: (when, tookMs) => void dates.push([when, tookMs]) });
-    await cluster.watch(statefulSets, { resourceVersion: "1" }, { onHint: () => {}, signal: new AbortController().signal });
+    await cluster.watch(
+      statefulSets,
+      { resourceVersion: "1" },
+      { onHint: () => {}, signal: new AbortController().signal },
+    );
     assert.deepEqual(dates, [[date, 700]]);
   });
 });

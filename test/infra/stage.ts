@@ -52,7 +52,10 @@ export function skippingClock(waits: number[] = []): Clock {
   };
 }
 
-/** Answers the first request with the first reply and so on, the last one again and again; everything ends with the test. */
+/**
+ * Answers the first request with the first reply and so on, the last one again and again; everything ends with the
+ * test.
+ */
 export async function stage(replies: readonly Reply[], options: Partial<ClusterOptions> = {}): Promise<Stage> {
   const seen: Seen[] = [];
   const waits: number[] = [];
@@ -60,12 +63,21 @@ export async function stage(replies: readonly Reply[], options: Partial<ClusterO
     const { pathname: path, searchParams } = new URL(request.url ?? "", "https://test");
     let body = "";
     for await (const chunk of request) body += String(chunk);
-    const one = { method: request.method ?? "", path, query: Object.fromEntries(searchParams), headers: request.headers, body };
+    const one = {
+      method: request.method ?? "",
+      path,
+      query: Object.fromEntries(searchParams),
+      headers: request.headers,
+      body,
+    };
     const reply = replies[Math.min(seen.length, replies.length - 1)];
     seen.push(one);
     reply?.(response, one);
   };
-  const server = createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => void answer(request, response));
+  const server = createServer(
+    { cert: tls.certPem, key: tls.keyPem },
+    (request, response) => void answer(request, response),
+  );
   const url = new URL(`https://127.0.0.1:${await listen(server)}`);
   const connection = connectionTo(url);
   after(() => {
@@ -87,11 +99,17 @@ export function connectionTo(server: URL): Connection {
 }
 
 export function json(value: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
-  return (response) => response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
+  return (response) =>
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(value));
 }
 
 /** A metav1.Status of failure. */
-export function failure(code: number, reason: string, message: string, headers: Readonly<Record<string, string>> = {}): Reply {
+export function failure(
+  code: number,
+  reason: string,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply {
   return json({ kind: "Status", apiVersion: "v1", status: "Failure", code, reason, message }, code, headers);
 }
 

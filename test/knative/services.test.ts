@@ -30,7 +30,10 @@ describe("on Knative", () => {
     const certified = text + readFileSync(join(ROOT, "knative/events/services.yaml"), "utf8");
     const hosts = [...certified.matchAll(/value: (.*zonewise\.example\.com)$/gm)].map(([, hosts]) => hosts?.split(","));
     assert.deepEqual(hosts, [mapped, mapped]);
-    const scales = collect(read("knative/services.yaml"), (object) => object["autoscaling.knative.dev/min-scale"] as string | undefined);
+    const scales = collect(
+      read("knative/services.yaml"),
+      (object) => object["autoscaling.knative.dev/min-scale"] as string | undefined,
+    );
     assert.deepEqual(
       scales,
       Array.from(HOOKS, () => "2"),

@@ -42,7 +42,10 @@ export async function judge(path: string, mutation: Mutation): Promise<MutationR
 /** Milliseconds that a test file may take; a mutation may make one hang. */
 const MAX_TEST_MS = 120_000;
 
-/** The name of the first test that fails, or undefined if all pass. The others are ended then: what a mutation breaks may never end by itself. */
+/**
+ * The name of the first test that fails, or undefined if all pass. The others are ended then: what a mutation breaks
+ * may never end by itself.
+ */
 export async function findFailure(path: string, tests: readonly string[]): Promise<string | undefined> {
   const options = ["--test", "--test-reporter=tap", "--test-concurrency=1", `--test-timeout=${MAX_TEST_MS}`];
   const { code, output } = await execute(path, [...options, ...tests], FAILED);
@@ -68,7 +71,12 @@ interface Execution {
 function execute(cwd: string, args: readonly string[], enough?: RegExp): Promise<Execution> {
   // A test run inside a test run would do nothing but report to the outer one. Rare cases need all counts.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const child = spawn(process.execPath, args, { cwd, env: { ...env, [WHOLE]: "1" }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...env, [WHOLE]: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   let output = "";
   let isEnded = false;
   const keep = (text: string): void => {

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 /**
- * `npm run mutate [words]`: applies each mutation of the table (those whose sentence has all the words) to a copy of the tree and runs tests.
- * Exits with 0 if every mutation is killed, with 1 otherwise, and with 2 if no sentence has all the words. Run by hand before a release.
+ * `npm run mutate [words]`: applies each mutation of the table (those whose sentence has all the words) to a copy of
+ * the tree and runs tests. Exits with 0 if every mutation is killed, with 1 otherwise, and with 2 if no sentence has
+ * all the words. Run by hand before a release.
  *
- * StrykerJS generates thousands of mutants, runs node:test only through TAP with all tests of each file, and needs minutes of emulator
- * tests for each: hours on two cores, most of them about lines that no safety rule depends on. The table names the lines that count.
+ * StrykerJS generates thousands of mutants, runs node:test only through TAP with all tests of each file, and needs
+ * minutes of emulator tests for each: hours on two cores, most of them about lines that no safety rule depends on. The
+ * table names the lines that count.
  */
 import { join } from "node:path";
 import { visitEach } from "../../infra/slots.ts";
@@ -32,7 +34,8 @@ try {
     const result = await judge(tree.path, mutation);
     free.push(tree);
     if (result.state !== "killed") alive++;
-    const detail = result.state === "killed" ? ` (${result.by})` : result.state === "invalid" ? ` (${result.message})` : "";
+    const detail =
+      result.state === "killed" ? ` (${result.by})` : result.state === "invalid" ? ` (${result.message})` : "";
     console.log(`${result.state.padEnd(9)}  ${mutation.file}: ${mutation.breaks}${detail}`);
   });
 } finally {

@@ -15,7 +15,10 @@ describe("the mutation table", () => {
     it(`has a line to break: ${mutation.breaks}`, async () => {
       const text = await readFile(join(ROOT, mutation.file), "utf8");
       const mutated = mutate(text, mutation);
-      assert.ok(mutated !== undefined, `${JSON.stringify(mutation.find)} is not found exactly once in ${mutation.file}`);
+      assert.ok(
+        mutated !== undefined,
+        `${JSON.stringify(mutation.find)} is not found exactly once in ${mutation.file}`,
+      );
       assert.notEqual(mutated, text);
       for (const test of mutation.tests) assert.ok(existsSync(join(ROOT, test)), test);
     });

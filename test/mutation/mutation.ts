@@ -3,7 +3,7 @@ export interface Mutation {
   /** The rule that it breaks, as a sentence. */
   readonly breaks: string;
   readonly file: string;
-  /** Occurs exactly once in the file. */
+  /** Occurs exactly once in the file; a space stands for any white space, so that a formatter may break the line. */
   readonly find: string;
   readonly replacement: string;
   /** Test files that should notice it. */
@@ -12,7 +12,9 @@ export interface Mutation {
 
 /** The mutated text; undefined unless `find` occurs exactly once. */
 export function mutate(text: string, { find, replacement }: Mutation): string | undefined {
-  const at = text.indexOf(find);
-  if (at < 0 || text.includes(find, at + 1)) return undefined;
-  return text.slice(0, at) + replacement + text.slice(at + find.length);
+  const parts = find.split(/\s+/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
+  const pattern = new RegExp(parts.join(String.raw`\s+`), "g");
+  const [found, another] = text.matchAll(pattern);
+  if (!found || another) return undefined;
+  return text.slice(0, found.index) + replacement + text.slice(found.index + found[0].length);
 }

@@ -9,7 +9,11 @@ const at = (path: string): string => join(import.meta.dirname, path);
 const read = (path: string): string => readFileSync(at(path), "utf8");
 
 const COMMANDS = ["build", "down", "image", "knative/prove", "knative/serving", "real-node", "restart", "up"];
-const SOURCED = ["env", "settings.sh", ...readdirSync(at("real")).flatMap((name) => (name.endsWith(".sh") ? [`real/${name}`] : []))];
+const SOURCED = [
+  "env",
+  "settings.sh",
+  ...readdirSync(at("real")).flatMap((name) => (name.endsWith(".sh") ? [`real/${name}`] : [])),
+];
 const SCRIPTS = [...COMMANDS, ...SOURCED];
 const MODULES = ["control-plane", "worker"];
 
@@ -39,15 +43,24 @@ describe("the scripts of the control plane", () => {
   }
 
   it("are the files beside this one", () => {
-    const files = readdirSync(at("."), { withFileTypes: true }).filter((entry) => entry.isFile() && !/\.(?:md|ts)$/.test(entry.name));
-    assert.deepEqual(files.map(({ name }) => name).toSorted(), SCRIPTS.filter((name) => !name.includes("/")).toSorted());
+    const files = readdirSync(at("."), { withFileTypes: true }).filter(
+      (entry) => entry.isFile() && !/\.(?:md|ts)$/.test(entry.name),
+    );
+    assert.deepEqual(
+      files.map(({ name }) => name).toSorted(),
+      SCRIPTS.filter((name) => !name.includes("/")).toSorted(),
+    );
   });
 
   it("read no variable from outside that the README does not name", () => {
-    const variables = SCRIPTS.flatMap((name) => [...read(name).matchAll(/\$\{([A-Z_]+):-/g)].map(([, variable = ""]) => variable));
+    const variables = SCRIPTS.flatMap((name) =>
+      [...read(name).matchAll(/\$\{([A-Z_]+):-/g)].map(([, variable = ""]) => variable),
+    );
     const others = "NODE_EXTRA_CA_CERTS"; // of Node.js
     const readme = read("README.md");
-    const unnamed = new Set(variables.filter((variable) => variable !== others && !readme.includes(`| \`${variable}\` |`)));
+    const unnamed = new Set(
+      variables.filter((variable) => variable !== others && !readme.includes(`| \`${variable}\` |`)),
+    );
     assert.ok(variables.length > 10);
     assert.deepEqual([...unnamed], []);
   });
@@ -70,7 +83,9 @@ describe("the gate", () => {
   });
 
   it("runs npm test first, and all counts of what that reduces", () => {
-    const [first = -1, counted = -1] = [/^npm test$/m, /^npm run test:all -- --counted$/m].map((command) => gate.search(command));
+    const [first = -1, counted = -1] = [/^npm test$/m, /^npm run test:all -- --counted$/m].map((command) =>
+      gate.search(command),
+    );
     assert.ok(first > 0 && counted > first);
   });
 });

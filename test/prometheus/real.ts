@@ -10,7 +10,9 @@ import type { ScriptedTls } from "./scripted.ts";
 
 /** Why the tests with it are left out, or false. */
 export const PROMETHEUS_MISSING =
-  spawnSync("prometheus", ["--version"]).status === 0 ? false : "prometheus is not installed (apt-get install prometheus)";
+  spawnSync("prometheus", ["--version"]).status === 0
+    ? false
+    : "prometheus is not installed (apt-get install prometheus)";
 
 /** Far longer than anything takes on a machine under load. */
 const MAX_MS = 180_000;
@@ -38,7 +40,11 @@ export async function startRealPrometheus(): Promise<RealPrometheus> {
   const config = join(folder, "prometheus.yml");
   await writeFile(config, CONFIG(await listen(exporter)));
   const port = await freePort();
-  const flags = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, "data")}`, `--web.listen-address=127.0.0.1:${port}`];
+  const flags = [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${join(folder, "data")}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
   const child = spawn("prometheus", [...flags, "--log.level=error"], { stdio: ["ignore", "ignore", "inherit"] });
   const exited = new Promise((resolve) => child.once("exit", resolve));
   const url = `http://127.0.0.1:${port}`;
@@ -54,7 +60,8 @@ export async function startRealPrometheus(): Promise<RealPrometheus> {
       const end = performance.now() + MAX_MS;
       for (let series = await ask(expr); series === undefined || series > 0 !== hasSeries; series = await ask(expr)) {
         if (child.exitCode !== null) throw new Error(`prometheus has ended with ${child.exitCode}`);
-        if (performance.now() > end) throw new Error(`not within ${MAX_MS} ms: ${expr} has ${hasSeries ? "" : "no "}series`);
+        if (performance.now() > end)
+          throw new Error(`not within ${MAX_MS} ms: ${expr} has ${hasSeries ? "" : "no "}series`);
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     },

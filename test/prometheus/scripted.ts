@@ -17,7 +17,10 @@ export interface SeenQuery {
 }
 
 /** An answer: a number of series, or a status with a body; `hang` for none at all. */
-export type Scripted = number | { readonly status?: number; readonly body: unknown; readonly headers?: Record<string, string> } | "hang";
+export type Scripted =
+  | number
+  | { readonly status?: number; readonly body: unknown; readonly headers?: Record<string, string> }
+  | "hang";
 
 export interface ScriptedPrometheus extends AsyncDisposable {
   readonly url: string;
@@ -44,7 +47,10 @@ export interface ScriptedTls {
   readonly key: string;
 }
 
-/** Starts one on a free port of the loopback interface, over TLS if a certificate is given; it answers with no series until it is given others. */
+/**
+ * Starts one on a free port of the loopback interface, over TLS if a certificate is given; it answers with no series
+ * until it is given others.
+ */
 export async function startPrometheus(tls?: ScriptedTls): Promise<ScriptedPrometheus> {
   const seen: SeenQuery[] = [];
   async function answerQuery(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -53,7 +59,13 @@ export async function startPrometheus(tls?: ScriptedTls): Promise<ScriptedPromet
     const form = request.method === "POST" ? new URLSearchParams(text) : searchParams;
     const expr = form.get("query") ?? "";
     searchParams.delete("query");
-    const query = { method: request.method ?? "", path: pathname, search: searchParams.toString(), expr, headers: request.headers };
+    const query = {
+      method: request.method ?? "",
+      path: pathname,
+      search: searchParams.toString(),
+      expr,
+      headers: request.headers,
+    };
     seen.push(query);
     const scripted = prometheus.answer(query);
     if (scripted === "hang") return;

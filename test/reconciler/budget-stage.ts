@@ -1,4 +1,6 @@
-/** Disruption budgets on the embedded cluster: with the shipped CRD, or with the original's CRD, which has no status. */
+/**
+ * Disruption budgets on the embedded cluster: with the shipped CRD, or with the original's CRD, which has no status.
+ */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -19,7 +21,8 @@ interface Definition {
 /** The definition; without a status in its schema if `withStatus` is false. */
 export function budgetDefinition(withStatus = true): Draft {
   const definition = parse(readFileSync(CRD, "utf8")) as Draft & Definition;
-  if (!withStatus) for (const { schema } of definition.spec.versions) delete schema.openAPIV3Schema.properties["status"];
+  if (!withStatus)
+    for (const { schema } of definition.spec.versions) delete schema.openAPIV3Schema.properties["status"];
   return definition;
 }
 
@@ -56,13 +59,17 @@ export function writeBudget(stage: Stage, spec: object = {}, name = "ingester"):
 }
 
 function keepsStatus({ emulator: { store } }: Stage): boolean {
-  const found = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS) as Definition | undefined;
+  const found = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS) as
+    | Definition
+    | undefined;
   return found?.spec.versions.some(({ schema }) => "status" in schema.openAPIV3Schema.properties) ?? false;
 }
 
 /** The reservations in the budget's status, by pod. */
 export function reserved(stage: Stage, name = "ingester"): Record<string, { uid: string; time: string; by: string }> {
-  const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as { disruptedPods?: object } | undefined;
+  const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as
+    | { disruptedPods?: object }
+    | undefined;
   return { ...status?.disruptedPods };
 }
 
@@ -81,7 +88,10 @@ export interface Process {
   readonly roundTrips: () => number;
   readonly lines: string[];
   readonly metrics: Metrics;
-  /** Requests the disruption of a pod of the group; resolves with the verdict's reason, or with its message if the budget is spent. */
+  /**
+   * Requests the disruption of a pod of the group; resolves with the verdict's reason, or with its message if the
+   * budget is spent.
+   */
   requestDisruption(pod: string, more?: DisruptionOptions): Promise<string>;
 }
 

@@ -130,7 +130,10 @@ export function zone(traits: ZoneTraits = {}): ZoneWithPods {
   return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));
 }
 
-/** A group of zones a, b, c…, one for each set of traits; max-unavailable is 2 without an annotation, as in the original's fixtures. */
+/**
+ * A group of zones a, b, c…, one for each set of traits; max-unavailable is 2 without an annotation, as in the
+ * original's fixtures.
+ */
 export function group(...zones: readonly ZoneTraits[]): GroupSnapshot {
   return {
     namespace: "test",

@@ -153,7 +153,17 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     notifier: notifierOf(stage, more.podHttp ?? noPods),
     ...more,
   };
-  return tick({ ...all, phased: noPhases, cluster, clock: all, turns: all, scaling: all, budgets: all, checking: all, report: all });
+  return tick({
+    ...all,
+    phased: noPhases,
+    cluster,
+    clock: all,
+    turns: all,
+    scaling: all,
+    budgets: all,
+    checking: all,
+    report: all,
+  });
 }
 
 /** No PhasedRollouts. */

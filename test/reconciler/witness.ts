@@ -8,7 +8,10 @@ export interface Witness {
   readonly violations: string[];
 }
 
-/** Watches the cluster itself: no pod may be deleted while another zone of its group has one down, or more than `maxUnavailable` of its own. */
+/**
+ * Watches the cluster itself: no pod may be deleted while another zone of its group has one down, or more than
+ * `maxUnavailable` of its own.
+ */
 export function witness(stage: Stage, maxUnavailable = 1): Witness {
   const down = new Map<string, Set<string>>();
   const seen: Witness = { deleted: [], violations: [] };
@@ -17,7 +20,8 @@ export function witness(stage: Stage, maxUnavailable = 1): Witness {
     const { name, deletionTimestamp } = object.metadata;
     const zone = name.slice(0, name.lastIndexOf("-"));
     const status = (object as { status?: { conditions?: { type: string; status: string }[] } }).status;
-    const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
+    const ready =
+      status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") ?? false;
     const zonesDown = down.get(zone) ?? new Set();
     down.set(zone, zonesDown);
     if (type !== "DELETED" && ready && deletionTimestamp === undefined) zonesDown.delete(name);
@@ -31,7 +35,8 @@ export function witness(stage: Stage, maxUnavailable = 1): Witness {
     const pods = [...zonesDown].filter((entry) => !entry.endsWith(" ending"));
     if (pods.length > maxUnavailable) seen.violations.push(`${pods.join(", ")} down at once`);
     for (const [other, theirs] of down)
-      if (other !== zone && theirs.size > 0) seen.violations.push(`${name} deleted while ${[...theirs].join(", ")} down`);
+      if (other !== zone && theirs.size > 0)
+        seen.violations.push(`${name} deleted while ${[...theirs].join(", ")} down`);
   });
   return seen;
 }

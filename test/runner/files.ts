@@ -45,14 +45,18 @@ function reach(path: string, seen = new Set<string>()): ReadonlySet<string> {
 }
 
 /** The test files by glob patterns or paths, relative to the root, in the order of their names. */
-export const findTests = (patterns: readonly string[]): string[] => globSync(patterns, { cwd: ROOT, exclude: ["node_modules"] }).toSorted();
+export const findTests = (patterns: readonly string[]): string[] =>
+  globSync(patterns, { cwd: ROOT, exclude: ["node_modules"] }).toSorted();
 
 /** Whether a test file, relative to the root, needs a process of its own. */
-export const needsOwnProcess = (file: string): boolean => [...reach(join(ROOT, file))].some((path) => sourceOf(path).isOwn);
+export const needsOwnProcess = (file: string): boolean =>
+  [...reach(join(ROOT, file))].some((path) => sourceOf(path).isOwn);
 
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
 
 /** Dealt like cards: neighbours, which are alike, come into different shards. The same files give the same shards. */
 export const shardsOf = (files: readonly string[], count: number): string[][] =>
-  Array.from({ length: count }, (_, shard) => files.filter((_, i) => i % count === shard)).filter((shard) => shard.length > 0);
+  Array.from({ length: count }, (_, shard) => files.filter((_, i) => i % count === shard)).filter(
+    (shard) => shard.length > 0,
+  );

@@ -1,5 +1,6 @@
 /**
- * Runs test files with node:test: most of them in one process a core, beside them those that need a process of their own.
+ * Runs test files with node:test: most of them in one process a core, beside them those that need a process of their
+ * own.
  *
  *     node test/runner/main.ts [--all] [--counted] [pattern ...]
  *
@@ -47,9 +48,10 @@ if (values.all) process.env[WHOLE] = "1";
 process.env["NODE_COMPILE_CACHE"] ??= join(folder, "compiled");
 const tally = createTally(files);
 const events = run({
-  files: [...shards.map((part) => `runShard(${JSON.stringify(part)})`), ...alone.map((file) => `runAlone(${JSON.stringify(file)})`)].map(
-    writeModule,
-  ),
+  files: [
+    ...shards.map((part) => `runShard(${JSON.stringify(part)})`),
+    ...alone.map((file) => `runAlone(${JSON.stringify(file)})`),
+  ].map(writeModule),
   // The shards use the cores; those alone mostly wait, for processes and for the clock.
   concurrency: shards.length + 2,
   timeout: PROCESS_MS,

@@ -8,7 +8,9 @@ import { ROOT } from "./files.ts";
 
 export type Plane = "first" | "second";
 
-/** They need the real node, which is at the first control plane, and take some 7 minutes: each as long as ten others. */
+/**
+ * They need the real node, which is at the first control plane, and take some 7 minutes: each as long as ten others.
+ */
 const REAL_NODE = /^test\/cluster\/real-node\//;
 const REAL_NODE_WEIGHT = 10;
 

@@ -22,7 +22,15 @@ export const AFTER_FILE: Patience = { ms: 2000, kinds: SERVERS_AND_CHILDREN };
 export const AFTER_SHARD: Patience = { ms: 120_000, kinds: [...SERVERS_AND_CHILDREN, "Timeout"] };
 
 const FETCH_DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-const GLOBALS = ["Date", "fetch", "performance", "setImmediate", "setInterval", "setTimeout", FETCH_DISPATCHER] as const;
+const GLOBALS = [
+  "Date",
+  "fetch",
+  "performance",
+  "setImmediate",
+  "setInterval",
+  "setTimeout",
+  FETCH_DISPATCHER,
+] as const;
 
 export function stateOf(): ProcessState {
   const globals = globalThis as unknown as Readonly<Record<string | symbol, unknown>>;
@@ -36,7 +44,9 @@ export function stateOf(): ProcessState {
     ["Math.random", Math.random],
     ...Object.entries(process.env).map(([name, value]): [string, unknown] => [`process.env.${name}`, value]),
     ...GLOBALS.map((name): [string, unknown] => [String(name), globals[name]]),
-    ...process.eventNames().map((name): [string, unknown] => [`listeners of ${String(name)}`, process.listenerCount(name)]),
+    ...process
+      .eventNames()
+      .map((name): [string, unknown] => [`listeners of ${String(name)}`, process.listenerCount(name)]),
   ];
   const resources = new Map<string, number>();
   for (const kind of process.getActiveResourcesInfo()) resources.set(kind, (resources.get(kind) ?? 0) + 1);

@@ -11,7 +11,10 @@ const PLANTED = "test/runner/planted";
 function play(...names: readonly string[]) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const paths = names.map((name) => `${PLANTED}/${name}.ts`);
-  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, "main.ts"), ...paths], { env, encoding: "utf8" });
+  const { status, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, "main.ts"), ...paths], {
+    env,
+    encoding: "utf8",
+  });
   return { status, stdout, last: stdout.trimEnd().split("\n").at(-1) };
 }
 
@@ -37,7 +40,8 @@ describe("a run", () => {
   it("ends with 1 if a process ends with 0 too soon, and names the files that did not run", () => {
     const { status, stdout, last } = play("exits", "exits-alone");
     assert.equal(status, 1);
-    for (const name of ["exits", "exits-alone"]) assert.match(stdout, new RegExp(`^✖ ${PLANTED}/${name}\\.ts did not run to its end`, "m"));
+    for (const name of ["exits", "exits-alone"])
+      assert.match(stdout, new RegExp(`^✖ ${PLANTED}/${name}\\.ts did not run to its end`, "m"));
     assert.match(last ?? "", /; 2 of 2 files did not run to their end$/);
   });
 
@@ -54,7 +58,11 @@ describe("the files of a run", () => {
   });
 
   it("are alone if they start processes, themselves or by a helper", () => {
-    for (const file of ["test/demo/start.test.ts", "test/functions/serve.test.ts", "test/functions/status/browser.test.ts"])
+    for (const file of [
+      "test/demo/start.test.ts",
+      "test/functions/serve.test.ts",
+      "test/functions/status/browser.test.ts",
+    ])
       assert.ok(needsOwnProcess(file), file);
     assert.ok(!needsOwnProcess("test/reconciler/rollout/remaining.test.ts"));
   });

@@ -1,4 +1,7 @@
-/** What became of each test and file. A file whose suite did not end is a failure: its process ended too soon, with whatever code. */
+/**
+ * What became of each test and file. A file whose suite did not end is a failure: its process ended too soon, with
+ * whatever code.
+ */
 
 /** Of node:test's events `test:pass` and `test:fail`. */
 export interface Result {

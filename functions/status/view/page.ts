@@ -2,7 +2,16 @@
 import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
 import type { Focus } from "../gather.ts";
-import { isQuiet, keyOf, listPart, type PageGroup, type PageRecords, type Part, PHASE_ORDER, UNREAD } from "./records.ts";
+import {
+  isQuiet,
+  keyOf,
+  listPart,
+  type PageGroup,
+  type PageRecords,
+  type Part,
+  PHASE_ORDER,
+  UNREAD,
+} from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
 import { showBudgets, showDecisions, showQuietGroups, showReconciler, whyOld } from "./show-tables.ts";
@@ -44,7 +53,8 @@ export function renderPage({ records, focus }: PageView): string {
 /** Characters that are not seen, or that change the order in which others are read: messages are any user's. */
 const UNSEEN = /[\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]/g;
 
-const showUnseen = (text: string): string => text.replaceAll(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const showUnseen = (text: string): string =>
+  text.replaceAll(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** The first line of the page, and the title of its window: how many groups are in each phase. */
 function sayHeadline(groups: readonly PageGroup[]): string {
@@ -67,7 +77,11 @@ function showHeader({ reconciler, readAt, problems }: PageRecords, headline: str
     h("noscript", {}, h("p", {}, "Without JavaScript this page stays as it is: reload it.")),
     h("p", { id: "connection", class: "problem", role: "alert", hidden: true }),
     h("div", { id: "reconciler" }, showReconciler(reconciler, readAt)),
-    h("div", { id: "problems" }, ...[...(old ? [old] : []), ...problems].map((problem) => h("p", { class: "problem" }, problem))),
+    h(
+      "div",
+      { id: "problems" },
+      ...[...(old ? [old] : []), ...problems].map((problem) => h("p", { class: "problem" }, problem)),
+    ),
   );
 }
 
@@ -100,7 +114,8 @@ function showMain(records: PageRecords, groups: readonly PageGroup[], focus: Foc
 
 function whyNone({ groups }: PageRecords, focus: Focus): string {
   if (groups === UNREAD) return NOT_READ;
-  if (!groups) return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
+  if (!groups)
+    return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
   return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
 }
 

@@ -1,4 +1,7 @@
-/** What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster. Pure. */
+/**
+ * What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster.
+ * Pure.
+ */
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
@@ -80,13 +83,25 @@ export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 
 /** The phases in the order of the page: what needs somebody comes first. */
-export const PHASE_ORDER: readonly GroupPhase[] = ["Stalled", "Degraded", "Waiting", "Paused", "Scaling", "RollingOut", "Empty", "Ready"];
+export const PHASE_ORDER: readonly GroupPhase[] = [
+  "Stalled",
+  "Degraded",
+  "Waiting",
+  "Paused",
+  "Scaling",
+  "RollingOut",
+  "Empty",
+  "Ready",
+];
 
 /** A group that is done: its pods need no look each. */
 export const isQuiet = ({ status: { phase, blocked = [] } }: PageGroup): boolean =>
   (phase === "Ready" || phase === "Empty") && blocked.length === 0;
 
-/** Groups that are done come last, the others by phase; of a phase those that have been blocked for longest, then by name. */
+/**
+ * Groups that are done come last, the others by phase; of a phase those that have been blocked for longest, then by
+ * name.
+ */
 export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
   return groups
     .map((group) => ({ group, name: `${isQuiet(group) ? 1 : 0}${rankOf(group)} ${sinceOf(group)} ${keyOf(group)}` }))
@@ -95,7 +110,8 @@ export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
 }
 
 /** A phase that is not known, or missing, is not passed over. */
-const rankOf = ({ status: { phase } }: PageGroup): number => (phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase)));
+const rankOf = ({ status: { phase } }: PageGroup): number =>
+  phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase));
 
 /** Later than all times where nothing blocks. */
 const sinceOf = ({ status: { blocked = [] } }: PageGroup): string => blocked[0]?.since ?? "~";

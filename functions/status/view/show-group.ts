@@ -1,4 +1,7 @@
-/** A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its pods record them. Pure. */
+/**
+ * A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its
+ * pods record them. Pure.
+ */
 import { h, type ComponentChild } from "preact";
 import type { Block, RemainingStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
@@ -54,20 +57,41 @@ function showBlock({ reason, message, objects, since, nextCheck }: Partial<Block
   );
 }
 
-function showZones(group: PageGroup, zones: readonly ZoneRow[], pods: PodsByZone | undefined): ComponentChild | undefined {
+function showZones(
+  group: PageGroup,
+  zones: readonly ZoneRow[],
+  pods: PodsByZone | undefined,
+): ComponentChild | undefined {
   if (zones.length === 0) return undefined;
   const head = ["Zone", "Revision", "Updated", "Ready", "Pods"].map((name) => h("th", { scope: "col" }, name));
   return h(
     "div",
     { class: "scroll", tabIndex: 0, role: "region", "aria-label": `Zones of ${keyOf(group)}` },
-    h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...zones.map((zone) => showZone(zone, pods?.get(zone.name))))),
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, ...head)),
+      h("tbody", {}, ...zones.map((zone) => showZone(zone, pods?.get(zone.name)))),
+    ),
   );
 }
 
 function showZone(zone: Partial<ZoneRow>, pods: readonly Pod[] | undefined): ComponentChild {
-  const { name = "", currentRevision = "", updateRevision = "", replicas, updated, ready, paused, lastDownscale } = zone;
+  const {
+    name = "",
+    currentRevision = "",
+    updateRevision = "",
+    replicas,
+    updated,
+    ready,
+    paused,
+    lastDownscale,
+  } = zone;
   const [current, next] = [shorten(name, currentRevision), shorten(name, updateRevision)];
-  const notes = [...(paused ? ["paused"] : []), ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`])].join(", ");
+  const notes = [
+    ...(paused ? ["paused"] : []),
+    ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`]),
+  ].join(", ");
   return h(
     "tr",
     {},
@@ -89,7 +113,9 @@ interface Appearance {
 function appearanceOf({ terminating, ready, broken }: Pod): Appearance {
   if (terminating) return { mark: "✕", label: "terminating", style: "bad" };
   if (ready) return { mark: "●", label: "ready", style: "good" };
-  return broken === undefined ? { mark: "○", label: "not ready", style: "busy" } : { mark: "○", label: broken, style: "bad" };
+  return broken === undefined
+    ? { mark: "○", label: "not ready", style: "busy" }
+    : { mark: "○", label: broken, style: "bad" };
 }
 
 function showPod(pod: Pod, { name = "", updateRevision }: Partial<ZoneRow>): ComponentChild {
@@ -114,8 +140,12 @@ const REVISION_LENGTH = 5;
 const shorten = (zone: string, revision: string): string =>
   (revision.startsWith(`${zone}-`) ? revision.slice(zone.length + 1) : revision).slice(0, REVISION_LENGTH);
 
-function showProgress({ stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: GroupProgress, now: number) {
-  if (completionTime !== undefined) return ["Last rollout: began ", showTime(startTime, now), ", ended ", showTime(completionTime, now)];
+function showProgress(
+  { stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: GroupProgress,
+  now: number,
+) {
+  if (completionTime !== undefined)
+    return ["Last rollout: began ", showTime(startTime, now), ", ended ", showTime(completionTime, now)];
   return [
     `${stepsLeft} ${stepsLeft === 1 ? "step" : "steps"} left, began `,
     showTime(startTime, now),

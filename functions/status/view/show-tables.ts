@@ -23,7 +23,9 @@ interface Table {
 
 function showTable({ label, columns, rows }: Table): ComponentChild {
   const head = columns.map((name) => h("th", { scope: "col" }, name));
-  const body = rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), ...rest.map((cell) => h("td", {}, cell))));
+  const body = rows.map(([first, ...rest]) =>
+    h("tr", {}, h("th", { scope: "row" }, first), ...rest.map((cell) => h("td", {}, cell))),
+  );
   return h(
     "div",
     { class: "scroll", tabIndex: 0, role: "region", "aria-label": label },
@@ -38,7 +40,14 @@ export function showQuietGroups(groups: readonly PageGroup[], now: number): Comp
     rows: groups.map((group) => {
       const { phase = "Unknown", summary, progress } = group.status;
       const link = h("a", { href: addressOf(group), id: `link-${keyOf(group)}` }, keyOf(group));
-      return [link, showPhase(phase), summary?.zones, summary?.updated, summary?.ready, showTime(progress?.completionTime, now)];
+      return [
+        link,
+        showPhase(phase),
+        summary?.zones,
+        summary?.updated,
+        summary?.ready,
+        showTime(progress?.completionTime, now),
+      ];
     }),
   });
 }
@@ -50,7 +59,8 @@ export function showBudgets(budgets: readonly BudgetRecord[], now: number): Comp
     rows: budgets.map((budget) => {
       const { protection, reservations } = budget;
       const [condition] = protection.conditions ?? [];
-      const state = condition?.status === "True" ? "True" : `${condition?.status ?? "Unknown"} ${condition?.reason ?? ""}`;
+      const state =
+        condition?.status === "True" ? "True" : `${condition?.status ?? "Unknown"} ${condition?.reason ?? ""}`;
       const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
         h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "by partition"}`),
       );
@@ -67,7 +77,8 @@ function describeKey(key: string): string {
   return leaving ? `${leaving.statefulSet}-${leaving.from} and the pods after it, by a downscale,` : key;
 }
 
-const listOf = (items: readonly ComponentChild[]): ComponentChildren => (items.length > 0 ? h("ul", {}, ...items) : "none");
+const listOf = (items: readonly ComponentChild[]): ComponentChildren =>
+  items.length > 0 ? h("ul", {}, ...items) : "none";
 
 export function showDecisions(decisions: readonly DecisionRecord[], now: number): ComponentChild {
   return showTable({
@@ -106,6 +117,9 @@ function factsOf(
   return [
     ["Last tick", lastTick === undefined ? "none is recorded" : showTime(lastTick, now)],
     ["Reconciler", holder ?? "none holds the Lease"],
-    ["Certificate expires", certificateExpiry === undefined ? "not recorded" : showTime(formatTimestamp(certificateExpiry), now)],
+    [
+      "Certificate expires",
+      certificateExpiry === undefined ? "not recorded" : showTime(formatTimestamp(certificateExpiry), now),
+    ],
   ];
 }

@@ -1,4 +1,6 @@
-/** The style of the status page, dark and light. Its colours have a contrast of 4.5 or more on their ground (WCAG AA). */
+/**
+ * The style of the status page, dark and light. Its colours have a contrast of 4.5 or more on their ground (WCAG AA).
+ */
 export const STYLE = `
 :root { color-scheme: light dark; --ground: #ffffff; --card: #f6f8fa; --line: #d0d7de; --text: #1f2328; --faint: #59636e; --link: #0550ae;
   --good: #116329; --busy: #7d4e00; --bad: #a40e26; }

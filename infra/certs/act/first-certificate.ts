@@ -1,6 +1,7 @@
 /**
- * The first certificate of an installation, or the one after its Secret was deleted: made by the reconciler, which runs every minute, so
- * that no manifest holds a Job. A Job cannot be changed: one whose image was wrong would block every later `kubectl apply`.
+ * The first certificate of an installation, or the one after its Secret was deleted: made by the reconciler, which runs
+ * every minute, so that no manifest holds a Job. A Job cannot be changed: one whose image was wrong would block every
+ * later `kubectl apply`.
  */
 import type { Call, Cluster } from "../../kubernetes/cluster.ts";
 import { absent, hasCode } from "../../errors.ts";
@@ -20,8 +21,8 @@ export interface FirstCertificate {
 }
 
 /**
- * Fills the Secret if it is missing or empty; the certificate job handles any other content. Resolves with true if it wrote, and with false if
- * another process was faster; rejects with the error of the API server.
+ * Fills the Secret if it is missing or empty; the certificate job handles any other content. Resolves with true if it
+ * wrote, and with false if another process was faster; rejects with the error of the API server.
  */
 export async function issueFirstCertificate(cluster: Cluster, input: FirstCertificate, call?: Call): Promise<boolean> {
   const { namespace, secretName, dnsNames, issue, now } = input;
@@ -30,7 +31,13 @@ export async function issueFirstCertificate(cluster: Cluster, input: FirstCertif
   if (stored.state !== "absent" && stored.state !== "empty") return false;
   const situation = { stored, dnsNames, now, spreadForMs: undefined };
   try {
-    return await reviseSecret(cluster, decideCertificates(situation), { namespace, secretName, secret, situation, issue });
+    return await reviseSecret(cluster, decideCertificates(situation), {
+      namespace,
+      secretName,
+      secret,
+      situation,
+      issue,
+    });
   } catch (error) {
     if (hasCode(error, "Conflict", "AlreadyExists")) return false;
     throw error;

@@ -23,10 +23,15 @@ const BACKDATE_MS = 300_000;
 const COMMON_NAME_LENGTH = 64;
 const KEY = { keyType: "ec", curve: "P-256", algorithm: "sha256" } as const;
 
-/** A new CA and a server certificate that it signed, ECDSA P-256. Only the leaf's key is returned: the CA signs once. */
+/**
+ * A new CA and a server certificate that it signed, ECDSA P-256. Only the leaf's key is returned: the CA signs once.
+ */
 export async function generateCertificates(options: CertificateOptions): Promise<Certificates> {
   const { dnsNames, ipAddresses = [], organization, validityDays, now } = options;
-  const validity = { notBeforeDate: new Date(now.getTime() - BACKDATE_MS), notAfterDate: new Date(now.getTime() + validityDays * DAY_MS) };
+  const validity = {
+    notBeforeDate: new Date(now.getTime() - BACKDATE_MS),
+    notAfterDate: new Date(now.getTime() + validityDays * DAY_MS),
+  };
   const ca = await generate(
     [
       // OpenSSL finds an issuer by its subject: the subjects of CAs in one bundle must differ.
@@ -44,7 +49,10 @@ export async function generateCertificates(options: CertificateOptions): Promise
   );
   const leaf = await generate(
     [
-      { name: "commonName", value: escapeName((dnsNames[0] ?? ipAddresses[0] ?? organization).slice(0, COMMON_NAME_LENGTH)) },
+      {
+        name: "commonName",
+        value: escapeName((dnsNames[0] ?? ipAddresses[0] ?? organization).slice(0, COMMON_NAME_LENGTH)),
+      },
       { name: "organizationName", value: escapeName(organization) },
     ],
     {
@@ -57,7 +65,10 @@ export async function generateCertificates(options: CertificateOptions): Promise
         { name: "extKeyUsage", serverAuth: true },
         {
           name: "subjectAltName",
-          altNames: [...dnsNames.map((value) => ({ type: 2 as const, value })), ...ipAddresses.map((ip) => ({ type: 7 as const, ip }))],
+          altNames: [
+            ...dnsNames.map((value) => ({ type: 2 as const, value })),
+            ...ipAddresses.map((ip) => ({ type: 7 as const, ip })),
+          ],
         },
       ],
     },

@@ -3,11 +3,18 @@
  *
  *   list configurations -> read the Secret -> patch, if the configuration is still the one that was listed
  *
- * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and the patch fails.
+ * So a bundle never replaces a newer one: the injection of the newer one changed the configuration after the list, and
+ * the patch fails.
  */
 import type { Call, Cluster, Query, Ref } from "../../kubernetes/cluster.ts";
 import { absent, hasCode, isSuperseded } from "../../errors.ts";
-import { mutatingWebhooks, secrets, validatingWebhooks, type Resource, type WebhookConfiguration } from "../../kubernetes/resources.ts";
+import {
+  mutatingWebhooks,
+  secrets,
+  validatingWebhooks,
+  type Resource,
+  type WebhookConfiguration,
+} from "../../kubernetes/resources.ts";
 import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "../configurations.ts";
 import { readCertificates } from "../x509.ts";
 
@@ -69,7 +76,11 @@ export interface Bundle {
 }
 
 /** Injects the bundle into our configurations that lack it. A failure is reported and does not stop the others. */
-export async function injectBundle(cluster: Cluster, { namespace, listed, caPem }: Bundle, call?: Call): Promise<Injection> {
+export async function injectBundle(
+  cluster: Cluster,
+  { namespace, listed, caPem }: Bundle,
+  call?: Call,
+): Promise<Injection> {
   const injection = { patched: [] as string[], superseded: [] as Missed[], failed: [] as Missed[] };
   for (const one of listed.filter((one) => isOurConfiguration(one, namespace))) {
     const patch = planInjection(one, caPem);
@@ -94,8 +105,9 @@ export interface CaInjectionResult extends Injection, Configurations {
 }
 
 /**
- * Lists the configurations and injects the bundle of the Secret (§7.6): two calls if no configuration is ours, three if each has the bundle. Without
- * a Secret it injects nothing. Rejects if the lists or the Secret cannot be read, or if its bundle is invalid.
+ * Lists the configurations and injects the bundle of the Secret (§7.6): two calls if no configuration is ours, three if
+ * each has the bundle. Without a Secret it injects nothing. Rejects if the lists or the Secret cannot be read, or if
+ * its bundle is invalid.
  */
 export async function injectCaBundles(
   cluster: Cluster,

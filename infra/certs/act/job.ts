@@ -3,7 +3,8 @@
  *
  *   list configurations -> read the Secret -> inject its bundle -> decide -> one write of the Secret -> again
  *
- * Every write has a precondition, so that any number of jobs may run at once and be killed anywhere: the next one goes on from what it finds.
+ * Every write has a precondition, so that any number of jobs may run at once and be killed anywhere: the next one goes
+ * on from what it finds.
  */
 import type { Clock } from "../../clock.ts";
 import type { Cluster } from "../../kubernetes/cluster.ts";
@@ -39,8 +40,9 @@ const PAUSE_MS = 1000;
 const MAX_STEPS = 15;
 
 /**
- * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be given the bundle or
- * `stop` fired first; rejects with `Invalid` for a damaged Secret, and with an error of the API server that lasts.
+ * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be
+ * given the bundle or `stop` fired first; rejects with `Invalid` for a damaged Secret, and with an error of the API
+ * server that lasts.
  */
 export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   const { log, stop } = input;
@@ -113,7 +115,8 @@ async function spreadBundle(
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
   for (const { name, error } of [...injection.failed, ...injection.superseded])
     log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
-  if (injection.patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: injection.patched });
+  if (injection.patched.length > 0)
+    log.info("webhook configurations were given the CA bundle", { configurations: injection.patched });
   const lagging = listed.filter((one) => !isOurConfiguration(one, namespace) && lagsBehind(one, material));
   return {
     injection,
@@ -143,6 +146,12 @@ async function takeStep(input: JobInput, spreadBefore: number | undefined): Prom
   const decision = decideCertificates(situation);
   if (decision.action === "refuse") throw new RolloutError("Invalid", decision.message);
   logDecision(input, decision, lagging);
-  const written = await reviseSecret(cluster, decision, { namespace, secretName, secret, situation, issue: input.issue });
+  const written = await reviseSecret(cluster, decision, {
+    namespace,
+    secretName,
+    secret,
+    situation,
+    issue: input.issue,
+  });
   return { decision, written, injection, isPublished, spreadSince: written ? undefined : spreadSince };
 }

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Entry of the certificate job of the node API: as main.ts, and the agents and the definition of the shadows get the CA bundle. */
+/**
+ * Entry of the certificate job of the node API: as main.ts, and the agents and the definition of the shadows get the CA
+ * bundle.
+ */
 import { runEntry } from "../../process.ts";
 import { publishCa } from "./publish-ca.ts";
 import { runJob } from "./run-job.ts";

@@ -1,4 +1,7 @@
-/** Gives the CA bundle to the agents, in a ConfigMap, and to the definition whose objects we convert. The Secret holds the key as well: agents must not have it. */
+/**
+ * Gives the CA bundle to the agents, in a ConfigMap, and to the definition whose objects we convert. The Secret holds
+ * the key as well: agents must not have it.
+ */
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { absent } from "../../errors.ts";
 import { configMaps, type Definition, definitions } from "../../kubernetes/resources.ts";
@@ -10,7 +13,10 @@ export const CA_CONFIG_MAP = "zonewise-node-api-ca";
 const KEY = "ca.crt";
 const DEFINITION = "bottlerocketshadows.brupop.bottlerocket.aws";
 
-/** Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left to the next step. */
+/**
+ * Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left
+ * to the next step.
+ */
 export function publishCa({ cluster, log, namespace }: JobTools): (caPem: string) => Promise<boolean> {
   return async (caPem) => {
     try {
@@ -30,7 +36,11 @@ async function writeConfigMap(cluster: Cluster, namespace: string, caPem: string
   if (found?.data?.[KEY] === caPem) return;
   const data = { ...found?.data, [KEY]: caPem };
   if (found) await cluster.replace(configMaps, { namespace, name, body: { ...found, data } });
-  else await cluster.create(configMaps, { namespace, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data } });
+  else
+    await cluster.create(configMaps, {
+      namespace,
+      body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data },
+    });
 }
 
 async function writeDefinition(cluster: Cluster, namespace: string, caPem: string): Promise<void> {

@@ -22,21 +22,33 @@ export interface Revision {
   readonly issue: Issue;
 }
 
-/** Writes the decided change; resolves with false without one. Rejects with `Conflict`, `AlreadyExists` or `NotFound` if another process was faster. */
+/**
+ * Writes the decided change; resolves with false without one. Rejects with `Conflict`, `AlreadyExists` or `NotFound` if
+ * another process was faster.
+ */
 export async function reviseSecret(cluster: Cluster, { action }: Decision, revision: Revision): Promise<boolean> {
   const { namespace, secretName: name, secret, situation } = revision;
   const material = situation.stored.state === "whole" ? situation.stored.material : undefined;
   const contents = await PLANS[action](material, revision);
   if (!contents) return false;
-  if (secret) await cluster.replace(secrets, { namespace, name, body: { ...secret, data: composeData(contents, secret.data) } });
+  if (secret)
+    await cluster.replace(secrets, { namespace, name, body: { ...secret, data: composeData(contents, secret.data) } });
   else {
-    const body = { apiVersion: "v1", kind: "Secret", type: "Opaque", metadata: { name, namespace }, data: composeData(contents) };
+    const body = {
+      apiVersion: "v1",
+      kind: "Secret",
+      type: "Opaque",
+      metadata: { name, namespace },
+      data: composeData(contents),
+    };
     await cluster.create(secrets, { namespace, body });
   }
   return true;
 }
 
-/** The contents that an action gives the Secret; undefined if it changes nothing, or needs material that is not there. */
+/**
+ * The contents that an action gives the Secret; undefined if it changes nothing, or needs material that is not there.
+ */
 type Plan = (material: KeyMaterial | undefined, revision: Revision) => Contents | undefined | Promise<Contents>;
 
 const changeNothing: Plan = () => undefined;
@@ -52,7 +64,11 @@ const PLANS: Readonly<Record<CertificateAction, Plan>> = {
     return next && { cas: bundle(material.cas, situation.now), serving: next };
   },
   tidy: (material, { situation }) =>
-    material && { cas: bundle(material.cas, situation.now), serving: material.serving, next: usableNext(material, situation) },
+    material && {
+      cas: bundle(material.cas, situation.now),
+      serving: material.serving,
+      next: usableNext(material, situation),
+    },
   keep: changeNothing,
   wait: changeNothing,
   refuse: changeNothing,
@@ -71,5 +87,7 @@ function servingCa({ serving, cas }: KeyMaterial): X509Certificate[] {
 
 function bundle(cas: readonly X509Certificate[], now: number): X509Certificate[] {
   const living = cas.filter((ca) => spentShare(ca, now) < 1);
-  return living.filter((ca, at) => living.findIndex((other) => other.fingerprint256 === ca.fingerprint256) === at).slice(0, MAX_CAS);
+  return living
+    .filter((ca, at) => living.findIndex((other) => other.fingerprint256 === ca.fingerprint256) === at)
+    .slice(0, MAX_CAS);
 }

@@ -29,7 +29,9 @@ export async function runJob(
   const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
   warnOfMisspelt(env, log);
   if (!certificates.selfSigned) {
-    log.info("nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false; give the API server the CA of your certificate yourself");
+    log.info(
+      "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false; give the API server the CA of your certificate yourself",
+    );
     return 0;
   }
   const connection = await loadConnection(configuration.connection);
@@ -38,7 +40,17 @@ export async function runJob(
   const clock = createServerClock(systemClock);
   const cluster = connectCluster(connection, { timeoutMs, rate, onDate: clock.follow, clock: systemClock });
   const { dnsNames, organization, validityMs } = certificates;
-  const issue = () => generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+  const issue = () =>
+    generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
   const publish = publisher?.({ cluster, log, namespace });
-  return await runCertificateJob({ ...certificates, cluster, clock, log, namespace, issue, stop, ...(publish && { publish }) });
+  return await runCertificateJob({
+    ...certificates,
+    cluster,
+    clock,
+    log,
+    namespace,
+    issue,
+    stop,
+    ...(publish && { publish }),
+  });
 }

@@ -7,7 +7,10 @@ export interface MetricRow {
   readonly help: string;
   readonly labels: readonly string[];
   readonly buckets?: readonly number[];
-  /** The reconciler's are kept on its Lease, and shown by the functions; `shared`: with a label, as functions have series of their own. */
+  /**
+   * The reconciler's are kept on its Lease, and shown by the functions; `shared`: with a label, as functions have
+   * series of their own.
+   */
   readonly kept?: "alone" | "shared";
   /** Only shown, from what is kept. */
   readonly foreign?: true;

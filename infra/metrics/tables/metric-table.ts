@@ -1,4 +1,7 @@
-/** The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a namespace label as well. */
+/**
+ * The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a
+ * namespace label as well.
+ */
 import { NODE_METRICS } from "./node-metric-table.ts";
 import { BUDGET_METRICS } from "./budget-table.ts";
 import { GATE_METRICS } from "./gate-table.ts";

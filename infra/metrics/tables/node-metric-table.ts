@@ -1,4 +1,7 @@
-/** The metrics of node updates, one row each; the first two are the original's. All but the last are shown from the stored objects, by the node API. */
+/**
+ * The metrics of node updates, one row each; the first two are the original's. All but the last are shown from the
+ * stored objects, by the node API.
+ */
 export const NODE_METRICS = {
   hostsVersion: {
     name: "brupop_hosts_version",

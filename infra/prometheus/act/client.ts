@@ -47,13 +47,16 @@ const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
 export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: PrometheusOptions): PrometheusClient {
   let ofSystem: SecureContext | undefined;
   const trust = (query: PrometheusQuery): SecureContext =>
-    query.caBundle === undefined ? (ofSystem ??= trustSystem()) : createSecureContext({ ca: readBundle(query.caBundle) });
+    query.caBundle === undefined
+      ? (ofSystem ??= trustSystem())
+      : createSecureContext({ ca: readBundle(query.caBundle) });
 
   return {
     async query(query, signal) {
       const { url, problem } = readQueryTarget(query.url);
       if (!url) return queryError("TargetInvalid", `the URL ${problem}`);
-      if (!isHostAllowed(url, allowedHosts)) return queryError("TargetInvalid", `the host ${url.host} is not in PROMETHEUS_ALLOWED_HOSTS`);
+      if (!isHostAllowed(url, allowedHosts))
+        return queryError("TargetInvalid", `the host ${url.host} is not in PROMETHEUS_ALLOWED_HOSTS`);
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
       // A server may repeat what it was sent.
       const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
@@ -66,10 +69,14 @@ export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: Prom
         ...(lookup && { lookup }),
       };
       try {
-        const tls = url.protocol === "https:" ? { secureContext: trust(query), rejectUnauthorized: query.insecureSkipVerify !== true } : {};
+        const tls =
+          url.protocol === "https:"
+            ? { secureContext: trust(query), rejectUnauthorized: query.insecureSkipVerify !== true }
+            : {};
         return readAnswer(await ask({ ...sending, tls }), hide);
       } catch (error) {
-        const code = error instanceof BadBundle ? "TargetInvalid" : error instanceof BadAnswer ? "BadAnswer" : "Unreachable";
+        const code =
+          error instanceof BadBundle ? "TargetInvalid" : error instanceof BadAnswer ? "BadAnswer" : "Unreachable";
         return queryError(code, hide(`${describeQueryTarget(url)}: ${describeFailure(error)}`));
       }
     },
@@ -103,7 +110,10 @@ async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpA
   return { status: answer.statusCode ?? 0, body };
 }
 
-function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup, tls }: Sending): Promise<IncomingMessage> {
+function open(
+  method: "POST" | "GET",
+  { url, expr, authorization, signal, lookup, tls }: Sending,
+): Promise<IncomingMessage> {
   const form = new URLSearchParams({ query: expr }).toString();
   const target = new URL(url);
   // Node.js would send them as Basic authentication of its own.
@@ -117,7 +127,10 @@ function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup
       "accept-encoding": "identity",
       "user-agent": "zonewise",
       ...(authorization !== undefined && { authorization }),
-      ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded", "content-length": Buffer.byteLength(form) }),
+      ...(method === "POST" && {
+        "content-type": "application/x-www-form-urlencoded",
+        "content-length": Buffer.byteLength(form),
+      }),
     },
     body: method === "POST" ? form : undefined,
     signal,
@@ -126,7 +139,10 @@ function open(method: "POST" | "GET", { url, expr, authorization, signal, lookup
   });
 }
 
-/** What Node.js trusts, and the system's roots as well: Node.js has roots of its own, without those that an installation has added. */
+/**
+ * What Node.js trusts, and the system's roots as well: Node.js has roots of its own, without those that an installation
+ * has added.
+ */
 function trustSystem(): SecureContext {
   return createSecureContext({ ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])] });
 }

@@ -1,12 +1,19 @@
 /**
- * One queue a budget: requests that arrive while a batch is decided form the next batch. Queues of different budgets do not wait for each other.
- * Requests whose budget is unknown wait in a queue of their namespace, until one list of its budgets sends each of them on.
+ * One queue a budget: requests that arrive while a batch is decided form the next batch. Queues of different budgets do
+ * not wait for each other. Requests whose budget is unknown wait in a queue of their namespace, until one list of its
+ * budgets sends each of them on.
  */
 import { type Deadline, startDeadline } from "../../../infra/deadline.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { groupBy } from "../../model/order.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
-import { type BatchResult, budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import {
+  type BatchResult,
+  budgetKey,
+  type ReserverState,
+  remaining,
+  type TimedDisruptionRequest,
+} from "./disruption-request.ts";
 import { type BatchContext, cacheKey, chooseBudget } from "./find-budget.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
@@ -63,14 +70,21 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
     using deadline = startDeadline(Math.min(longest, MAX_BATCH_MS));
     try {
       if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
-      const results = await decideBatch({ ...key, requests: batch.map(({ request }) => request), budgets }, state, deadline);
+      const results = await decideBatch(
+        { ...key, requests: batch.map(({ request }) => request), budgets },
+        state,
+        deadline,
+      );
       for (const { request, settle } of batch) settle(results.get(request) ?? { outcome: "superseded" });
     } catch (error) {
       for (const { settle } of batch) settle({ outcome: "superseded", error });
     }
   }
 
-  /** Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its budget is cached then. */
+  /**
+   * Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its
+   * budget is cached then.
+   */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
     const budgets = await readBudgets(namespace, state, deadline);
     const context = { budgets, state, call: callWithin(deadline) };
@@ -85,7 +99,8 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
       }),
     );
     const known = batch.filter((waiting) => names.get(waiting) !== undefined);
-    for (const [budget, waiting] of groupBy(known, (one) => names.get(one) ?? "")) enqueue({ namespace, budget }, waiting, budgets);
+    for (const [budget, waiting] of groupBy(known, (one) => names.get(one) ?? ""))
+      enqueue({ namespace, budget }, waiting, budgets);
   }
 
   /** The name of the budget, or undefined once the request is settled without one. */
@@ -110,7 +125,10 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
 const MIN_PAUSE_MS = 2;
 const MAX_PAUSE_MS = 25;
 
-/** Clients that were answered together send their next requests together: without a pause the first of these would be a batch of its own, and the rest would wait for two. */
+/**
+ * Clients that were answered together send their next requests together: without a pause the first of these would be a
+ * batch of its own, and the rest would wait for two.
+ */
 function pauseAfter(batchMs: number): number {
   return Math.min(Math.max(MIN_PAUSE_MS, batchMs / 10), MAX_PAUSE_MS);
 }

@@ -23,19 +23,33 @@ export interface BudgetReader extends Pick<BudgetSource, "compilePartition"> {
 export const startBudgetLists = (namespaces: readonly string[]): BudgetLists => ({ namespaces, lists: new Map() });
 
 /** The budgets of one namespace; never rejects. */
-export async function readNamespace(namespace: string, tick: BudgetLists, reader: BudgetReader): Promise<readonly ListedBudget[]> {
+export async function readNamespace(
+  namespace: string,
+  tick: BudgetLists,
+  reader: BudgetReader,
+): Promise<readonly ListedBudget[]> {
   const list = await listOnce(tick.namespaces.includes("") ? "" : namespace, tick, reader);
   return list.filter(({ ref }) => ref.namespace === namespace);
 }
 
-/** The budgets of a namespace, "" for all, read on the first call of the tick; none if they cannot be read. Never rejects. */
-export function listOnce(scope: string, { lists }: BudgetLists, reader: BudgetReader): Promise<readonly ListedBudget[]> {
+/**
+ * The budgets of a namespace, "" for all, read on the first call of the tick; none if they cannot be read. Never
+ * rejects.
+ */
+export function listOnce(
+  scope: string,
+  { lists }: BudgetLists,
+  reader: BudgetReader,
+): Promise<readonly ListedBudget[]> {
   const list = lists.get(scope) ?? read(scope, reader);
   lists.set(scope, list);
   return list;
 }
 
-async function read(scope: string, { cluster, clock, log, onBudgets, compilePartition }: BudgetReader): Promise<readonly ListedBudget[]> {
+async function read(
+  scope: string,
+  { cluster, clock, log, onBudgets, compilePartition }: BudgetReader,
+): Promise<readonly ListedBudget[]> {
   try {
     const budgets = await listBudgets(scope, {
       cluster,

@@ -1,5 +1,6 @@
 /**
- * Decides the disruption requests that wait for one budget together: gather -> decide -> compare and set, each once a batch.
+ * Decides the disruption requests that wait for one budget together: gather -> decide -> compare and set, each once a
+ * batch.
  *
  *   list budgets -> list StatefulSets and pods -> decide request after request -> write the reservations, if any is new
  */
@@ -18,7 +19,15 @@ import type { BudgetPod } from "../budget-pod.ts";
 import { decideEviction } from "../decide-eviction.ts";
 import { decideDownscale } from "../decide-downscale.ts";
 import { type CachedDenial, findBlocking } from "../denial-cache.ts";
-import { ageOf, downscaleKey, isForEviction, livingReservations, presentIn, type Reservation, unpinnedIdentity } from "../reservation.ts";
+import {
+  ageOf,
+  downscaleKey,
+  isForEviction,
+  livingReservations,
+  presentIn,
+  type Reservation,
+  unpinnedIdentity,
+} from "../reservation.ts";
 import { findBudget } from "../scope.ts";
 import { NOT_NOW, verdict } from "../verdict.ts";
 import type { Budget } from "../zpdb.ts";
@@ -40,7 +49,9 @@ type Results = ReadonlyMap<TimedDisruptionRequest, BatchResult>;
 /** Milliseconds. With less time left, a write could take effect after its request was refused. */
 const LEAST_FOR_WRITE_MS = 50;
 
-/** Resolves with the result of each request; rejects with the error of the API server. Every call ends with `deadline`. */
+/**
+ * Resolves with the result of each request; rejects with the error of the API server. Every call ends with `deadline`.
+ */
 export async function decideBatch(batch: Batch, state: ReserverState, deadline: Deadline): Promise<Results> {
   const { namespace, requests } = batch;
   const call = callWithin(deadline);
@@ -62,11 +73,16 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
   cacheDenial(state, budget, findBlocking(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
   const elsewhere = requests.filter((request) => !request.downscale && !seen.pods.has(request.name));
   await Promise.all(
-    elsewhere.map(async (request) => results.set(request, await findOtherBudget(request, listed, { budgets, state, call }))),
+    elsewhere.map(async (request) =>
+      results.set(request, await findOtherBudget(request, listed, { budgets, state, call })),
+    ),
   );
 
   if (view.toReserve.length === 0) return results;
-  const deadlineMs = Math.min(deadline.remainingMs(), ...view.toReserve.map((request) => remaining(request, state.clock)));
+  const deadlineMs = Math.min(
+    deadline.remainingMs(),
+    ...view.toReserve.map((request) => remaining(request, state.clock)),
+  );
   await store.write(reservations, { deadlineMs, signal: deadline.signal });
   return results;
 }
@@ -77,13 +93,20 @@ export function callWithin(deadline: Deadline): Call {
 }
 
 /** All budgets of the namespace; none if the API server does not know the kind. */
-export async function readBudgets(namespace: string, state: ReserverState, deadline: Deadline): Promise<readonly ListedBudget[]> {
+export async function readBudgets(
+  namespace: string,
+  state: ReserverState,
+  deadline: Deadline,
+): Promise<readonly ListedBudget[]> {
   const budgets = await listBudgets(namespace, state, callWithin(deadline));
   state.onBudgets(namespace, budgets);
   return budgets ?? [];
 }
 
-/** The view that the requests of a batch share. An allowed request reserves its pod here, so that the requests after it count the pod. */
+/**
+ * The view that the requests of a batch share. An allowed request reserves its pod here, so that the requests after it
+ * count the pod.
+ */
 interface SharedView {
   readonly now: number;
   readonly seen: UnderBudget;
@@ -102,8 +125,9 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, state:
 }
 
 /**
- * Written each time, so that it lasts as long as this downscale may take. Its release brings back what it replaces: the same downscale, admitted by a
- * webhook before. The reconciler's own is not brought back: its write is refused by the same answer.
+ * Written each time, so that it lasts as long as this downscale may take. Its release brings back what it replaces: the
+ * same downscale, admitted by a webhook before. The reconciler's own is not brought back: its write is refused by the
+ * same answer.
  */
 function decideDownscaleRequest(
   request: TimedDisruptionRequest,
@@ -120,7 +144,11 @@ function decideDownscaleRequest(
   reservations[key] = reservation;
   toReserve.push(request);
   const place = { namespace: request.namespace, budget: listed.ref.name, key };
-  return { outcome: "decided", verdict, handle: { ...reservation, ...place, ...(before && isForEviction(before) && { before }) } };
+  return {
+    outcome: "decided",
+    verdict,
+    handle: { ...reservation, ...place, ...(before && isForEviction(before) && { before }) },
+  };
 }
 
 function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
@@ -131,13 +159,27 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, sta
   cacheBudget(request, budget, state);
   if ("reason" in budget) return decided(budget);
   const { rollout, unpinned } = request;
-  const verdict = decideEviction({ now, pod, budget, zones: seen.zones, reservations, rollout, unpinned, by: state.by });
+  const verdict = decideEviction({
+    now,
+    pod,
+    budget,
+    zones: seen.zones,
+    reservations,
+    rollout,
+    unpinned,
+    by: state.by,
+  });
   if (verdict.reason !== "Allowed" || request.dryRun) return decided(verdict);
-  // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its place may be released.
+  // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
+  // place may be released.
   const isAgain = isFor(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: state.by });
   if (isAgain) return decided(verdict);
-  return { outcome: "decided", verdict, handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name } };
+  return {
+    outcome: "decided",
+    verdict,
+    handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name },
+  };
 }
 
 function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
@@ -148,9 +190,9 @@ function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reserva
 const RENEWED_AFTER_MS = 40_000;
 
 /**
- * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while a core PodDisruptionBudget
- * refuses after us. Only our own or an eviction's may be reused, as the rollout's may be released. An unpinned eviction always writes: for 15 s
- * after it, no other request for this pod is allowed.
+ * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while
+ * a core PodDisruptionBudget refuses after us. Only our own or an eviction's may be reused, as the rollout's may be
+ * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed.
  */
 function reserve(
   pod: BudgetPod,
@@ -167,15 +209,26 @@ function reserve(
 }
 
 /** For a pod that the budget's list does not have: another budget selects it, or it was created after the list. */
-async function findOtherBudget(request: TimedDisruptionRequest, listed: ListedBudget, context: BatchContext): Promise<BatchResult> {
+async function findOtherBudget(
+  request: TimedDisruptionRequest,
+  listed: ListedBudget,
+  context: BatchContext,
+): Promise<BatchResult> {
   const found = await findBudgetOfPod(request, context);
   return "outcome" in found ? found : { outcome: found === listed ? "superseded" : "retryNow" };
 }
 
 const MAX_CACHED = 1000;
 
-/** The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it, too. */
-function cacheDenial({ denialCache, budgetCache }: ReserverState, { namespace, name }: Budget, cached: CachedDenial): void {
+/**
+ * The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it,
+ * too.
+ */
+function cacheDenial(
+  { denialCache, budgetCache }: ReserverState,
+  { namespace, name }: Budget,
+  cached: CachedDenial,
+): void {
   if (denialCache.size >= MAX_CACHED) denialCache.clear();
   denialCache.set(budgetKey(namespace, name), cached);
   for (const zone of cached.zones) {
@@ -188,5 +241,10 @@ function cacheDenial({ denialCache, budgetCache }: ReserverState, { namespace, n
 function forgetBudget(requests: readonly TimedDisruptionRequest[], { budgetCache }: ReserverState): Results {
   for (const request of requests) budgetCache.delete(cacheKey(request) ?? "");
   // A downscale names its budgets itself.
-  return new Map(requests.map((request) => [request, request.downscale ? decided(verdict("NotNow", NOT_NOW)) : { outcome: "retryNow" }]));
+  return new Map(
+    requests.map((request) => [
+      request,
+      request.downscale ? decided(verdict("NotNow", NOT_NOW)) : { outcome: "retryNow" },
+    ]),
+  );
 }

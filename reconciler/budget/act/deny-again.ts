@@ -1,12 +1,19 @@
 /**
- * Denies an eviction without a list, if the pods that blocked the budget when it was last read whole still block it: one read each of the pod, the
- * budget and the blocking pods. Concurrent requests share reads of the same object.
+ * Denies an eviction without a list, if the pods that blocked the budget when it was last read whole still block it:
+ * one read each of the pod, the budget and the blocking pods. Concurrent requests share reads of the same object.
  */
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { type DisruptionRequest, budgetKey, type ReserverState } from "./disruption-request.ts";
-import { planDenialCheck, type DenialCheck, type CachedDenial, checkDenial, type Reread, type BlockingPod } from "../denial-cache.ts";
+import {
+  planDenialCheck,
+  type DenialCheck,
+  type CachedDenial,
+  checkDenial,
+  type Reread,
+  type BlockingPod,
+} from "../denial-cache.ts";
 import { readBudgetPod } from "../budget-pod.ts";
 import { livingReservations, type Reservations } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
@@ -21,7 +28,10 @@ const LASTS_MS = 60_000;
 /** More reads would cost as much as a list. */
 const MAX_READS = 4;
 
-/** Resolves with undefined if only the whole budget can tell; rejects with the error of the API server. `deadlineMs` in milliseconds. */
+/**
+ * Resolves with undefined if only the whole budget can tell; rejects with the error of the API server. `deadlineMs` in
+ * milliseconds.
+ */
 export type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
 
 export function createDenyAgain(state: ReserverState): DenyAgain {
@@ -36,7 +46,10 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
   }
 
   /** The reservations of the budget; undefined if the budget has changed since it was read. */
-  async function readReservations({ namespace, name, uid, generation }: Budget, call: Call): Promise<Reservations | undefined> {
+  async function readReservations(
+    { namespace, name, uid, generation }: Budget,
+    call: Call,
+  ): Promise<Reservations | undefined> {
     const found = await cluster.get(disruptionBudgets, { namespace, name }, call).catch(absent);
     if (found?.metadata.uid !== uid || found.metadata.generation !== generation) return undefined;
     return (await openReservationStore(cluster, found, call)).reservations;
@@ -66,7 +79,9 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
       // Pods that go by a downscale are not among those that are read again.
       reservations: livingReservations(reserved, { uidOfPod: (one) => uids.get(one), zone: () => undefined }, now),
     });
-    return message === undefined ? undefined : verdict(planned.needed === 0 ? "MaxUnavailableZero" : "BudgetSpent", message, [pod, ref]);
+    return message === undefined
+      ? undefined
+      : verdict(planned.needed === 0 ? "MaxUnavailableZero" : "BudgetSpent", message, [pod, ref]);
   }
 
   return async (request, deadlineMs) => {

@@ -67,7 +67,10 @@ export interface ReserverState {
   /** Signs the reservations. */
   readonly by: string;
   readonly freshness: Freshness;
-  /** By `<namespace>/<StatefulSet>`, the budget that last selected its pods. A wrong entry costs calls, never a wrong verdict. */
+  /**
+   * By `<namespace>/<StatefulSet>`, the budget that last selected its pods. A wrong entry costs calls, never a wrong
+   * verdict.
+   */
   readonly budgetCache: Map<string, string>;
   /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
   readonly denialCache: Map<string, CachedDenial>;
@@ -81,6 +84,9 @@ export const decided = (verdict: Verdict): BatchResult => ({ outcome: "decided",
 export const budgetKey = (namespace: string, budget: string): string => `${namespace}/${budget}`;
 
 /** Milliseconds until the request must be answered, never negative; 0 once its caller has gone. */
-export function remaining({ deadlineAt, signal }: Pick<TimedDisruptionRequest, "deadlineAt" | "signal">, clock: Clock): number {
+export function remaining(
+  { deadlineAt, signal }: Pick<TimedDisruptionRequest, "deadlineAt" | "signal">,
+  clock: Clock,
+): number {
   return signal?.aborted ? 0 : Math.max(0, deadlineAt - clock.monotonic());
 }

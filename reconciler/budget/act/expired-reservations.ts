@@ -2,7 +2,15 @@
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
-import { isSame, timeLeft, livingReservations, presentIn, readDownscaleKey, readReservations, type Reservations } from "../reservation.ts";
+import {
+  isSame,
+  timeLeft,
+  livingReservations,
+  presentIn,
+  readDownscaleKey,
+  readReservations,
+  type Reservations,
+} from "../reservation.ts";
 import { ownerNameOf } from "../../model/order.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ListedBudget } from "./gather-budget.ts";
@@ -16,7 +24,10 @@ export interface ExpiryTools {
   readonly signal: AbortSignal;
 }
 
-/** The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`, or the error of the API server. */
+/**
+ * The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`,
+ * or the error of the API server.
+ */
 export async function removeExpired(
   { object }: ListedBudget,
   group: GroupSnapshot,
@@ -31,12 +42,16 @@ export async function removeExpired(
 }
 
 /**
- * The reservations to keep: of the group's pods, those of pods that still exist; of other pods and of downscales, those whose time is not over. The zones
- * may have been read long before the budget: they do not tell which downscale is stored. `now` in milliseconds.
+ * The reservations to keep: of the group's pods, those of pods that still exist; of other pods and of downscales, those
+ * whose time is not over. The zones may have been read long before the budget: they do not tell which downscale is
+ * stored. `now` in milliseconds.
  */
 function keepLiving(all: Reservations, { zones }: GroupSnapshot, now: number): Reservations {
-  const isOurs = (key: string): boolean => !readDownscaleKey(key) && zones.some(({ name }) => ownerNameOf(key) === name);
-  const others = Object.entries(all).filter(([key, reservation]) => !isOurs(key) && timeLeft(key, reservation, now) > 0);
+  const isOurs = (key: string): boolean =>
+    !readDownscaleKey(key) && zones.some(({ name }) => ownerNameOf(key) === name);
+  const others = Object.entries(all).filter(
+    ([key, reservation]) => !isOurs(key) && timeLeft(key, reservation, now) > 0,
+  );
   const ours = Object.entries(all).filter(([key]) => isOurs(key));
   return { ...Object.fromEntries(others), ...livingReservations(Object.fromEntries(ours), presentIn(zones), now) };
 }

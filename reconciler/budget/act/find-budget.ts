@@ -1,4 +1,6 @@
-/** Finds the budget that selects a pod, by a read of the pod, and remembers it for the other pods of its StatefulSet. */
+/**
+ * Finds the budget that selects a pod, by a read of the pod, and remembers it for the other pods of its StatefulSet.
+ */
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { pods } from "../../../infra/kubernetes/resources.ts";
@@ -17,28 +19,40 @@ export interface BatchContext {
 
 const OF_STATEFULSET = /^(?<set>.+)-\d+$/;
 
-/** The key of the pod's StatefulSet in the budget cache, derived from the pod's name; undefined if a StatefulSet's pod cannot have the name. */
+/**
+ * The key of the pod's StatefulSet in the budget cache, derived from the pod's name; undefined if a StatefulSet's pod
+ * cannot have the name.
+ */
 export function cacheKey({ namespace, name }: Pick<DisruptionRequest, "namespace" | "name">): string | undefined {
   const set = OF_STATEFULSET.exec(name)?.groups?.["set"];
   return set === undefined ? undefined : `${namespace}/${set}`;
 }
 
 /** The cached budget of the pod's StatefulSet, or else the one that its labels are found to select. */
-export async function chooseBudget(request: DisruptionRequest, context: BatchContext): Promise<ListedBudget | BatchResult> {
+export async function chooseBudget(
+  request: DisruptionRequest,
+  context: BatchContext,
+): Promise<ListedBudget | BatchResult> {
   const cached = context.state.budgetCache.get(cacheKey(request) ?? "");
   const listed = context.budgets.find(({ ref }) => ref.name === cached);
   return listed && !("problem" in listed.content) ? listed : await findBudgetOfPod(request, context);
 }
 
 /** Reads the pod to find its budget. Rejects with the error of the API server. */
-export async function findBudgetOfPod(request: DisruptionRequest, context: BatchContext): Promise<ListedBudget | BatchResult> {
+export async function findBudgetOfPod(
+  request: DisruptionRequest,
+  context: BatchContext,
+): Promise<ListedBudget | BatchResult> {
   const { budgets, state, call } = context;
-  if (request.rollout && budgets.length === 0) return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+  if (request.rollout && budgets.length === 0)
+    return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
   const pod = await state.cluster.get(pods, request, call).catch(absent);
   if (!pod) return decided(verdict("PodNotFound", `pods "${request.name}" not found`));
   const found = findBudget(readBudgetPod(pod), budgets, request);
   cacheBudget(request, found, state);
-  return "reason" in found ? decided(found) : (budgets.find(({ ref }) => ref.name === found.name) ?? { outcome: "superseded" });
+  return "reason" in found
+    ? decided(found)
+    : (budgets.find(({ ref }) => ref.name === found.name) ?? { outcome: "superseded" });
 }
 
 const MAX_CACHED = 10_000;

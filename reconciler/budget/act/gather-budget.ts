@@ -1,4 +1,7 @@
-/** Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget proves them fresh (§13.1). */
+/**
+ * Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget
+ * proves them fresh (§13.1).
+ */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -23,14 +26,21 @@ export interface BudgetSource extends Source {
 }
 
 /** All budgets of the namespace ("" for all), valid or not; undefined if the cluster does not know the kind. */
-export async function listBudgets(namespace: string, source: BudgetSource, call?: Call): Promise<ListedBudget[] | undefined> {
+export async function listBudgets(
+  namespace: string,
+  source: BudgetSource,
+  call?: Call,
+): Promise<ListedBudget[] | undefined> {
   const query = namespace === "" ? {} : { namespace };
   const read = (object: DisruptionBudget): ListedBudget => readBudget(object, source.compilePartition);
   const list = await readAll({ resource: disruptionBudgets, query, read }, source, call).catch(absent);
   return list?.items;
 }
 
-/** Its content is read on its first use: to compile the pattern takes milliseconds, and of many budgets in a list one decides. */
+/**
+ * Its content is read on its first use: to compile the pattern takes milliseconds, and of many budgets in a list one
+ * decides.
+ */
 function readBudget(object: DisruptionBudget, compile?: CompilePartition): ListedBudget {
   const { namespace = "", name = "", uid = "" } = object.metadata;
   let content: ListedBudget["content"] | undefined;
@@ -55,7 +65,10 @@ export interface UnderBudget {
 /** As many pods as are read one by one rather than with a list. */
 const MAX_GETS = 5;
 
-/** The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a StatefulSet's pods seem to be missing: they may lack the budget's labels. */
+/**
+ * The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a
+ * StatefulSet's pods seem to be missing: they may lack the budget's labels.
+ */
 export async function gatherUnderBudget(
   { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,
   source: Source,
@@ -78,10 +91,16 @@ export async function gatherUnderBudget(
 
   async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
     if (missing.length > MAX_GETS) {
-      const all = await readAll({ resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod }, source, call);
+      const all = await readAll(
+        { resource: pods, query: { namespace, labelSelector: zone.selector }, read: readBudgetPod },
+        source,
+        call,
+      );
       return all.items.filter((pod) => pod.owner === zone.uid);
     }
-    const found = await Promise.all(missing.map((name) => source.cluster.get(pods, { namespace, name }, call).catch(absent)));
+    const found = await Promise.all(
+      missing.map((name) => source.cluster.get(pods, { namespace, name }, call).catch(absent)),
+    );
     const more = found.filter((pod) => pod !== undefined).map(readBudgetPod);
     return [...own, ...more.filter((pod) => pod.owner === zone.uid)];
   }

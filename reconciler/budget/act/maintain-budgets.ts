@@ -1,5 +1,6 @@
 /**
- * Maintains disruption budgets beside the rollout: ready times on the pods that they select (§5.7), and the removal of expired reservations.
+ * Maintains disruption budgets beside the rollout: ready times on the pods that they select (§5.7), and the removal of
+ * expired reservations.
  *
  *   tick begins --30 s since the last time--> read budgets: those with a delay need ready times
  *   per group whose pods are read: read budgets, once a tick and namespace -> list pods (the tick) -> ready times; remove expired reservations
@@ -19,20 +20,39 @@ import { writeReadyTimesOutsideGroups, type ReadyTimeWriter, type WriteBounds } 
 
 /** The budget maintenance that a tick calls. */
 export interface BudgetMaintenance {
-  /** Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets to find those with a delay, which need ready times. Never rejects. */
+  /**
+   * Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets to find those with a delay, which
+   * need ready times. Never rejects.
+   */
   readonly beginTick: (namespaces: readonly string[]) => Promise<BudgetLists>;
   /** True if the pods of the group must be read for their ready times, even if its status is settled. */
   readonly needsReadyTime: (zones: readonly Zone[]) => boolean;
-  /** The budgets of a namespace, read once a tick. Must be called before the pods of its groups are read: a new reservation would seem expired otherwise. Never rejects. */
+  /**
+   * The budgets of a namespace, read once a tick. Must be called before the pods of its groups are read: a new
+   * reservation would seem expired otherwise. Never rejects.
+   */
   readonly readBudgets: (namespace: string, lists: BudgetLists) => Promise<readonly ListedBudget[]>;
-  /** Maintains one group, with the pods that were read after the budgets; begins no write once the signal fires. Never rejects. */
-  readonly maintainGroup: (group: GroupSnapshot, budgets: readonly ListedBudget[], bounds: Required<WriteBounds>) => Promise<void>;
-  /** Maintains ready times of pods in none of these groups, once for each time that `beginTick` reads the budgets. Never rejects. */
+  /**
+   * Maintains one group, with the pods that were read after the budgets; begins no write once the signal fires. Never
+   * rejects.
+   */
+  readonly maintainGroup: (
+    group: GroupSnapshot,
+    budgets: readonly ListedBudget[],
+    bounds: Required<WriteBounds>,
+  ) => Promise<void>;
+  /**
+   * Maintains ready times of pods in none of these groups, once for each time that `beginTick` reads the budgets. Never
+   * rejects.
+   */
   readonly maintainOthers: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
 }
 
 const READ_EVERY_MS = 30_000;
-/** There may be many budgets: bounds for concurrent reads, and for the time in which reads are started, so that the tick does not wait long. */
+/**
+ * There may be many budgets: bounds for concurrent reads, and for the time in which reads are started, so that the tick
+ * does not wait long.
+ */
 const OTHERS_AT_A_TIME = 8;
 const BEGIN_OTHERS_FOR_MS = 5000;
 
@@ -54,10 +74,14 @@ export function createBudgetMaintenance(tools: BudgetReader & ReadyTimeWriter): 
     async maintainGroup(group, budgets, bounds) {
       try {
         const readyTimes = maintainReadyTimes({ group, budgets, needs }, tools, bounds);
-        await Promise.all([readyTimes, ...budgets.map((budget) => removeExpired(budget, group, { ...tools, ...bounds }))]);
+        await Promise.all([
+          readyTimes,
+          ...budgets.map((budget) => removeExpired(budget, group, { ...tools, ...bounds })),
+        ]);
       } catch (error) {
         // Other processes write to budgets as well, and an expired reservation does no harm.
-        if (!hasCode(error, "Conflict", "LeaseLost", "Cancelled")) log.warn("the disruption budgets could not be maintained", { error });
+        if (!hasCode(error, "Conflict", "LeaseLost", "Cancelled"))
+          log.warn("the disruption budgets could not be maintained", { error });
       }
     },
     async maintainOthers(groups, fence, signal) {

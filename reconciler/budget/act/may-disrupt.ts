@@ -1,4 +1,7 @@
-/** Asks budgets before the reconciler disrupts: for each pod that the rollout deletes (§1.5.7, §1.5.8), and for a zone that it scales down (§5.11). */
+/**
+ * Asks budgets before the reconciler disrupts: for each pod that the rollout deletes (§1.5.7, §1.5.8), and for a zone
+ * that it scales down (§5.11).
+ */
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";
@@ -17,15 +20,18 @@ export interface DisruptionGrant {
 }
 
 /**
- * Called for each pod of a batch right before the batch is deleted, within the bounds of `call`. Resolves with a hold that forbids the deletion, a
- * grant, or undefined if the deletion is allowed without a reservation.
+ * Called for each pod of a batch right before the batch is deleted, within the bounds of `call`. Resolves with a hold
+ * that forbids the deletion, a grant, or undefined if the deletion is allowed without a reservation.
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
 
 /** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
 const MAX_WAIT_MS = 5000;
 
-/** Resolves with a hold or a grant; a budget that cannot be obeyed holds with `BudgetUnusable`. Rejects if the API server could not be read or written. */
+/**
+ * Resolves with a hold or a grant; a budget that cannot be obeyed holds with `BudgetUnusable`. Rejects if the API
+ * server could not be read or written.
+ */
 export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: BudgetMetrics): MayDisrupt {
   return async (pod, zone, call) => {
     const reserving = reserver.reserve({
@@ -49,8 +55,8 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
 }
 
 /**
- * Called right before the zone is given `to` replicas, within the bounds of `call`; `forced` reserves whatever budgets say. Resolves with a hold that
- * forbids it, a grant, or undefined if no budget selects the zone.
+ * Called right before the zone is given `to` replicas, within the bounds of `call`; `forced` reserves whatever budgets
+ * say. Resolves with a hold that forbids it, a grant, or undefined if no budget selects the zone.
  */
 export type MayDownscale = (
   zone: Zone,
@@ -58,7 +64,10 @@ export type MayDownscale = (
 ) => Promise<Hold | DisruptionGrant | undefined>;
 
 /** Never rejects: budgets that could not be asked hold with `BudgetSpent`. */
-export function createMayDownscale(reserver: Pick<Reserver, "reserveDownscale" | "release">, clock: Clock): MayDownscale {
+export function createMayDownscale(
+  reserver: Pick<Reserver, "reserveDownscale" | "release">,
+  clock: Clock,
+): MayDownscale {
   return async (zone, { to, forced, call }) => {
     const deadlineAt = clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS);
     const { verdict, handles, cause } = await reserver.reserveDownscale({

@@ -1,4 +1,7 @@
-/** Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the metric. */
+/**
+ * Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the
+ * metric.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
 import { announceKind } from "../../../infra/kubernetes/optional-kind.ts";
@@ -43,7 +46,14 @@ export function observeBudgets({ log, metrics, emitEvents }: BudgetObserver): On
 
   function complain(ref: ListedBudget["ref"], problem: string): void {
     metrics.observed("invalid");
-    emitEvents([{ regarding: ref, type: "Warning", reason: "BudgetInvalid", message: `no pod that it selects is evicted: ${problem}` }]);
+    emitEvents([
+      {
+        regarding: ref,
+        type: "Warning",
+        reason: "BudgetInvalid",
+        message: `no pod that it selects is evicted: ${problem}`,
+      },
+    ]);
   }
 
   async function judgeInTurns(): Promise<void> {
@@ -71,7 +81,9 @@ export function observeBudgets({ log, metrics, emitEvents }: BudgetObserver): On
   return (namespace, budgets) => {
     noteKind(budgets !== undefined);
     const earlier = seen.get(namespace) ?? new Map<string, Seen>();
-    const now = new Map((budgets ?? []).map((budget) => [budget.ref.name, observe(budget, earlier.get(budget.ref.name))]));
+    const now = new Map(
+      (budgets ?? []).map((budget) => [budget.ref.name, observe(budget, earlier.get(budget.ref.name))]),
+    );
     for (const name of earlier.keys()) if (!now.has(name)) metrics.observed("deleted");
     seen.set(namespace, now);
     void judgeInTurns();

@@ -1,4 +1,7 @@
-/** Remembers which groups, and which pods outside of groups, must be read for their ready times (§5.7). A hint only; a new process starts without it. */
+/**
+ * Remembers which groups, and which pods outside of groups, must be read for their ready times (§5.7). A hint only; a
+ * new process starts without it.
+ */
 import { matchesLabels } from "../selector.ts";
 import { delayOf } from "../zpdb.ts";
 import { groupKey, selectorText, type GroupSnapshot, type Zone } from "../../model/zone.ts";
@@ -10,7 +13,10 @@ export interface ReadyTimeNeeds {
   readonly groups: Map<string, GroupFacts>;
   /** The budgets with a delay, as last read. */
   delayed: readonly DelayedBudget[];
-  /** One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting first. */
+  /**
+   * One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting
+   * first.
+   */
   readonly outsideGroups: Map<string, DelayedBudget>;
 }
 
@@ -48,7 +54,10 @@ export interface GroupToMaintain {
   readonly needs: ReadyTimeNeeds;
 }
 
-/** Brings the ready times of the group's pods under budgets up to date, and remembers whether they must be read again. Throws `LeaseLost`. */
+/**
+ * Brings the ready times of the group's pods under budgets up to date, and remembers whether they must be read again.
+ * Throws `LeaseLost`.
+ */
 export async function maintainReadyTimes(
   { group, budgets, needs }: GroupToMaintain,
   writer: ReadyTimeWriter,

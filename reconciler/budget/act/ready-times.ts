@@ -1,9 +1,9 @@
 /**
  * Writes the ready times of pods (§5.7), if a disruption budget needs them.
  *
- * The tick writes those of a group when it has read the group's pods. A budget may also select StatefulSets in no rollout group: without ready times, a
- * budget with a delay would never allow an eviction there. Every 30 s such a budget costs a list of its StatefulSets, and a list of its pods if some of
- * the StatefulSets are in no group.
+ * The tick writes those of a group when it has read the group's pods. A budget may also select StatefulSets in no
+ * rollout group: without ready times, a budget with a delay would never allow an eviction there. Every 30 s such a
+ * budget costs a list of its StatefulSets, and a list of its pods if some of the StatefulSets are in no group.
  */
 import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -49,8 +49,8 @@ const PATCHES_AT_A_TIME = 8;
 const CALL_MS = 5000;
 
 /**
- * Brings the annotations of these pods up to date; false if some could not be written. Stops once `signal` fires or a write fails: the pods are read again
- * soon. Throws `LeaseLost`.
+ * Brings the annotations of these pods up to date; false if some could not be written. Stops once `signal` fires or a
+ * write fails: the pods are read again soon. Throws `LeaseLost`.
  */
 export async function writeReadyTimes(
   members: readonly Pod[],
@@ -66,13 +66,15 @@ export async function writeReadyTimes(
       const body = { metadata: { uid, annotations: { [ANNOTATIONS.readyTime]: value } } };
       const call = fence.write();
       const deadlineMs = Math.min(patchTimeoutMs, call.deadlineMs ?? patchTimeoutMs);
-      await cluster.patch(pods, { namespace, name, type: "merge", body }, { ...call, deadlineMs }).catch((error: unknown) => {
-        complete = false;
-        // The API server answers a patch of a recreated pod with Invalid, not Conflict: the UID is immutable.
-        if (isSuperseded(error) || hasCode(error, "Invalid")) return;
-        trouble.abort();
-        log.warn("the ready time of a pod could not be written", { namespace, pod: name, error });
-      });
+      await cluster
+        .patch(pods, { namespace, name, type: "merge", body }, { ...call, deadlineMs })
+        .catch((error: unknown) => {
+          complete = false;
+          // The API server answers a patch of a recreated pod with Invalid, not Conflict: the UID is immutable.
+          if (isSuperseded(error) || hasCode(error, "Invalid")) return;
+          trouble.abort();
+          log.warn("the ready time of a pod could not be written", { namespace, pod: name, error });
+        });
     },
   );
   return complete;
@@ -89,13 +91,21 @@ export async function writeReadyTimesOutsideGroups(
   try {
     const query = { namespace, labelSelector: selectorText({ matchLabels }) };
     const freshness = createFreshness(writer.clock, writer.log);
-    const sets = await readAll({ resource: statefulSets, query, read: readZone }, { cluster: writer.cluster, freshness }, call);
+    const sets = await readAll(
+      { resource: statefulSets, query, read: readZone },
+      { cluster: writer.cluster, freshness },
+      call,
+    );
     if (sets.items.every(({ uid }) => grouped.has(uid))) return;
     const { zones } = await gatherUnderBudget(budget, { cluster: writer.cluster, freshness }, call);
     const members = zones.filter(({ uid }) => !grouped.has(uid)).flatMap((zone) => zone.pods);
     await writeReadyTimes(members, writer, { fence, signal });
   } catch (error) {
     if (!hasCode(error, "Cancelled", "LeaseLost"))
-      writer.log.warn("the ready times under a disruption budget could not be written", { namespace, budget: name, error });
+      writer.log.warn("the ready times under a disruption budget could not be written", {
+        namespace,
+        budget: name,
+        error,
+      });
   }
 }

@@ -7,7 +7,10 @@ import type { ReservationHandle } from "./disruption-request.ts";
 import { isSame } from "../reservation.ts";
 import { openReservationStore } from "./reservation-store.ts";
 
-/** Removes exactly this reservation, not a later one of the same pod. Never rejects: a reservation that cannot be removed expires. */
+/**
+ * Removes exactly this reservation, not a later one of the same pod. Never rejects: a reservation that cannot be
+ * removed expires.
+ */
 export async function releaseReservation(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   handle: ReservationHandle,

@@ -1,5 +1,6 @@
 /**
- * Where reservations are kept: in the budget's `status.disruptedPods`, or in a Lease beside it where the definition has no such field.
+ * Where reservations are kept: in the budget's `status.disruptedPods`, or in a Lease beside it where the definition has
+ * no such field.
  *
  *   the budget has the field --> its status alone
  *   it has not (the definition drops it, or nothing was ever reserved) --> Lease and status are read; both are written, or the status alone if it
@@ -15,24 +16,34 @@ import { isSame, readReservations, type Reservations } from "../reservation.ts";
 
 export interface ReservationStore {
   readonly reservations: Reservations;
-  /** Replaces all reservations. Throws `Conflict` if another process has written since, or the error of the API server. */
+  /**
+   * Replaces all reservations. Throws `Conflict` if another process has written since, or the error of the API server.
+   */
   readonly write: (next: Reservations, call: Call) => Promise<void>;
 }
 
 const NOTE = "zonewise/disrupted-pods";
 
 /** The store of a budget as it was read; it must be opened before StatefulSets and pods are read. */
-export async function openReservationStore(cluster: Cluster, budget: DisruptionBudget, call: Call): Promise<ReservationStore> {
+export async function openReservationStore(
+  cluster: Cluster,
+  budget: DisruptionBudget,
+  call: Call,
+): Promise<ReservationStore> {
   const written = budget.status?.disruptedPods;
   if (written !== undefined)
-    return { reservations: readReservations(written), write: (next, bounds) => keepStatus(cluster, { budget, next }, bounds) };
+    return {
+      reservations: readReservations(written),
+      write: (next, bounds) => keepStatus(cluster, { budget, next }, bounds),
+    };
   const lease = await getLease(cluster, leaseRefOf(budget), call);
   const reservations = readReservations(parseNote(lease?.metadata?.annotations?.[NOTE]));
   return {
     reservations,
     async write(next, bounds) {
       const kept = await writeReservations(cluster, { budget, next }, bounds);
-      if (!kept || Object.keys(reservations).length > 0) await writeLease(cluster, leaseOf(budget, lease, next), bounds);
+      if (!kept || Object.keys(reservations).length > 0)
+        await writeLease(cluster, leaseOf(budget, lease, next), bounds);
     },
   };
 }
@@ -49,8 +60,8 @@ interface StatusChange {
 }
 
 /**
- * True if the answer has what was written. It is written also if it says what is stored: the write proves that what was read holds. It fails with
- * `Conflict` on a CRD without the field, too.
+ * True if the answer has what was written. It is written also if it says what is stored: the write proves that what was
+ * read holds. It fails with `Conflict` on a CRD without the field, too.
  */
 async function writeReservations(cluster: Cluster, { budget, next }: StatusChange, call: Call): Promise<boolean> {
   const { namespace = "", name = "" } = budget.metadata;
@@ -61,7 +72,9 @@ async function writeReservations(cluster: Cluster, { budget, next }: StatusChang
     kind: "ZoneAwarePodDisruptionBudget",
     status: { ...budget.status, disruptedPods: next },
   };
-  const stored = await cluster.replace(disruptionBudgets, { namespace, name, subresource: "status", body }, call).catch(absent);
+  const stored = await cluster
+    .replace(disruptionBudgets, { namespace, name, subresource: "status", body }, call)
+    .catch(absent);
   // No such budget any more, or no such subresource.
   if (!stored) return false;
   const kept = readReservations(stored.status?.disruptedPods);

@@ -1,6 +1,6 @@
 /**
- * Decides a disruption request and reserves the pod, for the eviction webhook and the rollout alike: no budget is spent twice, however many
- * processes decide (§13.1).
+ * Decides a disruption request and reserves the pod, for the eviction webhook and the rollout alike: no budget is spent
+ * twice, however many processes decide (§13.1).
  *
  *   request --the pods that blocked last still block--> denied, without a list
  *           --otherwise--> next batch of its budget --> decided
@@ -41,7 +41,10 @@ export interface Reserver {
   readonly reserve: (request: TimedDisruptionRequest) => Promise<ReserveResult>;
   /** Reserves a downscale on each budget that selects the StatefulSet (§5.11), or on none. Never rejects. */
   readonly reserveDownscale: (downscale: TimedDownscale) => Promise<DownscaleResult>;
-  /** Releases a reservation whose pod could not be deleted, or whose downscale was refused. Never rejects: a reservation that is not released expires. */
+  /**
+   * Releases a reservation whose pod could not be deleted, or whose downscale was refused. Never rejects: a reservation
+   * that is not released expires.
+   */
   readonly release: (handle: ReservationHandle, call: Call) => Promise<void>;
 }
 
@@ -84,7 +87,9 @@ export function createReserver(options: ReserverOptions): Reserver {
   async function tryOnce(request: TimedDisruptionRequest): Promise<BatchResult> {
     if (remaining(request, clock) <= 0) return { outcome: "expired" };
     const denial =
-      request.rollout || request.downscale ? undefined : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
+      request.rollout || request.downscale
+        ? undefined
+        : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
     return denial ? decided(denial) : await decideInBatch(request);
   }
 
@@ -119,7 +124,11 @@ export function createReserver(options: ReserverOptions): Reserver {
     if ("reason" in found) return { verdict: found, handles };
     for (const { ref } of found) {
       const requested = { uid, from: zone.firstOrdinal + to, forced, budget: ref.name };
-      const { verdict: judged, handle, cause } = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
+      const {
+        verdict: judged,
+        handle,
+        cause,
+      } = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
       if (handle) handles.push(handle);
       if (isAllowed(judged)) continue;
       for (const earlier of handles) await release(earlier, { deadlineMs: RELEASE_MS });

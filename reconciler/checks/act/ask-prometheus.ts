@@ -1,6 +1,7 @@
 /**
- * Asks Prometheus for the checks that are due, beside the groups: one round per tick for all capabilities, with a bound on what is in flight and on the
- * time of the whole round. Checks that the round does not reach remain due, and the next tick asks for them.
+ * Asks Prometheus for the checks that are due, beside the groups: one round per tick for all capabilities, with a bound
+ * on what is in flight and on the time of the whole round. Checks that the round does not reach remain due, and the
+ * next tick asks for them.
  *
  *   0 s --turns are given--> 5.5 s --those in flight go on--> 10 s: what has no answer yet is an error, and is asked again later and later
  */
@@ -38,7 +39,10 @@ export interface CheckerTools {
 
 /** Dead endpoints must not take the time of a run: a tick waits no longer for its checks. */
 const ROUND_MS = 10_000;
-/** No question is asked later, so that one which the round's end cuts off has had 4.5 s: it counts as an error of its endpoint. */
+/**
+ * No question is asked later, so that one which the round's end cuts off has had 4.5 s: it counts as an error of its
+ * endpoint.
+ */
 const LAST_TURN_MS = 5500;
 
 export function createChecker(tools: CheckerTools): Checker {
@@ -73,7 +77,10 @@ interface RoundTools extends CheckerTools {
 }
 
 /** Rejects with `Cancelled` if its turn does not come. */
-async function askInTurn(question: Question, { turns, abandoned, late, ...tools }: RoundTools): Promise<CheckAnswer | undefined> {
+async function askInTurn(
+  question: Question,
+  { turns, abandoned, late, ...tools }: RoundTools,
+): Promise<CheckAnswer | undefined> {
   using _turn = await turns.take(question, late);
   const answer = await ask(question, tools);
   // A query that nobody waits for says nothing of Prometheus.
@@ -103,7 +110,9 @@ async function readSecret(
   try {
     const { data } = await cluster.get(secrets, ref, call);
     const credentials = readCredentials(data);
-    return credentials.problem === undefined ? credentials : queryError("SecretUnusable", `Secret ${ref.name} ${credentials.problem}`);
+    return credentials.problem === undefined
+      ? credentials
+      : queryError("SecretUnusable", `Secret ${ref.name} ${credentials.problem}`);
   } catch (error) {
     if (hasCode(error, "NotFound")) return queryError("SecretUnusable", `Secret ${ref.name} does not exist`);
     if (hasCode(error, "Forbidden"))

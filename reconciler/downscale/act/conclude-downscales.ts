@@ -1,12 +1,12 @@
 /**
- * Concludes pending downscales, beside the rollout (§4.3, §13.5): it records the time of a downscale that happened, and cancels the preparation of one that
- * did not.
+ * Concludes pending downscales, beside the rollout (§4.3, §13.5): it records the time of a downscale that happened, and
+ * cancels the preparation of one that did not.
  *
  *   list the Leases with a pending downscale -> may it still happen? wait for a later tick
  *     -> take the Lease, read again -> write `last-downscale`; DELETE to prepared pods that stay -> release the Lease without the record
  *
- * The record remains until every pod has confirmed; attempts are repeated with growing pauses. A cluster without pending downscales costs one empty list
- * every 30 s.
+ * The record remains until every pod has confirmed; attempts are repeated with growing pauses. A cluster without
+ * pending downscales costs one empty list every 30 s.
  */
 import { cancelled, startDeadline } from "../../../infra/deadline.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -30,19 +30,25 @@ import { type Due, type ConcludeBounds, concludeOne, type ConcludeOptions } from
 export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  /** Leases of groups with a step under way: it may have read the zones before, and would miss a time that moves from the Lease to a StatefulSet. */
+  /**
+   * Leases of groups with a step under way: it may have read the zones before, and would miss a time that moves from
+   * the Lease to a StatefulSet.
+   */
   readonly isLeftOut?: ReturnType<typeof leasesOf>;
 }
 
 /**
- * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss a time that moves from the Lease to a
- * StatefulSet.
+ * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss
+ * a time that moves from the Lease to a StatefulSet.
  */
 export type ConcludeDownscales = (input: ConcludeInput) => Promise<void>;
 
 /** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
 const POLL_MS = 30_000;
-/** Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a tick follows. The next call continues. */
+/**
+ * Milliseconds of one call: no Lease is started after the first bound, and only releases run after the second, as a
+ * tick follows. The next call continues.
+ */
 const START_MS = 1500;
 const CONCLUDE_MS = 5000;
 /** Records of one Lease that are checked in one call; each costs requests. */
@@ -83,7 +89,8 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
       }
     };
     try {
-      for await (const items of listPending(namespaces, signal)) await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
+      for await (const items of listPending(namespaces, signal))
+        await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
     } catch (error) {
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
     }
@@ -111,7 +118,11 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     // Starts before the write, as its answer may be late.
     using deadline = startDeadline(RECONCILER_WORK_MS, bounds.signal, clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(options, claimForReconciler({ namespace, name }, first), bounds.fence.write());
+    const taken = await takeDownscaleLease(
+      options,
+      claimForReconciler({ namespace, name }, first),
+      bounds.fence.write(),
+    );
     // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
     let remaining = taken.recorded;
@@ -136,7 +147,10 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried: formatTimestamp(clock.now()) } };
   }
 
-  /** The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `signal` fires, or with the error of the API server. */
+  /**
+   * The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `signal`
+   * fires, or with the error of the API server.
+   */
   async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
     const due = new Map<string, Due>();
     for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {

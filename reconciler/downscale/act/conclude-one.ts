@@ -1,4 +1,7 @@
-/** Concludes one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the preparation. */
+/**
+ * Concludes one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the
+ * preparation.
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import { absent, messageOf } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -45,8 +48,8 @@ const CANCEL_MS = 5000;
 type DueZone = Due & { readonly zone: StatefulSet };
 
 /**
- * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API server, `Conflict` if the StatefulSet has
- * changed.
+ * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API
+ * server, `Conflict` if the StatefulSet has changed.
  */
 export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds: ConcludeBounds): Promise<boolean> {
   const { zone, pending, conclusion } = due;
@@ -74,7 +77,9 @@ async function recordTime(
   await cluster.patch(statefulSets, { namespace, name, type: "merge", body }, fence.write());
 }
 
-/** Sends a DELETE to the prepared pods that stay. Resolves with the first problem, or undefined if every pod confirmed. */
+/**
+ * Sends a DELETE to the prepared pods that stay. Resolves with the first problem, or undefined if every pod confirmed.
+ */
 async function cancelForStaying(
   { zone, conclusion: { staying } }: DueZone,
   { podHttp, clusterDomain }: ConcludeOptions,
@@ -84,12 +89,16 @@ async function cancelForStaying(
   if ("problem" in preparation) return preparation.problem;
   let problem: string | undefined;
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
+  const endpoints = (): Iterable<string> =>
+    endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
   const calls = { podHttp, namespace: preparation.namespace, endpoints, isOurs, onFailure };
   return (await cancelPreparation(calls, CANCEL_MS, signal)) ? undefined : (problem ?? "the time was over");
 }
 
-function draftEvent({ zone, pending: { from, to, at }, conclusion: { staying } }: DueZone, problem: string | undefined): Draft {
+function draftEvent(
+  { zone, pending: { from, to, at }, conclusion: { staying } }: DueZone,
+  problem: string | undefined,
+): Draft {
   const { namespace, name, uid } = readIdentity(zone.metadata ?? {});
   const regarding = { kind: "StatefulSet" as const, namespace, name, uid };
   const count = staying.to - staying.from;

@@ -1,6 +1,6 @@
 /**
- * One downscale at a time in a rollout group, over all processes (§4.7e, §13.5): a Lease held by the UID of the request.
- * A StatefulSet without a group owns a Lease, which is deleted with it.
+ * One downscale at a time in a rollout group, over all processes (§4.7e, §13.5): a Lease held by the UID of the
+ * request. A StatefulSet without a group owns a Lease, which is deleted with it.
  *
  *   free --a request takes it and records its downscale in the same write--> held by its UID --released--> free
  *                                                                            held --expired--> free, the record remains
@@ -45,12 +45,17 @@ export interface DownscaleLease {
   readonly found: PendingDownscales;
   /** The pending downscales that this write recorded. */
   readonly recorded: PendingDownscales;
-  /** Releases the Lease and records these pending downscales. Never rejects: after a failed release the Lease expires. */
+  /**
+   * Releases the Lease and records these pending downscales. Never rejects: after a failed release the Lease expires.
+   */
   release(pending: PendingDownscales): Promise<void>;
 }
 
 const RELEASE_MS = 3000;
-/** Milliseconds for which the reconciler takes the Lease, and in which its work under it must end, so that it can still be released. */
+/**
+ * Milliseconds for which the reconciler takes the Lease, and in which its work under it must end, so that it can still
+ * be released.
+ */
 const RECONCILER_MS = 10_000;
 export const RECONCILER_WORK_MS = RECONCILER_MS - RELEASE_MS;
 const ANNOTATIONS = { holder: "statefulset", pending: "zonewise/pending-downscales" } as const;
@@ -65,8 +70,8 @@ export function nameLease(group: string | undefined, statefulSet: string): strin
 }
 
 /**
- * Tells which downscale Leases belong to these groups, by their keys `<namespace>/<group>`. The StatefulSets of an empty group have a Lease each, which
- * cannot be told: every Lease of their namespace is.
+ * Tells which downscale Leases belong to these groups, by their keys `<namespace>/<group>`. The StatefulSets of an
+ * empty group have a Lease each, which cannot be told: every Lease of their namespace is.
  */
 export function leasesOf(groups: ReadonlySet<string>): (lease: LeaseRef) => boolean {
   const names = new Set(
@@ -90,12 +95,17 @@ export function pendingOf(lease: Lease | undefined): PendingDownscales {
   return readPending(lease?.metadata?.annotations?.[ANNOTATIONS.pending]);
 }
 
-/** Reads the pending downscales of a Lease; none if the Lease does not exist. Rejects with the error of the API server. */
+/**
+ * Reads the pending downscales of a Lease; none if the Lease does not exist. Rejects with the error of the API server.
+ */
 export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call): Promise<PendingDownscales> {
   return pendingOf(await getLease(cluster, ref, call));
 }
 
-/** Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also if others always wrote first. */
+/**
+ * Takes the Lease; otherwise resolves with its holder or the refusal. Rejects with the error of the API server, also if
+ * others always wrote first.
+ */
 export async function takeDownscaleLease(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   claim: Claim,
@@ -110,7 +120,9 @@ export async function takeDownscaleLease(
     const recorded = claim.updatePending(found);
     const taken = await writeLease(cluster, build(lease, claim, { pending: recorded, now: clock.now() }), call);
     const release = async (pending: PendingDownscales): Promise<void> => {
-      await writeLease(cluster, build(taken, claim, { pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(() => {});
+      await writeLease(cluster, build(taken, claim, { pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(
+        () => {},
+      );
     };
     return { found, recorded, release };
   };

@@ -1,4 +1,7 @@
-/** Reads when zones were last scaled down, from the zone tracker and from the pending downscales of the group's Lease (§2.2, §4.2). */
+/**
+ * Reads when zones were last scaled down, from the zone tracker and from the pending downscales of the group's Lease
+ * (§2.2, §4.2).
+ */
 import { absent } from "../../../infra/errors.ts";
 import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
 import { configMaps } from "../../../infra/kubernetes/resources.ts";
@@ -21,8 +24,9 @@ export interface DownscaleQuery {
 }
 
 /**
- * When the zones of one group were last scaled down, by the zone tracker and by pending downscales; the zones themselves carry their annotations. No
- * pending downscale may be concluded between reading the zones and this. Throws the error of the API server.
+ * When the zones of one group were last scaled down, by the zone tracker and by pending downscales; the zones
+ * themselves carry their annotations. No pending downscale may be concluded between reading the zones and this. Throws
+ * the error of the API server.
  */
 export async function gatherDownscales(
   cluster: Cluster,

@@ -8,18 +8,27 @@ export interface PodCalls {
   readonly namespace: string;
   /** The URLs of the pods, generated when they are needed. */
   readonly endpoints: () => Iterable<string>;
-  /** Checked before each request; false once another process may hold the Lease: it may call the same pods for another downscale. */
+  /**
+   * Checked before each request; false once another process may hold the Lease: it may call the same pods for another
+   * downscale.
+   */
   readonly isOurs: () => boolean;
   /** Called for each pod that was unreachable or refused. */
   readonly onFailure: (url: string, error: unknown) => void;
 }
 
-/** Sends a POST to every pod; resolves with true if every pod answered 2xx. The first failure cancels the other requests. */
+/**
+ * Sends a POST to every pod; resolves with true if every pod answered 2xx. The first failure cancels the other
+ * requests.
+ */
 export function preparePods(calls: PodCalls, signal: AbortSignal): Promise<boolean> {
   return callPods({ ...optionsOf(calls), method: "POST", signal, stopAtFailure: true });
 }
 
-/** Sends a DELETE to every pod, prepared or not, for `budgetMs` milliseconds at most and while the Lease is held; resolves with true if every pod answered 2xx. */
+/**
+ * Sends a DELETE to every pod, prepared or not, for `budgetMs` milliseconds at most and while the Lease is held;
+ * resolves with true if every pod answered 2xx.
+ */
 export async function cancelPreparation(calls: PodCalls, budgetMs: number, caller?: AbortSignal): Promise<boolean> {
   using deadline = startDeadline(budgetMs, caller);
   return await callPods({ ...optionsOf(calls), method: "DELETE", signal: deadline.signal });

@@ -13,11 +13,16 @@ import type { Zone } from "../../model/zone.ts";
 import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease } from "./downscale-lease.ts";
 
 export interface HeldLease {
-  /** For all writes of the work: `write` throws `Conflict` once the Lease may have passed to another, `LeaseLost` as before. */
+  /**
+   * For all writes of the work: `write` throws `Conflict` once the Lease may have passed to another, `LeaseLost` as
+   * before.
+   */
   readonly fence: Fence;
   /** The pending downscales of the group. */
   readonly pending: PendingDownscales;
-  /** Leaves the Lease to expire: a write without an answer may still take effect, but no longer than the Lease lasts. */
+  /**
+   * Leaves the Lease to expire: a write without an answer may still take effect, but no longer than the Lease lasts.
+   */
   readonly leaveToExpire: () => void;
 }
 
@@ -25,7 +30,10 @@ interface LeaseActor extends Actor {
   readonly clock: Clock;
 }
 
-/** Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the API server. */
+/**
+ * Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the
+ * API server.
+ */
 export async function underDownscaleLease<T>(
   { namespace, group, name }: Pick<Zone, "namespace" | "group" | "name">,
   actor: LeaseActor,
@@ -50,7 +58,11 @@ function boundFence(fence: Fence, remainingMs: () => number): Fence {
     write() {
       const { deadlineMs = Infinity, ...call } = fence.write();
       const leftMs = Math.floor(remainingMs());
-      if (leftMs <= 0) throw new RolloutError("Conflict", "the last look took too long: a downscale of another zone may be admitted again");
+      if (leftMs <= 0)
+        throw new RolloutError(
+          "Conflict",
+          "the last look took too long: a downscale of another zone may be admitted again",
+        );
       return { ...call, deadlineMs: Math.min(deadlineMs, leftMs) };
     },
   };

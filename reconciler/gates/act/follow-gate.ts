@@ -1,6 +1,6 @@
 /**
- * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with the version that was read. Until
- * it is written it does not count, so a process may die at any point.
+ * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with
+ * the version that was read. Until it is written it does not count, so a process may die at any point.
  */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
@@ -49,7 +49,11 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, foll
     return await follow(gate, view, follower);
   } catch (error) {
     const { namespace, name } = gate.ref;
-    logUnwritten(follower.log, "the status of the gate could not be written: its checks do not count", { namespace, gate: name, error });
+    logUnwritten(follower.log, "the status of the gate could not be written: its checks do not count", {
+      namespace,
+      gate: name,
+      error,
+    });
     return { progressed: false, nextAt: undefined };
   }
 }
@@ -65,7 +69,13 @@ async function follow(gate: Gate, view: RolloutView | undefined, follower: GateF
   const nextAt = next?.nextAt;
   const object = { ...gate.ref, resourceVersion: gate.resourceVersion };
   const before = statusOf(gate.observedGeneration, gate.record, gate.conditions);
-  const change = { object, before, after: statusOf(gate.generation, record, conditions), isSame: isSameReport, by: "patch" } as const;
+  const change = {
+    object,
+    before,
+    after: statusOf(gate.generation, record, conditions),
+    isSame: isSameReport,
+    by: "patch",
+  } as const;
   if (!(await writeStatus(rolloutGates, change, follower))) return { progressed: false, nextAt };
   follower.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
   return { progressed: outline(record) !== outline(gate.record), nextAt };
@@ -89,7 +99,11 @@ function outline(record: GateRecord | undefined): string {
   return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
 }
 
-const statusOf = (observedGeneration: number | undefined, record: GateRecord | undefined, conditions: readonly Condition[]) => ({
+const statusOf = (
+  observedGeneration: number | undefined,
+  record: GateRecord | undefined,
+  conditions: readonly Condition[],
+) => ({
   observedGeneration,
   ...(record && formatRecord(record)),
   conditions,

@@ -1,4 +1,7 @@
-/** Lists the gates. Without their definition the capability is off; gates that cannot be read hold all zones of their namespace. */
+/**
+ * Lists the gates. Without their definition the capability is off; gates that cannot be read hold all zones of their
+ * namespace.
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
@@ -33,6 +36,9 @@ export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): Lis
 
 /** In byte order of their names. */
 async function readGates(namespace: string, source: Source): Promise<Gate[]> {
-  const { items } = await readAll({ resource: rolloutGates, query: { ...(namespace && { namespace }) }, read: readGate }, source);
+  const { items } = await readAll(
+    { resource: rolloutGates, query: { ...(namespace && { namespace }) }, read: readGate },
+    source,
+  );
   return items.filter((gate) => gate !== undefined).toSorted((a, b) => byName(a.ref, b.ref));
 }

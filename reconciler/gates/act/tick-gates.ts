@@ -1,5 +1,6 @@
 /**
- * The gates of one tick: listed once a namespace, judged for each group by what their statuses say, and followed beside the groups.
+ * The gates of one tick: listed once a namespace, judged for each group by what their statuses say, and followed beside
+ * the groups.
  *
  *   list gates -> per group: verdicts for the rollout's decision -> follow: ask due checks, write statuses -> the group's step waits for them at its end
  */
@@ -46,7 +47,10 @@ export interface TickGates {
   readonly of: (zones: readonly Zone[]) => GroupGates;
   /** Waits for what was begun for a group, by its key. */
   readonly endGroup: (key: string) => Promise<Followed>;
-  /** Follows the gates without a group. `groups` are the keys of all groups that exist, also of those that this tick did not reach. */
+  /**
+   * Follows the gates without a group. `groups` are the keys of all groups that exist, also of those that this tick did
+   * not reach.
+   */
   readonly end: (groups: ReadonlyMap<string, unknown>) => Promise<void>;
 }
 
@@ -66,16 +70,22 @@ export interface GatesTools {
 export function createGates(tools: GatesTools): Gates {
   const { clock, log, metrics } = tools;
   const list = createGateLister(clock, log);
-  const readExpressions = ({ checks }: Gate): Promise<ExpressionFindings> => findInExpressions(checks, tools.loadReader);
+  const readExpressions = ({ checks }: Gate): Promise<ExpressionFindings> =>
+    findInExpressions(checks, tools.loadReader);
 
   return {
     async begin({ namespaces, emitEvents, beginRound, ...actor }) {
       const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, actor)] as const)));
-      for (const [namespace, one] of lists) if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
-      const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) => groupKey({ namespace: ref.namespace, group }));
+      for (const [namespace, one] of lists)
+        if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
+      const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) =>
+        groupKey({ namespace: ref.namespace, group }),
+      );
       const following = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
-        emitEvents(changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })));
+        emitEvents(
+          changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })),
+        );
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const follower = { ...actor, log, onChange, onVerdict, readExpressions, now: clock.now };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
@@ -106,7 +116,10 @@ export function createGates(tools: GatesTools): Gates {
         },
         async endGroup(key) {
           const all = (await following.get(key)) ?? [];
-          return { progressed: all.some(({ progressed }) => progressed), nextAt: earliest(all.map(({ nextAt }) => nextAt)) };
+          return {
+            progressed: all.some(({ progressed }) => progressed),
+            nextAt: earliest(all.map(({ nextAt }) => nextAt)),
+          };
         },
         async end(groups) {
           const orphans = [...byGroup].flatMap(([key, gates]) => (groups.has(key) ? [] : gates));

@@ -1,6 +1,7 @@
 /**
- * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway, when that has changed, beside the
- * ticks. A budget that is new or has another spec is written at once, every other every 30 s at most.
+ * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway,
+ * when that has changed, beside the ticks. A budget that is new or has another spec is written at once, every other
+ * every 30 s at most.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
@@ -72,7 +73,11 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
   };
 }
 
-async function writeOne(budget: ListedBudget, zones: readonly Zone[], tools: BudgetStatusTools & { readonly fence: Fence }): Promise<void> {
+async function writeOne(
+  budget: ListedBudget,
+  zones: readonly Zone[],
+  tools: BudgetStatusTools & { readonly fence: Fence },
+): Promise<void> {
   const { clock, log } = tools;
   const { object, ref } = budget;
   const { namespace, name } = ref;
@@ -87,7 +92,12 @@ async function writeOne(budget: ListedBudget, zones: readonly Zone[], tools: Bud
     const next = describeProtection({ content, generation, zones: selected, reservations, earlier, now: clock.now() });
     const after = { ...object.status, ...next };
     // With the version that was read: a reservation that was made since then stays.
-    const change = { object: readIdentity(object.metadata), before: object.status ?? {}, after, by: { kind: ref.kind } };
+    const change = {
+      object: readIdentity(object.metadata),
+      before: object.status ?? {},
+      after,
+      by: { kind: ref.kind },
+    };
     await writeStatus<typeof object, object>(disruptionBudgets, change, tools);
   } catch (error) {
     // A definition may have no status to write to.
@@ -106,5 +116,7 @@ async function selectZones(
   if (grouped.length > 0) return grouped.toSorted(byName);
   const query = { namespace: ref.namespace, labelSelector: selectorText({ matchLabels }) };
   const source = { cluster, freshness: createFreshness(clock, log) };
-  return (await readAll({ resource: statefulSets, query, read: readZone }, source, { deadlineMs: CALL_MS })).items.toSorted(byName);
+  return (
+    await readAll({ resource: statefulSets, query, read: readZone }, source, { deadlineMs: CALL_MS })
+  ).items.toSorted(byName);
 }

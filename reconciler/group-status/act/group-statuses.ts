@@ -3,7 +3,8 @@
  *
  *   before a tick: read what others have changed -> an outcome: decide the status -> it differs: write it
  *
- * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs nothing.
+ * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs
+ * nothing.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
@@ -18,7 +19,10 @@ import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
 
 export interface GroupStatuses {
-  /** Called before the StatefulSets are listed, with the keys of the groups whose steps, begun by an earlier tick, are under way. Never rejects. */
+  /**
+   * Called before the StatefulSets are listed, with the keys of the groups whose steps, begun by an earlier tick, are
+   * under way. Never rejects.
+   */
   readonly beginTick: (namespaces: readonly string[], underWay?: ReadonlySet<string>) => Promise<void>;
   /** `tookMs` milliseconds in tick number `passes` of the installation. */
   readonly report: (outcome: Outcome, timing: Timing) => void;
@@ -46,7 +50,11 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   const queue = createWriteQueue({ ...options, onForbidden: () => void (isForbidden = true) });
   const startedAt = clock.monotonic();
   const kind = createOptionalKind(
-    { capability: "statuses of rollout groups", definition: "the definition rolloutgroups.zonewise.dev", againAfterMs: MISSING_FOR_MS },
+    {
+      capability: "statuses of rollout groups",
+      definition: "the definition rolloutgroups.zonewise.dev",
+      againAfterMs: MISSING_FOR_MS,
+    },
     options,
   );
   let isForbidden = false;
@@ -86,7 +94,9 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     },
     endTick({ groups, resourceVersions }) {
       if (isOff()) return;
-      const living = new Set([...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])));
+      const living = new Set(
+        [...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])),
+      );
       const wasRead = ({ namespace }: Entry): boolean => resourceVersions.has("") || resourceVersions.has(namespace);
       for (const [key, entry] of known.entries) if (!living.has(key) && wasRead(entry)) clear(entry);
     },
@@ -106,7 +116,8 @@ function entryKey(key: string): string {
 function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earlier" | "generation" | "deadlineMs"> {
   return {
     earlier: wanted ?? stored?.status ?? {},
-    // An object that is read for the first time has not been read before the zones were; one that we are about to make asks for nothing.
+    // An object that is read for the first time has not been read before the zones were; one that we are about to make
+    // asks for nothing.
     generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,
     deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
   };

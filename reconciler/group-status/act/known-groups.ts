@@ -5,7 +5,8 @@
  *      ^                 |
  *      +---- the watch ended: listed again before the next tick, at most every 30 s
  *
- * A tick may state the generation of an object that was read before the tick listed the StatefulSets (§11.2), so reads come before ticks.
+ * A tick may state the generation of an object that was read before the tick listed the StatefulSets (§11.2), so reads
+ * come before ticks.
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -20,8 +21,8 @@ export interface KnownGroups {
   readonly entryOf: (namespace: string, name: string) => Entry | undefined;
   readonly forget: (entry: Entry) => void;
   /**
-   * Reads what may have changed, and confirms the generations for the tick that follows; not those of `busy` entries, whose zones an earlier tick has read.
-   * Throws the error of the API server: `NotFound` if it has no such kind.
+   * Reads what may have changed, and confirms the generations for the tick that follows; not those of `busy` entries,
+   * whose zones an earlier tick has read. Throws the error of the API server: `NotFound` if it has no such kind.
    */
   readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<void>;
 }
@@ -75,7 +76,12 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
     const query = { ...(scope !== "" && { namespace: scope }), resourceVersion };
     const watcher = {
       signal,
-      onHint: (hint: { readonly type: string; readonly namespace: string; readonly name: string; readonly resourceVersion: string }) => {
+      onHint: (hint: {
+        readonly type: string;
+        readonly namespace: string;
+        readonly name: string;
+        readonly resourceVersion: string;
+      }) => {
         if (hint.type === "BOOKMARK") return;
         const entry = obtain(hint.namespace, hint.name);
         entry.hinted = hint.resourceVersion;
@@ -104,7 +110,8 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
       for (const scope of scopes) await list(scope);
       await Promise.all(stale.filter(isStale).map(read));
       for (const [key, entry] of entries) {
-        if (!busy.has(key)) entry.confirmed = entry.stored && { uid: entry.stored.uid, generation: entry.stored.generation };
+        if (!busy.has(key))
+          entry.confirmed = entry.stored && { uid: entry.stored.uid, generation: entry.stored.generation };
       }
     },
   };

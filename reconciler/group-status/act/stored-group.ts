@@ -52,6 +52,8 @@ const ownersOf = (zones: readonly Zone[]): Owner[] =>
 export function changeOwners({ isOurs, owners }: StoredGroup, zones: readonly Zone[]): Owner[] | undefined {
   const uids = new Set(zones.map(({ uid }) => uid));
   const others = owners.filter(({ kind }) => kind !== "StatefulSet");
-  const isSame = owners.length - others.length === uids.size && owners.every(({ kind, uid }) => kind !== "StatefulSet" || uids.has(uid));
+  const isSame =
+    owners.length - others.length === uids.size &&
+    owners.every(({ kind, uid }) => kind !== "StatefulSet" || uids.has(uid));
   return !isOurs || isSame ? undefined : [...others, ...ownersOf(zones)];
 }

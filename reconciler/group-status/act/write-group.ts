@@ -13,15 +13,20 @@ export interface GroupWriter {
 }
 
 /**
- * Writes the wanted status, and before it the object or its owners where they are missing. False if somebody else was faster: the object was read again.
- * Throws `LeaseLost`, or the error of the API server.
+ * Writes the wanted status, and before it the object or its owners where they are missing. False if somebody else was
+ * faster: the object was read again. Throws `LeaseLost`, or the error of the API server.
  */
 export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boolean> {
   try {
     await ensureObject(entry, writer);
     const { namespace, name, stored, wanted: status } = entry;
     if (!stored || !status) return false;
-    const change = { object: { ...stored, namespace, name }, before: stored.status, after: status, by: { kind: GROUP_KIND } };
+    const change = {
+      object: { ...stored, namespace, name },
+      before: stored.status,
+      after: status,
+      by: { kind: GROUP_KIND },
+    };
     const written = await writeStatus(rolloutGroups, change, writer);
     // A definition that lacks a field drops it: what was sent counts, or it would be sent again and again.
     if (written) entry.stored = { ...readStoredGroup(written), status };
@@ -36,7 +41,11 @@ export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boo
 async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Promise<void> {
   const { namespace, name, stored, zones = [] } = entry;
   if (!stored) {
-    const created = await cluster.create(rolloutGroups, { namespace, body: buildGroup(name, namespace, zones) }, fence.write());
+    const created = await cluster.create(
+      rolloutGroups,
+      { namespace, body: buildGroup(name, namespace, zones) },
+      fence.write(),
+    );
     entry.stored = readStoredGroup(created);
     // Nobody but us can have asked anything of it yet.
     entry.confirmed = { uid: entry.stored.uid, generation: entry.stored.generation };
@@ -45,7 +54,11 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
   const ownerReferences = zones.length > 0 ? changeOwners(stored, zones) : undefined;
   if (!ownerReferences) return;
   const body = { metadata: { resourceVersion: stored.resourceVersion, ownerReferences } };
-  const changed = await cluster.change<RolloutGroup>(rolloutGroups, { namespace, name, type: "merge", body }, fence.write());
+  const changed = await cluster.change<RolloutGroup>(
+    rolloutGroups,
+    { namespace, name, type: "merge", body },
+    fence.write(),
+  );
   entry.stored = { ...readStoredGroup(changed), status: stored.status };
 }
 
@@ -57,9 +70,14 @@ async function readAgain(entry: Entry, { cluster, fence }: GroupWriter): Promise
   if (entry.stored?.uid !== before?.uid) entry.confirmed = undefined;
 }
 
-/** Removes the object of a group that is gone. Throws `LeaseLost`, or the error of the API server, `Conflict` if it has changed. */
+/**
+ * Removes the object of a group that is gone. Throws `LeaseLost`, or the error of the API server, `Conflict` if it has
+ * changed.
+ */
 export async function removeGroup({ namespace, name, stored }: Entry, { cluster, fence }: GroupWriter): Promise<void> {
   if (!stored) return;
   const { uid, resourceVersion } = stored;
-  await cluster.remove(rolloutGroups, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write()).catch(absent);
+  await cluster
+    .remove(rolloutGroups, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write())
+    .catch(absent);
 }

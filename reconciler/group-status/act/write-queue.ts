@@ -1,4 +1,7 @@
-/** Writes RolloutGroups beside the ticks: one write at a time for each, at most one a second, and four at a time over all. */
+/**
+ * Writes RolloutGroups beside the ticks: one write at a time for each, at most one a second, and four at a time over
+ * all.
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode } from "../../../infra/errors.ts";
 import type { Log } from "../../../infra/log.ts";

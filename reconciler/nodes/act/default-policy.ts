@@ -1,6 +1,7 @@
 /**
- * The policy `default`, made from the original's variables where there has never been a policy. It selects every managed node: it is not made again after
- * a person has deleted it, nor while the only policy is replaced by another one.
+ * The policy `default`, made from the original's variables where there has never been a policy. It selects every
+ * managed node: it is not made again after a person has deleted it, nor while the only policy is replaced by another
+ * one.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
@@ -17,7 +18,9 @@ export interface PolicyMemory {
   readonly found: number;
 }
 
-/** Makes the policy if there has never been one; resolves with true if it did. Rejects with the error of the API server. */
+/**
+ * Makes the policy if there has never been one; resolves with true if it did. Rejects with the error of the API server.
+ */
 export async function makeDefault(
   { annotations, found }: PolicyMemory,
   spec: object,

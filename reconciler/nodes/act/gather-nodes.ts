@@ -1,11 +1,16 @@
 /**
- * Reads what node updates are decided by: policies first, then shadows, then nodes, so that the write of a policy's status proves that the slots it
- * counts were the last. A cluster without the definitions has no node updates.
+ * Reads what node updates are decided by: policies first, then shadows, then nodes, so that the write of a policy's
+ * status proves that the slots it counts were the last. A cluster without the definitions has no node updates.
  */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { bottlerocketShadows, type CustomObject, nodes, nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import {
+  bottlerocketShadows,
+  type CustomObject,
+  nodes,
+  nodeUpdatePolicies,
+} from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
 import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
@@ -14,7 +19,10 @@ import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   readonly policies: readonly StoredPolicy[];
-  /** Nodes that are managed, have a shadow, or carry a mark of ours (as far as all nodes were read), in byte order of their names. */
+  /**
+   * Nodes that are managed, have a shadow, or carry a mark of ours (as far as all nodes were read), in byte order of
+   * their names.
+   */
   readonly nodes: readonly UpdateNode[];
 }
 
@@ -35,11 +43,20 @@ export interface GatherNodes {
 export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists> {
   const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
   const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);
-  const shadows = await readAll({ resource: bottlerocketShadows, query: { namespace }, read: readShadow }, source, call);
+  const shadows = await readAll(
+    { resource: bottlerocketShadows, query: { namespace }, read: readShadow },
+    source,
+    call,
+  );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
   const found = await readNodes({ shadows: byShadow, all }, source, call);
-  const relevant = found.filter((node) => node.managed || node.shadow || node.cordonedBy !== undefined || node.protectedBy !== undefined);
-  return { policies: policies.items.toSorted((a, b) => byName(a.content, b.content)), nodes: relevant.toSorted(byName) };
+  const relevant = found.filter(
+    (node) => node.managed || node.shadow || node.cordonedBy !== undefined || node.protectedBy !== undefined,
+  );
+  return {
+    policies: policies.items.toSorted((a, b) => byName(a.content, b.content)),
+    nodes: relevant.toSorted(byName),
+  };
 }
 
 interface ReadNodes {

@@ -1,4 +1,7 @@
-/** Finds where the pods of a node could go: reads their claims and volumes, and the pods that they must not be beside, each once a pass. */
+/**
+ * Finds where the pods of a node could go: reads their claims and volumes, and the pods that they must not be beside,
+ * each once a pass.
+ */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent, hasCode } from "../../../infra/errors.ts";
@@ -83,13 +86,17 @@ export function createPlaceFinder(source: PlaceSource): FindPlaces {
   }
 }
 
-async function labelsOf(hosts: ReadonlySet<string>, { nodes, allNodes }: PlaceSource): Promise<Map<string, UpdateNode["labels"]>> {
+async function labelsOf(
+  hosts: ReadonlySet<string>,
+  { nodes, allNodes }: PlaceSource,
+): Promise<Map<string, UpdateNode["labels"]>> {
   const near = new Map(nodes.map(({ name, labels }) => [name, labels]));
   if ([...hosts].every((host) => near.has(host))) return near;
   return new Map((await allNodes()).map(({ name, labels }) => [name, labels]));
 }
 
-const peerKey = (namespace: string, selector: Repelled["selector"]): string => JSON.stringify([namespace, selector ?? null]);
+const peerKey = (namespace: string, selector: Repelled["selector"]): string =>
+  JSON.stringify([namespace, selector ?? null]);
 
 interface Peer {
   readonly uid: string;
@@ -100,8 +107,13 @@ interface Peer {
 async function readPeers(key: string, source: PlaceSource): Promise<readonly Peer[]> {
   const [namespace, selector] = JSON.parse(key) as [string, LabelSelector | null];
   if (selector === null) return [];
-  const query = { ...(namespace !== "" && { namespace }), labelSelector: selectorText(selector as Parameters<typeof selectorText>[0]) };
-  return (await readAll({ resource: placedPods, query, read: readPeer }, source, source.call)).items.filter(({ node }) => node !== "");
+  const query = {
+    ...(namespace !== "" && { namespace }),
+    labelSelector: selectorText(selector as Parameters<typeof selectorText>[0]),
+  };
+  return (await readAll({ resource: placedPods, query, read: readPeer }, source, source.call)).items.filter(
+    ({ node }) => node !== "",
+  );
 }
 
 /** Without a node if it holds its place no longer. */
@@ -131,6 +143,8 @@ const ENOUGH = 2;
 
 async function judge(demands: Demands, { nodes, busy, allNodes }: PlaceSource): Promise<Judged[]> {
   const near = judgeNodes(demands, nodes);
-  const free = near.filter(([node, lacks]) => lacks === undefined && whyNotOpen(node) === undefined && !busy.has(node.name));
+  const free = near.filter(
+    ([node, lacks]) => lacks === undefined && whyNotOpen(node) === undefined && !busy.has(node.name),
+  );
   return free.length >= ENOUGH ? near : judgeNodes(demands, await allNodes());
 }

@@ -75,7 +75,11 @@ export async function planAfterReading(
 }
 
 /** Some active nodes, as all of them must be read; otherwise one that may start. */
-function chooseNext({ toRead }: NodePlan, active: ReadonlyMap<string, unknown>, readAt: ReadonlyMap<string, number>): string[] {
+function chooseNext(
+  { toRead }: NodePlan,
+  active: ReadonlyMap<string, unknown>,
+  readAt: ReadonlyMap<string, number>,
+): string[] {
   const ordered = toRead.toSorted((a, b) => (readAt.get(a) ?? 0) - (readAt.get(b) ?? 0));
   const ofActive = ordered.filter((node) => active.has(node));
   return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
@@ -98,7 +102,8 @@ function rememberHeld(
 ): void {
   for (const { node, ...held } of skips) {
     const reading = readings.get(node);
-    if (reading && !reading.held && HELD_BY_OTHERS.has(held.reason)) obstacles.set(node, { reading: { ...reading, held }, at: now, going });
+    if (reading && !reading.held && HELD_BY_OTHERS.has(held.reason))
+      obstacles.set(node, { reading: { ...reading, held }, at: now, going });
   }
 }
 

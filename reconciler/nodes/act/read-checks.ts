@@ -1,4 +1,7 @@
-/** What is wrong with the expressions of a policy that has changed. It holds nothing by itself: whether a query can be evaluated is left to Prometheus. */
+/**
+ * What is wrong with the expressions of a policy that has changed. It holds nothing by itself: whether a query can be
+ * evaluated is left to Prometheus.
+ */
 import type { ExpressionProblems } from "../../checks/expression.ts";
 import type { Policy } from "../policy.ts";
 
@@ -11,6 +14,8 @@ export async function findInChecks({ checks, generation, status }: Policy, load:
   const read = await load();
   return checks.flatMap(({ query }, i) => {
     const { error, warnings } = read(query.expr);
-    return [...(error === undefined ? [] : [error]), ...warnings].map((problem) => `spec.checks[${i}].query.expr: ${problem}`);
+    return [...(error === undefined ? [] : [error]), ...warnings].map(
+      (problem) => `spec.checks[${i}].query.expr: ${problem}`,
+    );
   });
 }

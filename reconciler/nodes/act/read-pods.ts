@@ -1,4 +1,7 @@
-/** Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. What several nodes share is read once a pass. */
+/**
+ * Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. What several
+ * nodes share is read once a pass.
+ */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -58,10 +61,12 @@ export function createPodReader(source: PodReaderSource): ReadPods {
   const budgetsOf = once(async (namespace: string) => (await listBudgets(namespace, source, call)) ?? []);
   const zones = once(async () => [...(await gatherZones(ALL_NAMESPACES, source, call)).groups.values()].flat());
   const coreBudgets = once(
-    async () => (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, source, call)).items,
+    async () =>
+      (await readAll({ resource: podDisruptionBudgets, query: {}, read: readCoreBudget }, source, call)).items,
   );
   const allNodes = once(
-    async () => (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
+    async () =>
+      (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
   );
   const hasElsewhere = async (name: string): Promise<boolean> => {
     const own = source.nodes.find((one) => one.name === name);
@@ -84,7 +89,9 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     const { places, unknown } = await placesOf(node, items);
     const facts = { now, pods: items, budgets, covered: new Map(coverage), places, ...shared };
     const owners = await readOwners(items, source);
-    const after = await Promise.all(drained.map(async (before) => [before, await readWorkload(before, source)] as const));
+    const after = await Promise.all(
+      drained.map(async (before) => [before, await readWorkload(before, source)] as const),
+    );
     return {
       obstacle: whyNotDrainable(facts),
       unfit: whyUnfit(items),
@@ -125,19 +132,30 @@ function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): C
   };
 }
 
-const isMet = ({ currentHealthy = 0, desiredHealthy = 0 }: Partial<NonNullable<PodDisruptionBudget["status"]>> = {}): boolean =>
+const isMet = ({
+  currentHealthy = 0,
+  desiredHealthy = 0,
+}: Partial<NonNullable<PodDisruptionBudget["status"]>> = {}): boolean =>
   desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 
 /** The controllers of pods, as far as their kind is known, by UID. */
 async function readOwners(items: readonly NodePod[], source: PodReaderSource): Promise<Map<string, WorkloadNow>> {
   const byUid = new Map(
-    items.flatMap(({ namespace, controller, owner }) => (controller && owner !== undefined ? [[owner, { ...controller, namespace }]] : [])),
+    items.flatMap(({ namespace, controller, owner }) =>
+      controller && owner !== undefined ? [[owner, { ...controller, namespace }]] : [],
+    ),
   );
-  return new Map(await Promise.all([...byUid].map(async ([uid, one]) => [uid, await readWorkload(one, source)] as const)));
+  return new Map(
+    await Promise.all([...byUid].map(async ([uid, one]) => [uid, await readWorkload(one, source)] as const)),
+  );
 }
 
 /** Kinds of controllers whose pods are expected to come back. */
-const KINDS: Readonly<Record<string, Resource<Controller>>> = { StatefulSet: statefulSets, ReplicaSet: replicaSets, DaemonSet: daemonSets };
+const KINDS: Readonly<Record<string, Resource<Controller>>> = {
+  StatefulSet: statefulSets,
+  ReplicaSet: replicaSets,
+  DaemonSet: daemonSets,
+};
 
 async function readWorkload(
   { kind, namespace, name }: Pick<Workload, "kind" | "namespace" | "name">,

@@ -34,7 +34,11 @@ async function takeOne(
   const { node } = upkeep;
   switch (upkeep.action) {
     case "createShadow": {
-      const { metadata } = await cluster.create(bottlerocketShadows, { namespace, body: newShadow(node, namespace) }, call);
+      const { metadata } = await cluster.create(
+        bottlerocketShadows,
+        { namespace, body: newShadow(node, namespace) },
+        call,
+      );
       return freshness.noteWritten(bottlerocketShadows, metadata.resourceVersion ?? "");
     }
     case "deleteShadow": {
@@ -49,7 +53,10 @@ async function takeOne(
     case "uncordon":
     case "protect":
     case "unprotect":
-      return freshness.noteWritten(nodes, await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call));
+      return freshness.noteWritten(
+        nodes,
+        await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call),
+      );
     default:
       return upkeep satisfies never;
   }

@@ -93,7 +93,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return acted;
   };
 
-  async function passOnce({ annotations, ...actor }: Ticking, recorder: Recorder, signal: AbortSignal): Promise<boolean> {
+  async function passOnce(
+    { annotations, ...actor }: Ticking,
+    recorder: Recorder,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
     const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
@@ -106,9 +110,13 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const askChecks = createAskChecks(round, options.secretsNamespace);
     const active = activeOf(lists);
     const busy = new Set([...active.values()].flat().map(({ node }) => node));
-    const questions = { readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }), askChecks };
+    const questions = {
+      readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }),
+      askChecks,
+    };
     let wrote = false;
-    for (const stored of lists.policies) wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
+    for (const stored of lists.policies)
+      wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
     return (await repairNodes(lists, actor, recorder)) || wrote;
   }
@@ -121,7 +129,11 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   async function passPolicy(
     { content: policy, object }: StoredPolicy,
     lists: NodeLists & { readonly active: Map<string, readonly GoingNode[]> },
-    { actor, recorder, questions }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
+    {
+      actor,
+      recorder,
+      questions,
+    }: { readonly actor: Actor; readonly recorder: Recorder; readonly questions: Questions },
   ): Promise<boolean> {
     if (isInvalid(policy)) {
       recorder.emitEvents([draftInvalid(policy, policy.unreadable)]);
@@ -140,28 +152,41 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const { written, missed } = await writeShadows(plan, actor);
     uncounted.set(policy.uid, written);
     for (const { write, error } of missed)
-      log.warn("node updates: a shadow could not be written, and is tried again", { shadow: write.node.shadow?.name, error });
+      log.warn("node updates: a shadow could not be written, and is tried again", {
+        shadow: write.node.shadow?.name,
+        error,
+      });
     recorder.emitEvents([
       ...draftPass(policy, plan, { written, nodes }),
       ...draftDoubts(policy, await findInChecks(policy, options.loadReader)),
     ]);
     for (const { node, spec } of written)
-      log.info("node updates: a state is wanted", { node: node.name, state: spec.state, version: spec.version, policy: policy.name });
+      log.info("node updates: a state is wanted", {
+        node: node.name,
+        state: spec.state,
+        version: spec.version,
+        policy: policy.name,
+      });
     return wroteStatus || written.length > 0;
   }
 
   async function repairNodes({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
     const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
     const active = new Map(
-      valid.flatMap(({ status, features }) => status.active.map(({ node }) => [node, features.protectFromScaleDown] as const)),
+      valid.flatMap(({ status, features }) =>
+        status.active.map(({ node }) => [node, features.protectFromScaleDown] as const),
+      ),
     );
     const released = new Set(valid.flatMap(({ status }) => status.deferred.map(({ node }) => node)));
-    const governed = new Set(policies.flatMap(({ content }) => nodesOf(content, { nodes, policies }).nodes.map(({ name }) => name)));
+    const governed = new Set(
+      policies.flatMap(({ content }) => nodesOf(content, { nodes, policies }).nodes.map(({ name }) => name)),
+    );
     const upkeep = planUpkeep({ now: clock.now(), nodes, active, released, governed });
     const results = await takeUpkeep(upkeep, namespace, actor);
     for (const { upkeep, error } of results) {
       const { action, node } = upkeep;
-      if (error !== undefined) log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
+      if (error !== undefined)
+        log.warn(`node updates: ${action} failed, and is tried again`, { node: node.name, error });
       else log.info(`node updates: ${action}`, { node: node.name });
       if (error === undefined && action === "uncordon") recorder.emitEvents([draftUncordon(node)]);
     }
@@ -171,7 +196,9 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
 
 type Ticking = Actor & Pick<UpdateNodesInput, "annotations">;
 
-/** The active nodes of each policy, as stored; the next policy of a pass must see those that the one before has started. */
+/**
+ * The active nodes of each policy, as stored; the next policy of a pass must see those that the one before has started.
+ */
 function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
   return new Map(policies.map(({ content }) => [content.name, isInvalid(content) ? [] : content.status.active]));
 }
@@ -181,13 +208,16 @@ function nodesOf(
   policy: Policy | InvalidPolicy,
   { nodes, policies }: NodeLists,
 ): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
-  const activeOf = (one: Policy | InvalidPolicy): string[] => (isInvalid(one) ? [] : one.status.active.map(({ node }) => node));
+  const activeOf = (one: Policy | InvalidPolicy): string[] =>
+    isInvalid(one) ? [] : one.status.active.map(({ node }) => node);
   const own = new Set(activeOf(policy));
   const others = policies.filter(({ content }) => content.name !== policy.name);
   const taken = new Set(others.flatMap(({ content }) => activeOf(content)));
   const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
     node.managed && matchesLabels(selector, node.labels);
-  const found = nodes.filter((node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)));
+  const found = nodes.filter(
+    (node) => own.has(node.name) || (selects(policy.nodeSelector, node) && !taken.has(node.name)),
+  );
   const contested = found.flatMap((node) => {
     const also = others.filter(({ content }) => selects(content.nodeSelector, node)).map(({ content }) => content.name);
     return also.length > 0 && !own.has(node.name) ? [[node.name, [policy.name, ...also].toSorted()] as const] : [];

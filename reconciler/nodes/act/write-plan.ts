@@ -1,6 +1,7 @@
 /**
- * Writes a plan. The policy's status takes the slots, with the resourceVersion that was read first; only then are shadows written, each with its own.
- * A process may die in between: the next pass finds the slots taken, and repeats the step.
+ * Writes a plan. The policy's status takes the slots, with the resourceVersion that was read first; only then are
+ * shadows written, each with its own. A process may die in between: the next pass finds the slots taken, and repeats
+ * the step.
  */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
@@ -54,7 +55,10 @@ export async function writeSpec(
 const MAX_TRANSITIONS = 200;
 
 /** The counts with one more of each transition that was written (NR22). */
-export function countTransitions(before: readonly TransitionCount[], written: readonly ShadowWrite[]): TransitionCount[] {
+export function countTransitions(
+  before: readonly TransitionCount[],
+  written: readonly ShadowWrite[],
+): TransitionCount[] {
   const counts = new Map(before.map((one) => [keyOf(one), one]));
   for (const one of written.map(transitionOf).filter(({ from, to }) => from !== to)) {
     const earlier = counts.get(keyOf(one));
@@ -66,7 +70,8 @@ export function countTransitions(before: readonly TransitionCount[], written: re
 
 type Transition = Omit<TransitionCount, "count">;
 
-const keyOf = ({ from, to, fromVersion, toVersion }: Transition): string => [from, to, fromVersion, toVersion].join(" ");
+const keyOf = ({ from, to, fromVersion, toVersion }: Transition): string =>
+  [from, to, fromVersion, toVersion].join(" ");
 
 function transitionOf({ node: { shadow }, spec }: ShadowWrite): Transition {
   const { current_version: fromVersion = "" } = shadow?.status ?? {};

@@ -1,4 +1,7 @@
-/** The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it did not answer. */
+/**
+ * The Bottlerocket host API over its unix socket. Any status that the host answers is a value; an error means that it
+ * did not answer.
+ */
 import * as z from "zod/mini";
 import { startDeadline } from "../../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
@@ -49,13 +52,17 @@ export function createHostApi(socketPath: string): HostApi {
     async act(action) {
       const { status, text } = await exchange(socketPath, { method: "POST", path: PATHS[action] });
       if (status >= 200 && status < 300) return "begun";
-      return status === 423 ? "busy" : { refused: `${action}: the host answers ${status} ${text.trim().slice(0, 300)}`.trim() };
+      return status === 423
+        ? "busy"
+        : { refused: `${action}: the host answers ${status} ${text.trim().slice(0, 300)}`.trim() };
     },
   };
 }
 
 function unexpected(path: string, status: number, text: string): RolloutError {
-  return new RolloutError("ServerError", `the host answers ${status} to ${path}: ${text.trim().slice(0, 300)}`, { status });
+  return new RolloutError("ServerError", `the host answers ${status} to ${path}: ${text.trim().slice(0, 300)}`, {
+    status,
+  });
 }
 
 interface HostAnswer {
@@ -72,7 +79,12 @@ async function exchange(socketPath: string, { method, path }: HostRequest): Prom
   using deadline = startDeadline(ANSWER_MS);
   const { signal } = deadline;
   try {
-    const answer = await requestOnce(new URL(path, "http://localhost"), { socketPath, method, signal, headers: { "content-length": 0 } });
+    const answer = await requestOnce(new URL(path, "http://localhost"), {
+      socketPath,
+      method,
+      signal,
+      headers: { "content-length": 0 },
+    });
     return { status: answer.statusCode ?? 0, text: await readText(answer, signal, MAX_ANSWER_LENGTH) };
   } catch (cause) {
     if (cause instanceof RolloutError) throw cause;

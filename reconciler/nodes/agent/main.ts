@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Entry of the agent, one a node: configuration -> rounds until the host reboots -> exit code (0 also after a reboot was asked for, 2 bad configuration). */
+/**
+ * Entry of the agent, one a node: configuration -> rounds until the host reboots -> exit code (0 also after a reboot
+ * was asked for, 2 bad configuration).
+ */
 import * as z from "zod/mini";
 import en from "zod/v4/locales/en.js";
 import { runEntry } from "../../../infra/process.ts";

@@ -1,4 +1,7 @@
-/** Calls the node API, the only way by which an agent changes anything in the cluster. Any status is a value; an error means that no answer came. */
+/**
+ * Calls the node API, the only way by which an agent changes anything in the cluster. Any status is a value; an error
+ * means that no answer came.
+ */
 import { startDeadline } from "../../../infra/deadline.ts";
 import { messageOf, RolloutError } from "../../../infra/errors.ts";
 import { readText, requestOnce } from "../../../infra/http.ts";
@@ -49,7 +52,12 @@ export function createNodeApi({ url, node, readToken, readCa }: NodeApiOptions):
       ...(ifMatch !== undefined && { "if-match": `"${ifMatch}"` }),
       "content-length": Buffer.byteLength(body),
     };
-    return await send(new URL(ROUTES[route].path, url), { method: ROUTES[route].method, headers, body, ca: await readCa() });
+    return await send(new URL(ROUTES[route].path, url), {
+      method: ROUTES[route].method,
+      headers,
+      body,
+      ca: await readCa(),
+    });
   };
 }
 

@@ -1,4 +1,7 @@
-/** One round of the agent: gather the facts -> decide -> act. Nothing is remembered but what saves a question; all state is in the shadow. */
+/**
+ * One round of the agent: gather the facts -> decide -> act. Nothing is remembered but what saves a question; all state
+ * is in the shadow.
+ */
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
@@ -40,7 +43,10 @@ export type RoundResult = "changed" | "idle" | "rebooting" | number;
 
 type Snapshot = AgentSnapshot & { readonly stored: Shadow | undefined };
 
-/** Rejects if the facts could not be gathered or a call was not answered: nothing is reported then, and the next round tries again. */
+/**
+ * Rejects if the facts could not be gathered or a call was not answered: nothing is reported then, and the next round
+ * tries again.
+ */
 export async function runRound(tools: AgentTools): Promise<RoundResult> {
   const snapshot = await gather(tools);
   return await act(tools, snapshot, decideAgent(snapshot));
@@ -50,10 +56,18 @@ async function gather(tools: AgentTools): Promise<Snapshot> {
   const version = await tools.host.readVersion();
   const bootId = await tools.readBootId();
   const stored = await readOwnShadow(tools);
-  if (stored?.problem !== undefined) tools.log.warn("the shadow cannot be read whole", { shadow: stored.name, problem: stored.problem });
+  if (stored?.problem !== undefined)
+    tools.log.warn("the shadow cannot be read whole", { shadow: stored.name, problem: stored.problem });
   if (isAtRest(stored)) await refresh(tools, version);
   const { target } = tools.memory;
-  return { now: tools.clock.now(), stored, shadow: stored, host: { version, bootId }, target, rebootMs: tools.rebootMs };
+  return {
+    now: tools.clock.now(),
+    stored,
+    shadow: stored,
+    host: { version, bootId },
+    target,
+    rebootMs: tools.rebootMs,
+  };
 }
 
 async function readOwnShadow({ cluster, namespace, nodeName }: AgentTools, call?: Call): Promise<Shadow | undefined> {
@@ -109,7 +123,10 @@ function judge({ log }: AgentTools, route: NodeApiRoute, { status, text, retryAf
   return retryAfterMs ?? AGAIN_MS;
 }
 
-/** The API keeps a node that is not Ready as it is: that it is back is reported nevertheless, and the node is given back with the next state. */
+/**
+ * The API keeps a node that is not Ready as it is: that it is back is reported nevertheless, and the node is given back
+ * with the next state.
+ */
 async function uncordon(tools: AgentTools, status: ShadowStatus): Promise<RoundResult> {
   const answer = await tools.callApi("uncordon");
   const given = judge(tools, "uncordon", answer);
@@ -169,8 +186,8 @@ async function exclude(tools: AgentTools, { stored }: Snapshot): Promise<RoundRe
 }
 
 /**
- * Announces the reboot with the version of the shadow as it is now, and reboots. If the shadow changes in between, the announcement is refused; after it,
- * nothing uncordons the node.
+ * Announces the reboot with the version of the shadow as it is now, and reboots. If the shadow changes in between, the
+ * announcement is refused; after it, nothing uncordons the node.
  */
 async function reboot(tools: AgentTools, before: Snapshot, version: string): Promise<RoundResult> {
   const { clock, log } = tools;

@@ -1,4 +1,7 @@
-/** Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what the host reports (NW7). */
+/**
+ * Brings the host to a staged update, action by action. It may be ended at any moment: the next call goes on from what
+ * the host reports (NW7).
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import type { HostApi } from "./host-api.ts";
 import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed } from "../host-updates.ts";
@@ -48,7 +51,9 @@ async function takeAction(tools: HostTools, wanted: string, asked: HostAction | 
 export async function refreshTarget(tools: HostTools, running: string): Promise<string | undefined> {
   if ((await tools.host.act("refresh")) !== "begun") return undefined;
   const status = await awaitStatus(tools);
-  return status === undefined || status === "busy" || whyFailed("refresh", status) !== undefined ? undefined : targetOf(status, running);
+  return status === undefined || status === "busy" || whyFailed("refresh", status) !== undefined
+    ? undefined
+    : targetOf(status, running);
 }
 
 /** True if `wanted` boots next; `busy` while an action runs, perhaps another client's. */
@@ -57,7 +62,13 @@ export async function isStaged({ host }: Pick<HostTools, "host">, wanted: string
   return status === "busy" ? status : status !== undefined && "done" in nextHostStep(status, wanted);
 }
 
-async function awaitStatus({ host, clock, pollMs, actionMs, stop }: HostTools): Promise<UpdateStatus | "busy" | undefined> {
+async function awaitStatus({
+  host,
+  clock,
+  pollMs,
+  actionMs,
+  stop,
+}: HostTools): Promise<UpdateStatus | "busy" | undefined> {
   const start = clock.monotonic();
   for (;;) {
     const status = await host.readUpdates();

@@ -33,8 +33,15 @@ export interface GatheredRollouts {
   readonly rollouts: readonly Gathered[];
 }
 
-/** All PhasedRollouts of a namespace ("" for all). Without any, StatefulSets are not read. Rejects with `NotFound` if the cluster does not know the kind. */
-export async function gatherRollouts(namespace: string, successWhen: SuccessWhen, source: Source): Promise<GatheredRollouts> {
+/**
+ * All PhasedRollouts of a namespace ("" for all). Without any, StatefulSets are not read. Rejects with `NotFound` if
+ * the cluster does not know the kind.
+ */
+export async function gatherRollouts(
+  namespace: string,
+  successWhen: SuccessWhen,
+  source: Source,
+): Promise<GatheredRollouts> {
   const query = namespace === "" ? {} : { namespace };
   const read = (object: PhasedRolloutObject): PhasedRollout => readPhasedRollout(object, successWhen);
   const found = await readAll({ resource: phasedRollouts, query, read }, source);
@@ -50,7 +57,11 @@ export async function gatherRollouts(namespace: string, successWhen: SuccessWhen
   const owners = new Map(rollouts.map((rollout) => [keyOf(rollout), rollout]));
   const withTarget = (rollout: PhasedRollout): Gathered => {
     const target = byKey.get(keyOf({ namespace: rollout.namespace, name: rollout.targetRef }));
-    return { rollout, target, owner: target && owners.get(keyOf({ namespace: target.namespace, name: target.owner ?? "" })) };
+    return {
+      rollout,
+      target,
+      owner: target && owners.get(keyOf({ namespace: target.namespace, name: target.owner ?? "" })),
+    };
   };
   return { list: { ...list, targetsAt: targets.resourceVersion }, rollouts: rollouts.map(withTarget) };
 }
@@ -64,7 +75,8 @@ export async function gatherAgain(
   const { namespace, name, targetRef } = rollout;
   const again = await cluster.get(phasedRollouts, { namespace, name }, call).catch(absent);
   if (!again) return undefined;
-  // After the PhasedRollout, as in the lists: the generation that a status states is never newer than the StatefulSet that it is about.
+  // After the PhasedRollout, as in the lists: the generation that a status states is never newer than the StatefulSet
+  // that it is about.
   const set = await cluster.get(statefulSets, { namespace, name: targetRef }, call).catch(absent);
   const current = readPhasedRollout(again, successWhen);
   const target = set && readTarget(set);
@@ -73,7 +85,10 @@ export async function gatherAgain(
 }
 
 /** The pods of the StatefulSet by their index, if a decision needs them. */
-export async function gatherPods({ rollout, target }: Gathered, source: Source): Promise<ReturnType<typeof podsByIndex>> {
+export async function gatherPods(
+  { rollout, target }: Gathered,
+  source: Source,
+): Promise<ReturnType<typeof podsByIndex>> {
   if (!target || !needsPods({ rollout, target })) return new Map();
   const query = { namespace: target.namespace, labelSelector: target.selector };
   return podsByIndex(target, (await readAll({ resource: pods, query, read: readPod }, source)).items);

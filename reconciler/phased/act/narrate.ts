@@ -10,7 +10,9 @@ import type { Write } from "./take-phased-step.ts";
 
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */
-  readonly narrate: (emitEvents: Recorder["emitEvents"]) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+  readonly narrate: (
+    emitEvents: Recorder["emitEvents"],
+  ) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
   /** Forgets all but these. */
   readonly endTick: (living: readonly PhasedRollout[]) => void;
 }
@@ -36,7 +38,8 @@ export function createNarrator(log: Log): Narrator {
       if (isRepeated(rollout, hold)) return;
       const text = hold?.message ?? describe(decision, rollout);
       const { namespace, name } = rollout;
-      if (text !== undefined) log.info(text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
+      if (text !== undefined)
+        log.info(text, { namespace, phasedRollout: name, action: hold ? "hold" : decision.action });
     },
     endTick(living) {
       const keys = new Set(living.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -50,17 +53,29 @@ const heldBack = ({ message }: Hold): Notice => ({ type: "Normal", reason: "Step
 function noticesOfWrite(decision: Write, { rollout }: Gathered): Notice[] {
   if (decision.action === "report") return noticesOf(rollout, decision.status);
   if (decision.action === "releaseTarget") return [describeRelease(decision, rollout.targetRef)];
-  if (decision.action === "replacePod") return [{ type: "Normal", reason: "BrokenPodReplaced", message: decision.message }];
+  if (decision.action === "replacePod")
+    return [{ type: "Normal", reason: "BrokenPodReplaced", message: decision.message }];
   if (decision.action !== "setPartition") return [];
   if (decision.reason === "Contain") return [{ type: "Warning", reason: "PartitionRaised", message: decision.message }];
   return decision.reason === "Suspend" ? [{ type: "Normal", reason: "Released", message: decision.message }] : [];
 }
 
-function describeRelease({ partition, pods, frozen }: Extract<Write, { action: "releaseTarget" }>, target: string): Notice {
+function describeRelease(
+  { partition, pods, frozen }: Extract<Write, { action: "releaseTarget" }>,
+  target: string,
+): Notice {
   if (frozen)
-    return { type: "Warning", reason: "Frozen", message: `StatefulSet ${target} keeps its partition: nobody rolls it out any more` };
+    return {
+      type: "Warning",
+      reason: "Frozen",
+      message: `StatefulSet ${target} keeps its partition: nobody rolls it out any more`,
+    };
   const released = pods === 0 ? "" : `; ${pods} pods are released without checks`;
-  return { type: "Normal", reason: "Released", message: `StatefulSet ${target} has partition ${partition ?? "unset"} again${released}` };
+  return {
+    type: "Normal",
+    reason: "Released",
+    message: `StatefulSet ${target} has partition ${partition ?? "unset"} again${released}`,
+  };
 }
 
 /** The log line of a decision; none for a status that stays. */
@@ -91,7 +106,11 @@ function describeStatus({ status }: Extract<Write, { action: "report" }>, rollou
   const { status: before } = rollout;
   if (isSameJson(before, status)) return undefined;
   const outline = ({ phase, rollingPodStatus: step, conditions }: typeof status): string =>
-    [phase, step && `${step.status} at partition ${step.partition}`, conditions.find(({ type }) => type === "Updated")?.message]
+    [
+      phase,
+      step && `${step.status} at partition ${step.partition}`,
+      conditions.find(({ type }) => type === "Updated")?.message,
+    ]
       .filter((part) => part !== undefined)
       .join(": ");
   return outline(before) === outline(status) ? undefined : outline(status);

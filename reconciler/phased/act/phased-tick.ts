@@ -61,7 +61,11 @@ const NOTHING: PhasedResult = { acted: false, failed: false };
 export function createPhasedTick(tools: PhasedTools): PhasedTick {
   const narrator = createNarrator(tools.log);
   const kind = createOptionalKind(
-    { capability: "phased rollouts", definition: "the definition phasedrollouts.sts.plus", againAfterMs: MISSING_FOR_MS },
+    {
+      capability: "phased rollouts",
+      definition: "the definition phasedrollouts.sts.plus",
+      againAfterMs: MISSING_FOR_MS,
+    },
     tools,
   );
 
@@ -104,7 +108,10 @@ async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise
   };
 }
 
-/** A visit that waits for Prometheus gives its place to others: endpoints that do not answer must not hold them up. Rejects if the tick ends before. */
+/**
+ * A visit that waits for Prometheus gives its place to others: endpoints that do not answer must not hold them up.
+ * Rejects if the tick ends before.
+ */
 async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Promise<PhasedResult> {
   let place = await places.take(input.stop);
   const ask: Round["ask"] = async (question) => {
@@ -121,7 +128,10 @@ async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Prom
 }
 
 /** An error in one PhasedRollout is its own. */
-async function visitOne(first: Gathered, input: Omit<Visiting, "round"> & Pick<Visitor, "round">): Promise<PhasedResult> {
+async function visitOne(
+  first: Gathered,
+  input: Omit<Visiting, "round"> & Pick<Visitor, "round">,
+): Promise<PhasedResult> {
   const { narrator, emitEvents, log } = input;
   try {
     const onWrite = narrator.narrate(emitEvents);

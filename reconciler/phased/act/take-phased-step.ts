@@ -1,4 +1,6 @@
-/** Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed. */
+/**
+ * Carries out decisions about a PhasedRollout, with writes that take effect only if the judged object has not changed.
+ */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { isSameJson } from "../../../infra/json.ts";
@@ -23,10 +25,14 @@ export interface PhasedActor extends Actor {
 export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
 
 /**
- * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if what was judged has changed, `LeaseLost`, or
- * the error of the API server.
+ * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if what was
+ * judged has changed, `LeaseLost`, or the error of the API server.
  */
-export async function takeStep(decision: Write, { rollout, target }: Gathered, actor: PhasedActor): Promise<Hold | undefined> {
+export async function takeStep(
+  decision: Write,
+  { rollout, target }: Gathered,
+  actor: PhasedActor,
+): Promise<Hold | undefined> {
   if (decision.action === "report") return report(rollout, decision.status, actor);
   if (decision.action === "addFinalizer") return writeFinalizers(rollout, [...rollout.finalizers, FINALIZER], actor);
   if (decision.action === "dropFinalizer") return dropFinalizer(rollout, actor);
@@ -47,9 +53,16 @@ export async function takeStep(decision: Write, { rollout, target }: Gathered, a
 }
 
 async function report(rollout: PhasedRollout, status: PhasedStatus, actor: PhasedActor): Promise<undefined> {
-  const stored = await writeStatus(phasedRollouts, { object: rollout, before: rollout.status, after: status, by: "patch" }, actor);
+  const stored = await writeStatus(
+    phasedRollouts,
+    { object: rollout, before: rollout.status, after: status, by: "patch" },
+    actor,
+  );
   if (stored && !isSameJson(readStatus(stored.status), status))
-    throw new RolloutError("Invalid", "the definition phasedrollouts.sts.plus drops fields of the status: replace it by Zonewise's");
+    throw new RolloutError(
+      "Invalid",
+      "the definition phasedrollouts.sts.plus drops fields of the status: replace it by Zonewise's",
+    );
 }
 
 const dropFinalizer = (rollout: PhasedRollout, actor: PhasedActor): Promise<undefined> =>
@@ -59,7 +72,11 @@ const dropFinalizer = (rollout: PhasedRollout, actor: PhasedActor): Promise<unde
     actor,
   );
 
-async function writeFinalizers(rollout: PhasedRollout, finalizers: readonly string[], actor: PhasedActor): Promise<undefined> {
+async function writeFinalizers(
+  rollout: PhasedRollout,
+  finalizers: readonly string[],
+  actor: PhasedActor,
+): Promise<undefined> {
   const { cluster, fence, freshness } = actor;
   const { namespace, name, resourceVersion } = rollout;
   const body = { metadata: { resourceVersion, finalizers } };
@@ -73,7 +90,11 @@ interface Changes {
 }
 
 /** Throws `Invalid` if the write was accepted and left the StatefulSet as it was, or `Conflict` as every write. */
-async function writeTarget(target: Target, changes: Changes, { cluster, fence, freshness }: PhasedActor): Promise<undefined> {
+async function writeTarget(
+  target: Target,
+  changes: Changes,
+  { cluster, fence, freshness }: PhasedActor,
+): Promise<undefined> {
   const { namespace, name, resourceVersion } = target;
   const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
@@ -90,11 +111,17 @@ async function writeTarget(target: Target, changes: Changes, { cluster, fence, f
 function confirmStored(before: Target, { annotations, spec }: Changes, { name, owner, partition }: Target): void {
   const sentOwner = annotations?.[ANNOTATIONS.phasedRollout];
   if (sentOwner !== undefined && owner !== (sentOwner ?? undefined))
-    throw new RolloutError("Invalid", `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`);
+    throw new RolloutError(
+      "Invalid",
+      `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`,
+    );
   const sent = spec?.updateStrategy.rollingUpdate.partition;
   // A partition below the earlier one may have released pods: it is decided about again.
   if (sent === undefined || sent === partition || partition < before.partition) return;
-  throw new RolloutError("Invalid", `it was accepted, but ${name} has partition ${partition} instead of ${sent}: something pins it`);
+  throw new RolloutError(
+    "Invalid",
+    `it was accepted, but ${name} has partition ${partition} instead of ${sent}: something pins it`,
+  );
 }
 
 function withPartition(partition: number): Changes {
@@ -135,7 +162,11 @@ interface NewPartition {
 }
 
 /** The disruption budget of the pod is asked first, and the pod reserved. */
-async function setPartition(target: Target, { pod, partition }: NewPartition, actor: PhasedActor): Promise<Hold | undefined> {
+async function setPartition(
+  target: Target,
+  { pod, partition }: NewPartition,
+  actor: PhasedActor,
+): Promise<Hold | undefined> {
   return underBudget({ target, pod }, actor, () => writeTarget(target, withPartition(partition), actor));
 }
 
@@ -148,7 +179,11 @@ function replacePod(
   return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
     await patchZoneStatus(target, actor);
     const { namespace, name, uid, resourceVersion } = pod;
-    const version = await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
+    const version = await actor.cluster.remove(
+      pods,
+      { namespace, name, preconditions: { uid, resourceVersion } },
+      actor.fence.write(),
+    );
     actor.freshness.noteWritten(pods, version);
   });
 }
@@ -160,7 +195,11 @@ interface Disrupted {
 }
 
 /** Rejects with the error of the write; a reservation is released if nothing was written. */
-async function underBudget({ target, pod }: Disrupted, actor: PhasedActor, write: () => Promise<void>): Promise<Hold | undefined> {
+async function underBudget(
+  { target, pod }: Disrupted,
+  actor: PhasedActor,
+  write: () => Promise<void>,
+): Promise<Hold | undefined> {
   const grant = pod && (await actor.mayDisrupt(pod, target, actor.fence.write()));
   if (grant?.action === "hold") return grant;
   try {

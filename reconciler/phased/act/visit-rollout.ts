@@ -1,5 +1,6 @@
 /**
- * Advances one PhasedRollout as far as it comes now: decide -> write -> read it again -> decide ..., until there is nothing to write, or only to wait.
+ * Advances one PhasedRollout as far as it comes now: decide -> write -> read it again -> decide ..., until there is
+ * nothing to write, or only to wait.
  *
  * At most one write a decision. The process may die between any two.
  */
@@ -45,7 +46,8 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
     visitor.onWrite(decision, gathered, hold);
     if (hold) return { acted };
     if (decision.action !== "report") acted = true;
-    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now()) return { acted, dueAt: decision.dueAt };
+    else if (decision.dueAt === undefined || decision.dueAt > visitor.clock.now())
+      return { acted, dueAt: decision.dueAt };
     const again = await gatherAgain(gathered, visitor, visitor.fence.write());
     if (!again) return { acted };
     gathered = again;

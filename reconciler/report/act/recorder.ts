@@ -1,4 +1,7 @@
-/** Limits Kubernetes Events: the same Event is written again only after 5 minutes. Events are written one by one, beside the rollout and without delaying it. */
+/**
+ * Limits Kubernetes Events: the same Event is written again only after 5 minutes. Events are written one by one, beside
+ * the rollout and without delaying it.
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";

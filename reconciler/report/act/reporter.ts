@@ -48,7 +48,8 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
       const isFailed = result.failures.size > 0 || result.outcomes.some(isFailure);
       metrics.tickDone(isFailed ? "failed" : "ok");
       log.info("tick", { ...summarizeTick(result), ms: Math.round(tookMs) });
-      for (const [namespace, error] of result.failures) log.error("the namespace could not be read", { namespace, error });
+      for (const [namespace, error] of result.failures)
+        log.error("the namespace could not be read", { namespace, error });
       if (isFailed) return;
       // §1.8: A successful pass removes the memory and the metrics of deleted groups.
       for (const key of memory.keys()) if (!result.groups.has(key)) memory.delete(key);
@@ -64,7 +65,11 @@ export function createReporter({ log, metrics, recorder, clock, memory = new Map
   function measure(outcome: Outcome, tookMs: number): void {
     if (!isLeftOut(outcome)) {
       metrics.reconcileStarted(outcome);
-      metrics.reconcileDone(outcome, { seconds: tookMs / 1000, failed: isFailure(outcome), finishedAt: new Date(clock.now()) });
+      metrics.reconcileDone(outcome, {
+        seconds: tookMs / 1000,
+        failed: isFailure(outcome),
+        finishedAt: new Date(clock.now()),
+      });
     }
     metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
     if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);

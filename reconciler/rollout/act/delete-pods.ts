@@ -32,7 +32,10 @@ export interface BatchActor extends Actor {
   readonly stop: AbortSignal;
 }
 
-/** Milliseconds from the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is granted again. */
+/**
+ * Milliseconds from the request to the last deletion: a reservation lasts 2 minutes, and one that is up to 40 s old is
+ * granted again.
+ */
 const BATCH_MS = 30_000;
 
 /** Milliseconds in which what was gathered is recent enough for the first pod. */
@@ -57,8 +60,9 @@ interface Batch {
 }
 
 /**
- * A pod that the budget denies does not block the other pods (§1.5.8). `judged` are the zones of the group. Throws only if no pod was deleted: `Conflict` if
- * the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or the error of the API server.
+ * A pod that the budget denies does not block the other pods (§1.5.8). `judged` are the zones of the group. Throws only
+ * if no pod was deleted: `Conflict` if the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or
+ * the error of the API server.
  */
 export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
@@ -83,8 +87,9 @@ function mayAnotherShrink({ zone, judged, unused }: Batch): boolean {
 }
 
 /**
- * Resolves with a hold, and deletes nothing, if another downscale is judged now, or was admitted and may still be stored. Only the reconciler removes
- * admitted downscales from the Lease, before it lists the zones, so that those of the decision suffice.
+ * Resolves with a hold, and deletes nothing, if another downscale is judged now, or was admitted and may still be
+ * stored. Only the reconciler removes admitted downscales from the Lease, before it lists the zones, so that those of
+ * the decision suffice.
  */
 async function deleteUnderLease(batch: Batch, actor: BatchActor): Promise<Hold | undefined> {
   const { zone, judged } = batch;
@@ -102,15 +107,23 @@ function waitFor(zone: Zone, why: string, what: string): Hold {
   return { ...hold("OtherZoneNotReady", `${zone.name} waits: ${why}`, [zone]), dedupKey: `${zone.name} after ${what}` };
 }
 
-/** Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws what ends the batch early. */
-async function deleteInTurn(batch: Batch, actor: BatchActor, onUnknown?: HeldLease["leaveToExpire"]): Promise<undefined> {
+/**
+ * Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws what ends the
+ * batch early.
+ */
+async function deleteInTurn(
+  batch: Batch,
+  actor: BatchActor,
+  onUnknown?: HeldLease["leaveToExpire"],
+): Promise<undefined> {
   const { endAt, unused, replaced, ...view } = batch;
   for (const grant of unused) {
     const isFirst = replaced.length === 0;
     if (isFirst) await patchZoneStatus(view.zone, actor);
     if (!isFirst || isOutdated(actor)) await confirmBatch({ ...view, pod: grant.pod }, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
-    if (actor.clock.monotonic() >= endAt) throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
+    if (actor.clock.monotonic() >= endAt)
+      throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
     unused.delete(grant);
     await deletePod(grant.pod, actor).catch((error: unknown) => {
       // After any other error the pod may be terminating, and its reservation must remain.
@@ -135,6 +148,10 @@ async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise
 /** Deletes the judged pod, if it has not changed since. */
 async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): Promise<void> {
   const { namespace, name, uid, resourceVersion } = pod;
-  const version = await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());
+  const version = await cluster.remove(
+    pods,
+    { namespace, name, preconditions: { uid, resourceVersion } },
+    fence.write(),
+  );
   freshness.noteWritten(pods, version);
 }

@@ -18,7 +18,10 @@ interface GrantActor extends Pick<Actor, "fence"> {
 }
 
 /** Simultaneous requests share the reads of a budget. Rejects with the first error, after all grants are released. */
-export async function requestGrants({ zone, pods: chosen }: DeletePods, actor: GrantActor): Promise<{ grants: Grant[]; denied: Hold[] }> {
+export async function requestGrants(
+  { zone, pods: chosen }: DeletePods,
+  actor: GrantActor,
+): Promise<{ grants: Grant[]; denied: Hold[] }> {
   const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
   const grants: Grant[] = [];
   const denied: Hold[] = [];

@@ -5,10 +5,14 @@ import type { Zone } from "../../model/zone.ts";
 import { patchZoneStatus } from "./zone-status.ts";
 
 /**
- * Carries out the decision; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed since, `Cancelled`, `LeaseLost`, or
- * the error of the API server.
+ * Carries out the decision; `judged` are the zones of its group. Throws `Conflict` if the zone or a pod has changed
+ * since, `Cancelled`, `LeaseLost`, or the error of the API server.
  */
-export async function takeStep(decision: DeletePods | FinishZone, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
+export async function takeStep(
+  decision: DeletePods | FinishZone,
+  judged: readonly Zone[],
+  actor: BatchActor,
+): Promise<Effect> {
   switch (decision.action) {
     case "deletePods":
       return deletePods(decision, judged, actor);

@@ -1,4 +1,7 @@
-/** Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones mirror. */
+/**
+ * Reads the facts that only scaling needs, on demand: the times of the last downscales, and the resources that zones
+ * mirror.
+ */
 import { messageOf } from "../../../infra/errors.ts";
 import type { Zone } from "../../model/zone.ts";
 import { gatherDownscales } from "../../downscale/act/gather-downscales.ts";
@@ -22,7 +25,9 @@ export async function gatherTimes(
 ): Promise<ZoneTimes & Pick<ScalingSnapshot, "untracked">> {
   const at = clock.now();
   try {
-    const tracked = isNeeded ? await gatherDownscales(cluster, zones, { zoneTracker, now: at }) : new Map<string, string>();
+    const tracked = isNeeded
+      ? await gatherDownscales(cluster, zones, { zoneTracker, now: at })
+      : new Map<string, string>();
     return { zones, tracked, now: at };
   } catch (error) {
     return { zones, tracked: undefined, now: at, untracked: messageOf(error) };
@@ -30,7 +35,11 @@ export async function gatherTimes(
 }
 
 /** Reads the zone's reference: for the first time, or again after its pods have answered. */
-export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, { references, clock }: Scaler): Promise<ScalingSnapshot> {
+export async function gatherReference(
+  zone: Zone,
+  snapshot: ScalingSnapshot,
+  { references, clock }: Scaler,
+): Promise<ScalingSnapshot> {
   const { mirror } = zone.scaling;
   if (!mirror) return snapshot;
   const at = clock.now();

@@ -1,6 +1,6 @@
 /**
- * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no decision, so the calls are repeated
- * only by a new process, for a new number of pods, or after half a minute.
+ * Cancels the preparation of pods that stay (§2.6), beside the ticks and without delaying them. The answers change no
+ * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute.
  */
 import type { LogNote } from "../../model/outcome.ts";
 import { callPods } from "../../../infra/call-pods.ts";
@@ -12,7 +12,10 @@ import type { Zone } from "../../model/zone.ts";
 import type { Endpoints } from "../delayed.ts";
 
 export interface PodNotifier {
-  /** Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may include pods that are to leave now. */
+  /**
+   * Starts a DELETE to each of these pods. Resolves once no earlier round for the zone is running: that round may
+   * include pods that are to leave now.
+   */
   readonly cancelPreparation: (zone: Zone, pods: Endpoints) => Promise<void>;
   /** Resolves once no round is running. */
   readonly idle: () => Promise<void>;
@@ -70,7 +73,8 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       },
     });
     stop.abort();
-    if (locked.count > 0) onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
+    if (locked.count > 0)
+      onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
     if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed, silent >= PATIENCE) }, zone);
   }
 

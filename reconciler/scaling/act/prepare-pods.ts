@@ -15,11 +15,14 @@ export interface PrepareOptions {
 }
 
 /**
- * Sends a POST to every pod that is to leave. Resolves with the last pod whose delay is not over, or the error of the first failure, which cancels the other
- * requests.
- * Throws `Cancelled` once `signal` fires; no further pod is called then.
+ * Sends a POST to every pod that is to leave. Resolves with the last pod whose delay is not over, or the error of the
+ * first failure, which cancels the other requests. Throws `Cancelled` once `signal` fires; no further pod is called
+ * then.
  */
-export async function preparePods({ zone, wanted, pods, delay }: PreparePods, { http, now, signal }: PrepareOptions): Promise<PodAnswers> {
+export async function preparePods(
+  { zone, wanted, pods, delay }: PreparePods,
+  { http, now, signal }: PrepareOptions,
+): Promise<PodAnswers> {
   const ages = foldAges(delay);
   let failure: string | undefined;
   await callPods({
@@ -33,7 +36,10 @@ export async function preparePods({ zone, wanted, pods, delay }: PreparePods, { 
       const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
       // Without the body: it may contain a secret, and holds become Events.
       if (at === undefined)
-        throw new RolloutError("Invalid", `${pod} answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`);
+        throw new RolloutError(
+          "Invalid",
+          `${pod} answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`,
+        );
       ages.add(place, at, now());
     },
     onFailure: (_pod, error) => void (failure = messageOf(error)),

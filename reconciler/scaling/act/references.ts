@@ -7,7 +7,10 @@ import type { Mirror } from "../../model/scaling.ts";
 import type { Reference } from "../facts.ts";
 
 export interface References {
-  /** Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of the API server. */
+  /**
+   * Reads the current scale of the resource; throws `NotFound` if the server does not know the kind, or the error of
+   * the API server.
+   */
   readonly read: (namespace: string, mirror: Mirror) => Promise<Reference>;
 }
 
@@ -41,7 +44,8 @@ export function createReferences(cluster: Cluster): References {
       const wanted = { group, kind };
       try {
         const resources = await discover(wanted);
-        if (resources.length === 0) throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
+        if (resources.length === 0)
+          throw new RolloutError("NotFound", `the API server knows no kind ${kind} in group "${group}"`);
         return await tryEach(namespace, name, resources);
       } catch (error) {
         known.delete(keyOf(wanted));

@@ -1,4 +1,7 @@
-/** Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is scaled or only holds are left. */
+/**
+ * Scales one zone of a group at most, before its rollout (§2.0): gather -> decideScaling -> step, until a zone is
+ * scaled or only holds are left.
+ */
 import type { LogNote, ScaleZone } from "../../model/outcome.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -17,8 +20,8 @@ export interface ScalingReport {
 }
 
 /**
- * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be gathered again: it has changed since it was
- * read, or a change of replicas may have taken effect.
+ * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be
+ * gathered again: it has changed since it was read, or a change of replicas may have taken effect.
  */
 export async function scaleGroup(zones: readonly Zone[], given: Omit<Scaler, "lastRead">): Promise<ScalingReport> {
   const scaler = { ...given, lastRead: {} };
@@ -34,7 +37,9 @@ export async function scaleGroup(zones: readonly Zone[], given: Omit<Scaler, "la
 function notesOf({ zones, facts, untracked }: ScalingSnapshot): LogNote[] {
   const texts = zones.flatMap((zone) => {
     const { writtenBack } = facts.get(zone.uid) ?? {};
-    return typeof writtenBack === "object" ? [`${zone.name}: its replicas could not be written back to ${writtenBack.failure}`] : [];
+    return typeof writtenBack === "object"
+      ? [`${zone.name}: its replicas could not be written back to ${writtenBack.failure}`]
+      : [];
   });
   const times = untracked === undefined ? [] : [`when zones were last scaled down cannot be read: ${untracked}`];
   return [...times, ...texts].map((text) => ({ level: "warn", text }));

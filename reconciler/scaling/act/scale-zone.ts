@@ -6,8 +6,9 @@
  *     -> otherwise take the downscale Lease of its group -> look again: hold -> write -> release the Lease
  *   a write that takes pods away, a forced one too: reserve them on the budgets of the zone first: hold -> write --nothing written--> release them
  *
- * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook that judges the write takes the
- * Lease itself, and looks at the other zones under it. A zone that has to wait costs no write.
+ * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook
+ * that judges the write takes the Lease itself, and looks at the other zones under it. A zone that has to wait costs no
+ * write.
  */
 import type { ScaleZone } from "../../model/outcome.ts";
 import { hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
@@ -25,8 +26,8 @@ import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
 
 /**
- * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written then. After any error that is thrown,
- * the group must be gathered again (see `takeStep`).
+ * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written
+ * then. After any error that is thrown, the group must be gathered again (see `takeStep`).
  */
 export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone, replicas, message } = step;
@@ -46,7 +47,10 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   }
 }
 
-/** Shrinks the zone, or resolves with a hold, while no downscale of its group can be admitted. Throws as `changeReplicas` and `whyNotShrink` do. */
+/**
+ * Shrinks the zone, or resolves with a hold, while no downscale of its group can be admitted. Throws as
+ * `changeReplicas` and `whyNotShrink` do.
+ */
 async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold | undefined> {
   const { zone } = step;
   const done = await underDownscaleLease(zone, scaler, async ({ fence, pending, leaveToExpire }) => {
@@ -63,14 +67,21 @@ async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold |
 }
 
 /**
- * Writes the replicas, once pods that go by it are reserved. Resolves with the hold of a budget; throws as `changeReplicas` does. `releasing` bounds the
- * release, as the time for the write may be over.
+ * Writes the replicas, once pods that go by it are reserved. Resolves with the hold of a budget; throws as
+ * `changeReplicas` does. `releasing` bounds the release, as the time for the write may be over.
  */
-async function writeReserved(step: ScaleZone, scaler: Scaler, releasing: Fence = scaler.fence): Promise<Hold | undefined> {
+async function writeReserved(
+  step: ScaleZone,
+  scaler: Scaler,
+  releasing: Fence = scaler.fence,
+): Promise<Hold | undefined> {
   const { zone, replicas } = step;
   const { fence } = scaler;
   const forced = zone.scaling.forcedReplicas !== undefined;
-  const grant = replicas < zone.replicas ? await scaler.mayDownscale(zone, { to: replicas, forced, call: fence.write() }) : undefined;
+  const grant =
+    replicas < zone.replicas
+      ? await scaler.mayDownscale(zone, { to: replicas, forced, call: fence.write() })
+      : undefined;
   if (grant?.action === "hold") return grant;
   await changeReplicas(step, scaler).catch(async (error: unknown) => {
     if (grant && wroteNothing(error)) await releaseGrant(grant, releasing);
@@ -89,8 +100,9 @@ async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void>
 }
 
 /**
- * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws `Conflict` if the zone has changed
- * since it was read or was given another number, `Invalid` if it was accepted and left as it was, `LeaseLost`, or the error of the API server.
+ * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws
+ * `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if it was accepted and
+ * left as it was, `LeaseLost`, or the error of the API server.
  */
 async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Actor): Promise<void> {
   const { cluster, fence, freshness } = actor;
@@ -109,10 +121,17 @@ async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Ac
 }
 
 /** Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. */
-async function restoreLastDownscale(zone: Zone, { metadata }: StatefulSet, { cluster, fence, freshness }: Actor): Promise<void> {
+async function restoreLastDownscale(
+  zone: Zone,
+  { metadata }: StatefulSet,
+  { cluster, fence, freshness }: Actor,
+): Promise<void> {
   const { name, namespace, scaling } = zone;
   const { resourceVersion = "" } = metadata ?? {};
   const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
   const body = { metadata: { resourceVersion, annotations } };
-  freshness.noteWritten(statefulSets, await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()));
+  freshness.noteWritten(
+    statefulSets,
+    await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()),
+  );
 }

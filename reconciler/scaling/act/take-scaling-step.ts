@@ -14,21 +14,25 @@ interface Decided {
 }
 
 /**
- * After any error that is thrown, the group must be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has changed since it was read, `LeaseLost`,
- * `Cancelled`, and errors after which a change of replicas may have taken effect.
+ * After any error that is thrown, the group must be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has
+ * changed since it was read, `LeaseLost`, `Cancelled`, and errors after which a change of replicas may have taken
+ * effect.
  */
 export async function takeStep(
   step: Exclude<ScalingStep, Hold>,
   { snapshot, scalingHolds }: Decided,
   scaler: Scaler,
 ): Promise<ScalingSnapshot> {
-  const withFacts = (facts: ZoneFacts): ScalingSnapshot => addFacts(snapshot, step.zone, { facts, now: scaler.clock.now() });
+  const withFacts = (facts: ZoneFacts): ScalingSnapshot =>
+    addFacts(snapshot, step.zone, { facts, now: scaler.clock.now() });
   switch (step.action) {
     case "cancelPreparation":
       await scaler.notifier.cancelPreparation(step.zone, step.pods);
       return withFacts({ notified: true });
     case "preparePods":
-      return withFacts({ answers: await preparePods(step, { http: scaler.podHttp, now: scaler.clock.now, signal: scaler.stop }) });
+      return withFacts({
+        answers: await preparePods(step, { http: scaler.podHttp, now: scaler.clock.now, signal: scaler.stop }),
+      });
     case "scaleZone": {
       const refused = await scaleZone(step, scaler);
       return refused ? withFacts({ refused }) : { ...snapshot, scaled: { step, scalingHolds } };

@@ -11,12 +11,17 @@ import { gatherTimes } from "./gather-scaling.ts";
 import type { ShrinkFacts, Scaler } from "./scaler.ts";
 
 /**
- * Reads and checks all conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody else can add one now; otherwise they
- * are read last, as one may be added at any time. What was read for a zone of the group before it may refuse this one too, but never lets it shrink: a group
- * of zones that wait costs one read a step. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
+ * Reads and checks all conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody
+ * else can add one now; otherwise they are read last, as one may be added at any time. What was read for a zone of the
+ * group before it may refuse this one too, but never lets it shrink: a group of zones that wait costs one read a step.
+ * Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
  * server.
  */
-export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler, pending?: PendingDownscales): Promise<Hold | undefined> {
+export async function whyNotShrink(
+  { zone, replicas }: ScaleZone,
+  scaler: Scaler,
+  pending?: PendingDownscales,
+): Promise<Hold | undefined> {
   const { lastRead } = scaler;
   const refused = lastRead.facts && judge({ zone, replicas }, lastRead.facts);
   if (typeof refused === "object") return refused;
@@ -24,18 +29,31 @@ export async function whyNotShrink({ zone, replicas }: ScaleZone, scaler: Scaler
   const same = zones.find((one) => isSame(one, zone));
   if (!same) throw new RolloutError("Conflict", `${zone.name} has changed since it was read`);
   // The hold reports a tracker that cannot be read.
-  const times = await gatherTimes(zones, same.scaling.minTime !== undefined || same.scaling.leader !== undefined, scaler);
+  const times = await gatherTimes(
+    zones,
+    same.scaling.minTime !== undefined || same.scaling.leader !== undefined,
+    scaler,
+  );
   lastRead.facts = { times, group: await gatherGroup(zones, scaler) };
   const why = judge({ zone, replicas }, lastRead.facts);
-  if (why === "outdated") throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
+  if (why === "outdated")
+    throw new RolloutError("Conflict", `the leader of ${zone.name} has changed since it was read`);
   if (why) return why;
-  return noOtherAdmitted(same, { zones, now: scaler.clock.now(), pending: pending ?? (await gatherPendingOf(same, scaler)) });
+  return noOtherAdmitted(same, {
+    zones,
+    now: scaler.clock.now(),
+    pending: pending ?? (await gatherPendingOf(same, scaler)),
+  });
 }
 
-const isSame = (one: Zone, { uid, resourceVersion }: Zone): boolean => one.uid === uid && one.resourceVersion === resourceVersion;
+const isSame = (one: Zone, { uid, resourceVersion }: Zone): boolean =>
+  one.uid === uid && one.resourceVersion === resourceVersion;
 
 /** "outdated" also if another version of the zone was read. */
-function judge({ zone, replicas }: Pick<ScaleZone, "zone" | "replicas">, { group, times }: ShrinkFacts): Hold | "outdated" | undefined {
+function judge(
+  { zone, replicas }: Pick<ScaleZone, "zone" | "replicas">,
+  { group, times }: ShrinkFacts,
+): Hold | "outdated" | undefined {
   const same = times.zones.find((one) => isSame(one, zone));
   return same ? decideShrink({ zone: same, replicas }, times, group) : "outdated";
 }
@@ -56,5 +74,8 @@ function noOtherAdmitted(zone: Zone, { zones, pending, now }: Admissions): Hold 
   const admitted = findAdmitted(pending, others, now);
   if (!admitted) return undefined;
   const message = `${zone.name} waits to shrink: ${admitted.description}`;
-  return { ...hold("OtherZoneNotReady", message, [zone, admitted.zone]), dedupKey: `${zone.name} after ${admitted.zone.name}` };
+  return {
+    ...hold("OtherZoneNotReady", message, [zone, admitted.zone]),
+    dedupKey: `${zone.name} after ${admitted.zone.name}`,
+  };
 }

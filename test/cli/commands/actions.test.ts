@@ -20,7 +20,8 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
   after(() => stage.close());
 
   const setNamed = (zone: string): StatefulSet =>
-    (stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as StatefulSet | undefined) ?? assert.fail();
+    (stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as StatefulSet | undefined) ??
+    assert.fail();
   const pausedOf = (zone: string): string | undefined => setNamed(zone).metadata?.annotations?.[PAUSED];
   const imageOf = (zone: string): string | undefined => setNamed(zone).spec?.template.spec?.containers[0]?.image;
 
@@ -53,7 +54,10 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     const { run } = await openTerminal(t, stage);
     await run("restart ingester");
     for (const zone of ["a", "b", "c"])
-      assert.match(setNamed(zone).spec?.template.metadata?.annotations?.["kubectl.kubernetes.io/restartedAt"] ?? "", /^\d{4}-/);
+      assert.match(
+        setNamed(zone).spec?.template.metadata?.annotations?.["kubectl.kubernetes.io/restartedAt"] ?? "",
+        /^\d{4}-/,
+      );
   });
 
   it("stop at a zone that somebody else has changed meanwhile, and say what was done", async (t) => {
@@ -67,18 +71,29 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     });
     const { code, err } = await run("pause ingester");
     assert.equal(code, 4);
-    assert.match(err, /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/);
+    assert.match(
+      err,
+      /ingester-zone-b could not be changed: .*; before it: ingester-zone-a paused\n +somebody else changed it/,
+    );
   });
 
   it("do not say that nothing was changed where no answer came: the write may be stored", async (t) => {
     const { run } = await openTerminal(t, stage);
     await run("resume ingester");
     for (const { zone, text } of [
-      { zone: "a", text: /ingester-zone-a may have been changed: .*; nothing else was changed\n +kubectl cluster-info/ },
+      {
+        zone: "a",
+        text: /ingester-zone-a may have been changed: .*; nothing else was changed\n +kubectl cluster-info/,
+      },
       { zone: "b", text: /ingester-zone-b may have been changed: .*; before it: ingester-zone-a / },
     ]) {
       const name = `ingester-zone-${zone}`;
-      const heal = stage.emulator.faults.inject({ verb: "patch", resource: "statefulsets.apps", name, effect: { kind: "dropAfter" } });
+      const heal = stage.emulator.faults.inject({
+        verb: "patch",
+        resource: "statefulsets.apps",
+        name,
+        effect: { kind: "dropAfter" },
+      });
       const { code, err } = await run("pause ingester");
       heal();
       assert.equal(code, 4);

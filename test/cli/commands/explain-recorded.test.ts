@@ -1,4 +1,7 @@
-/** The reasons of scaling that only a write or a pod's answer shows: induced by real ticks, and explained by what they have recorded. */
+/**
+ * The reasons of scaling that only a write or a pod's answer shows: induced by real ticks, and explained by what they
+ * have recorded.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { it } from "node:test";
@@ -44,7 +47,12 @@ const CASES = [
     message: /scaling ingester-zone-a from 3 to 5 replicas.*forbidden/,
     helps: /kubectl -n default edit statefulset ingester-zone-a/,
     break: ({ emulator }: Stage) =>
-      void emulator.faults.inject({ verb: "patch", resource: SETS, name: "ingester-zone-a", effect: { kind: "forbidden" } }),
+      void emulator.faults.inject({
+        verb: "patch",
+        resource: SETS,
+        name: "ingester-zone-a",
+        effect: { kind: "forbidden" },
+      }),
   },
 ] as const;
 

@@ -13,7 +13,10 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     await stage.time.advance(2000);
     const { store } = stage.emulator;
     const set = store.get("statefulsets.apps", "default", "ingester-zone-a") ?? assert.fail();
-    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+    store.update("statefulsets.apps", {
+      ...set,
+      metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } },
+    });
     deploy(stage, "app:2", { zones: ["a"] });
     await stage.time.advance(1000);
     term = startTerm(stage);
@@ -46,7 +49,9 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
   it("says yes with 0, and shows the same as JSON", async (t) => {
     const { run, json } = await openTerminal(t, stage);
     assert.equal((await run("explain pod/ingester-zone-b-1")).code, 0);
-    const [first] = await json<{ answers: { question: string; allowed: boolean }[] }[]>("explain pod/ingester-zone-b-1");
+    const [first] = await json<{ answers: { question: string; allowed: boolean }[] }[]>(
+      "explain pod/ingester-zone-b-1",
+    );
     assert.deepEqual(first?.answers[0]?.allowed, true);
   });
 
@@ -62,7 +67,10 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     const { code, err } = await run("explain ingester-zone-x");
     assert.equal(code, 4);
     assert.match(err, /did you mean .*ingester-zone-a/);
-    assert.match((await run("explain pod/ingester-zone-a-9")).err, /no pod .* in namespace default\n +did you mean ingester-zone-a-0, /);
+    assert.match(
+      (await run("explain pod/ingester-zone-a-9")).err,
+      /no pod .* in namespace default\n +did you mean ingester-zone-a-0, /,
+    );
     assert.match((await run("explain node/node-9")).err, /no node .*\n +did you mean node-1, /);
     assert.match(
       (await run("explain phased/x")).err,

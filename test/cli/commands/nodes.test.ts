@@ -12,31 +12,47 @@ const NAMESPACE = "brupop-bottlerocket-aws";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
 
-it("explain node, status and doctor tell of a node's update, its policy, who waits and why", { timeout: 60_000 }, async (t) => {
-  const stage = await setNodeStage({ namespace: NAMESPACE });
-  t.after(() => stage.close());
-  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(GROUPS, "utf8")) as Draft);
-  stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  createPolicy(stage, "default", { zonesInOrder: false });
-  for (const name of ["node-1", "node-2"]) label(stage, name);
-  await stage.tick();
-  const { run } = await openTerminal(t, stage);
-  assert.match((await run("explain node/node-1")).out, /^node\/node-1\n {2}update: no {2}AgentSilent\n/);
-  assert.match((await run("doctor")).out, /^warning {2}nodeupdatepolicy\/default: the agents of 2 nodes have not reported/m);
+it(
+  "explain node, status and doctor tell of a node's update, its policy, who waits and why",
+  { timeout: 60_000 },
+  async (t) => {
+    const stage = await setNodeStage({ namespace: NAMESPACE });
+    t.after(() => stage.close());
+    stage.emulator.store.create(
+      "customresourcedefinitions.apiextensions.k8s.io",
+      parse(readFileSync(GROUPS, "utf8")) as Draft,
+    );
+    stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
+    createPolicy(stage, "default", { zonesInOrder: false });
+    for (const name of ["node-1", "node-2"]) label(stage, name);
+    await stage.tick();
+    const { run } = await openTerminal(t, stage);
+    assert.match((await run("explain node/node-1")).out, /^node\/node-1\n {2}update: no {2}AgentSilent\n/);
+    assert.match(
+      (await run("doctor")).out,
+      /^warning {2}nodeupdatepolicy\/default: the agents of 2 nodes have not reported/m,
+    );
 
-  const status = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
-  for (const name of ["node-1", "node-2"]) {
-    const shadow = stage.emulator.store.get(SHADOWS, NAMESPACE, `brs-${name}`) ?? assert.fail();
-    stage.emulator.store.update(SHADOWS, { ...shadow, status });
-  }
-  await stage.tick();
-  const active = await run("explain node/node-1");
-  assert.equal(active.code, 1);
-  assert.match(active.out, /^node\/node-1\n {2}update: no {2}St(?:art|ag)ing\n {4}why +it goes from 1.0.0 to 1.1.0 by policy default/);
-  assert.match(active.out, /^ +since +.*\n +next +in /m);
-  assert.match(
-    (await run("explain node/node-2")).out,
-    /update: no {2}LimitReached\n +why +it runs 1.0.0 and is to get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
-  );
-  assert.match((await run("status")).out, /^NODE-UPDATE-POLICY +NODES +UP-TO-DATE +ACTIVE.*\ndefault +2 +0 +1 +1 +0 +node-1 St/m);
-});
+    const status = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
+    for (const name of ["node-1", "node-2"]) {
+      const shadow = stage.emulator.store.get(SHADOWS, NAMESPACE, `brs-${name}`) ?? assert.fail();
+      stage.emulator.store.update(SHADOWS, { ...shadow, status });
+    }
+    await stage.tick();
+    const active = await run("explain node/node-1");
+    assert.equal(active.code, 1);
+    assert.match(
+      active.out,
+      /^node\/node-1\n {2}update: no {2}St(?:art|ag)ing\n {4}why +it goes from 1.0.0 to 1.1.0 by policy default/,
+    );
+    assert.match(active.out, /^ +since +.*\n +next +in /m);
+    assert.match(
+      (await run("explain node/node-2")).out,
+      /update: no {2}LimitReached\n +why +it runs 1.0.0 and is to get 1.1.0; .*\n +rule +fewer nodes than maxConcurrent are active\n/,
+    );
+    assert.match(
+      (await run("status")).out,
+      /^NODE-UPDATE-POLICY +NODES +UP-TO-DATE +ACTIVE.*\ndefault +2 +0 +1 +1 +0 +node-1 St/m,
+    );
+  },
+);

@@ -18,7 +18,10 @@ describe("zonewise", { timeout: 120_000 }, () => {
   before(async () => {
     stage = await setBudgetStage();
     for (const crd of CRDS)
-      stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(crd, "utf8")) as Draft);
+      stage.emulator.store.create(
+        "customresourcedefinitions.apiextensions.k8s.io",
+        parse(readFileSync(crd, "utf8")) as Draft,
+      );
     writeBudget(stage, {});
     await stage.time.advance(1000);
   });
@@ -29,7 +32,10 @@ describe("zonewise", { timeout: 120_000 }, () => {
     const { code, out } = await run("evict --dry-run ingester-zone-a-0");
     assert.deepEqual([code, out], [0, "ingester-zone-a-0 may be evicted now (dry run)\n"]);
     await stage.time.advance(1000);
-    assert.equal(stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.deletionTimestamp, undefined);
+    assert.equal(
+      stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.deletionTimestamp,
+      undefined,
+    );
     const usage = await run("evict ingester-zone-a-0");
     assert.deepEqual(
       [usage.code, usage.err],
@@ -43,7 +49,12 @@ describe("zonewise", { timeout: 120_000 }, () => {
     const { run } = await openTerminal(t, stage);
     const spec = { selector: { matchLabels: { name: "ingester-zone-a" } }, maxUnavailable: 0 };
     const metadata = { name: "core", namespace: "default" };
-    stage.emulator.store.create("poddisruptionbudgets.policy", { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata, spec });
+    stage.emulator.store.create("poddisruptionbudgets.policy", {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata,
+      spec,
+    });
     await stage.time.advance(1000);
     const { code, out } = await run("evict --dry-run ingester-zone-a-0");
     assert.equal(code, 1, out);
@@ -53,7 +64,10 @@ describe("zonewise", { timeout: 120_000 }, () => {
     heal();
     assert.deepEqual([unread.code, unread.out.split("\n").length], [1, 2], unread.out);
     assert.match(unread.err, /note: the rule behind it is left out: /);
-    assert.match((await run("doctor")).out, /warning {2}pdb\/core: it selects pods of ingester-zone-a beside a zone-aware budget/);
+    assert.match(
+      (await run("doctor")).out,
+      /warning {2}pdb\/core: it selects pods of ingester-zone-a beside a zone-aware budget/,
+    );
     stage.emulator.store.remove("poddisruptionbudgets.policy", "default", "core");
   });
 
@@ -79,7 +93,10 @@ describe("zonewise", { timeout: 120_000 }, () => {
     const { err } = await run("drain-order node-1 node-2");
     assert.equal(err.split("is assumed").length, 2, err);
     const { metadata } = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
-    store.update("statefulsets.apps", { ...follower, metadata: { ...metadata, annotations: follower.metadata.annotations ?? {} } });
+    store.update("statefulsets.apps", {
+      ...follower,
+      metadata: { ...metadata, annotations: follower.metadata.annotations ?? {} },
+    });
   });
 
   it("doctor finds nothing wrong, then what was half configured", async (t) => {
@@ -147,7 +164,10 @@ describe("zonewise", { timeout: 120_000 }, () => {
     { words: "status --conte", found: "--context\n" },
     { words: "doctor x", found: "" },
     { words: "plan ingester i", found: "" },
-    { words: "explain po/ingester-zone-a-", found: "po/ingester-zone-a-0\npo/ingester-zone-a-1\npo/ingester-zone-a-2\n" },
+    {
+      words: "explain po/ingester-zone-a-",
+      found: "po/ingester-zone-a-0\npo/ingester-zone-a-1\npo/ingester-zone-a-2\n",
+    },
     { words: "explain deployment/", found: "" },
     { words: "-n elsewhere status i", found: "" },
     { words: "--namespace=elsewhere status i", found: "" },
@@ -178,5 +198,6 @@ describe("zonewise", { timeout: 120_000 }, () => {
       assert.match((await run(`completion ${shell}`)).out, /zonewise __complete -- /);
     });
 
-  it("knows no other shell", async (t) => assert.equal((await (await openTerminal(t, stage)).run("completion tcsh")).code, 2));
+  it("knows no other shell", async (t) =>
+    assert.equal((await (await openTerminal(t, stage)).run("completion tcsh")).code, 2));
 });

@@ -6,7 +6,15 @@ import { parse } from "yaml";
 import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/phased-rules.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import type { Draft } from "../../emulator/objects.ts";
-import { applySet, createRollout, FIRING, PHASED, setPhasedStage, SETS, type PhasedStage } from "../../reconciler/phased/act/stage.ts";
+import {
+  applySet,
+  createRollout,
+  FIRING,
+  PHASED,
+  setPhasedStage,
+  SETS,
+  type PhasedStage,
+} from "../../reconciler/phased/act/stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
@@ -14,7 +22,10 @@ const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", impor
 /** The StatefulSet `db` of three pods, managed, and all its pods up to date. */
 async function setUp(options: Parameters<typeof createRollout>[1] = {}): Promise<PhasedStage> {
   const stage = await setPhasedStage();
-  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(GROUPS, "utf8")) as Draft);
+  stage.emulator.store.create(
+    "customresourcedefinitions.apiextensions.k8s.io",
+    parse(readFileSync(GROUPS, "utf8")) as Draft,
+  );
   await applySet(stage, "x:1");
   createRollout(stage, options);
   await stage.tickFor(20);
@@ -66,35 +77,48 @@ const WAITS: readonly Wait[] = [
     why: /partition 2 of 3: db-2 is released, db-1 is the next; 1 of 2 good answers in a row/,
     partition: 2,
   },
-  { reason: "PrometheusError", why: /Unreachable: nobody/, answer: { kind: "Error", code: "Unreachable", message: "nobody" } },
+  {
+    reason: "PrometheusError",
+    why: /Unreachable: nobody/,
+    answer: { kind: "Error", code: "Unreachable", message: "nobody" },
+  },
 ] as const;
 
 for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
-  it(`explain and status tell of ${reason}: partition, why, rule, remedy and next check`, { timeout: 60_000 }, async (t) => {
-    const stage = await setUp({ check });
-    t.after(() => stage.close());
-    const { run, json } = await openTerminal(t, stage);
-    if (answer) stage.answer = answer;
-    await applySet(stage, "x:2");
-    await toStep(stage, reason, partition);
-    const { code, out } = await run("explain sts/db");
-    assert.equal(code, 1);
-    assert.match(out, new RegExp(`^statefulset/db\\n  roll out: no  ${reason}\\n`));
-    assert.match(out, why);
-    assert.ok(out.includes(PHASED_RULES[reason].rule), out);
-    assert.match(out, /helps +.*annotate --overwrite phasedrollout guard sts.plus\/promote-step=db-\w+\/\d/);
-    assert.match(out, /^ +next +(?:in |now)/m);
-    const pod = await run("explain pod/db-0");
-    assert.match(
-      pod.out,
-      new RegExp(`roll out: no  ${reason}\\n +why +db-0 is below partition ${partition} of db, and ${partition - 1} pods? go`),
-    );
-    const overview = await run("status");
-    assert.equal(overview.code, 3);
-    assert.match(overview.out, new RegExp(`^guard +db +Rolling +${partition}/3 +${3 - partition}/3 +${reason} `, "m"));
-    const [value] = await json<{ kind: string; progress: string; waitingFor: string[] }[]>("status");
-    assert.deepEqual([value?.kind, value?.progress, value?.waitingFor], ["PhasedRollout", "going", [reason]]);
-  });
+  it(
+    `explain and status tell of ${reason}: partition, why, rule, remedy and next check`,
+    { timeout: 60_000 },
+    async (t) => {
+      const stage = await setUp({ check });
+      t.after(() => stage.close());
+      const { run, json } = await openTerminal(t, stage);
+      if (answer) stage.answer = answer;
+      await applySet(stage, "x:2");
+      await toStep(stage, reason, partition);
+      const { code, out } = await run("explain sts/db");
+      assert.equal(code, 1);
+      assert.match(out, new RegExp(`^statefulset/db\\n  roll out: no  ${reason}\\n`));
+      assert.match(out, why);
+      assert.ok(out.includes(PHASED_RULES[reason].rule), out);
+      assert.match(out, /helps +.*annotate --overwrite phasedrollout guard sts.plus\/promote-step=db-\w+\/\d/);
+      assert.match(out, /^ +next +(?:in |now)/m);
+      const pod = await run("explain pod/db-0");
+      assert.match(
+        pod.out,
+        new RegExp(
+          `roll out: no  ${reason}\\n +why +db-0 is below partition ${partition} of db, and ${partition - 1} pods? go`,
+        ),
+      );
+      const overview = await run("status");
+      assert.equal(overview.code, 3);
+      assert.match(
+        overview.out,
+        new RegExp(`^guard +db +Rolling +${partition}/3 +${3 - partition}/3 +${reason} `, "m"),
+      );
+      const [value] = await json<{ kind: string; progress: string; waitingFor: string[] }[]>("status");
+      assert.deepEqual([value?.kind, value?.progress, value?.waitingFor], ["PhasedRollout", "going", [reason]]);
+    },
+  );
 
 it("a rollout that has stalled is told with what helps, and ends the wait with 1", { timeout: 60_000 }, async (t) => {
   const stage = await setUp({ check: { failureThreshold: 2 } });
@@ -103,7 +127,10 @@ it("a rollout that has stalled is told with what helps, and ends the wait with 1
   stage.answer = FIRING;
   await applySet(stage, "x:2");
   await stage.tickFor(60);
-  assert.match((await run("explain db")).out, /roll out: no {2}ChecksFailed\n.*2 bad ones in a row, the last with up 0/);
+  assert.match(
+    (await run("explain db")).out,
+    /roll out: no {2}ChecksFailed\n.*2 bad ones in a row, the last with up 0/,
+  );
   const { code, out } = await run("status --watch");
   assert.equal(code, 1);
   assert.match(out, /^phasedrollout\/guard Stalled: /);
@@ -133,46 +160,54 @@ it("what was recorded before the latest template is not taken for the answer", {
   assert.equal((await run("status")).code, 3);
 });
 
-it("a StatefulSet that is being deleted is told as the reconciler has recorded it, and ends the wait", { timeout: 60_000 }, async (t) => {
-  const stage = await setUp();
-  t.after(() => stage.close());
-  const { run } = await openTerminal(t, stage);
-  const { store } = stage.emulator;
-  const object = store.get(SETS, "default", "db") ?? assert.fail();
-  store.update(SETS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/backup"] } });
-  store.remove(SETS, "default", "db");
-  await stage.tickFor(10);
-  assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound\n +why +StatefulSet db is being deleted/);
-  assert.equal((await run("status")).code, 1);
-});
+it(
+  "a StatefulSet that is being deleted is told as the reconciler has recorded it, and ends the wait",
+  { timeout: 60_000 },
+  async (t) => {
+    const stage = await setUp();
+    t.after(() => stage.close());
+    const { run } = await openTerminal(t, stage);
+    const { store } = stage.emulator;
+    const object = store.get(SETS, "default", "db") ?? assert.fail();
+    store.update(SETS, { ...object, metadata: { ...object.metadata, finalizers: ["example.com/backup"] } });
+    store.remove(SETS, "default", "db");
+    await stage.tickFor(10);
+    assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound\n +why +StatefulSet db is being deleted/);
+    assert.equal((await run("status")).code, 1);
+  },
+);
 
 const GUARD_PLACES = [
   { place: "default", warns: false },
   { place: "other", warns: true },
 ];
 for (const { place, warns } of GUARD_PLACES)
-  it(`doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in namespace ${place}`, { timeout: 60_000 }, async (t) => {
-    const stage = await setUp();
-    t.after(() => stage.close());
-    const { run } = await openTerminal(t, stage);
-    stage.emulator.store.create("mutatingwebhookconfigurations.admissionregistration.k8s.io", {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingWebhookConfiguration",
-      metadata: { name: `raise-partition-${place}` },
-      webhooks: [
-        {
-          name: `raise-partition-${place}.grafana.com`,
-          admissionReviewVersions: ["v1"],
-          clientConfig: { url: "https://127.0.0.1:1/", caBundle: "" },
-          failurePolicy: "Ignore",
-          sideEffects: "None",
-          rules: [{ operations: ["CREATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["daemonsets"] }],
-          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": place } },
-        },
-      ],
-    });
-    assert.equal((await run("doctor")).out.includes("(partition-not-raised)"), warns);
-  });
+  it(
+    `doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in namespace ${place}`,
+    { timeout: 60_000 },
+    async (t) => {
+      const stage = await setUp();
+      t.after(() => stage.close());
+      const { run } = await openTerminal(t, stage);
+      stage.emulator.store.create("mutatingwebhookconfigurations.admissionregistration.k8s.io", {
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "MutatingWebhookConfiguration",
+        metadata: { name: `raise-partition-${place}` },
+        webhooks: [
+          {
+            name: `raise-partition-${place}.grafana.com`,
+            admissionReviewVersions: ["v1"],
+            clientConfig: { url: "https://127.0.0.1:1/", caBundle: "" },
+            failurePolicy: "Ignore",
+            sideEffects: "None",
+            rules: [{ operations: ["CREATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["daemonsets"] }],
+            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": place } },
+          },
+        ],
+      });
+      assert.equal((await run("doctor")).out.includes("(partition-not-raised)"), warns);
+    },
+  );
 
 it("doctor warns of a definition that the removal of the original would delete", { timeout: 60_000 }, async (t) => {
   const stage = await setUp();
@@ -208,7 +243,10 @@ it("a StatefulSet in a group, one that does not exist, and one that nobody manag
   const guard = store.get(PHASED, "default", "guard") ?? assert.fail();
   store.update(PHASED, { ...guard, spec: { ...(guard as { spec?: object }).spec, targetRef: "db" } });
   await stage.tickFor(10);
-  assert.match((await run("explain phased/guard")).out, /ErrorCannotManage\n +why +.*guard its group with a RolloutGate instead/);
+  assert.match(
+    (await run("explain phased/guard")).out,
+    /ErrorCannotManage\n +why +.*guard its group with a RolloutGate instead/,
+  );
   assert.match(
     (await run("doctor")).out,
     /^error {2}phasedrollout\/guard: db is a zone of group db: it is not managed \(phased-grouped\)/m,

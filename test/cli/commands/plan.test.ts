@@ -31,7 +31,10 @@ const GROUPS_CRD = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", i
 async function setPlanStage(t: TestContext): Promise<Stage> {
   const stage = await setBudgetStage();
   t.after(() => stage.close());
-  stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(GROUPS_CRD, "utf8")) as Draft);
+  stage.emulator.store.create(
+    "customresourcedefinitions.apiextensions.k8s.io",
+    parse(readFileSync(GROUPS_CRD, "utf8")) as Draft,
+  );
   await stage.time.advance(1000);
   return stage;
 }
@@ -45,7 +48,13 @@ async function execute(stage: Stage): Promise<string[]> {
   const { cluster } = stage.connect();
   const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
   const metrics = createMetrics();
-  const { reserver } = composeBudgets({ cluster, clock: stage.clock, log, metrics: metrics.budgets, identity: "reconciler" });
+  const { reserver } = composeBudgets({
+    cluster,
+    clock: stage.clock,
+    log,
+    metrics: metrics.budgets,
+    identity: "reconciler",
+  });
   const mayDisrupt = createMayDisrupt(reserver, stage.clock, metrics.budgets);
   const done: string[] = [];
   for (let quiet = 0; quiet < 30; quiet++) {
@@ -55,7 +64,8 @@ async function execute(stage: Stage): Promise<string[]> {
       quiet = 0;
       const { decision, effect } = outcome;
       if (decision.action === "deletePods") done.push(...effect.replaced.map(({ name }) => name));
-      else done.push(decision.action === "scaleZone" ? `${decision.zone.name}=${decision.replicas}` : decision.zone.name);
+      else
+        done.push(decision.action === "scaleZone" ? `${decision.zone.name}=${decision.replicas}` : decision.zone.name);
     }
     await stage.time.advance(1000);
   }
@@ -81,7 +91,12 @@ const CASES: readonly { readonly name: string; readonly change: (stage: Stage) =
     async change(stage) {
       deploy(stage, "x:2", { ...PODS, zones: ["a"], replicas: 4 });
       const annotations = { "grafana.com/rollout-downscale-leader": "ingester-zone-a", "rollout-max-unavailable": "2" };
-      const patch = { namespace: "default", name: "ingester-zone-b", type: "strategic", body: { metadata: { annotations } } } as const;
+      const patch = {
+        namespace: "default",
+        name: "ingester-zone-b",
+        type: "strategic",
+        body: { metadata: { annotations } },
+      } as const;
       await stage.connect().cluster.patch(statefulSets, patch);
     },
   },
@@ -112,7 +127,10 @@ it("zonewise plan says where a rollout will stop, and changes nothing", { timeou
   deploy(stage, "x:2", PODS);
   const { store } = stage.emulator;
   const set = store.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
-  store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+  store.update("statefulsets.apps", {
+    ...set,
+    metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } },
+  });
   await stage.time.advance(1000);
   const writes: string[] = [];
   store.subscribe(({ type, object }) => void writes.push(`${type} ${object.metadata.name}`));
@@ -125,9 +143,14 @@ it("zonewise plan says where a rollout will stop, and changes nothing", { timeou
 });
 
 it("the end of a plan has an estimate only after steps", () => {
-  const holds = [{ action: "hold" as const, reason: "OtherZoneNotReady" as const, message: "a waits for b", objects: [] }];
+  const holds = [
+    { action: "hold" as const, reason: "OtherZoneNotReady" as const, message: "a waits for b", objects: [] },
+  ];
   const end = { end: "blocked", holds, endsAt: 60_000 } as const;
   const step = { action: "FinishZone", zone: "a", message: "", at: 0, waitMs: 0, waits: [] } as const;
   assert.equal(describeEnd({ ...end, steps: [] }, 0), "nothing can be done now:\n  OtherZoneNotReady: a waits for b\n");
-  assert.match(describeEnd({ ...end, steps: [step] }, 0), /^then it stops, in about 1m by the pods' own times to become ready:\n/);
+  assert.match(
+    describeEnd({ ...end, steps: [step] }, 0),
+    /^then it stops, in about 1m by the pods' own times to become ready:\n/,
+  );
 });

@@ -36,7 +36,10 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     it(`of a namespace without groups it says that there are none:${flags || " once"}`, async (t) => {
       const { run, json } = await openTerminal(t, stage);
       const { code, err } = await run(`status -n mistyped${flags}`);
-      assert.deepEqual({ code, err }, { code: 0, err: "no rollout groups: no StatefulSet has the label rollout-group\n" });
+      assert.deepEqual(
+        { code, err },
+        { code: 0, err: "no rollout groups: no StatefulSet has the label rollout-group\n" },
+      );
       assert.deepEqual(await json(`status -n mistyped${flags}`), []);
     });
 
@@ -94,7 +97,12 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     let isOver = false;
     const waiting = run("status ingester --watch").finally(() => void (isOver = true));
     while (lines.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    stage.emulator.faults.inject({ verb: "list", resource: "rolloutgroups.zonewise.dev", effect: { kind: "error" }, times: 2 });
+    stage.emulator.faults.inject({
+      verb: "list",
+      resource: "rolloutgroups.zonewise.dev",
+      effect: { kind: "error" },
+      times: 2,
+    });
     for (let i = 0; !isOver && i < 200; i++) {
       await term.tick();
       await stage.time.advance(1000);

@@ -24,7 +24,9 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "an application of Argo CD",
-    annotations: { "argocd.argoproj.io/tracking-id": `operator:apiextensions.k8s.io/CustomResourceDefinition:/${NAME}` },
+    annotations: {
+      "argocd.argoproj.io/tracking-id": `operator:apiextensions.k8s.io/CustomResourceDefinition:/${NAME}`,
+    },
     says: /Argo CD application operator: it prunes it/,
   },
   {
@@ -37,13 +39,18 @@ const ROWS: readonly Row[] = [
     annotations: { "controller-gen.kubebuilder.io/version": "v0.16.5" },
     says: /the original's manifests, which were applied: kubectl delete -f/,
   },
-  { name: "nothing of Zonewise's own application", annotations: { "argocd.argoproj.io/tracking-id": "zonewise-crds:x" } },
+  {
+    name: "nothing of Zonewise's own application",
+    annotations: { "argocd.argoproj.io/tracking-id": "zonewise-crds:x" },
+  },
 ];
 
 describe("zonewise doctor warns of", () => {
   for (const { name, labels = {}, annotations = {}, says } of ROWS)
     it(name, () => {
-      const findings = examineDefinitionOwners([{ metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } }]);
+      const findings = examineDefinitionOwners([
+        { metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } },
+      ]);
       assert.equal(findings.length, says ? 1 : 0);
       if (!says) return;
       assert.deepEqual(

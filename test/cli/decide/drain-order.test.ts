@@ -8,7 +8,13 @@ const [pod = assert.fail()] = worldOf(zonesOf({})).zones.flatMap(({ pods }) => p
 
 /** `a`: a pod of zone a; `b!`: of zone b, which is down already. */
 function node(name: string, topologyZone: string, ...pods: readonly string[]): DrainNode {
-  const claims = pods.map((text) => ({ pod, key: "budget", zone: text.slice(0, 1), isDown: text.endsWith("!"), refusal: undefined }));
+  const claims = pods.map((text) => ({
+    pod,
+    key: "budget",
+    zone: text.slice(0, 1),
+    isDown: text.endsWith("!"),
+    refusal: undefined,
+  }));
   return { name, topologyZone, claims };
 }
 
@@ -23,7 +29,11 @@ const CASES = [
     nodes: [node("n1", "z1", "a"), node("n3", "z2", "b!")],
     waves: [["n3"], ["n1"]],
   },
-  { name: "a node without guarded pods goes with the first", nodes: [node("n1", "z1", "a"), node("n2", "z2")], waves: [["n1", "n2"]] },
+  {
+    name: "a node without guarded pods goes with the first",
+    nodes: [node("n1", "z1", "a"), node("n2", "z2")],
+    waves: [["n1", "n2"]],
+  },
   {
     name: "a node with pods of both zones goes alone",
     nodes: [node("n1", "z1", "a"), node("n2", "z1", "a", "b"), node("n3", "z1", "b")],

@@ -49,4 +49,7 @@ for (const [code, details, hint] of HINTS)
     assert.match(explainError(new RolloutError(code, "list pods: it failed", details)).hint ?? "", hint));
 
 it("the message of a credential plugin ends without its line breaks", () =>
-  assert.equal(explainError(new RolloutError("Unauthorized", "no credentials: log in first\n")).message, "no credentials: log in first"));
+  assert.equal(
+    explainError(new RolloutError("Unauthorized", "no credentials: log in first\n")).message,
+    "no credentials: log in first",
+  ));

@@ -10,15 +10,23 @@ import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import { SKIP_REASONS } from "../../../reconciler/nodes/snapshot.ts";
 import { at, busyNode, entry, MINUTE, node, policy, shadow } from "../../reconciler/nodes/fixture.ts";
 
-const told = (one: UpdateNode, ...policies: readonly Policy[]) => explainNode({ node: one, policies, namespace: "brupop" });
+const told = (one: UpdateNode, ...policies: readonly Policy[]) =>
+  explainNode({ node: one, policies, namespace: "brupop" });
 
 describe("zonewise explain node", () => {
   for (const reason of SKIP_REASONS)
     it(`names rule and remedy of ${reason}`, () => {
       const frozen =
-        reason === "Frozen" ? { frozen: { id: "n2-1", at: at(-MINUTE), reason: "HealthTimeout", message: "n2: too slow" } } : {};
-      const answer = told(node("n1"), policy({}, { ...frozen, waiting: [{ node: "n1", reason, message: "because" }] })) ?? assert.fail();
-      assert.deepEqual([answer.question, answer.allowed, answer.reason, answer.rule], ["update", false, reason, SKIP_RULES[reason].rule]);
+        reason === "Frozen"
+          ? { frozen: { id: "n2-1", at: at(-MINUTE), reason: "HealthTimeout", message: "n2: too slow" } }
+          : {};
+      const answer =
+        told(node("n1"), policy({}, { ...frozen, waiting: [{ node: "n1", reason, message: "because" }] })) ??
+        assert.fail();
+      assert.deepEqual(
+        [answer.question, answer.allowed, answer.reason, answer.rule],
+        ["update", false, reason, SKIP_RULES[reason].rule],
+      );
       assert.match(answer.message, /^it runs 1.0.0 and is to get 1.1.0; (?:because|since .*: n2: too slow)$/);
       assert.deepEqual(answer.objects, [{ kind: "NodeUpdatePolicy", name: "default" }]);
       assert.notEqual(answer.remedy, "");
@@ -52,6 +60,9 @@ describe("zonewise explain node", () => {
   it("names what is missing: a policy, or a record of the node", () => {
     assert.equal(told(node("n1"))?.reason, "Unselected");
     assert.equal(told(node("n1"), policy({ nodeSelector: { pool: "a" } }))?.reason, "Unselected");
-    assert.match(told(node("n1"), policy({}, { message: "the window is closed" }))?.message ?? "", /the window is closed$/);
+    assert.match(
+      told(node("n1"), policy({}, { message: "the window is closed" }))?.message ?? "",
+      /the window is closed$/,
+    );
   });
 });

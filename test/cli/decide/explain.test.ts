@@ -72,7 +72,10 @@ describe("zonewise explain names rule, objects and remedy of", () => {
 const two = (spec: object): World => withBudget([{}, {}, {}], spec);
 const changePod = (world: World, change: object): World => ({
   ...world,
-  zones: world.zones.map((zone, i) => ({ ...zone, pods: zone.pods.map((pod, n) => (i + n === 0 ? { ...pod, ...change } : pod)) })),
+  zones: world.zones.map((zone, i) => ({
+    ...zone,
+    pods: zone.pods.map((pod, n) => (i + n === 0 ? { ...pod, ...change } : pod)),
+  })),
 });
 const reservedAt = (world: World, by: string): World => ({
   ...world,
@@ -88,7 +91,9 @@ interface Denied {
   readonly helps: RegExp;
 }
 
-/** Complete by its type: every other reason of the closed list but NotNow, which only an answer of the webhook shows. */
+/**
+ * Complete by its type: every other reason of the closed list but NotNow, which only an answer of the webhook shows.
+ */
 const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
   SeveralBudgets: {
     world: withBudget([{}, {}], {}, [budgetOf({}, "second")]),
@@ -96,14 +101,22 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     helps: /edit zpdb ingester/,
   },
   BudgetInvalid: { world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
-  OwnerNotFound: { world: changePod(two({}), { controller: undefined }), objects: ["ingester"], helps: /get zpdb ingester/ },
+  OwnerNotFound: {
+    world: changePod(two({}), { controller: undefined }),
+    objects: ["ingester"],
+    helps: /get zpdb ingester/,
+  },
   MaxUnavailableZero: {
     world: two({ maxUnavailable: 0 }),
     objects: ["ingester"],
     helps: /patch zpdb ingester .*maxUnavailable":1/,
   },
   TooFewZones: { world: withBudget([{}], {}), objects: ["ingester"], helps: /get zpdb ingester/ },
-  PartitionUnknown: { world: two({ podNamePartitionRegex: "(x)" }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  PartitionUnknown: {
+    world: two({ podNamePartitionRegex: "(x)" }),
+    objects: ["ingester"],
+    helps: /edit zpdb ingester/,
+  },
   BudgetSpent: {
     world: withBudget([{}, { pods: { 1: { ready: false } } }, {}], {}),
     objects: ["ingester-zone-b-1", "ingester"],
@@ -114,7 +127,11 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     objects: ["ingester-zone-a-0"],
     helps: /try again once it is gone/,
   },
-  AllowedAlready: { world: reservedAt(two({}), "reconciler"), objects: ["ingester"], helps: /try again once it is gone/ },
+  AllowedAlready: {
+    world: reservedAt(two({}), "reconciler"),
+    objects: ["ingester"],
+    helps: /try again once it is gone/,
+  },
 };
 
 describe("zonewise explain pod names rule, objects and remedy of the denial", () => {
@@ -132,7 +149,13 @@ describe("zonewise explain pod names rule, objects and remedy of the denial", ()
   it("which counts a pod that is not ready since the time that is recorded of it", () => {
     const world = withBudget([{}, { pods: { 1: { ready: false } } }, {}], {});
     const since = "2026-01-01T11:00:00Z";
-    const block = { reason: "ZoneNotReady", message: "", cause: "", since, objects: [{ kind: "Pod", name: "ingester-zone-b-1" }] };
+    const block = {
+      reason: "ZoneNotReady",
+      message: "",
+      cause: "",
+      since,
+      objects: [{ kind: "Pod", name: "ingester-zone-b-1" }],
+    };
     const pod = world.zones[0]?.pods[0] ?? assert.fail();
     assert.equal(explainPod(pod, stateOf(world, { blocked: [block] }), world)[0]?.since, since);
   });
@@ -147,7 +170,10 @@ it("a refusal for want of time is explained by it, though the pod might go", () 
   assert.deepEqual(answer.objects, [{ kind: "Pod", name: pod.name }]);
   assert.match(answer.remedy, /try again; if it lasts, the log of the functions/);
   assert.equal(
-    explainRefusal("Cannot evict pod as it would violate the pod's disruption budget.", pod, { state: stateOf(world), world }),
+    explainRefusal("Cannot evict pod as it would violate the pod's disruption budget.", pod, {
+      state: stateOf(world),
+      world,
+    }),
     undefined,
   );
 });

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../../../cli/decide/findings.ts";
-import { findMissingRights, RECONCILER_RIGHTS, INSTALL_RIGHTS, describeRight } from "../../../cli/decide/reconciler-rights.ts";
+import {
+  findMissingRights,
+  RECONCILER_RIGHTS,
+  INSTALL_RIGHTS,
+  describeRight,
+} from "../../../cli/decide/reconciler-rights.ts";
 import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { rightsOf, rulesBoundTo } from "../../infra/rights.ts";
 import { statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { budgetOf } from "./worlds.ts";
 
-const summaryOf = (findings: readonly Finding[]): string[] => findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
+const summaryOf = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const sets = (...traits: readonly ZoneTraits[]): StatefulSet[] =>
   traits.map((one, i) => statefulSetObject({ name: `ingester-zone-${"abc".charAt(i)}`, ...one }));
 const withLabels = (object: StatefulSet, labels: Record<string, string>): StatefulSet => ({
@@ -18,7 +24,11 @@ const withLabels = (object: StatefulSet, labels: Record<string, string>): Statef
 
 describe("zonewise doctor", () => {
   const [plain = assert.fail()] = sets({});
-  const CASES: readonly { readonly name: string; readonly objects: readonly StatefulSet[]; readonly found: readonly string[] }[] = [
+  const CASES: readonly {
+    readonly name: string;
+    readonly objects: readonly StatefulSet[];
+    readonly found: readonly string[];
+  }[] = [
     { name: "nothing of well configured zones", objects: sets({}, {}), found: [] },
     {
       name: "a strategy other than OnDelete",
@@ -48,7 +58,9 @@ describe("zonewise doctor", () => {
     { name: "a zone that is alone", objects: sets({}), found: ["warning single-zone statefulset/ingester-zone-a"] },
     {
       name: "our annotations on a StatefulSet in no group",
-      objects: [withLabels({ ...plain, metadata: { ...plain.metadata, annotations: { "rollout-max-unavailable": "2" } } }, {})],
+      objects: [
+        withLabels({ ...plain, metadata: { ...plain.metadata, annotations: { "rollout-max-unavailable": "2" } } }, {}),
+      ],
       found: ["warning no-group statefulset/ingester-zone-a"],
     },
   ];
@@ -67,7 +79,12 @@ describe("zonewise doctor", () => {
   } as unknown as PodDisruptionBudget;
   const BUDGETS = [
     { name: "nothing of one budget over two zones", budgets: [budgetOf({})], others: [], found: [] },
-    { name: "an invalid budget", budgets: [budgetOf({ maxUnavailable: -1 })], others: [], found: ["error budget-invalid zpdb/ingester"] },
+    {
+      name: "an invalid budget",
+      budgets: [budgetOf({ maxUnavailable: -1 })],
+      others: [],
+      found: ["error budget-invalid zpdb/ingester"],
+    },
     {
       name: "a budget that selects nothing",
       budgets: [budgetOf({ selector: { matchLabels: { a: "b" } } })],
@@ -96,7 +113,11 @@ describe("zonewise doctor", () => {
         metadata: { name },
         webhooks: [{ name: "w", clientConfig: { service: { name: "s" }, ...(caBundle && { caBundle }) } }],
       }) as unknown as WebhookConfiguration;
-    const found = examineWebhooks([hook("pod-eviction-zonewise"), hook("no-downscale-zonewise", "Cg=="), hook("other")]);
+    const found = examineWebhooks([
+      hook("pod-eviction-zonewise"),
+      hook("no-downscale-zonewise", "Cg=="),
+      hook("other"),
+    ]);
     assert.deepEqual(summaryOf(found), ["error webhook-without-ca webhookconfiguration/pod-eviction-zonewise"]);
   });
 

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { examineGates, examinePhased, examinePolicies, listSecrets, rightOf, secretForbidden } from "../../../cli/decide/more-findings.ts";
+import {
+  examineGates,
+  examinePhased,
+  examinePolicies,
+  listSecrets,
+  rightOf,
+  secretForbidden,
+} from "../../../cli/decide/more-findings.ts";
 import type { Finding } from "../../../cli/decide/findings.ts";
 import type { Phased } from "../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../reconciler/phased/target.ts";
@@ -8,7 +15,8 @@ import { gateOf } from "../../reconciler/gates/builders.ts";
 import { at, policy } from "../../reconciler/nodes/fixture.ts";
 import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../reconciler/phased/builders.ts";
 
-const summaryOf = (findings: readonly Finding[]): string[] => findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
+const summaryOf = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
   rollout: rollout(traits),
   target: set ? readTarget(setObject(set)) : undefined,
@@ -28,13 +36,21 @@ describe("zonewise doctor", () => {
       raises: false,
       found: ["warning partition-not-raised phasedrollout/guard"],
     },
-    { name: "a StatefulSet that does not exist", all: [phased({}, null)], found: ["error phased-target phasedrollout/guard"] },
+    {
+      name: "a StatefulSet that does not exist",
+      all: [phased({}, null)],
+      found: ["error phased-target phasedrollout/guard"],
+    },
     {
       name: "a StatefulSet in a group",
       all: [phased({}, { labels: { "rollout-group": "db" } })],
       found: ["error phased-grouped phasedrollout/guard"],
     },
-    { name: "another update strategy", all: [phased({}, { strategy: "OnDelete" })], found: ["error phased-strategy phasedrollout/guard"] },
+    {
+      name: "another update strategy",
+      all: [phased({}, { strategy: "OnDelete" })],
+      found: ["error phased-strategy phasedrollout/guard"],
+    },
     {
       name: "two PhasedRollouts of one StatefulSet",
       all: [phased(), phased({ name: "second" })],
@@ -62,14 +78,24 @@ describe("zonewise doctor", () => {
     const gate = gateOf();
     assert.deepEqual(summaryOf(examineGates([gate], new Set([`${gate.ref.namespace}/${gate.group}`]))), []);
     assert.deepEqual(summaryOf(examineGates([gate], new Set())), ["warning gate-without-group rolloutgate/gate"]);
-    assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], new Set())), ["error gate-unreadable rolloutgate/gate"]);
+    assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], new Set())), [
+      "error gate-unreadable rolloutgate/gate",
+    ]);
   });
 
   it("finds node updates that are frozen, agents that are silent, and a policy that cannot be obeyed", () => {
     const frozen = { id: "n1-1", at: at(0), reason: "HealthTimeout", message: "n1: too slow" };
-    const all = [policy(), policy({}, { frozen }), policy({}, { skipped: { AgentSilent: 2 } }), policy({ window: { cron: "soon" } })];
+    const all = [
+      policy(),
+      policy({}, { frozen }),
+      policy({}, { skipped: { AgentSilent: 2 } }),
+      policy({ window: { cron: "soon" } }),
+    ];
     const findings = examinePolicies(all, "updates");
-    assert.equal(findings.find(({ check }) => check === "agents-silent")?.fix, "kubectl -n updates get daemonset brupop-agent");
+    assert.equal(
+      findings.find(({ check }) => check === "agents-silent")?.fix,
+      "kubectl -n updates get daemonset brupop-agent",
+    );
     assert.deepEqual(summaryOf(findings), [
       "error updates-frozen nodeupdatepolicy/default",
       "warning agents-silent nodeupdatepolicy/default",
@@ -79,7 +105,10 @@ describe("zonewise doctor", () => {
 
   it("asks for the right to each Secret that a check names, and for no other", () => {
     const query = { expr: "up", url: "http://prometheus", secretRef: "metrics" };
-    const secrets = listSecrets([phased({ query: { secretRef: "db-metrics" } }), phased()], [gateOf(), gateOf({ check: { query } })]);
+    const secrets = listSecrets(
+      [phased({ query: { secretRef: "db-metrics" } }), phased()],
+      [gateOf(), gateOf({ check: { query } })],
+    );
     assert.deepEqual(
       secrets.map((secret) => [rightOf(secret), secretForbidden(secret).object]),
       [

@@ -16,7 +16,8 @@ const stateOf = ([group, type]: readonly [string, string]): GroupState => ({
 const overview: Overview = { groups: Object.entries(GROUPS).map(stateOf), phased: [], policies: [] };
 const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
 
-it("what has stalled comes first, what is done last, by name otherwise", () => assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
+it("what has stalled comes first, what is done last, by name otherwise", () =>
+  assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
 
 it("what is done is left out, and counted", () => {
   const left = leaveOutDone(sortByNeed(overview));

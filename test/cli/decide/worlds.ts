@@ -41,7 +41,10 @@ export function budgetOf(spec: object, name = "ingester"): WorldBudget {
 function mirroring(annotations: Record<string, string>, reference: number | string, more: Partial<World> = {}): World {
   const zones = zonesOf({ annotations: { ...MIRROR, ...annotations } }, {});
   const resource = { group: "g", version: "v1", plural: "templates" };
-  const reading = typeof reference === "string" ? { unreadable: reference } : { resource, wantedReplicas: reference, reportedReplicas: 3 };
+  const reading =
+    typeof reference === "string"
+      ? { unreadable: reference }
+      : { resource, wantedReplicas: reference, reportedReplicas: 3 };
   return worldOf(zones, { references: new Map(zones.map(({ uid }) => [uid, reading])), ...more });
 }
 
@@ -52,7 +55,16 @@ function gated(stage?: object): World {
     identity: identityOf(zones),
     startedAt: T0,
     zones: zones.map(({ name, status }) => ({ name, settledRevision: status.currentRevision })),
-    stages: [{ point: "BeforeFirstZone" as const, zone: "ingester-zone-a", since: T0, state: "Waiting" as const, checks: [], ...stage }],
+    stages: [
+      {
+        point: "BeforeFirstZone" as const,
+        zone: "ingester-zone-a",
+        since: T0,
+        state: "Waiting" as const,
+        checks: [],
+        ...stage,
+      },
+    ],
   };
   return worldOf(zones, { gates: [stored({ spec: { when: ["BeforeFirstZone"] } }, record)], now: T0 });
 }
@@ -75,20 +87,28 @@ export function recorded(reason: Reason): Partial<RolloutGroupStatus> {
   return { blocked: describeBlocks({ ...common, facts: { ...facts, scalingHolds, failing: false } }) };
 }
 
-/** Only a write, or other groups, find these out: they are explained as the reconciler has recorded them. explain-recorded.test.ts induces them by real ticks. */
+/**
+ * Only a write, or other groups, find these out: they are explained as the reconciler has recorded them.
+ * explain-recorded.test.ts induces them by real ticks.
+ */
 type OnlyRecorded = "ScaleRefused" | "PrepareFailed" | "TurnAwaited";
 
 export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>> = {
   UpdateStrategyNotOnDelete: () => worldOf(zonesOf({ updateStrategy: "RollingUpdate" }, {})),
-  TooManyZones: () => worldOf(zonesOf(...Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
+  TooManyZones: () =>
+    worldOf(zonesOf(...Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
   RevisionUnknown: () => worldOf(zonesOf({ ...OUTDATED, updateRevision: "" }, {})),
   StatusNotObserved: () => worldOf(zonesOf({ generation: 2, observedGeneration: 1 }, {})),
   ZoneTerminating: () => worldOf(zonesOf({ terminating: true }, {})),
   MultipleZonesNotReady: () => worldOf(zonesOf({ pods: { 0: { ready: false } } }, { pods: { 1: { ready: false } } })),
   OtherZoneNotReady: () =>
-    worldOf(zonesOf(OUTDATED, { annotations: { "grafana.com/rollout-paused": "true" }, pods: { 1: { ready: false } } })),
+    worldOf(
+      zonesOf(OUTDATED, { annotations: { "grafana.com/rollout-paused": "true" }, pods: { 1: { ready: false } } }),
+    ),
   MaxUnavailableReached: () =>
-    worldOf(zonesOf({ ...OUTDATED, pods: { 0: { revision: LAST, ready: false }, 1: { revision: LAST, ready: false } } }, {})),
+    worldOf(
+      zonesOf({ ...OUTDATED, pods: { 0: { revision: LAST, ready: false }, 1: { revision: LAST, ready: false } } }, {}),
+    ),
   ZoneNotReady: () => worldOf(zonesOf({ currentRevision: PREVIOUS, pods: { 0: { ready: false } } }, {})),
   ZonePaused: () => worldOf(zonesOf({ ...OUTDATED, annotations: { "grafana.com/rollout-paused": "true" } }, {})),
   BudgetSpent: () =>
@@ -123,11 +143,17 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     ),
   MinTimeBetweenZones: () =>
     worldOf(
-      zonesOf({ replicas: 2, annotations: { "grafana.com/last-downscale": ago(1) } }, { annotations: FOLLOWER, labels: minTime("12h") }),
+      zonesOf(
+        { replicas: 2, annotations: { "grafana.com/last-downscale": ago(1) } },
+        { annotations: FOLLOWER, labels: minTime("12h") },
+      ),
     ),
   MinTimeUnknown: () =>
     worldOf(
-      zonesOf({ replicas: 2, annotations: { "grafana.com/last-downscale": ago(1) } }, { annotations: FOLLOWER, labels: minTime("long") }),
+      zonesOf(
+        { replicas: 2, annotations: { "grafana.com/last-downscale": ago(1) } },
+        { annotations: FOLLOWER, labels: minTime("long") },
+      ),
     ),
   ReferenceUnreadable: () => mirroring({}, "no such resource"),
   DelayInvalid: () => mirroring({ ...DELAYED, "grafana.com/rollout-delayed-downscale": "soon" }, 2),

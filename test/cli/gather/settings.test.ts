@@ -7,12 +7,19 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 
 const MANIFEST = new URL("../../../infra/manifests/reconciler/cronjob.yaml", import.meta.url);
-const DEFAULTS = { zoneTracker: "rollout-operator-zone-tracker", clusterDomain: "cluster.local.", shadows: "brupop-bottlerocket-aws" };
+const DEFAULTS = {
+  zoneTracker: "rollout-operator-zone-tracker",
+  clusterDomain: "cluster.local.",
+  shadows: "brupop-bottlerocket-aws",
+};
 
 /** A cluster with these objects by `plural namespace/name`; every other one is missing, or forbidden. */
 function clusterOf(objects: Readonly<Record<string, unknown>>, code: "NotFound" | "Forbidden" = "NotFound") {
   const asked: string[] = [];
-  const get: unknown = async ({ plural }: { plural: string }, { namespace, name }: { namespace: string; name: string }) => {
+  const get: unknown = async (
+    { plural }: { plural: string },
+    { namespace, name }: { namespace: string; name: string },
+  ) => {
     const key = `${plural} ${namespace}/${name}`;
     asked.push(key);
     const found = objects[key];
@@ -52,9 +59,15 @@ it("the settings are those of the reconciler of the namespace", async () => {
 
 it("of an installation for all namespaces, they are in its own", async () => {
   const { cluster } = clusterOf({
-    "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", { env: [{ name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." }] }),
+    "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", {
+      env: [{ name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." }],
+    }),
   });
-  assert.deepEqual(await createSettings({ cluster })("cache"), { ...DEFAULTS, clusterDomain: "x.", assumed: undefined });
+  assert.deepEqual(await createSettings({ cluster })("cache"), {
+    ...DEFAULTS,
+    clusterDomain: "x.",
+    assumed: undefined,
+  });
 });
 
 it("the shipped CronJob is read, and sets none of them", async () => {

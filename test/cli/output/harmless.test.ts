@@ -28,14 +28,22 @@ it("our own colours, redrawing, lines and letters of all languages stay", () => 
   const written: string[] = [];
   const io = { write: (text: string) => void written.push(text), warn: () => {}, isTty: true, style: colourful };
   const screen = createScreen({ io, output: "table" });
-  for (const table of ["1\n", "2\n"]) screen.update({ table: () => table, short: () => "", lines: () => table, document: () => "" });
+  for (const table of ["1\n", "2\n"])
+    screen.update({ table: () => table, short: () => "", lines: () => table, document: () => "" });
   assert.equal(showControls(written[1] ?? ""), "\u001B[1A\u001B[J2\n");
 });
 
 it("what the CLI writes is shown so, errors too", async () => {
   let text = "";
   const write = (more: string): void => void (text += more);
-  const terminal = { write, warn: write, isTty: true, env: {}, clock: systemClock, signal: new AbortController().signal };
+  const terminal = {
+    write,
+    warn: write,
+    isTty: true,
+    env: {},
+    clock: systemClock,
+    signal: new AbortController().signal,
+  };
   await runCli(["status", "--kubeconfig", "/none/\u001B[2J"], terminal);
   assert.match(text, /\/none\/\\u001b\[2J/);
 });

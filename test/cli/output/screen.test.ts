@@ -16,14 +16,23 @@ function show(texts: readonly string[], output: Session["output"], size?: Termin
   };
   const screen = createScreen({ io, output });
   for (const text of texts)
-    screen.update({ table: () => text, short: () => text.replaceAll("done\n", ""), lines: () => text, document: () => `a: ${text}` });
+    screen.update({
+      table: () => text,
+      short: () => text.replaceAll("done\n", ""),
+      lines: () => text,
+      document: () => `a: ${text}`,
+    });
   return written;
 }
 
 const LARGE = { columns: 80, rows: 24 };
 
 it("a terminal shows the newest state in place", () =>
-  assert.deepEqual(show(["1\n2\n", "3\n", "3\n", "4\n"], "table", LARGE), ["1\n2\n", "\u001B[2A\u001B[J3\n", "\u001B[1A\u001B[J4\n"]));
+  assert.deepEqual(show(["1\n2\n", "3\n", "3\n", "4\n"], "table", LARGE), [
+    "1\n2\n",
+    "\u001B[2A\u001B[J3\n",
+    "\u001B[1A\u001B[J4\n",
+  ]));
 
 it("a log gets what has changed", () => assert.deepEqual(show(["1\n", "1\n", "2\n"], "table"), ["1\n", "2\n"]));
 
@@ -47,4 +56,6 @@ it("a low terminal gets what is not done first", () =>
   assert.deepEqual(show(["stalled\ndone\ndone\ndone\n"], "table", { columns: 80, rows: 4 }), ["stalled\n"]));
 
 it("a low terminal gets no more lines than it has, and says how many there are", () =>
-  assert.deepEqual(show(["1\n2\n3\n4\n5\n"], "table", { columns: 80, rows: 4 }), ["1\n2\n… 3 more lines: --watch=false shows them\n"]));
+  assert.deepEqual(show(["1\n2\n3\n4\n5\n"], "table", { columns: 80, rows: 4 }), [
+    "1\n2\n… 3 more lines: --watch=false shows them\n",
+  ]));

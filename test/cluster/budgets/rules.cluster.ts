@@ -1,4 +1,7 @@
-/** The rules in the definition of budgets, without any webhook: what they refuse is what the webhook refuses, in its words where CEL can say them. */
+/**
+ * The rules in the definition of budgets, without any webhook: what they refuse is what the webhook refuses, in its
+ * words where CEL can say them.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parseBudget } from "../../../reconciler/budget/zpdb.ts";
@@ -66,7 +69,11 @@ const readAnswer = (error: unknown): string => String(error).replaceAll("\\u003e
 
 describe("the definition of budgets", () => {
   let admin: Admin;
-  const definition = ownDefinition({ plural: "zoneawarepoddisruptionbudgets", version: "v1", group: "rollout-operator.grafana.com" });
+  const definition = ownDefinition({
+    plural: "zoneawarepoddisruptionbudgets",
+    version: "v1",
+    group: "rollout-operator.grafana.com",
+  });
   const { group, path } = definition;
   before(async () => void (admin = await definition.create()));
   after(() => definition.remove());
@@ -77,7 +84,8 @@ describe("the definition of budgets", () => {
     metadata: { name: "cache" },
     spec: { selector, ...spec },
   });
-  const create = (object: object): Promise<string> => admin.call("POST", `${path}?dryRun=All`, object).then(() => "taken", readAnswer);
+  const create = (object: object): Promise<string> =>
+    admin.call("POST", `${path}?dryRun=All`, object).then(() => "taken", readAnswer);
   const problemOf = (object: object): string => {
     const read = parseBudget(object);
     return "problem" in read ? read.problem : assert.fail(`the webhook accepts ${JSON.stringify(object)}`);

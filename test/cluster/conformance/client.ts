@@ -4,7 +4,9 @@ import { createInterface } from "node:readline";
 
 /** A kubeconfig as JSON with token authentication; the suite needs no other fields. */
 export interface Kubeconfig {
-  readonly clusters: readonly { readonly cluster: { readonly server: string; readonly "certificate-authority-data": string } }[];
+  readonly clusters: readonly {
+    readonly cluster: { readonly server: string; readonly "certificate-authority-data": string };
+  }[];
   readonly users: readonly { readonly user: { readonly token: string } }[];
 }
 
@@ -34,7 +36,10 @@ export interface Client {
    * Calls `onEvent` for each event; resolves once the server has responded. An error response becomes an
    * event ERROR.
    */
-  watch(request: Pick<Request, "path" | "accept">, onEvent: (event: WatchEvent) => void): Promise<{ stop(): void; ended: Promise<void> }>;
+  watch(
+    request: Pick<Request, "path" | "accept">,
+    onEvent: (event: WatchEvent) => void,
+  ): Promise<{ stop(): void; ended: Promise<void> }>;
   close(): void;
 }
 
@@ -42,11 +47,17 @@ export interface Client {
 const CALL_MS = 60_000;
 
 export function connect(kubeconfig: Kubeconfig): Client {
-  const { server, "certificate-authority-data": ca } = kubeconfig.clusters[0]?.cluster ?? { server: "", "certificate-authority-data": "" };
+  const { server, "certificate-authority-data": ca } = kubeconfig.clusters[0]?.cluster ?? {
+    server: "",
+    "certificate-authority-data": "",
+  };
   const agent = new https.Agent({ keepAlive: true, ca: Buffer.from(ca, "base64") });
   const token = kubeconfig.users[0]?.user.token ?? "";
 
-  const send = ({ method, path, body, type = "application/json", accept = "application/json" }: Request, signal?: AbortSignal) =>
+  const send = (
+    { method, path, body, type = "application/json", accept = "application/json" }: Request,
+    signal?: AbortSignal,
+  ) =>
     new Promise<import("node:http").IncomingMessage>((resolve, reject) => {
       const data = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
       const headers = {

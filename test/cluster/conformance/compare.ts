@@ -25,7 +25,12 @@ export function describe({ scenario, step, field, expected, actual }: Difference
   return `${scenario} / ${step}${field && ` / ${field}`}\n    expected ${JSON.stringify(expected)}\n    actual   ${JSON.stringify(actual)}`;
 }
 
-function differences(where: Pick<Difference, "scenario" | "step">, expected: unknown, actual: unknown, field: string): Difference[] {
+function differences(
+  where: Pick<Difference, "scenario" | "step">,
+  expected: unknown,
+  actual: unknown,
+  field: string,
+): Difference[] {
   if (expected === actual) return [];
   if (!isTree(expected) || !isTree(actual) || Array.isArray(expected) !== Array.isArray(actual))
     return [{ ...where, field, expected, actual }];

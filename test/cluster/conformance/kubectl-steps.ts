@@ -71,7 +71,10 @@ export const STEPS: readonly Step[] = [
   { type: "get sts", shows: /NAME +READY +AGE\nweb +2\/2 +\d+s\n/ },
   { type: "get sts -o wide", shows: /NAME +READY +AGE +CONTAINERS +IMAGES\nweb +2\/2 +\d+s +main +app:1\n/ },
   { type: "get pods", shows: /NAME +READY +STATUS +RESTARTS +AGE\nweb-0 +1\/1 +Running +0 +\d+s\nweb-1 / },
-  { type: "get pods -o wide", shows: /IP +NODE +NOMINATED NODE +READINESS GATES\nweb-0 .* 10\.[\d.]+ +node-\d +<none> +<none>\n/ },
+  {
+    type: "get pods -o wide",
+    shows: /IP +NODE +NOMINATED NODE +READINESS GATES\nweb-0 .* 10\.[\d.]+ +node-\d +<none> +<none>\n/,
+  },
   { type: "get nodes", shows: /node-1 +Ready +\d+s/ },
   { type: "get namespaces", shows: /demo +\d+s/ },
   { type: "get pods -l app=web --field-selector=status.phase=Running -o name", shows: /^pod\/web-0\npod\/web-1\n$/ },
@@ -80,7 +83,10 @@ export const STEPS: readonly Step[] = [
   { type: "describe sts web", shows: /Pods Status: +2 Running[^]*Noted +\d+s +tester +All is well/ },
   { type: "describe pod web-0", shows: /Controlled By: +StatefulSet\/web[^]*Ready +True/ },
   { type: "events", shows: /Noted +StatefulSet\/web/ },
-  { type: "get events", shows: /LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n\d+s +Normal +Noted +statefulset\/web +All is well/ },
+  {
+    type: "get events",
+    shows: /LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n\d+s +Normal +Noted +statefulset\/web +All is well/,
+  },
   { type: "label pod web-0 a=b", shows: /pod\/web-0 labeled/ },
   { type: "annotate sts web c=d", shows: /statefulset.apps\/web annotated/ },
   {
@@ -90,8 +96,14 @@ export const STEPS: readonly Step[] = [
   { type: "get sts web -o jsonpath={.spec.template.spec.containers[0].env[*].name}", shows: /^B A$/ },
   { type: `patch sts web --type merge -p {"metadata":{"labels":{"x":"y"}}}`, shows: /patched/ },
   { type: `patch sts web --type json -p [{"op":"add","path":"/metadata/labels/z","value":"1"}]`, shows: /patched/ },
-  { type: `patch sts web --type json -p [{"op":"test","path":"/metadata/labels/z","value":"2"}]`, fails: /server rejected our request/ },
-  { type: `patch sts web -p {"spec":{"serviceName":"other"}}`, fails: /updates to statefulset spec for fields other than/ },
+  {
+    type: `patch sts web --type json -p [{"op":"test","path":"/metadata/labels/z","value":"2"}]`,
+    fails: /server rejected our request/,
+  },
+  {
+    type: `patch sts web -p {"spec":{"serviceName":"other"}}`,
+    fails: /updates to statefulset spec for fields other than/,
+  },
   { type: "set image sts/web main=app:2", shows: /image updated/ },
   { type: "rollout status sts/web --timeout=20s", shows: /roll out complete/ },
   { type: "scale sts web --replicas=3", shows: /scaled/ },
@@ -103,7 +115,10 @@ export const STEPS: readonly Step[] = [
   { type: "cordon node-2", shows: /cordoned/ },
   { type: "cordon node-3", shows: /cordoned/ },
   { type: "get nodes", shows: /node-3 +Ready,SchedulingDisabled/ },
-  { type: "drain node-1 node-2 node-3 --timeout=2s", fails: /Cannot evict pod as it would violate the pod's disruption budget/ },
+  {
+    type: "drain node-1 node-2 node-3 --timeout=2s",
+    fails: /Cannot evict pod as it would violate the pod's disruption budget/,
+  },
   { type: "delete pdb web", shows: /deleted/ },
   { type: "drain node-1 node-2 node-3 --timeout=20s", shows: /node\/node-3 drained/ },
   { type: "uncordon node-1", shows: /node\/node-1 uncordoned/ },

@@ -8,8 +8,17 @@ export const STRATEGIC = "application/strategic-merge-patch+json";
 export const get = (path: string, accept?: string): Request => ({ method: "GET", path, ...(accept && { accept }) });
 export const post = (path: string, body: unknown): Request => ({ method: "POST", path, body });
 export const put = (path: string, body: unknown): Request => ({ method: "PUT", path, body });
-export const patch = (path: string, body: unknown, type: string = MERGE): Request => ({ method: "PATCH", path, body, type });
-export const del = (path: string, body?: unknown): Request => ({ method: "DELETE", path, ...(body !== undefined && { body }) });
+export const patch = (path: string, body: unknown, type: string = MERGE): Request => ({
+  method: "PATCH",
+  path,
+  body,
+  type,
+});
+export const del = (path: string, body?: unknown): Request => ({
+  method: "DELETE",
+  path,
+  ...(body !== undefined && { body }),
+});
 
 /** URL paths of the resources outside the core group. */
 const GROUPS: Readonly<Record<string, string>> = {
@@ -36,7 +45,10 @@ export interface SetOptions {
 }
 
 /** A StatefulSet whose pods start and terminate fast. */
-export function statefulSet(name: string, { replicas = 2, image = "app:1", annotations = {}, spec = {} }: SetOptions = {}): object {
+export function statefulSet(
+  name: string,
+  { replicas = 2, image = "app:1", annotations = {}, spec = {} }: SetOptions = {},
+): object {
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
@@ -62,7 +74,12 @@ export function pod(
   metadata: { labels?: object; annotations?: object; finalizers?: string[]; ownerReferences?: object[] } = {},
   spec: object = {},
 ): object {
-  const annotations = { "sim/ready-after-ms": "50", "sim/exit-after-ms": "50", "sim/node": "node-1", ...metadata.annotations };
+  const annotations = {
+    "sim/ready-after-ms": "50",
+    "sim/exit-after-ms": "50",
+    "sim/node": "node-1",
+    ...metadata.annotations,
+  };
   return {
     apiVersion: "v1",
     kind: "Pod",

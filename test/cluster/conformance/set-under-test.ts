@@ -40,13 +40,18 @@ export async function createSet(stage: Stage, options: SetOptions): Promise<SetU
   return {
     path,
     change: async ({ image }) =>
-      void (await stage.send(patch(path, { spec: { template: { spec: { containers: [{ name: "main", image }] } } } }, STRATEGIC))),
+      void (await stage.send(
+        patch(path, { spec: { template: { spec: { containers: [{ name: "main", image }] } } } }, STRATEGIC),
+      )),
     replace: async (spec) => void (await stage.send(patch(path, { spec }))),
     removePod: async (name) => {
       const { body } = await stage.send(del(at(stage.namespace, "pods", name)));
       const uid = dig(body, "metadata", "uid");
       await pods.until((events) =>
-        events.some(({ object }) => dig(object, "metadata", "uid") === uid && dig(object, "metadata", "deletionTimestamp") !== undefined),
+        events.some(
+          ({ object }) =>
+            dig(object, "metadata", "uid") === uid && dig(object, "metadata", "deletionTimestamp") !== undefined,
+        ),
       );
     },
     settled: async (step, ready, also = () => true) => {
@@ -55,7 +60,8 @@ export async function createSet(stage: Stage, options: SetOptions): Promise<SetU
       await untilSettled(
         sets,
         pods,
-        (status) => (status.observedGeneration ?? 0) >= generation && (status.readyReplicas ?? 0) === ready && also(status),
+        (status) =>
+          (status.observedGeneration ?? 0) >= generation && (status.readyReplicas ?? 0) === ready && also(status),
       );
       stage.record(`${step}: pods`, podHistories(pods.events.slice(recorded), pods.events.slice(0, recorded)));
       recorded = pods.events.length;
@@ -63,7 +69,9 @@ export async function createSet(stage: Stage, options: SetOptions): Promise<SetU
     },
     untilGone: async (name, pod) => {
       const uid = dig(pod, "metadata", "uid");
-      await pods.until((events) => events.some(({ type, object }) => type === "DELETED" && dig(object, "metadata", "uid") === uid));
+      await pods.until((events) =>
+        events.some(({ type, object }) => type === "DELETED" && dig(object, "metadata", "uid") === uid),
+      );
       stage.record(`${name} was removed`, true);
     },
     untilDeleted: async () => void (await sets.until((events) => events.at(-1)?.type === "DELETED")),
@@ -74,13 +82,18 @@ export async function createSet(stage: Stage, options: SetOptions): Promise<SetU
  * Waits until `matches` accepts the status, its counts are those of the watched pods, and no pod is
  * terminating.
  */
-async function untilSettled(sets: RecordedWatch, pods: RecordedWatch, matches: (status: Status) => boolean): Promise<void> {
+async function untilSettled(
+  sets: RecordedWatch,
+  pods: RecordedWatch,
+  matches: (status: Status) => boolean,
+): Promise<void> {
   const isSettled = (): boolean => {
     const last = sets.events.at(-1);
     const status = (dig(last?.object, "status") ?? {}) as Status;
     const latest = new Map(pods.events.map((event) => [dig(event.object, "metadata", "uid"), event]));
     const alive = [...latest.values()].filter(({ type }) => type !== "DELETED");
-    const revisionOf = (event: WatchEvent): unknown => dig(event.object, "metadata", "labels", "controller-revision-hash");
+    const revisionOf = (event: WatchEvent): unknown =>
+      dig(event.object, "metadata", "labels", "controller-revision-hash");
     return (
       last?.type !== "DELETED" &&
       matches(status) &&

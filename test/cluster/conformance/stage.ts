@@ -59,7 +59,9 @@ export async function runScenario(client: Client, scenario: Scenario, namespace:
     call: async (step, request, ...pick) => {
       const answer = await client.call(request);
       const parts = answer.status >= 400 ? ["."] : pick;
-      const result = Object.fromEntries(parts.map((path) => [path, path === "." ? answer.body : dig(answer.body, ...split(path))]));
+      const result = Object.fromEntries(
+        parts.map((path) => [path, path === "." ? answer.body : dig(answer.body, ...split(path))]),
+      );
       entries.push({ step, status: answer.status, ...(parts.length > 0 && { result: normalise(result) }) });
       return answer;
     },

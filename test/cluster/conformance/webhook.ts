@@ -35,7 +35,12 @@ const MAX_ATTEMPTS = 1000;
 export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
   const { namespace } = stage;
   const hostname = `hook.${namespace}.svc`;
-  const certificates = await generateCertificates({ dnsNames: [hostname], organization: "test", validityDays: 1, now: new Date() });
+  const certificates = await generateCertificates({
+    dnsNames: [hostname],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
   const requests: unknown[] = [];
   /** URLs that have been called for probe objects. */
   const probed = new Set<string>();
@@ -57,7 +62,9 @@ export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
   const port = await listen(server);
   stage.replaceName(`:${port}`, ":<port>");
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "hook" } };
-  await stage.send(post(at(namespace, "services"), { ...service, spec: { type: "ExternalName", externalName: "localhost" } }));
+  await stage.send(
+    post(at(namespace, "services"), { ...service, spec: { type: "ExternalName", externalName: "localhost" } }),
+  );
   const registered: string[] = [];
 
   const webhook: Hook["webhook"] = (name, resources, more = {}) => ({
@@ -76,14 +83,17 @@ export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
   return {
     webhook,
     register: async (type, webhooks) => {
-      const probe = webhook(`probe-${type.toLowerCase()}.example.com`, ["configmaps"], { objectSelector: { matchLabels: PROBE } });
+      const probe = webhook(`probe-${type.toLowerCase()}.example.com`, ["configmaps"], {
+        objectSelector: { matchLabels: PROBE },
+      });
       const path = `/apis/${GROUP}/${type.toLowerCase()}webhookconfigurations`;
       const configuration = { apiVersion: GROUP, kind: `${type}WebhookConfiguration`, metadata: { name: namespace } };
       registered.push(`${path}/${namespace}`);
       await stage.send(post(path, { ...configuration, webhooks: [...webhooks, probe] }));
       const before = probed.size;
       for (let attempt = 0; probed.size === before; attempt++) {
-        if (attempt === MAX_ATTEMPTS) throw new Error(`the API server does not call the webhooks of ${path}/${namespace}`);
+        if (attempt === MAX_ATTEMPTS)
+          throw new Error(`the API server does not call the webhooks of ${path}/${namespace}`);
         await stage.send(post(`${at(namespace, "configmaps")}?dryRun=All`, configMap("probe", {}, { labels: PROBE })));
       }
     },

@@ -1,6 +1,7 @@
 /**
- * Downscales in the midst of evictions: two zones that the reconciler scales with a ReplicaTemplate, one that a user scales through
- * prepare-downscale, and clients that evict pods of all zones all the time. Never do pods of two zones go together.
+ * Downscales in the midst of evictions: two zones that the reconciler scales with a ReplicaTemplate, one that a user
+ * scales through prepare-downscale, and clients that evict pods of all zones all the time. Never do pods of two zones
+ * go together.
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -71,7 +72,8 @@ scenario(
           });
           await timeline.until(`all have ${size} pods`, () => have(size));
           // A pod that starts again is not ready, and evictions wait for it: at this size all must have come up once.
-          const areReady = (): boolean => [...timeline.pods.values()].every(({ pod, state }) => state === "ready" || pod.endsWith("-0"));
+          const areReady = (): boolean =>
+            [...timeline.pods.values()].every(({ pod, state }) => state === "ready" || pod.endsWith("-0"));
           if (size === FULL) await timeline.until("all that came back are ready", areReady);
         }
       }

@@ -1,4 +1,7 @@
-/** Records the StatefulSets and pods of a namespace, and judges by their versions which zones lost pods by a downscale at the same time. */
+/**
+ * Records the StatefulSets and pods of a namespace, and judges by their versions which zones lost pods by a downscale
+ * at the same time.
+ */
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow, type Followed } from "../stage/follow.ts";
@@ -23,7 +26,11 @@ export async function recordDownscales(admin: Admin, namespace: string, signal: 
   const changes: Change[] = [];
   const versionOf = ({ metadata }: Followed): bigint => BigInt(metadata?.resourceVersion ?? 0);
   await follow(admin, `/apis/apps/v1/namespaces/${namespace}/statefulsets`, signal, (_, object) => {
-    changes.push({ version: versionOf(object), zone: object.metadata?.name ?? "", replicas: (object as StatefulSet).spec?.replicas ?? 1 });
+    changes.push({
+      version: versionOf(object),
+      zone: object.metadata?.name ?? "",
+      replicas: (object as StatefulSet).spec?.replicas ?? 1,
+    });
   });
   await follow(admin, `/api/v1/namespaces/${namespace}/pods`, signal, (type, object) => {
     const { zone = "", ordinal = "" } = /^(?<zone>.*)-(?<ordinal>\d+)$/.exec(object.metadata?.name ?? "")?.groups ?? {};

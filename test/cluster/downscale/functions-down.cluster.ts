@@ -1,4 +1,7 @@
-/** What still goes while all functions are down and the webhooks of downscales fail closed, and what is refused all the same. */
+/**
+ * What still goes while all functions are down and the webhooks of downscales fail closed, and what is refused all the
+ * same.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { putDefinition, readDefinition } from "../stage/definitions.ts";
@@ -39,18 +42,21 @@ test("with all functions down", async (t) => {
   for (const [name, labels] of ZONES) await createZone(stage, name, labels);
   await stage.stopFunctions();
 
-  await t.test("no labelled zone shrinks, whatever way kubectl takes; of whole objects the policy says why", async () => {
-    for (const to of [2, 0])
-      for (const [way, scale] of Object.entries(SCALE_METHODS))
-        for (const name of ["kept", "both"]) {
-          const { text } = await scale(stage, name, to);
-          assert.match(text, /scale|subresource/.test(way) ? REFUSED_SCALE : REFUSED, `${way} of ${name}`);
-        }
-    for (const name of ["kept", "both"]) {
-      const unlabelled = { metadata: { labels: { "grafana.com/no-downscale": null } }, spec: { replicas: 1 } };
-      assert.match((await stage.kubectl(merge(name, unlabelled))).text, REFUSED);
-    }
-  });
+  await t.test(
+    "no labelled zone shrinks, whatever way kubectl takes; of whole objects the policy says why",
+    async () => {
+      for (const to of [2, 0])
+        for (const [way, scale] of Object.entries(SCALE_METHODS))
+          for (const name of ["kept", "both"]) {
+            const { text } = await scale(stage, name, to);
+            assert.match(text, /scale|subresource/.test(way) ? REFUSED_SCALE : REFUSED, `${way} of ${name}`);
+          }
+      for (const name of ["kept", "both"]) {
+        const unlabelled = { metadata: { labels: { "grafana.com/no-downscale": null } }, spec: { replicas: 1 } };
+        assert.match((await stage.kubectl(merge(name, unlabelled))).text, REFUSED);
+      }
+    },
+  );
 
   await t.test("no labelled Deployment shrinks, neither by its object nor by its scale", async () => {
     const labels = { app: "web" };
@@ -84,10 +90,16 @@ test("with all functions down", async (t) => {
       }
     });
 
-  await t.test("one without labels shrinks by its own object, and not by its scale, which does not tell labels", async () => {
-    assert.equal((await stage.kubectl(["patch", "statefulset", "plain", "-p", patchOf(4)])).code, 0);
-    assert.match((await stage.kubectl(["scale", "statefulset", "plain", "--replicas=3"])).text, /failed calling webhook/);
-  });
+  await t.test(
+    "one without labels shrinks by its own object, and not by its scale, which does not tell labels",
+    async () => {
+      assert.equal((await stage.kubectl(["patch", "statefulset", "plain", "-p", patchOf(4)])).code, 0);
+      assert.match(
+        (await stage.kubectl(["scale", "statefulset", "plain", "--replicas=3"])).text,
+        /failed calling webhook/,
+      );
+    },
+  );
 
   await t.test("a budget is created together with the functions, and one that is invalid is refused", async () => {
     const definition = await readDefinition("zoneawarepoddisruptionbudgets");

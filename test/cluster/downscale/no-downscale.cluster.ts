@@ -1,4 +1,7 @@
-/** no-downscale behind a real API server, asked by kubectl (X09, N01-N03): by the policies (a Scale perhaps by the webhook behind them), by the webhook, and by both; verdicts and words are the same. */
+/**
+ * no-downscale behind a real API server, asked by kubectl (X09, N01-N03): by the policies (a Scale perhaps by the
+ * webhook behind them), by the webhook, and by both; verdicts and words are the same.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createZone, patchOf, SCALE_METHODS } from "./scale-methods.ts";
@@ -7,13 +10,19 @@ import { openWebhookStage, type WebhookStage } from "./webhook-stage.ts";
 const LABEL = { "grafana.com/no-downscale": "true" };
 
 const GUARDS = {
-  policy: /ValidatingAdmissionPolicy 'no-downscale.*' denied request: |admission webhook "no-downscale-.*" denied the request: /,
+  policy:
+    /ValidatingAdmissionPolicy 'no-downscale.*' denied request: |admission webhook "no-downscale-.*" denied the request: /,
   webhook: /admission webhook "no-downscale-.*\.grafana\.com" denied the request: /,
   both: /denied (the )?request: /,
 } as const;
 
 /** What is refused, in these words and no others. */
-async function refused(stage: WebhookStage, change: Promise<{ code: number; text: string }>, by: RegExp, why: string): Promise<void> {
+async function refused(
+  stage: WebhookStage,
+  change: Promise<{ code: number; text: string }>,
+  by: RegExp,
+  why: string,
+): Promise<void> {
   const { code, text } = await change;
   assert.notEqual(code, 0, text);
   assert.match(text, by);
@@ -39,13 +48,20 @@ for (const [guard, by] of Object.entries(GUARDS)) {
       for (const to of [2, 3]) await accepted(scale(stage, "free", to));
     }
     const patch = (labels: object, replicas: number): ReturnType<WebhookStage["kubectl"]> =>
-      stage.kubectl(["patch", "statefulset", "kept", "-p", JSON.stringify({ metadata: { labels }, spec: { replicas } })]);
+      stage.kubectl([
+        "patch",
+        "statefulset",
+        "kept",
+        "-p",
+        JSON.stringify({ metadata: { labels }, spec: { replicas } }),
+      ]);
     await refused(stage, patch({ "grafana.com/no-downscale": null }, 2), by, "statefulsets/kept from 3 to 2");
     await accepted(stage.kubectl(["scale", "statefulset", "kept", "--replicas=4"]));
     await accepted(stage.kubectl(["rollout", "restart", "statefulset", "kept"]));
     await accepted(stage.kubectl(["label", "statefulset", "kept", "grafana.com/no-downscale-"]));
     // Another value, or another spelling of it, is no label.
-    for (const value of ["false", "True"]) await accepted(patch({ "grafana.com/no-downscale": value }, value === "True" ? 2 : 3));
+    for (const value of ["false", "True"])
+      await accepted(patch({ "grafana.com/no-downscale": value }, value === "True" ? 2 : 3));
     // What comes with the smaller number is too late.
     await accepted(patch(LABEL, 1));
   });

@@ -1,4 +1,7 @@
-/** Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's through the webhook. */
+/**
+ * Downscales of three zones at once: two by the reconciler, with and without the label prepare-downscale, and a user's
+ * through the webhook.
+ */
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
@@ -14,9 +17,21 @@ import { buildZone } from "../stage/zones.ts";
 const NAMES = ["zone-a", "zone-b", "zone-c"];
 
 /** A webhook that lets the API server wait with the reconciler's downscales until \`whenAsked\` has ended. */
-async function delayReconciler(t: TestContext, { admin, namespace }: WebhookStage, whenAsked: () => Promise<void>): Promise<void> {
-  const pair = await generateCertificates({ dnsNames: ["localhost"], organization: "test", validityDays: 1, now: new Date() });
-  const webhook = await startWebhook({ cert: pair.certPem, key: pair.keyPem }, async () => (await whenAsked(), { allowed: true }));
+async function delayReconciler(
+  t: TestContext,
+  { admin, namespace }: WebhookStage,
+  whenAsked: () => Promise<void>,
+): Promise<void> {
+  const pair = await generateCertificates({
+    dnsNames: ["localhost"],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  const webhook = await startWebhook(
+    { cert: pair.certPem, key: pair.keyPem },
+    async () => (await whenAsked(), { allowed: true }),
+  );
   const url = `https://localhost:${webhook.port}/`;
   const configurations = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
   const name = `slow-${namespace}`;

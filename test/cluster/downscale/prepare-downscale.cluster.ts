@@ -11,7 +11,10 @@ const MIN_TIME = { "grafana.com/min-time-between-zones-downscale": "12h" };
 const LAST = "grafana.com/last-downscale";
 
 async function pendingSince(stage: WebhookStage, name: string): Promise<string | undefined> {
-  const { items } = await stage.admin.call<{ items: Lease[] }>("GET", `/apis/coordination.k8s.io/v1/namespaces/${stage.namespace}/leases`);
+  const { items } = await stage.admin.call<{ items: Lease[] }>(
+    "GET",
+    `/apis/coordination.k8s.io/v1/namespaces/${stage.namespace}/leases`,
+  );
   return items.map((lease) => pendingOf(lease)[name]?.at).find((at) => at !== undefined);
 }
 
@@ -28,7 +31,8 @@ for (const [mode, env] of MODES) {
    * next tick.
    */
   const lastDownscale = async (stage: WebhookStage, name: string): Promise<string | undefined> => {
-    if (!isTracker) return laterOf((await stage.get(name)).metadata?.annotations?.[LAST], await pendingSince(stage, name));
+    if (!isTracker)
+      return laterOf((await stage.get(name)).metadata?.annotations?.[LAST], await pendingSince(stage, name));
     const path = `/api/v1/namespaces/${stage.namespace}/configmaps/rollout-operator-zone-tracker`;
     const { data } = await stage.admin
       .call<{ data: Record<string, string> }>("GET", path)
@@ -65,8 +69,17 @@ for (const [mode, env] of MODES) {
       new Set(stage.podRequests.filter((call) => call.startsWith("DELETE"))),
       new Set(["DELETE zone-a-1", "DELETE zone-a-2"]),
     );
-    const moved = await stage.kubectl(["patch", "statefulset", "zone-a", "--type=merge", '--patch={"spec":{"ordinals":{"start":1}}}']);
-    assert.match(moved.text, /change of spec\.ordinals\.start of statefulsets\/zone-a in .* from 0 to 1 is not allowed/);
+    const moved = await stage.kubectl([
+      "patch",
+      "statefulset",
+      "zone-a",
+      "--type=merge",
+      '--patch={"spec":{"ordinals":{"start":1}}}',
+    ]);
+    assert.match(
+      moved.text,
+      /change of spec\.ordinals\.start of statefulsets\/zone-a in .* from 0 to 1 is not allowed/,
+    );
   });
 
   test(`prepare-downscale in ${mode}: of two zones that are scaled down at once, one is denied`, async (t) => {
@@ -78,7 +91,9 @@ for (const [mode, env] of MODES) {
       const path = `/api/v1/namespaces/${stage.namespace}/configmaps`;
       await stage.admin.call("POST", path, { metadata: { name: "rollout-operator-zone-tracker" } });
     }
-    const both = await Promise.all(["zone-a", "zone-b"].map((name) => stage.kubectl(["patch", "statefulset", name, "-p", patchOf(2)])));
+    const both = await Promise.all(
+      ["zone-a", "zone-b"].map((name) => stage.kubectl(["patch", "statefulset", name, "-p", patchOf(2)])),
+    );
     assert.deepEqual(both.map(({ code }) => code === 0).toSorted(), [false, true], both.map(({ text }) => text).join());
     const [winner, loser] = both[0]?.code === 0 ? ["zone-a", "zone-b"] : ["zone-b", "zone-a"];
     assert.deepEqual(new Set(stage.podRequests), new Set([`POST ${winner}-2`]));

@@ -6,7 +6,12 @@ import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
 
 /** Creates the zone, three pods unless the project's zones say otherwise, and waits for it. */
-export async function createZone(stage: WebhookStage, name: string, labels: Record<string, string> = {}, group = ""): Promise<void> {
+export async function createZone(
+  stage: WebhookStage,
+  name: string,
+  labels: Record<string, string> = {},
+  group = "",
+): Promise<void> {
   const zone = buildZone({ group, name });
   const prepared = {
     "grafana.com/prepare-downscale-http-path": "prepare-downscale",
@@ -42,7 +47,8 @@ export const SCALE_METHODS: Readonly<
   Record<string, (stage: WebhookStage, name: string, to: number) => Promise<{ code: number; text: string }>>
 > = {
   scale: (stage, name, to) => stage.kubectl(["scale", "statefulset", name, `--replicas=${to}`]),
-  "dry run of scale": (stage, name, to) => stage.kubectl(["scale", "statefulset", name, `--replicas=${to}`, "--dry-run=server"]),
+  "dry run of scale": (stage, name, to) =>
+    stage.kubectl(["scale", "statefulset", name, `--replicas=${to}`, "--dry-run=server"]),
   patch: (stage, name, to) => stage.kubectl(["patch", "statefulset", name, "-p", patchOf(to)]),
   "patch of the subresource": (stage, name, to) =>
     stage.kubectl(["patch", "statefulset", name, "--subresource=scale", "--type=merge", "-p", patchOf(to)]),
@@ -57,8 +63,15 @@ export const SCALE_METHODS: Readonly<
     return replaced;
   },
   apply: async (stage, name, to) => {
-    const { apiVersion, kind, metadata, spec } = (await withReplicas(stage, name, to)) as StatefulSet & { spec: object };
+    const { apiVersion, kind, metadata, spec } = (await withReplicas(stage, name, to)) as StatefulSet & {
+      spec: object;
+    };
     const kept = { name, labels: metadata?.labels, annotations: { ...metadata?.annotations } };
-    return await stage.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], { apiVersion, kind, metadata: kept, spec });
+    return await stage.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], {
+      apiVersion,
+      kind,
+      metadata: kept,
+      spec,
+    });
   },
 };

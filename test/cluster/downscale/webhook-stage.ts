@@ -17,7 +17,14 @@ import { freePort, listen, toLoopback } from "../../loopback.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
-import { createManifest, deleteManifest, FOR_OLDER_CLUSTERS, renderConfigurations, renderPolicies, SERVICE } from "../stage/manifests.ts";
+import {
+  createManifest,
+  deleteManifest,
+  FOR_OLDER_CLUSTERS,
+  renderConfigurations,
+  renderPolicies,
+  SERVICE,
+} from "../stage/manifests.ts";
 import { untilPolicies } from "./policies.ts";
 import { PODS_HERE } from "../stage/pods.ts";
 import { serverVariables, startReconciler, type TestProcess } from "../stage/process.ts";
@@ -61,9 +68,13 @@ export async function openWebhookStage(
   const [tlsPort, port] = [await freePort(), await freePort()];
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace, "functions");
-  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
-    mode: 0o600,
-  });
+  await writeFile(
+    join(folder, "kubeconfig"),
+    JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")),
+    {
+      mode: 0o600,
+    },
+  );
   const variables = { ...serverVariables({ namespace, folder, tlsPort, port }), ...env };
   const stop = new AbortController();
   const serving = runWebhooks(await compose(variables, systemClock, toLoopback), stop.signal);
@@ -113,11 +124,19 @@ export async function openWebhookStage(
 }
 
 /** Starts a reconciler of the namespace under its ServiceAccount; it is killed with the test. */
-export async function startReconcilerOf(t: TestContext, { admin, namespace, folder }: WebhookStage): Promise<TestProcess> {
+export async function startReconcilerOf(
+  t: TestContext,
+  { admin, namespace, folder }: WebhookStage,
+): Promise<TestProcess> {
   await applyRbac(admin, namespace);
   const kubeconfig = join(folder, "reconciler");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
-  const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, ...PODS_HERE };
+  const own = {
+    PATH: process.env["PATH"] ?? "",
+    KUBERNETES_NAMESPACE: namespace,
+    KUBECONFIG: kubeconfig,
+    ...PODS_HERE,
+  };
   const reconciler = startReconciler({ ...own, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
   t.after(() => reconciler.kill());
   return reconciler;

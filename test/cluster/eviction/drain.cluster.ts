@@ -20,7 +20,11 @@ async function withDrain(stage: Stage, run: (drained: Drained) => Promise<void>)
   const group = `cache-${stage.namespace}`;
   // Evicted pods are away long enough for other evictions to meet that.
   const sim = { "sim/ready-after-ms": "2000" };
-  const zones = ["a", "b", "c"].map((letter, i) => ({ group, name: `zone-${letter}`, sim: { ...sim, "sim/node": `node-${i + 1}` } }));
+  const zones = ["a", "b", "c"].map((letter, i) => ({
+    group,
+    name: `zone-${letter}`,
+    sim: { ...sim, "sim/node": `node-${i + 1}` },
+  }));
   await stage.create(zones);
   const webhooks = await serveWebhooks(stage, 3);
   try {
@@ -45,7 +49,10 @@ scenario("two nodes in different zones are drained at once", (stage) =>
     assertNoViolations(entries);
     assert.equal(deletions(entries).length, 6);
     // kubectl retries only after 429.
-    assert.match(texts.join(), /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? (?:not ready|unknown)/);
+    assert.match(
+      texts.join(),
+      /will retry after 5s\): admission webhook "[^"]+" denied the request: \d pods? (?:not ready|unknown)/,
+    );
     for (const text of texts) assert.doesNotMatch(text, CONFLICT);
   }),
 );
@@ -56,7 +63,9 @@ scenario("one node is drained twice at once", (stage) =>
     const before = [...pods.values()].filter(({ zone }) => zone === zones[0]?.name);
     const texts = await Promise.all(["node-1", "node-1"].map((node) => drain(node, group)));
     await timeline.caughtUp();
-    stage.diagnostic(`${texts.filter((text) => CONFLICT.test(text)).length} of 2 drains got a conflict because a pod had been replaced`);
+    stage.diagnostic(
+      `${texts.filter((text) => CONFLICT.test(text)).length} of 2 drains got a conflict because a pod had been replaced`,
+    );
     assertNoViolations(entries);
     for (const { pod, uid } of before) assert.notEqual(pods.get(pod)?.uid, uid);
   }),
@@ -78,7 +87,8 @@ for (const drainer of DRAINERS) {
 scenario("an eviction of a replaced pod gets 409, and nothing is reserved for it", (stage) =>
   withDrain(stage, async ({ timeline, call, namespace, group }) => {
     const { uid = "" } = timeline.pods.get("zone-a-0") ?? {};
-    const isBack = (): boolean => timeline.pods.get("zone-a-0")?.uid !== uid && timeline.pods.get("zone-a-0")?.state === "ready";
+    const isBack = (): boolean =>
+      timeline.pods.get("zone-a-0")?.uid !== uid && timeline.pods.get("zone-a-0")?.state === "ready";
     assert.equal((await evict(stage, "zone-a-0")).code, 201);
     await timeline.until("zone-a-0 is back", isBack);
     const { code, message } = await evict(stage, "zone-a-0", { deleteOptions: { preconditions: { uid } } });

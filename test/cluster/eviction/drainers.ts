@@ -18,10 +18,20 @@ export interface Drainer {
 export const DRAINERS: readonly Drainer[] = [
   // https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/core/scaledown/actuation/drain.go:
   // after 10 s, for 2 minutes.
-  { name: "cluster-autoscaler", deleteOptions: () => ({ gracePeriodSeconds: 5 }), finalCodes: [201, 404], retryMs: 1000 },
+  {
+    name: "cluster-autoscaler",
+    deleteOptions: () => ({ gracePeriodSeconds: 5 }),
+    finalCodes: [201, 404],
+    retryMs: 1000,
+  },
   // https://github.com/kubernetes-sigs/karpenter/blob/main/pkg/controllers/node/termination/terminator/eviction.go:
   // a queue that backs off.
-  { name: "Karpenter", deleteOptions: (uid) => ({ preconditions: { uid } }), finalCodes: [201, 404, 409], retryMs: 300 },
+  {
+    name: "Karpenter",
+    deleteOptions: (uid) => ({ preconditions: { uid } }),
+    finalCodes: [201, 404, 409],
+    retryMs: 300,
+  },
 ];
 
 const TIMEOUT_MS = 300_000;
@@ -58,12 +68,15 @@ export async function evictZone(
       const answer = await evict(stage, pod, { deleteOptions: drainer.deleteOptions(uid) });
       answers.push(answer);
       if (drainer.finalCodes.includes(answer.code)) return;
-      if (performance.now() > deadline) throw new Error(`${drainer.name} was not allowed to evict ${pod}: ${answer.message}`);
+      if (performance.now() > deadline)
+        throw new Error(`${drainer.name} was not allowed to evict ${pod}: ${answer.message}`);
       await sleep(drainer.retryMs);
     }
   });
   await Promise.all(evictions);
   const uids = new Set(pods.map(({ uid }) => uid));
-  await timeline.until(`the pods of ${zone} are gone`, () => [...timeline.pods.values()].every(({ uid }) => !uids.has(uid)));
+  await timeline.until(`the pods of ${zone} are gone`, () =>
+    [...timeline.pods.values()].every(({ uid }) => !uids.has(uid)),
+  );
   return answers;
 }

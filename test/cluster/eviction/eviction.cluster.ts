@@ -29,7 +29,10 @@ function evictions(name: string, spec: object, run: (evictions: Evictions) => Pr
     const isReady = (pod: string, ready: boolean): boolean =>
       stage.timeline.entries.findLast((entry) => entry.pod === pod)?.state === (ready ? "ready" : "notReady");
     try {
-      await assert.rejects(createBudget(stage, group, { maxUnavailable: -1 }), /is invalid.*should be greater than or equal to 0/);
+      await assert.rejects(
+        createBudget(stage, group, { maxUnavailable: -1 }),
+        /is invalid.*should be greater than or equal to 0/,
+      );
       await createBudget(stage, group, spec);
       await run({
         ...stage,
@@ -82,7 +85,8 @@ evictions(
   "X08 a pod that has just recovered protects its partition until the delay is over",
   { maxUnavailable: 1, crossZoneEvictionDelay: `${DELAY_MS / 1000}s`, ...PARTITIONS },
   async ({ allowed, denied, recover, start, patchZone, admin, namespace, timeline }) => {
-    for (const zone of ZONES) await patchZone(zone, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
+    for (const zone of ZONES)
+      await patchZone(zone, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
     await denied("zone-a-0", "1 pod not ready in partition 0");
     const reconciler = start({ RECONCILE_INTERVAL: "200ms" });
     /** When the reconciler saw the pod ready, milliseconds since the epoch. */

@@ -76,7 +76,12 @@ function countEviction(tally: Tally, { variant, code }: SentEviction, review: Re
   if (outcome) tally.count(outcome);
 }
 
-const OUTCOMES: Readonly<Record<number, Counted>> = { 201: "allowed", 404: "notFound", 429: "denied", 500: "unreachable" };
+const OUTCOMES: Readonly<Record<number, Counted>> = {
+  201: "allowed",
+  404: "notFound",
+  429: "denied",
+  500: "unreachable",
+};
 
 function chooseVariant(random: Random): Variant {
   let chance = random.next();

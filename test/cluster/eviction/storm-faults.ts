@@ -50,7 +50,9 @@ async function patchStatus({ call, namespace, timeline }: Stage, tally: Tally, s
       const patched = starting.map(async ({ pod, uid, resourceVersion }) => {
         const message = `patch ${patches++}`;
         const patch =
-          i === 0 ? { metadata: { uid, resourceVersion }, status: { phase: "Pending" } } : { metadata: { uid }, status: { message } };
+          i === 0
+            ? { metadata: { uid, resourceVersion }, status: { phase: "Pending" } }
+            : { metadata: { uid }, status: { message } };
         await call("PATCH", `/api/v1/namespaces/${namespace}/pods/${pod}/status`, patch);
         tally.count("statusPatches");
       });
@@ -60,7 +62,12 @@ async function patchStatus({ call, namespace, timeline }: Stage, tally: Tally, s
 }
 
 async function killReconcilers({ start }: Stage, tally: Tally, signal: AbortSignal): Promise<void> {
-  const run = () => start({ RECONCILE_INTERVAL: "300ms", LEASE_DURATION: "1s", POD_NAME: `reconciler-${tally.get("reconcilerKills")}` });
+  const run = () =>
+    start({
+      RECONCILE_INTERVAL: "300ms",
+      LEASE_DURATION: "1s",
+      POD_NAME: `reconciler-${tally.get("reconcilerKills")}`,
+    });
   let running = run();
   await repeat({ signal, random: createRandom("reconcilers"), maxPauseMs: RECONCILER_KILL_MS }, async () => {
     await running.kill();

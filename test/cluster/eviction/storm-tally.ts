@@ -53,8 +53,12 @@ export function createTally(): Tally {
     get: (name) => counts.get(name) ?? 0,
     set: (name, value) => void counts.set(name, value),
     describe: () =>
-      [...names.map((name) => `${name} ${counts.get(name) ?? 0}`), ...[...codes].map(([code, times]) => `${code}: ${times}`)].join(", "),
-    missed: (exempt) => names.filter((name) => COUNTED[name] && !exempt.includes(name) && (counts.get(name) ?? 0) === 0),
+      [
+        ...names.map((name) => `${name} ${counts.get(name) ?? 0}`),
+        ...[...codes].map(([code, times]) => `${code}: ${times}`),
+      ].join(", "),
+    missed: (exempt) =>
+      names.filter((name) => COUNTED[name] && !exempt.includes(name) && (counts.get(name) ?? 0) === 0),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
- * A storm of evictions during a rollout, with conflicts and kills. The invariants are checked over the whole
- * timeline, under a budget of 1 for the group, or for each partition. A storm lasts until it has provoked all that it is meant to, and at least
- * STORM_SECONDS=20. STORM_SECONDS=40 lengthens each storm,
- * STORM_RUNS=10 repeats them, SEED=n repeats the random numbers.
+ * A storm of evictions during a rollout, with conflicts and kills. The invariants are checked over the whole timeline,
+ * under a budget of 1 for the group, or for each partition. A storm lasts until it has provoked all that it is meant
+ * to, and at least STORM_SECONDS=20. STORM_SECONDS=40 lengthens each storm, STORM_RUNS=10 repeats them, SEED=n repeats
+ * the random numbers.
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";

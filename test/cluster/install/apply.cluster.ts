@@ -61,7 +61,9 @@ describe("kubectl apply", () => {
       const first = await kubectl(["apply"], manifests);
       assert.equal(first.code, 0, first.text);
       const again = await kubectl(["apply"], manifests);
-      const changed = again.text.split("\n").filter((line) => line !== "" && !line.endsWith(" unchanged") && !isAlwaysSent(line));
+      const changed = again.text
+        .split("\n")
+        .filter((line) => line !== "" && !line.endsWith(" unchanged") && !isAlwaysSent(line));
       assert.deepEqual(changed, []);
       const diff = await kubectl(["diff"], manifests);
       assert.equal(diff.code, 0, diff.text);

@@ -21,7 +21,9 @@ const statefulSetSpec = {
   template: { metadata: { labels: { name: "zone-a" } }, spec: { containers: [{ name: "c", image: "x" }] } },
 };
 
-const EVERY_UPDATE = [{ operations: ["UPDATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["statefulsets"] }];
+const EVERY_UPDATE = [
+  { operations: ["UPDATE"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["statefulsets"] },
+];
 
 const encode = (text: string): string => Buffer.from(text).toString("base64");
 const decode = (text: string): string => Buffer.from(text, "base64").toString();
@@ -48,14 +50,22 @@ describe("a change of certificates on a real control plane", () => {
     stage.admin.call("PATCH", `${sets}/zone-a`, { metadata: { annotations: { call } } }).then(() => "allowed", String);
 
   /** Serves the webhook with this certificate, waits until the API server calls it, and runs the test. */
-  async function serve({ caPem, certPem, keyPem }: Certificates, run: (webhook: RefusingWebhook) => Promise<void>): Promise<void> {
+  async function serve(
+    { caPem, certPem, keyPem }: Certificates,
+    run: (webhook: RefusingWebhook) => Promise<void>,
+  ): Promise<void> {
     const webhook = await startWebhook({ cert: certPem, key: keyPem });
     try {
       await stage.putSecret({ ca: encode(caPem), cert: encode(certPem), key: encode(keyPem) });
       const redirected = stage.hook("no-downscale").webhooks?.map((entry) => {
         const service = { ...entry.clientConfig.service, port: webhook.port };
         // As the manifest has it, only a Scale that shrinks would be sent.
-        return { ...entry, rules: EVERY_UPDATE, matchConditions: [], clientConfig: { service, caBundle: encode(caPem) } };
+        return {
+          ...entry,
+          rules: EVERY_UPDATE,
+          matchConditions: [],
+          clientConfig: { service, caBundle: encode(caPem) },
+        };
       });
       await stage.patchHook("no-downscale", redirected);
       let probe = 0;
@@ -98,23 +108,26 @@ describe("a change of certificates on a real control plane", () => {
 
   it("a certificate for another Service's name is refused no longer than until the job's first write", async (t) => {
     const dnsNames = [`other.${stage.namespace}.svc`];
-    await serve(await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now: new Date() }), async (webhook) => {
-      assert.match(await change("other"), /certificate is valid for other\./);
-      const from = performance.now();
-      const job = stage.start("job");
-      await until(
-        () => `the webhook is trusted: ${job.output()}`,
-        async () => {
-          // Stands for the kubelet, which takes up to 90 s to update a mounted Secret.
-          const { cert = "", key = "" } = await stage.secret();
-          webhook.reload({ cert: decode(cert), key: decode(key) });
-          return (await change("other")).includes("the webhook says no");
-        },
-      );
-      t.diagnostic(`refused for ${(performance.now() - from).toFixed(0)} ms from the start of the job`);
-      assert.equal(await job.exited, 0, job.output());
-      assert.match(job.output(), /"action":"issue","reason":"NoNameHeld"/);
-      assert.doesNotMatch(job.output(), /"action":"wait"/);
-    });
+    await serve(
+      await generateCertificates({ dnsNames, organization: "test", validityDays: 120, now: new Date() }),
+      async (webhook) => {
+        assert.match(await change("other"), /certificate is valid for other\./);
+        const from = performance.now();
+        const job = stage.start("job");
+        await until(
+          () => `the webhook is trusted: ${job.output()}`,
+          async () => {
+            // Stands for the kubelet, which takes up to 90 s to update a mounted Secret.
+            const { cert = "", key = "" } = await stage.secret();
+            webhook.reload({ cert: decode(cert), key: decode(key) });
+            return (await change("other")).includes("the webhook says no");
+          },
+        );
+        t.diagnostic(`refused for ${(performance.now() - from).toFixed(0)} ms from the start of the job`);
+        assert.equal(await job.exited, 0, job.output());
+        assert.match(job.output(), /"action":"issue","reason":"NoNameHeld"/);
+        assert.doesNotMatch(job.output(), /"action":"wait"/);
+      },
+    );
   });
 });

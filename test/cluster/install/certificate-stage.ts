@@ -58,7 +58,9 @@ export async function openCertificateStage(): Promise<CertificateStage> {
   const certificate = { verbs: ["update"], apiGroups: [""], resources: ["secrets"], resourceNames: [SECRET] };
   for (const account of Object.values(ACCOUNTS)) {
     await untilAllowed(admin, { namespace, account }, certificate);
-    await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
+    await writeFile(join(folder, account), JSON.stringify(await buildKubeconfig(admin, namespace, account)), {
+      mode: 0o600,
+    });
   }
 
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
@@ -72,7 +74,8 @@ export async function openCertificateStage(): Promise<CertificateStage> {
     addHook: async (name) => void (await createManifest(admin, hook(name))),
     removeHook: (name) => deleteManifest(admin, hook(name)),
     patchHook: async (name, webhooks) => void (await admin.call("PATCH", pathOf(name), { webhooks })),
-    bundle: async (name) => (await admin.call<WebhookConfiguration>("GET", pathOf(name))).webhooks?.[0]?.clientConfig.caBundle,
+    bundle: async (name) =>
+      (await admin.call<WebhookConfiguration>("GET", pathOf(name))).webhooks?.[0]?.clientConfig.caBundle,
     secret: async () => (await admin.call<Secret>("GET", `${secrets}/${SECRET}`)).data ?? {},
     async putSecret(data) {
       await admin

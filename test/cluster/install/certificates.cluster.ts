@@ -34,7 +34,8 @@ describe("the CA of webhook configurations on a real control plane", () => {
     assert.equal(await stage.bundle("no-downscale"), undefined);
     await inject("no-downscale");
     const { ca } = await stage.secret();
-    for (const name of ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"]) assert.equal(await stage.bundle(name), ca);
+    for (const name of ["no-downscale", "prepare-downscale", "pod-eviction", "zpdb-validation"])
+      assert.equal(await stage.bundle(name), ca);
     assert.equal(await runJob(), "", "nothing is left to do");
   });
 

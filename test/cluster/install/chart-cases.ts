@@ -52,14 +52,32 @@ export const CASES: readonly (readonly [object, Record<string, unknown>])[] = [
         "zonewise-functions",
     },
   ],
-  [{ resources: { limits: { memory: "1Gi" } } }, { [`${DEPLOYMENT} spec.template.${CONTAINER}.resources.limits.memory`]: "1Gi" }],
-  [{ reconciler: { resources: { limits: { cpu: 1 } } } }, { [`${RECONCILER} ${JOB}.${CONTAINER}.resources.limits.cpu`]: 1 }],
-  [{ certificates: { resources: { limits: { cpu: 1 } } } }, { [`${CERTIFICATES} ${JOB}.${CONTAINER}.resources.limits.cpu`]: 1 }],
-  [{ serviceAccount: { annotations: { a: "b" } } }, Object.fromEntries(ACCOUNTS.map((one) => [`${one} metadata.annotations.a`, "b"]))],
+  [
+    { resources: { limits: { memory: "1Gi" } } },
+    { [`${DEPLOYMENT} spec.template.${CONTAINER}.resources.limits.memory`]: "1Gi" },
+  ],
+  [
+    { reconciler: { resources: { limits: { cpu: 1 } } } },
+    { [`${RECONCILER} ${JOB}.${CONTAINER}.resources.limits.cpu`]: 1 },
+  ],
+  [
+    { certificates: { resources: { limits: { cpu: 1 } } } },
+    { [`${CERTIFICATES} ${JOB}.${CONTAINER}.resources.limits.cpu`]: 1 },
+  ],
+  [
+    { serviceAccount: { annotations: { a: "b" } } },
+    Object.fromEntries(ACCOUNTS.map((one) => [`${one} metadata.annotations.a`, "b"])),
+  ],
   [{ webhooks: { timeoutSeconds: 5 } }, webhooks("webhooks.0.timeoutSeconds", 5)],
   [{ webhooks: { annotations: { a: "b" } } }, webhooks("metadata.annotations.a", "b")],
-  [{ webhooks: { failurePolicies: { podEviction: "Ignore" } } }, webhook("pod-eviction", "webhooks.0.failurePolicy", "Ignore")],
-  [{ webhooks: { failurePolicies: { zpdbValidation: null } } }, webhook("zpdb-validation", "webhooks.0.failurePolicy", "Fail")],
+  [
+    { webhooks: { failurePolicies: { podEviction: "Ignore" } } },
+    webhook("pod-eviction", "webhooks.0.failurePolicy", "Ignore"),
+  ],
+  [
+    { webhooks: { failurePolicies: { zpdbValidation: null } } },
+    webhook("zpdb-validation", "webhooks.0.failurePolicy", "Fail"),
+  ],
   [
     { webhooks: { failurePolicy: "Ignore", failurePolicies: { podEviction: "Fail" } } },
     Object.assign(

@@ -7,8 +7,11 @@ export const NAMESPACE = "cell-a-1";
 export type Fields = Readonly<Record<string, string>>;
 
 function fieldsOf(value: unknown, path: string): [string, string][] {
-  if (typeof value !== "object" || value === null || Object.keys(value).length === 0) return [[path, JSON.stringify(value)]];
-  return Object.entries(value).flatMap(([key, child]) => fieldsOf(child, `${path}${path.endsWith(" ") ? "" : "."}${key}`));
+  if (typeof value !== "object" || value === null || Object.keys(value).length === 0)
+    return [[path, JSON.stringify(value)]];
+  return Object.entries(value).flatMap(([key, child]) =>
+    fieldsOf(child, `${path}${path.endsWith(" ") ? "" : "."}${key}`),
+  );
 }
 
 export async function renderWith({ template }: Helm, values: object): Promise<Fields> {
@@ -21,7 +24,10 @@ export async function renderWith({ template }: Helm, values: object): Promise<Fi
 export function changesOf(from: Fields, to: Fields): Record<string, unknown> {
   const changed = Object.entries(to).filter(([path, value]) => from[path] !== value);
   const gone = Object.keys(from).filter((path) => !(path in to));
-  return Object.fromEntries([...changed.map(([path, value]) => [path, JSON.parse(value) as unknown]), ...gone.map((path) => [path, null])]);
+  return Object.fromEntries([
+    ...changed.map(([path, value]) => [path, JSON.parse(value) as unknown]),
+    ...gone.map((path) => [path, null]),
+  ]);
 }
 
 export const DEPLOYMENT = "Deployment zonewise-functions";

@@ -1,4 +1,7 @@
-/** The chart on the API server: what `helm install` leaves there, what an upgrade changes, and what `helm uninstall` takes away. */
+/**
+ * The chart on the API server: what `helm install` leaves there, what an upgrade changes, and what `helm uninstall`
+ * takes away.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
@@ -45,10 +48,18 @@ async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Plac
   const namespace = `zw-chart-${randomBytes(3).toString("hex")}`;
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   const manifests = await renderManifests(namespace);
-  await define(admin, "phasedrollouts", "replicatemplates", "rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets");
+  await define(
+    admin,
+    "phasedrollouts",
+    "replicatemplates",
+    "rolloutgates",
+    "rolloutgroups",
+    "zoneawarepoddisruptionbudgets",
+  );
   t.after(async () => {
     const isHook = ({ kind }: Manifest): boolean => kind.endsWith("WebhookConfiguration");
-    for (const one of manifests.toSorted((a, b) => Number(isHook(b)) - Number(isHook(a)))) await deleteManifest(admin, one);
+    for (const one of manifests.toSorted((a, b) => Number(isHook(b)) - Number(isHook(a))))
+      await deleteManifest(admin, one);
     await remove(admin, `/api/v1/namespaces/${namespace}`);
     admin.close();
   });
@@ -72,7 +83,8 @@ async function openPlaceOf({ run: runHelm }: Helm, t: TestContext): Promise<Plac
       const { code, text } = await runKubectl([verb, "-f", "-"], { apiVersion: "v1", kind: "List", items: manifests });
       assert.equal(code, 0, text);
     },
-    readAll: () => Promise.all(manifests.map((one) => admin.call<Stored>("GET", `${pathOfManifest(one)}/${one.metadata.name}`))),
+    readAll: () =>
+      Promise.all(manifests.map((one) => admin.call<Stored>("GET", `${pathOfManifest(one)}/${one.metadata.name}`))),
   };
 }
 
@@ -107,10 +119,15 @@ for (const tool of HELMS)
     it("an upgrade with unchanged values changes nothing, the certificate and the bundles in the configurations included", async (t) => {
       const place = await openPlace(t);
       await place.mustHelm("install");
-      await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/secrets/${SECRET}`, { data: { "tls.crt": "YQ==" } });
+      await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/secrets/${SECRET}`, {
+        data: { "tls.crt": "YQ==" },
+      });
       for (const one of (await place.readAll()).filter(({ kind }) => kind.endsWith("WebhookConfiguration"))) {
         const { webhooks = [] } = one as unknown as { webhooks?: { clientConfig: object }[] };
-        const injected = webhooks.map((hook) => ({ ...hook, clientConfig: { ...hook.clientConfig, caBundle: "YQ==" } }));
+        const injected = webhooks.map((hook) => ({
+          ...hook,
+          clientConfig: { ...hook.clientConfig, caBundle: "YQ==" },
+        }));
         await place.admin.call("PATCH", `${pathOfManifest(one)}/${one.metadata.name}`, { webhooks: injected });
       }
       const before = await versionsIn(place);
@@ -146,7 +163,10 @@ for (const tool of HELMS)
       const conflicts = tool.name === "helm-4";
       if (conflicts) assert.match((await place.helm("upgrade")).text, /conflict with .*failurePolicy/);
       await place.mustHelm("upgrade", {}, conflicts ? ["--force-conflicts"] : []);
-      const { webhooks: [after] = [] } = await place.admin.call<{ webhooks?: { failurePolicy: string }[] }>("GET", path);
+      const { webhooks: [after] = [] } = await place.admin.call<{ webhooks?: { failurePolicy: string }[] }>(
+        "GET",
+        path,
+      );
       assert.equal(after?.failurePolicy, before?.failurePolicy);
     });
 
@@ -183,7 +203,10 @@ for (const tool of HELMS)
     it("refuses to be installed beside another Service of its name, such as the original's", async (t) => {
       const { admin, namespace, helm } = await openPlace(t);
       const spec = { selector: { name: "rollout-operator" }, ports: [{ port: 443 }] };
-      await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, { metadata: { name: "rollout-operator" }, spec });
+      await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, {
+        metadata: { name: "rollout-operator" },
+        spec,
+      });
       const { code, text } = await helm("install");
       assert.notEqual(code, 0);
       assert.match(text, /Service "rollout-operator" in namespace "\S+" exists and cannot be imported/);

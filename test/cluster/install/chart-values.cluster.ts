@@ -1,4 +1,6 @@
-/** What each value of the Helm chart changes, beside what kustomize has a component for: exactly this, and nothing else. */
+/**
+ * What each value of the Helm chart changes, beside what kustomize has a component for: exactly this, and nothing else.
+ */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { CASES, OBJECTS } from "./chart-cases.ts";
@@ -30,15 +32,23 @@ for (const helm of HELMS)
       it(`leaves out ${objects.join(", ")}: ${JSON.stringify(values)}`, async () => {
         const fields = await render(values);
         assert.ok(!Object.keys(fields).some((path) => objects.some((object) => path.startsWith(`${object} `))));
-        const others = Object.entries(defaults).filter(([path]) => !objects.some((object) => path.startsWith(`${object} `)));
+        const others = Object.entries(defaults).filter(
+          ([path]) => !objects.some((object) => path.startsWith(`${object} `)),
+        );
         assert.deepEqual(fields, Object.fromEntries(others));
       });
 
     it("adds the status page, which never listens on the node's network", async () => {
-      const added = changesOf(defaults, await render({ statusPage: { enabled: true, resources: { limits: { cpu: 1 } } } }));
+      const added = changesOf(
+        defaults,
+        await render({ statusPage: { enabled: true, resources: { limits: { cpu: 1 } } } }),
+      );
       const own = (kind: string): string => `${kind} zonewise-status`;
       const kinds = ["Deployment", "Role", "RoleBinding", "ServiceAccount"];
-      assert.deepEqual([...new Set(Object.keys(added).map((path) => path.split(" ").slice(0, 2).join(" ")))].toSorted(), kinds.map(own));
+      assert.deepEqual(
+        [...new Set(Object.keys(added).map((path) => path.split(" ").slice(0, 2).join(" ")))].toSorted(),
+        kinds.map(own),
+      );
       assert.equal(added[`${own("Deployment")} spec.template.${CONTAINER}.resources.limits.cpu`], 1);
       assert.equal(added[`${own("RoleBinding")} subjects.0.namespace`], NAMESPACE);
       const onNode = await render({ statusPage: { enabled: true }, hostNetwork: true });
@@ -47,12 +57,20 @@ for (const helm of HELMS)
     });
 
     it("gives common labels to every object, and takes none of its own away", async () => {
-      const added = changesOf(defaults, await render({ global: { commonLabels: { team: "a", "app.kubernetes.io/name": "other" } } }));
+      const added = changesOf(
+        defaults,
+        await render({ global: { commonLabels: { team: "a", "app.kubernetes.io/name": "other" } } }),
+      );
       const paths = Object.entries(added).filter(([path]) => path.endsWith(" metadata.labels.team"));
       const objects = new Set(Object.keys(defaults).map((path) => path.split(" ").slice(0, 2).join(" ")));
       assert.equal(paths.length, objects.size);
-      const functions = Object.keys(added).filter((path) => / (?:zonewise-functions|rollout-operator) metadata\.labels\.app/.test(path));
-      assert.ok(!functions.some((path) => path.startsWith("Service ")), "the Service keeps the label that the monitor selects");
+      const functions = Object.keys(added).filter((path) =>
+        / (?:zonewise-functions|rollout-operator) metadata\.labels\.app/.test(path),
+      );
+      assert.ok(
+        !functions.some((path) => path.startsWith("Service ")),
+        "the Service keeps the label that the monitor selects",
+      );
     });
 
     it("names the certificate's Secret everywhere", async () => {
@@ -122,7 +140,9 @@ for (const helm of HELMS)
 
     it("lets the reconciler read Secrets in each namespace", async () => {
       const names = ["token", "login"];
-      const { text } = await helm.template(NAMESPACE, { prometheusSecrets: { names, namespaces: ["cell-a", "cell-b"] } });
+      const { text } = await helm.template(NAMESPACE, {
+        prometheusSecrets: { names, namespaces: ["cell-a", "cell-b"] },
+      });
       const found = parseManifests(text).filter(({ metadata }) => metadata.name === "zonewise-prometheus-secrets");
       const all = [
         [{ apiGroups: [""], resources: ["secrets"], resourceNames: names, verbs: ["get"] }],

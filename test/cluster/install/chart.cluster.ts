@@ -1,4 +1,7 @@
-/** The Helm chart renders, by each Helm, what kustomize renders for the same choices, and refuses bad values in the words of its schema. */
+/**
+ * The Helm chart renders, by each Helm, what kustomize renders for the same choices, and refuses bad values in the
+ * words of its schema.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -32,7 +35,9 @@ const fillIn = (text: string): string =>
 const FILLED_IN = { [NETWORK]: fillIn };
 const NODES_FOLDER = "infra/manifests/node-updates";
 /** Beside the reconciler of the release. */
-const BESIDE = { [`${NODES_FOLDER}/reconciler.yaml`]: (text: string) => text.replace("namespace: zonewise", "namespace: cell-a-1") };
+const BESIDE = {
+  [`${NODES_FOLDER}/reconciler.yaml`]: (text: string) => text.replace("namespace: zonewise", "namespace: cell-a-1"),
+};
 const NODES = `
 replicas: [{name: zonewise-functions, count: 3}]
 patches:
@@ -44,7 +49,9 @@ patches:
 
 /** What docs/migration.md tells users of the original's chart to write. */
 const [PATCHES = ""] = [
-  ...readFileSync(new URL("../../../docs/migration.md", import.meta.url), "utf8").matchAll(/^ {4}patches:\n(?: {6,}.*\n)+/gm),
+  ...readFileSync(new URL("../../../docs/migration.md", import.meta.url), "utf8").matchAll(
+    /^ {4}patches:\n(?: {6,}.*\n)+/gm,
+  ),
 ].map(([text]) => text.replaceAll(/^ {4}/gm, "").replaceAll("RELEASE", "mimir").replaceAll("NAMESPACE", "cell-a-1"));
 
 const CHOICES: Readonly<Record<string, Choice>> = {
@@ -86,7 +93,9 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   },
   "the right to read a Secret for queries": {
     values: { prometheusSecrets: { names: ["zonewise-prometheus"] } },
-    kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text.replace("resources: [", "resources: [../prometheus-secrets, ") } }],
+    kustomize: [
+      { edit: { [KUSTOMIZATION]: (text) => text.replace("resources: [", "resources: [../prometheus-secrets, ") } },
+    ],
   },
   "alerts and the dashboard": {
     values: { prometheusRule: { enabled: true }, dashboards: { enabled: true } },
@@ -116,7 +125,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     kustomize: [{}, { folder: NODES_FOLDER, edit: BESIDE }],
   },
   "node updates with network policies": {
-    values: { networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" }, nodeUpdates: { enabled: true } },
+    values: {
+      networkPolicy: { enabled: true, apiServer: "10.0.0.0/28", monitoring: "metrics" },
+      nodeUpdates: { enabled: true },
+    },
     kustomize: [
       { edit: { ...NETWORK_POLICY, ...FILLED_IN } },
       {
@@ -124,7 +136,8 @@ const CHOICES: Readonly<Record<string, Choice>> = {
         edit: {
           ...BESIDE,
           [`${NODES_FOLDER}/network-policy/source.yaml`]: fillIn,
-          [`${NODES_FOLDER}/kustomization.yaml`]: (text) => text.replace("components: []", "components: [network-policy]"),
+          [`${NODES_FOLDER}/kustomization.yaml`]: (text) =>
+            text.replace("components: []", "components: [network-policy]"),
         },
       },
     ],
@@ -132,7 +145,12 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "definitions of node updates": {
     values: { nodeUpdates: { enabled: true } },
     flags: ["--include-crds"],
-    kustomize: [{}, { folder: "infra/manifests/crds" }, { folder: NODES_FOLDER, edit: BESIDE }, { folder: `${NODES_FOLDER}/crds` }],
+    kustomize: [
+      {},
+      { folder: "infra/manifests/crds" },
+      { folder: NODES_FOLDER, edit: BESIDE },
+      { folder: `${NODES_FOLDER}/crds` },
+    ],
   },
   definitions: {
     values: {},
@@ -191,16 +209,28 @@ for (const { name: helm, missing, run: runHelm, template } of HELMS)
         [{ registry: "registry.example" }, false],
         [{ repository: "team/zonewise" }, false],
       ] as const) {
-        const { code, text } = await runHelm(["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"], { image });
+        const { code, text } = await runHelm(
+          ["install", "zonewise", CHART, "--dry-run=client", "--skip-crds", "--values", "-"],
+          { image },
+        );
         assert.deepEqual([code, text.includes("No image is published")], [0, isSaid], JSON.stringify(image));
       }
     });
 
     for (const [values, message] of [
-      [{ extraArgs: ["-log.level=debug"] }, "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags"],
+      [
+        { extraArgs: ["-log.level=debug"] },
+        "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags",
+      ],
       [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
-      [{ namespaceSelector: null }, "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone"],
-      [{ webhooks: { objectSelector: { matchLabels: { a: "b" } } } }, "at '/webhooks/objectSelector': value must be 'refused: Evictions"],
+      [
+        { namespaceSelector: null },
+        "value must be 'refused: namespaceSelector: null; a release serves its own namespace alone",
+      ],
+      [
+        { webhooks: { objectSelector: { matchLabels: { a: "b" } } } },
+        "at '/webhooks/objectSelector': value must be 'refused: Evictions",
+      ],
       [{ prometheusSecrets: { namespaces: ["cell-b"] } }, "at '/prometheusSecrets/names': minItems: got 0, want 1"],
       [{ prometheusRule: { groups: [] } }, "at '/prometheusRule': additional properties 'groups' not allowed"],
       [{ hostnetwork: true }, "additional properties 'hostnetwork' not allowed"],

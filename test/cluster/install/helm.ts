@@ -40,7 +40,10 @@ async function openHelm(name: string): Promise<Helm> {
     run,
     template(namespace, values, flags = []) {
       const version = flags.includes("--kube-version") ? [] : ["--kube-version", "1.36.0"];
-      return run(["template", "zonewise", CHART, "--namespace", namespace, "--values", "-", ...version, ...flags], values);
+      return run(
+        ["template", "zonewise", CHART, "--namespace", namespace, "--values", "-", ...version, ...flags],
+        values,
+      );
     },
   };
 }

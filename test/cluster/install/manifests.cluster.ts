@@ -10,7 +10,10 @@ const NAMESPACE = "cell-a-1";
 /** Returns the values of a field at any depth. */
 function valuesOf(value: unknown, field: string): unknown[] {
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, child]) => [...(key === field ? [child] : []), ...valuesOf(child, field)]);
+  return Object.entries(value).flatMap(([key, child]) => [
+    ...(key === field ? [child] : []),
+    ...valuesOf(child, field),
+  ]);
 }
 
 /** The failure policies of the webhook configurations, by their names without the namespace. */
@@ -48,7 +51,9 @@ describe("J01 the manifests", () => {
   for (const folder of ["infra/manifests/complete", "knative", "knative/events"]) {
     it(`${folder}: all objects are in the namespace that is set in one place`, async () => {
       const manifests = await renderManifests(NAMESPACE, { folder });
-      const named = ["namespace", "grafana.com/namespace", "kubernetes.io/metadata.name"].flatMap((field) => valuesOf(manifests, field));
+      const named = ["namespace", "grafana.com/namespace", "kubernetes.io/metadata.name"].flatMap((field) =>
+        valuesOf(manifests, field),
+      );
       assert.ok(named.length > 0);
       assert.deepEqual([...new Set(named)], [NAMESPACE]);
       assert.ok(kindsOf(manifests, "ConfigMap").length === 0, "the source of the namespace is not applied");
@@ -59,11 +64,15 @@ describe("J01 the manifests", () => {
     const manifests = await renderManifests(NAMESPACE);
     const hooks = ["no-downscale", "phased-validation", "zpdb-validation"].map((name) => `${name}-${NAMESPACE}`);
     assert.deepEqual(kindsOf(manifests, "ValidatingWebhookConfiguration").toSorted(), hooks);
-    const policies = ["-deployments-scale", "-replicasets-scale", "-statefulsets-scale", ""].map((of) => `no-downscale${of}.${NAMESPACE}`);
+    const policies = ["-deployments-scale", "-replicasets-scale", "-statefulsets-scale", ""].map(
+      (of) => `no-downscale${of}.${NAMESPACE}`,
+    );
     for (const kind of ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
       assert.deepEqual(kindsOf(manifests, kind).toSorted(), policies);
     assert.deepEqual(manifests.flatMap((one) => valuesOf(one, "policyName")).toSorted(), policies);
-    const mutating = ["phased-defaults", "pod-eviction", "prepare-downscale", "raise-partition"].map((name) => `${name}-${NAMESPACE}`);
+    const mutating = ["phased-defaults", "pod-eviction", "prepare-downscale", "raise-partition"].map(
+      (name) => `${name}-${NAMESPACE}`,
+    );
     assert.deepEqual(kindsOf(manifests, "MutatingWebhookConfiguration").toSorted(), mutating);
     const entries = manifests.flatMap((one) => valuesOf(one, "webhooks")).flat() as { name: string }[];
     for (const { name } of entries) assert.match(name, new RegExp(`^[a-z-]+-${NAMESPACE}\\.grafana\\.com$`));
@@ -72,11 +81,15 @@ describe("J01 the manifests", () => {
     assert.deepEqual(kindsOf(manifests, "ClusterRole").toSorted(), clusterWide);
     assert.deepEqual(kindsOf(manifests, "ClusterRoleBinding").toSorted(), clusterWide);
     assert.deepEqual(
-      (manifests.flatMap((one) => (one.kind === "ClusterRole" ? valuesOf(one, "resourceNames") : [])) as string[][]).flat().toSorted(),
+      (manifests.flatMap((one) => (one.kind === "ClusterRole" ? valuesOf(one, "resourceNames") : [])) as string[][])
+        .flat()
+        .toSorted(),
       [...hooks, ...mutating].toSorted(),
     );
     assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
-    const bound = new Set(manifests.flatMap((one) => valuesOf(one, "roleRef")).map((ref) => (ref as { name: string }).name));
+    const bound = new Set(
+      manifests.flatMap((one) => valuesOf(one, "roleRef")).map((ref) => (ref as { name: string }).name),
+    );
     for (const name of clusterWide) assert.ok(bound.has(name), name);
     assert.deepEqual(failuresOf(manifests), {
       "no-downscale": "Fail",
@@ -116,7 +129,11 @@ describe("J01 the manifests", () => {
     for (const manifest of manifests) {
       const dryRun = `${pathOfManifest(manifest)}?dryRun=All&fieldValidation=Strict`;
       await assert.rejects(admin.call("POST", dryRun, manifest), /API_SERVER_CIDR/);
-      await admin.call("POST", dryRun, JSON.parse(JSON.stringify(manifest).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")));
+      await admin.call(
+        "POST",
+        dryRun,
+        JSON.parse(JSON.stringify(manifest).replaceAll("API_SERVER_CIDR", "10.0.0.0/28")),
+      );
     }
     admin.close();
   });
@@ -132,7 +149,9 @@ describe("J01 the manifests", () => {
     });
     assert.deepEqual(kindsOf(manifests, "ConfigMap"), []);
     const policies = manifests.filter(({ kind }) => kind === "NetworkPolicy");
-    const [ranges, namespaces] = ["cidr", "kubernetes.io/metadata.name"].map((field) => policies.flatMap((one) => valuesOf(one, field)));
+    const [ranges, namespaces] = ["cidr", "kubernetes.io/metadata.name"].map((field) =>
+      policies.flatMap((one) => valuesOf(one, field)),
+    );
     assert.deepEqual([...new Set(ranges)], ["10.0.0.0/28"]);
     assert.deepEqual([...new Set(namespaces)].toSorted(), ["kube-system", "watch"]);
     assert.deepEqual([...new Set(policies.map(({ metadata }) => metadata.namespace))], [NAMESPACE]);
@@ -146,7 +165,9 @@ describe("J01 the manifests", () => {
   it("on Knative there is no Deployment", async () => {
     const manifests = await renderManifests(NAMESPACE, { folder: "knative" });
     assert.deepEqual([...kindsOf(manifests, "Deployment"), ...kindsOf(manifests, "PodDisruptionBudget")], []);
-    const own = manifests.filter(({ apiVersion, kind }) => apiVersion === "serving.knative.dev/v1" && kind === "Service");
+    const own = manifests.filter(
+      ({ apiVersion, kind }) => apiVersion === "serving.knative.dev/v1" && kind === "Service",
+    );
     assert.deepEqual(
       own
         .flatMap((one) => valuesOf(one, "env"))

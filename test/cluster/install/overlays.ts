@@ -1,5 +1,11 @@
 /** All kustomizations that users may apply, as they may apply them. */
-import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering, WITH_STATUS_PAGE } from "../stage/manifests.ts";
+import {
+  FOR_OLDER_CLUSTERS,
+  type Manifest,
+  renderManifests,
+  type Rendering,
+  WITH_STATUS_PAGE,
+} from "../stage/manifests.ts";
 
 const COMPLETE = "infra/manifests/complete";
 

@@ -51,7 +51,8 @@ describe("a namespace that enforces restricted", () => {
       assert.equal(templates.length, manifests.filter(makesPods).length);
       for (const account of new Set(templates.map(({ spec }) => spec.serviceAccountName)))
         await admin.call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
-      for (const template of templates) assert.equal(await dryRun(admin, namespace, template), "admitted", JSON.stringify(template));
+      for (const template of templates)
+        assert.equal(await dryRun(admin, namespace, template), "admitted", JSON.stringify(template));
     });
 
   it("refuses a pod of which nothing is said", async (t) => {

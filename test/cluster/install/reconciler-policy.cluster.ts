@@ -1,4 +1,7 @@
-/** The optional policy for the reconciler's ServiceAccount: which fields its token can change. test/cluster/rollout/charts.cluster.ts has the reconciler work under it. */
+/**
+ * The optional policy for the reconciler's ServiceAccount: which fields its token can change.
+ * test/cluster/rollout/charts.cluster.ts has the reconciler work under it.
+ */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,9 +16,19 @@ const OTHER = { containers: [{ name: "app", image: "other:1" }] };
 /** What is patched, with what, and whether the policy lets it pass. */
 const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
   ["replicas", "set", { spec: { replicas: 2 } }, true],
-  ["the time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } } }, true],
+  [
+    "the time of a downscale",
+    "set",
+    { metadata: { annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } } },
+    true,
+  ],
   ["no time of a downscale", "set", { metadata: { annotations: { "grafana.com/last-downscale": null } } }, true],
-  ["the partition", "set", { spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } } }, true],
+  [
+    "the partition",
+    "set",
+    { spec: { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } } },
+    true,
+  ],
   [
     "the owner of phases",
     "set",
@@ -30,14 +43,29 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
   ["minReadySeconds", "set", { spec: { minReadySeconds: 5 } }, false],
   ["the history", "set", { spec: { revisionHistoryLimit: 1 } }, false],
   ["the ordinals", "set", { spec: { ordinals: { start: 1 } } }, false],
-  ["what becomes of claims", "set", { spec: { persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } } }, false],
+  [
+    "what becomes of claims",
+    "set",
+    { spec: { persistentVolumeClaimRetentionPolicy: { whenScaled: "Delete" } } },
+    false,
+  ],
   ["a label", "set", { metadata: { labels: { "rollout-group": "other" } } }, false],
   ["another annotation", "set", { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } }, false],
   ["a promoted phase", "set", { metadata: { annotations: { "sts.plus/promote-step": "1" } } }, false],
   ["one annotation less", "set", { metadata: { annotations: { mine: null } } }, false],
   ["a finalizer", "set", { metadata: { finalizers: ["example.com/stay"] } }, false],
-  ["an owner", "set", { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "1" }] } }, false],
-  ["a pod's ready time", "pod", { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } }, true],
+  [
+    "an owner",
+    "set",
+    { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "1" }] } },
+    false,
+  ],
+  [
+    "a pod's ready time",
+    "pod",
+    { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } },
+    true,
+  ],
   ["a pod's spec (image and deadline may change by Kubernetes)", "pod", { spec: { activeDeadlineSeconds: 5 } }, false],
   ["a pod's label", "pod", { metadata: { labels: { zone: "other" } } }, false],
   ["a pod's other annotation", "pod", { metadata: { annotations: { "sim/ready": "false" } } }, false],
@@ -48,7 +76,9 @@ scenario("under its policy, the reconciler's token changes replicas and times, a
   const { namespace, admin, folder } = stage;
   const policies = await renderPolicies(namespace, { folder: "infra/manifests/reconciler-policy" });
   for (const policy of policies) await createManifest(admin, policy);
-  await stage.create([{ group: "cache", name: "zone-a", replicas: 1, strategy: { type: "RollingUpdate" }, annotations: { mine: "1" } }]);
+  await stage.create([
+    { group: "cache", name: "zone-a", replicas: 1, strategy: { type: "RollingUpdate" }, annotations: { mine: "1" } },
+  ]);
   const kubeconfig = join(folder, "token");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)), { mode: 0o600 });
   const reconciler = await connectAdmin(kubeconfig);

@@ -4,17 +4,31 @@ import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { until } from "../stage/until.ts";
-import { createManifest, deleteManifest, type Manifest, renderManifests, WITH_STATUS_PAGE } from "../stage/manifests.ts";
+import {
+  createManifest,
+  deleteManifest,
+  type Manifest,
+  renderManifests,
+  WITH_STATUS_PAGE,
+} from "../stage/manifests.ts";
 
 const namespace = `zw-rights-${randomBytes(3).toString("hex")}`;
 const SECRET = "rollout-operator-self-signed-certificate";
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
-/** `verb resource[.group][/subresource] [namespace/]name`; a namespace of "" is ours, and no namespace at all is the cluster. */
+/**
+ * `verb resource[.group][/subresource] [namespace/]name`; a namespace of "" is ours, and no namespace at all is the
+ * cluster.
+ */
 type Request = string;
 
 const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
-  reconciler: ["delete pods /p", "patch statefulsets.apps /s", `get secrets /${SECRET}`, "update leases.coordination.k8s.io /l"],
+  reconciler: [
+    "delete pods /p",
+    "patch statefulsets.apps /s",
+    `get secrets /${SECRET}`,
+    "update leases.coordination.k8s.io /l",
+  ],
   functions: ["get pods /p", `update ${BUDGETS}/status /b`, "update leases.coordination.k8s.io /l"],
   status: ["list pods /", "list rolloutgroups.zonewise.dev /", "get leases.coordination.k8s.io /zonewise-reconciler"],
   certificates: [
@@ -79,7 +93,13 @@ const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
     `get secrets /${SECRET}`,
     "create events /",
   ],
-  certificates: ["get pods /p", "get statefulsets.apps /s", "get leases.coordination.k8s.io /l", `get ${BUDGETS} /b`, "create events /"],
+  certificates: [
+    "get pods /p",
+    "get statefulsets.apps /s",
+    "get leases.coordination.k8s.io /l",
+    `get ${BUDGETS} /b`,
+    "create events /",
+  ],
 };
 
 function readRequest(request: Request): object {
@@ -96,9 +116,13 @@ async function isAllowed(account: string, request: Request): Promise<boolean> {
   const own = `system:serviceaccounts:${namespace}`;
   const user = `system:serviceaccount:${namespace}:zonewise-${account}`;
   const groups = ["system:authenticated", "system:serviceaccounts", own];
-  const { status } = await admin.call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-    spec: { user, groups, resourceAttributes: readRequest(request) },
-  });
+  const { status } = await admin.call<{ status: { allowed: boolean } }>(
+    "POST",
+    "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+    {
+      spec: { user, groups, resourceAttributes: readRequest(request) },
+    },
+  );
   return status.allowed;
 }
 
@@ -120,7 +144,8 @@ after(async () => {
 
 for (const account of ["reconciler", "functions", "certificates", "status"])
   describe(`zonewise-${account}`, () => {
-    for (const request of ALLOWED[account] ?? []) it(`may ${request}`, async () => assert.equal(await isAllowed(account, request), true));
+    for (const request of ALLOWED[account] ?? [])
+      it(`may ${request}`, async () => assert.equal(await isAllowed(account, request), true));
     for (const request of [...NEVER, ...(NOT_ITS_OWN[account] ?? [])])
       it(`may not ${request}`, async () => assert.equal(await isAllowed(account, request), false));
   });

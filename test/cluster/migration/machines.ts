@@ -1,7 +1,7 @@
 /**
- * Plays what a control plane without containers lacks: the processes of the namespace's pods, and the proxy of the Service
- * `rollout-operator`. A process runs while its pod is there; a connection goes to a ready pod that the Service selects at that moment, and
- * stays there.
+ * Plays what a control plane without containers lacks: the processes of the namespace's pods, and the proxy of the
+ * Service `rollout-operator`. A process runs while its pod is there; a connection goes to a ready pod that the Service
+ * selects at that moment, and stays there.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, connect, type Server } from "node:net";
@@ -148,17 +148,26 @@ async function runFunctions(place: Place, name: string): Promise<Process> {
   return { port, end: running.end, output: running.output };
 }
 
-async function runJob(place: Place, name: string, { account, file }: { account: string; file: string }): Promise<Process> {
+async function runJob(
+  place: Place,
+  name: string,
+  { account, file }: { account: string; file: string },
+): Promise<Process> {
   const env = await buildEnvironment(place, account);
   const running = startEntry(entry(file), { ...env, POD_NAME: name });
   void running.exited.then(async (code) => {
     const status = { phase: code === 0 ? "Succeeded" : "Failed" };
-    await place.admin.call("PATCH", `/api/v1/namespaces/${place.namespace}/pods/${name}/status`, { status }).catch(() => {});
+    await place.admin
+      .call("PATCH", `/api/v1/namespaces/${place.namespace}/pods/${name}/status`, { status })
+      .catch(() => {});
   });
   return { end: running.end, output: running.output };
 }
 
-async function buildEnvironment({ admin, namespace, folder, env }: Place, account: string): Promise<Record<string, string>> {
+async function buildEnvironment(
+  { admin, namespace, folder, env }: Place,
+  account: string,
+): Promise<Record<string, string>> {
   const kubeconfig = join(folder, account);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
   const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };

@@ -38,7 +38,10 @@ const zonesOf = ({ port }: PodServer): ZoneOptions[] => [
     name: "prepared",
     replicas: 1,
     labels: { "grafana.com/prepare-downscale": "true" },
-    annotations: { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": String(port) },
+    annotations: {
+      "grafana.com/prepare-downscale-http-path": "prepare",
+      "grafana.com/prepare-downscale-http-port": String(port),
+    },
   },
 ];
 
@@ -68,7 +71,10 @@ async function openScene(t: TestContext): Promise<Scene> {
   for (const [name, manifest] of Object.entries(buildOriginal(namespace, machines.port)))
     await writeFile(join(originals, name), JSON.stringify(manifest));
   await putCertificate(stage);
-  await run(["kubectl apply -k infra/manifests/crds", "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml"]);
+  await run([
+    "kubectl apply -k infra/manifests/crds",
+    "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml",
+  ]);
   await define(admin, "zoneawarepoddisruptionbudgets", "phasedrollouts");
   await machines.start();
   await stage.create(zonesOf(pods));
@@ -92,7 +98,12 @@ const inject = (name: string): string =>
 /** The Secret as the original makes it: three keys, for the name of its Service. */
 async function putCertificate({ call, namespace }: OpenStage): Promise<void> {
   const dnsNames = [`${ORIGINAL}.${namespace}.svc`];
-  const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, organization: "test", validityDays: 365, now: new Date() });
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames,
+    organization: "test",
+    validityDays: 365,
+    now: new Date(),
+  });
   const data = Object.entries({ ca: caPem, cert: certPem, key: keyPem });
   const encoded = Object.fromEntries(data.map(([key, text]) => [key, Buffer.from(text).toString("base64")]));
   await call("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: SECRET }, data: encoded });
@@ -112,8 +123,10 @@ async function createPhasedRollout({ call, namespace }: OpenStage): Promise<void
 test("a migration and the way back refuse no legal write, leave none unjudged, and disrupt one zone at a time", async (t) => {
   const { stage, machines, run } = await openScene(t);
   const { timeline } = stage;
-  const deleted = (group: string): number => deletions(timeline.entries).filter((entry) => entry.group === group).length;
-  const partition = (): number => timeline.statefulSets.get("phased")?.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
+  const deleted = (group: string): number =>
+    deletions(timeline.entries).filter((entry) => entry.group === group).length;
+  const partition = (): number =>
+    timeline.statefulSets.get("phased")?.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
   const writes = startWrites(stage);
   try {
     await sleep(1000);

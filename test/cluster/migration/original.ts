@@ -1,8 +1,8 @@
 /**
  * The original's manifests as facts, and a stand-in for its process, whose binary is not available to tests.
  *
- * Names, labels, paths, rules and policies are those of the jsonnet library and of the Helm chart of grafana/rollout-operator 0.36
- * (operations/rollout-operator, charts/rollout-operator/templates/*-webhook.yaml).
+ * Names, labels, paths, rules and policies are those of the jsonnet library and of the Helm chart of
+ * grafana/rollout-operator 0.36 (operations/rollout-operator, charts/rollout-operator/templates/*-webhook.yaml).
  */
 import { createServer, type Server } from "node:https";
 import { json } from "node:stream/consumers";
@@ -18,7 +18,13 @@ const STATEFUL_SETS = {
   resources: ["statefulsets", "statefulsets/scale"],
   scope: "Namespaced",
 };
-const EVICTIONS = { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"], scope: "Namespaced" };
+const EVICTIONS = {
+  operations: ["CREATE"],
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  resources: ["pods/eviction"],
+  scope: "Namespaced",
+};
 const BUDGETS = {
   operations: ["CREATE", "UPDATE"],
   apiGroups: ["rollout-operator.grafana.com"],
@@ -87,7 +93,9 @@ export function buildOriginal(namespace: string, port: number): Record<string, o
   return {
     "deployment.yaml": deployment,
     "service.yaml": service,
-    "webhooks.yaml": list(Object.keys(WEBHOOKS).map((name) => buildConfiguration(name as keyof typeof WEBHOOKS, namespace, port))),
+    "webhooks.yaml": list(
+      Object.keys(WEBHOOKS).map((name) => buildConfiguration(name as keyof typeof WEBHOOKS, namespace, port)),
+    ),
     "pod-eviction.yaml": buildConfiguration("pod-eviction", namespace, port),
   };
 }
@@ -111,7 +119,11 @@ export const KEPT = "kept-";
 function judge(path: string, { request: { name, object, oldObject } }: Review): boolean {
   if (path === "/admission/pod-eviction") return !name.startsWith(KEPT);
   const isGuarded = oldObject?.metadata?.labels?.["grafana.com/no-downscale"] === "true";
-  return path !== "/admission/no-downscale" || !isGuarded || (object?.spec?.replicas ?? 0) >= (oldObject?.spec?.replicas ?? 0);
+  return (
+    path !== "/admission/no-downscale" ||
+    !isGuarded ||
+    (object?.spec?.replicas ?? 0) >= (oldObject?.spec?.replicas ?? 0)
+  );
 }
 
 export interface StandIn {

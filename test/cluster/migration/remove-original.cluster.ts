@@ -1,4 +1,7 @@
-/** What docs/migration.md tells to do before and while the original is removed: definitions and budgets stay, and what Zonewise serves by. */
+/**
+ * What docs/migration.md tells to do before and while the original is removed: definitions and budgets stay, and what
+ * Zonewise serves by.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFile, mkdtemp } from "node:fs/promises";
@@ -55,18 +58,26 @@ it("the page's commands remove the original, and leave definitions, budgets, Ser
   const gone: readonly (readonly [string, object])[] = [
     [`${path}/serviceaccounts`, { metadata: { name } }],
     [`${rbac}/namespaces/${namespace}/roles`, { metadata: { name: `${name}-role` }, rules: [] }],
-    [`${rbac}/namespaces/${namespace}/rolebindings`, { metadata: { name: `${name}-rolebinding` }, roleRef, subjects: [account] }],
+    [
+      `${rbac}/namespaces/${namespace}/rolebindings`,
+      { metadata: { name: `${name}-rolebinding` }, roleRef, subjects: [account] },
+    ],
     [`${rbac}/clusterroles`, { metadata: { name: cluster.name }, rules: [] }],
     [
       `${rbac}/clusterrolebindings`,
-      { metadata: { name: `${name}-${namespace}-webhook-cert-secret-rolebinding` }, roleRef: cluster, subjects: [account] },
+      {
+        metadata: { name: `${name}-${namespace}-webhook-cert-secret-rolebinding` },
+        roleRef: cluster,
+        subjects: [account],
+      },
     ],
   ];
   for (const [collection, body] of [...kept, ...gone]) await admin.call("POST", collection, body);
   for (const command of rest) await sh(command);
   const nameOf = (body: object): string => (body as { metadata: { name: string } }).metadata.name;
   for (const [collection, body] of kept) await admin.call("GET", `${collection}/${nameOf(body)}`);
-  for (const [collection, body] of gone) await assert.rejects(admin.call("GET", `${collection}/${nameOf(body)}`), /not found/i);
+  for (const [collection, body] of gone)
+    await assert.rejects(admin.call("GET", `${collection}/${nameOf(body)}`), /not found/i);
   const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const crd = await admin.call<{ metadata: { annotations: Readonly<Record<string, string>> } }>(
     "GET",

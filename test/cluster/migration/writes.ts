@@ -42,7 +42,11 @@ export function startWrites(place: Place): Writes {
     repeat(name, write, (trouble) => trouble !== "" && refused.push(`${new Date().toISOString()} ${name}: ${trouble}`)),
   );
   const illegal = Object.entries(buildIllegal(place)).map(([name, write]) =>
-    repeat(name, write, (trouble) => !isRefusal(trouble) && unjudged.push(`${new Date().toISOString()} ${name}: ${trouble}`)),
+    repeat(
+      name,
+      write,
+      (trouble) => !isRefusal(trouble) && unjudged.push(`${new Date().toISOString()} ${name}: ${trouble}`),
+    ),
   );
   return {
     refused,
@@ -69,7 +73,9 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
     "image change": (turn) => {
       const image = `app:${Math.floor(turn / 60) + 2}`;
       return taken(
-        patchZone(["rolled-a", "rolled-b"][turn % 2] ?? "", { spec: { template: { spec: { containers: [{ name: "app", image }] } } } }),
+        patchZone(["rolled-a", "rolled-b"][turn % 2] ?? "", {
+          spec: { template: { spec: { containers: [{ name: "app", image }] } } },
+        }),
       );
     },
     annotation: (turn) => taken(patchZone("evicted-a", { metadata: { annotations: { turn: String(turn) } } })),
@@ -80,8 +86,11 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
     "downscale with preparation, and back": async (turn) => {
       const body = { spec: { replicas: 2 - (turn % 2) } };
       if (turn % 2 === 1) await whole("prepared", 2);
-      const trouble = signal.aborted ? "" : await taken(call("PATCH", turn % 4 < 2 ? `${sets}/prepared` : `${sets}/prepared/scale`, body));
-      // The reconciler concludes the zone's previous downscale at that moment: the next one is not legal yet. The next turns try again.
+      const trouble = signal.aborted
+        ? ""
+        : await taken(call("PATCH", turn % 4 < 2 ? `${sets}/prepared` : `${sets}/prepared/scale`, body));
+      // The reconciler concludes the zone's previous downscale at that moment: the next one is not legal yet. The next
+      // turns try again.
       return trouble.includes("is already in process of updating replicas") ? "" : trouble;
     },
     eviction: async (turn) => {
@@ -89,7 +98,8 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
       await whole("evicted", 4);
       const uid = timeline.pods.get(name)?.uid;
       const { message } = signal.aborted ? { message: "" } : await evict(place, name);
-      if (message === "") await timeline.until(`${name} is replaced`, () => signal.aborted || timeline.pods.get(name)?.uid !== uid);
+      if (message === "")
+        await timeline.until(`${name} is replaced`, () => signal.aborted || timeline.pods.get(name)?.uid !== uid);
       return message;
     },
     budget: (turn) => {
@@ -107,10 +117,13 @@ function buildLegal(place: Place, signal: AbortSignal): Readonly<Record<string, 
 }
 
 /** Dry runs, so that a write that is taken does no harm. */
-export function buildIllegal(place: Pick<Place, "call" | "namespace">): Readonly<Record<string, () => Promise<string>>> {
+export function buildIllegal(
+  place: Pick<Place, "call" | "namespace">,
+): Readonly<Record<string, () => Promise<string>>> {
   const sets = `/apis/apps/v1/namespaces/${place.namespace}/statefulsets`;
   return {
-    "downscale with no-downscale": () => taken(place.call("PATCH", `${sets}/guarded?dryRun=All`, { spec: { replicas: 0 } })),
+    "downscale with no-downscale": () =>
+      taken(place.call("PATCH", `${sets}/guarded?dryRun=All`, { spec: { replicas: 0 } })),
     "eviction under maxUnavailable 0": async () => (await evict(place, `${KEPT}a-0`, { query: "?dryRun=All" })).message,
   };
 }

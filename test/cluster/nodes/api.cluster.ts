@@ -20,7 +20,11 @@ let other: Node;
 let pod: AgentPod;
 let otherPod: AgentPod;
 
-async function createPod(where: Node, namespace = stage.namespace, name = `agent-${where.metadata?.name}`): Promise<AgentPod> {
+async function createPod(
+  where: Node,
+  namespace = stage.namespace,
+  name = `agent-${where.metadata?.name}`,
+): Promise<AgentPod> {
   const spec = { nodeName: where.metadata?.name, serviceAccountName: AGENT, containers: [{ name: "c", image: "x" }] };
   const created = await stage.admin.call<{ metadata: AgentPod }>("POST", `/api/v1/namespaces/${namespace}/pods`, {
     metadata: { name },
@@ -29,7 +33,8 @@ async function createPod(where: Node, namespace = stage.namespace, name = `agent
   return { name, uid: created.metadata.uid };
 }
 
-const statusOf = async (token: string, of = node): Promise<number> => (await stage.callAs(of, async () => token)("create")).status;
+const statusOf = async (token: string, of = node): Promise<number> =>
+  (await stage.callAs(of, async () => token)("create")).status;
 
 before(async () => {
   stage = await openNodeStage({ nodes: 2 });
@@ -43,7 +48,8 @@ before(async () => {
 after(() => stage.close());
 
 describe("the node API, called with a token that a real API server reviews,", () => {
-  it("NR40: answers the agent that runs on the node", async () => assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
+  it("NR40: answers the agent that runs on the node", async () =>
+    assert.equal(await statusOf(await stage.requestToken({ pod })), 200));
 
   it("NR42: refuses the token of another node's agent", async () =>
     assert.equal(await statusOf(await stage.requestToken({ pod: otherPod })), 403));
@@ -72,7 +78,10 @@ describe("the node API, called with a token that a real API server reviews,", ()
     assert.equal(await statusOf(token), 200);
     const path = `/api/v1/namespaces/${stage.namespace}/pods/gone`;
     await stage.admin.call("DELETE", path, { gracePeriodSeconds: 0 });
-    await until("the pod is gone", async () => (await stage.admin.call("GET", path).catch((error: Error) => error.cause)) === 404);
+    await until(
+      "the pod is gone",
+      async () => (await stage.admin.call("GET", path).catch((error: Error) => error.cause)) === 404,
+    );
     // The API server remembers reviews for some seconds; the pod itself is read each time.
     assert.ok([401, 403].includes(await statusOf(token)));
   });
@@ -85,7 +94,9 @@ describe("the node API, called with a token that a real API server reviews,", ()
       const { kid } = decodeProtectedHeader(genuine);
       const key = createPrivateKey(readFileSync(keyFile));
       const sign = (iat: number, exp: number): Promise<string> =>
-        new SignJWT({ ...decodeJwt(genuine), iat, nbf: iat, exp }).setProtectedHeader({ alg: "RS256", ...(kid && { kid }) }).sign(key);
+        new SignJWT({ ...decodeJwt(genuine), iat, nbf: iat, exp })
+          .setProtectedHeader({ alg: "RS256", ...(kid && { kid }) })
+          .sign(key);
       const now = Math.floor(Date.now() / 1000);
       assert.equal(await statusOf(await sign(now - 10, now + 3600)), 200);
       assert.equal(await statusOf(await sign(now - 7200, now - 60)), 401);
@@ -96,9 +107,13 @@ describe("NR39: the agents' ServiceAccount", () => {
   const isAllowed = async (attributes: object): Promise<boolean> => {
     const user = `system:serviceaccount:${stage.namespace}:${AGENT}`;
     const groups = ["system:authenticated", "system:serviceaccounts", `system:serviceaccounts:${stage.namespace}`];
-    const review = await stage.admin.call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-      spec: { user, groups, resourceAttributes: attributes },
-    });
+    const review = await stage.admin.call<{ status: { allowed: boolean } }>(
+      "POST",
+      "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+      {
+        spec: { user, groups, resourceAttributes: attributes },
+      },
+    );
     return review.status.allowed;
   };
   const shadows = { group: "brupop.bottlerocket.aws", resource: "bottlerocketshadows" };
@@ -116,7 +131,8 @@ describe("NR39: the agents' ServiceAccount", () => {
   for (const kind of KINDS)
     it(`may write no ${kind.resource}${"subresource" in kind ? `/${kind.subresource}` : ""}`, async () => {
       for (const verb of ["create", "update", "patch", "delete", "deletecollection"])
-        for (const namespace of [stage.namespace, ""]) assert.equal(await isAllowed({ ...kind, verb, namespace, name: "x" }), false, verb);
+        for (const namespace of [stage.namespace, ""])
+          assert.equal(await isAllowed({ ...kind, verb, namespace, name: "x" }), false, verb);
     });
   it("may read what it needs", async () => {
     const { namespace } = stage;

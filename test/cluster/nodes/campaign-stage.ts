@@ -5,7 +5,16 @@ import type { CustomObject, Node } from "../../../infra/kubernetes/resources.ts"
 import { remove } from "../stage/client.ts";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { deletions, findTooFew, findViolations } from "../stage/invariants.ts";
-import { buildPolicy, createZones, listShadows, type PlayedNode, playNodes, type PlayOptions, type ShadowView, TO } from "./campaign.ts";
+import {
+  buildPolicy,
+  createZones,
+  listShadows,
+  type PlayedNode,
+  playNodes,
+  type PlayOptions,
+  type ShadowView,
+  TO,
+} from "./campaign.ts";
 import { type NodeClusterStage, openNodeStage, TEST_LABEL } from "./node-stage.ts";
 import { type OpenStage, openStage } from "../stage/stage.ts";
 import { describe } from "../stage/timeline.ts";
@@ -30,7 +39,10 @@ export interface Campaign {
   /** The most nodes that an update was wanted of at once. */
   readonly most: () => number;
   readonly policy: () => Promise<CustomObject>;
-  readonly until: (what: string, isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>) => Promise<void>;
+  readonly until: (
+    what: string,
+    isTrue: (shadows: readonly ShadowView[]) => boolean | Promise<boolean>,
+  ) => Promise<void>;
 }
 
 interface Options {
@@ -43,11 +55,15 @@ interface Options {
   readonly host?: (index: number) => PlayOptions;
 }
 
-export async function openCampaign(t: TestContext, { nodes, spec, host, web = 0, replicas = nodes / 3 }: Options): Promise<Campaign> {
+export async function openCampaign(
+  t: TestContext,
+  { nodes, spec, host, web = 0, replicas = nodes / 3 }: Options,
+): Promise<Campaign> {
   const stage = await openStage((text) => t.diagnostic(text));
   const closing: (() => Promise<unknown>)[] = [() => stage.close()];
   t.after(async () => {
-    for (const close of closing.toReversed()) await close().catch((error: unknown) => t.diagnostic(`while closing: ${String(error)}`));
+    for (const close of closing.toReversed())
+      await close().catch((error: unknown) => t.diagnostic(`while closing: ${String(error)}`));
   });
   const { admin, namespace } = stage;
   const nodeStage = await openNodeStage({ nodes, namespace });
@@ -117,8 +133,8 @@ export const isUpdated = ({ spec, status }: ShadowView): boolean =>
   spec.state === "Idle" && status?.current_state === "Idle" && status.current_version === TO;
 
 /**
- * Never were pods of two zones disrupted, nor two of one zone, nor more pods of the Deployment than its core budget allows; and nothing of ours is
- * left on the nodes.
+ * Never were pods of two zones disrupted, nor two of one zone, nor more pods of the Deployment than its core budget
+ * allows; and nothing of ours is left on the nodes.
  */
 export async function judge({ stage, nodeStage, web }: Campaign): Promise<void> {
   const { entries } = stage.timeline;

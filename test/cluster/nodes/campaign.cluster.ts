@@ -1,4 +1,7 @@
-/** Whole campaigns over twelve nodes in three zones, with a zone-aware and a core budget: never two zones disrupted, never more nodes than allowed, and every node comes back. */
+/**
+ * Whole campaigns over twelve nodes in three zones, with a zone-aware and a core budget: never two zones disrupted,
+ * never more nodes than allowed, and every node comes back.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -40,7 +43,11 @@ it("NR27, NR29, NR35: a host that falls back to the old version freezes the camp
     shadows.every(({ status, spec }) => spec.state === "Idle" && status?.current_state === "Idle"),
   );
   await systemClock.sleep(3000);
-  assert.equal(campaign.played.filter(({ host }) => host.facts().reboots > 0).length, 1, "nothing starts while it is frozen");
+  assert.equal(
+    campaign.played.filter(({ host }) => host.facts().reboots > 0).length,
+    1,
+    "nothing starts while it is frozen",
+  );
   for (const { host } of campaign.played) host.rollBack(0);
   const id = (await frozen())?.id;
   await campaign.stage.admin.call("PATCH", `${POLICIES}/${campaign.stage.namespace}`, { spec: { unfreeze: id } });
@@ -82,11 +89,16 @@ it("NR28, NR32: a budget that allows nothing holds its node by name, and no othe
     metadata: { name: "stuck-0", labels },
     spec: { nodeName: name, containers: [{ name: "c", image: "x" }] },
   });
-  await admin.call("POST", budgets, { metadata: { name: "stuck" }, spec: { minAvailable: 1, selector: { matchLabels: labels } } });
+  await admin.call("POST", budgets, {
+    metadata: { name: "stuck" },
+    spec: { minAvailable: 1, selector: { matchLabels: labels } },
+  });
   campaign.startReconciler();
   await campaign.until("the others updated", (shadows) => shadows.filter(isUpdated).length === 2);
   const waiting = async (): Promise<string> => JSON.stringify((await campaign.policy()).status ?? {});
-  await campaign.until("the pod named", async () => /DrainBlocked.*stuck-0|stuck-0.*DrainBlocked/.test(await waiting()));
+  await campaign.until("the pod named", async () =>
+    /DrainBlocked.*stuck-0|stuck-0.*DrainBlocked/.test(await waiting()),
+  );
   assert.equal(campaign.played[0]?.host.facts().reboots, 0);
   const node = await admin.call<Node>("GET", `/api/v1/nodes/${name}`);
   assert.equal(node.spec?.unschedulable, undefined, "a drain that cannot succeed is not begun");

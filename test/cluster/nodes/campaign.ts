@@ -1,4 +1,7 @@
-/** A campaign on the cluster: simulated hosts behind simulated nodes, their agents as loops in this process, zone-replicated StatefulSets on them. */
+/**
+ * A campaign on the cluster: simulated hosts behind simulated nodes, their agents as loops in this process,
+ * zone-replicated StatefulSets on them.
+ */
 import assert from "node:assert/strict";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
@@ -42,8 +45,16 @@ async function reportBoot(
   { ready, bootId }: { readonly ready: boolean; readonly bootId: string },
 ): Promise<void> {
   const now = timestamp(Date.now());
-  const condition = { type: "Ready", status: ready ? "True" : "False", reason: "Test", lastTransitionTime: now, lastHeartbeatTime: now };
-  await call("PATCH", `/api/v1/nodes/${name}/status`, { status: { conditions: [condition], nodeInfo: { bootID: bootId } } });
+  const condition = {
+    type: "Ready",
+    status: ready ? "True" : "False",
+    reason: "Test",
+    lastTransitionTime: now,
+    lastHeartbeatTime: now,
+  };
+  await call("PATCH", `/api/v1/nodes/${name}/status`, {
+    status: { conditions: [condition], nodeInfo: { bootID: bootId } },
+  });
 }
 
 async function untilAgentPod({ admin, namespace }: NodeClusterStage, node: string): Promise<AgentPod["metadata"]> {
@@ -64,7 +75,9 @@ export async function playNodes(
   const path = join(stage.folder, "agent-kubeconfig");
   await writeFile(path, JSON.stringify(await buildKubeconfig(stage.admin, stage.namespace, AGENT)), { mode: 0o600 });
   const cluster = connectCluster(await loadConnection({ kubeconfig: path }), { timeoutMs: 60_000 });
-  return await Promise.all(stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })));
+  return await Promise.all(
+    stage.nodes.map((node, index) => playNode(stage, { node, cluster, options: options(index) })),
+  );
 }
 
 export interface PlayOptions extends HostOptions {
@@ -143,7 +156,10 @@ export async function createZones(stage: OpenStage, zones: readonly ZoneOptions[
   const path = `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets`;
   for (const [index, zone] of zones.entries()) {
     const set = buildZone(zone);
-    const nodeSelector = { [TEST_LABEL]: stage.namespace, "topology.kubernetes.io/zone": `${stage.namespace}-${"abc"[index]}` };
+    const nodeSelector = {
+      [TEST_LABEL]: stage.namespace,
+      "topology.kubernetes.io/zone": `${stage.namespace}-${"abc"[index]}`,
+    };
     Object.assign(set.spec?.template.spec ?? {}, { nodeSelector });
     await stage.admin.call("POST", path, set);
   }

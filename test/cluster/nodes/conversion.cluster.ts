@@ -14,7 +14,8 @@ import { define, putDefinition, readDefinition } from "../stage/definitions.ts";
 import { until } from "../stage/until.ts";
 
 const namespace = `zw-convert-${randomBytes(3).toString("hex")}`;
-const shadowsOf = (version: string): string => `/apis/brupop.bottlerocket.aws/${version}/namespaces/${namespace}/bottlerocketshadows`;
+const shadowsOf = (version: string): string =>
+  `/apis/brupop.bottlerocket.aws/${version}/namespaces/${namespace}/bottlerocketshadows`;
 
 interface Shadow {
   readonly spec: { readonly state: string; readonly version?: string | null };
@@ -28,8 +29,18 @@ const v1 = (name: string, state: string) => ({
   spec: { state },
 });
 
-const log = createLog({ level: "warn", format: "json", write: (line) => process.stderr.write(line), now: () => new Date() });
-const handler = serveConversion({ clock: systemClock, log, metrics: createMetrics().webhooks, requestTimeoutMs: 10_000 });
+const log = createLog({
+  level: "warn",
+  format: "json",
+  write: (line) => process.stderr.write(line),
+  now: () => new Date(),
+});
+const handler = serveConversion({
+  clock: systemClock,
+  log,
+  metrics: createMetrics().webhooks,
+  requestTimeoutMs: 10_000,
+});
 let admin: Admin;
 let server: ReturnType<typeof createServer>;
 
@@ -44,12 +55,21 @@ before(async () => {
   });
   server = createServer({ key: keyPem, cert: certPem }, (request, response) => void handler(request, response));
   const url = `https://127.0.0.1:${await listen(server)}/crdconvert`;
-  const webhook = { conversionReviewVersions: ["v1"], clientConfig: { url, caBundle: Buffer.from(caPem).toString("base64") } };
+  const webhook = {
+    conversionReviewVersions: ["v1"],
+    clientConfig: { url, caBundle: Buffer.from(caPem).toString("base64") },
+  };
   const definition = await readDefinition("bottlerocketshadows");
-  await putDefinition(admin, { ...definition, spec: { ...definition.spec, conversion: { strategy: "Webhook", webhook } } });
+  await putDefinition(admin, {
+    ...definition,
+    spec: { ...definition.spec, conversion: { strategy: "Webhook", webhook } },
+  });
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   // The API server may use the conversion that was there before, for a moment.
-  await until("converted", async () => !!(await admin.call("POST", `${shadowsOf("v1")}?dryRun=All`, v1("brs-probe", "Idle"))));
+  await until(
+    "converted",
+    async () => !!(await admin.call("POST", `${shadowsOf("v1")}?dryRun=All`, v1("brs-probe", "Idle"))),
+  );
 });
 
 after(async () => {
@@ -88,7 +108,10 @@ describe("conversion", () => {
 
   it("converts lists", async () => {
     for (let i = 0; i < 20; i++)
-      await admin.call("POST", shadowsOf("v2"), { ...v1(`brs-list-${i}`, "Idle"), apiVersion: "brupop.bottlerocket.aws/v2" });
+      await admin.call("POST", shadowsOf("v2"), {
+        ...v1(`brs-list-${i}`, "Idle"),
+        apiVersion: "brupop.bottlerocket.aws/v2",
+      });
     const { items } = await admin.call<{ items: readonly Shadow[] }>("GET", shadowsOf("v1"));
     assert.equal(items.length, 21);
   });

@@ -1,4 +1,7 @@
-/** Node updates installed beside the reconciler as docs/node-updates/install.md says: applied twice, under the rights of the manifests, with a conversion, and removed. */
+/**
+ * Node updates installed beside the reconciler as docs/node-updates/install.md says: applied twice, under the rights of
+ * the manifests, with a conversion, and removed.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -25,10 +28,13 @@ const HOME = "brupop-bottlerocket-aws";
 const CRD = "bottlerocketshadows.brupop.bottlerocket.aws";
 const AGENT = `system:serviceaccount:${HOME}:brupop-agent-service-account`;
 const namespace = `zw-nodeinst-${randomBytes(3).toString("hex")}`;
-const shadows = (version: string): string => `/apis/brupop.bottlerocket.aws/${version}/namespaces/${HOME}/bottlerocketshadows`;
+const shadows = (version: string): string =>
+  `/apis/brupop.bottlerocket.aws/${version}/namespaces/${HOME}/bottlerocketshadows`;
 
 interface RulesReview {
-  readonly status: { readonly resourceRules: readonly { readonly verbs: readonly string[]; readonly apiGroups: readonly string[] }[] };
+  readonly status: {
+    readonly resourceRules: readonly { readonly verbs: readonly string[]; readonly apiGroups: readonly string[] }[];
+  };
 }
 
 let admin: Admin;
@@ -97,12 +103,20 @@ after(async () => {
 describe("node updates, installed beside a reconciler,", () => {
   it("are applied, and a second time nothing changes", async () => {
     for (const items of parts) await kubectl(["apply", "-f", "-"], items);
-    await kubectl(["wait", "--for=condition=Established", `crd/${CRD}`, "crd/nodeupdatepolicies.zonewise.dev", "--timeout=60s"]);
+    await kubectl([
+      "wait",
+      "--for=condition=Established",
+      `crd/${CRD}`,
+      "crd/nodeupdatepolicies.zonewise.dev",
+      "--timeout=60s",
+    ]);
     for (const items of parts) {
       const lines = (await kubectl(["apply", "-f", "-"], items)).split("\n");
       // Its selector is replaced as a whole: kubectl sends it each time, and nothing changes.
       assert.deepEqual(
-        lines.filter((line) => line !== "" && !line.endsWith(" unchanged") && !line.startsWith("poddisruptionbudget.policy/")),
+        lines.filter(
+          (line) => line !== "" && !line.endsWith(" unchanged") && !line.startsWith("poddisruptionbudget.policy/"),
+        ),
         [],
       );
       await kubectl(["diff", "-f", "-"], items);
@@ -114,21 +128,35 @@ describe("node updates, installed beside a reconciler,", () => {
     const [{ valueFrom } = {}] = collect(
       parts[1],
       (object) =>
-        (object["name"] === "NODE_UPDATES" ? object : undefined) as { valueFrom?: { configMapKeyRef: { name: string; key: string } } },
+        (object["name"] === "NODE_UPDATES" ? object : undefined) as {
+          valueFrom?: { configMapKeyRef: { name: string; key: string } };
+        },
     );
     const { name = "", key = "" } = valueFrom?.configMapKeyRef ?? {};
-    const { data } = await admin.call<{ data: Record<string, string> }>("GET", `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+    const { data } = await admin.call<{ data: Record<string, string> }>(
+      "GET",
+      `/api/v1/namespaces/${namespace}/configmaps/${name}`,
+    );
     assert.equal(data[key], "true");
   });
 
   it("NR39: give the agents no right to write, whatever the resource", async () => {
     const agent = await connectAdmin(await connectAs("brupop-agent-service-account"));
     const review = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec: { namespace: HOME } };
-    const { status } = await agent.call<RulesReview>("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", review);
+    const { status } = await agent.call<RulesReview>(
+      "POST",
+      "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+      review,
+    );
     agent.close();
-    const writing = status.resourceRules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
+    const writing = status.resourceRules.filter(({ verbs }) =>
+      verbs.some((verb) => !["get", "list", "watch"].includes(verb)),
+    );
     // What every user may: ask who he is, and what he may.
-    assert.deepEqual(new Set(writing.flatMap(({ apiGroups }) => apiGroups)), new Set(["authorization.k8s.io", "authentication.k8s.io"]));
+    assert.deepEqual(
+      new Set(writing.flatMap(({ apiGroups }) => apiGroups)),
+      new Set(["authorization.k8s.io", "authentication.k8s.io"]),
+    );
     for (const verb of ["create", "update", "patch", "delete"])
       for (const resource of ["nodes", "pods", CRD, `${CRD}/status`, "nodeupdatepolicies.zonewise.dev", "secrets"]) {
         const answer = await runKubectl(["auth", "can-i", verb, resource, "-n", HOME, `--as=${AGENT}`]);
@@ -149,21 +177,40 @@ describe("node updates, installed beside a reconciler,", () => {
         })
         .then(() => "admitted", String);
     for (const where of [restricted, HOME])
-      await until("its ServiceAccount", async () => !!(await admin.call("GET", `/api/v1/namespaces/${where}/serviceaccounts/default`)));
+      await until(
+        "its ServiceAccount",
+        async () => !!(await admin.call("GET", `/api/v1/namespaces/${where}/serviceaccounts/default`)),
+      );
     for (const manifest of parts[2] ?? [])
-      for (const { spec } of collect(manifest, ({ template }) => template as { spec?: { containers?: object } } | undefined)) {
+      for (const { spec } of collect(
+        manifest,
+        ({ template }) => template as { spec?: { containers?: object } } | undefined,
+      )) {
         if (!spec?.containers) continue;
         if (manifest.kind === "DaemonSet") assert.match(await dryRun(restricted, spec), /violates PodSecurity/);
-        assert.equal(await dryRun(manifest.kind === "DaemonSet" ? HOME : restricted, spec), "admitted", manifest.metadata.name);
+        assert.equal(
+          await dryRun(manifest.kind === "DaemonSet" ? HOME : restricted, spec),
+          "admitted",
+          manifest.metadata.name,
+        );
       }
   });
 
   it("NW20: convert a v1 object by the API server, once the certificate job has run under its own rights", async () => {
     const env = { ...variablesOf("CronJob"), KUBERNETES_NAMESPACE: HOME, LOG_LEVEL: "error" };
     const stop = new AbortController();
-    assert.equal(await runJob({ ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") }, stop.signal, publishCa), 0);
-    const { data } = await admin.call<Secret>("GET", `/api/v1/namespaces/${HOME}/secrets/zonewise-node-api-certificate`);
-    const ca = await admin.call<{ data: Record<string, string> }>("GET", `/api/v1/namespaces/${HOME}/configmaps/zonewise-node-api-ca`);
+    assert.equal(
+      await runJob({ ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") }, stop.signal, publishCa),
+      0,
+    );
+    const { data } = await admin.call<Secret>(
+      "GET",
+      `/api/v1/namespaces/${HOME}/secrets/zonewise-node-api-certificate`,
+    );
+    const ca = await admin.call<{ data: Record<string, string> }>(
+      "GET",
+      `/api/v1/namespaces/${HOME}/configmaps/zonewise-node-api-ca`,
+    );
     assert.equal(ca.data["ca.crt"], Buffer.from(data?.["ca.crt"] ?? "", "base64").toString());
     for (const file of ["tls.crt", "tls.key"])
       await writeFile(join(folder, file), Buffer.from(data?.[file] ?? "", "base64"), { mode: 0o600 });
@@ -179,7 +226,13 @@ describe("node updates, installed beside a reconciler,", () => {
     const serving = runServer(api, stop.signal);
     closing.push(async () => (stop.abort(), await serving));
     // What kube-proxy does where there are containers.
-    const external = { type: "ExternalName", externalName: "localhost", clusterIP: null, clusterIPs: null, selector: null };
+    const external = {
+      type: "ExternalName",
+      externalName: "localhost",
+      clusterIP: null,
+      clusterIPs: null,
+      selector: null,
+    };
     await admin.call("PATCH", `/api/v1/namespaces/${HOME}/services/brupop-apiserver`, { spec: external });
     const clientConfig = { service: { port: tlsPort } };
     await admin.call("PATCH", `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD}`, {
@@ -196,7 +249,10 @@ describe("node updates, installed beside a reconciler,", () => {
     const stored = await admin.call<typeof old>("GET", `${shadows("v2")}/brs-old`);
     assert.deepEqual([stored.spec.state, stored.metadata.labels], ["StagedAndPerformedUpdate", { team: "x" }]);
     assert.equal((await admin.call<typeof old>("GET", `${shadows("v1")}/brs-old`)).spec.state, "PerformedUpdate");
-    assert.match(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), /^brupop_hosts_state\{state="Idle"\} 0$/m);
+    assert.match(
+      await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+      /^brupop_hosts_state\{state="Idle"\} 0$/m,
+    );
   });
 
   it("NR36: leave nothing behind when they are removed", async () => {
@@ -205,6 +261,9 @@ describe("node updates, installed beside a reconciler,", () => {
       (await readTraces()).filter((name) => !strange.has(name)),
       [],
     );
-    assert.doesNotMatch(await kubectl(["get", "configmaps,roles,rolebindings", "-n", namespace, "-o", "name"]), /node-?updates/);
+    assert.doesNotMatch(
+      await kubectl(["get", "configmaps,roles,rolebindings", "-n", namespace, "-o", "name"]),
+      /node-?updates/,
+    );
   });
 });

@@ -60,7 +60,10 @@ async function readManifests(file: string, namespace: string): Promise<Manifest[
 }
 
 /** Rights of the cluster are named for the test. */
-function inNamespace(manifest: Manifest & { readonly roleRef?: { readonly name: string } }, namespace: string): Manifest {
+function inNamespace(
+  manifest: Manifest & { readonly roleRef?: { readonly name: string } },
+  namespace: string,
+): Manifest {
   if (!manifest.kind.startsWith("ClusterRole")) return manifest;
   const rename = (name: string): string => `${name}-${namespace}`;
   const { roleRef, metadata } = manifest;
@@ -72,7 +75,11 @@ function inNamespace(manifest: Manifest & { readonly roleRef?: { readonly name: 
 }
 
 /** Remember to close it. */
-export async function openNodeStage({ nodes: count, zones = 3, namespace: given }: NodeStageOptions): Promise<NodeClusterStage> {
+export async function openNodeStage({
+  nodes: count,
+  zones = 3,
+  namespace: given,
+}: NodeStageOptions): Promise<NodeClusterStage> {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = given ?? `zw-nodes-${randomBytes(3).toString("hex")}`;
   const folder = await mkdtemp(join(tmpdir(), "nodes-"));
@@ -92,9 +99,13 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
   });
   await writeFile(join(folder, "tls.crt"), certPem);
   await writeFile(join(folder, "tls.key"), keyPem);
-  await writeFile(join(folder, "kubeconfig"), JSON.stringify(await buildKubeconfig(admin, namespace, "brupop-apiserver-service-account")), {
-    mode: 0o600,
-  });
+  await writeFile(
+    join(folder, "kubeconfig"),
+    JSON.stringify(await buildKubeconfig(admin, namespace, "brupop-apiserver-service-account")),
+    {
+      mode: 0o600,
+    },
+  );
   const [tlsPort, port] = [await freePort(), await freePort()];
   const env = serverVariables({ namespace, folder, tlsPort, port });
   const startApi = async (): Promise<TestProcess> => {
@@ -128,7 +139,8 @@ export async function openNodeStage({ nodes: count, zones = 3, namespace: given 
     async close() {
       await api.end();
       for (const { metadata } of nodes) await remove(admin, `/api/v1/nodes/${metadata?.name}`);
-      for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole"))) await deleteManifest(admin, manifest);
+      for (const manifest of manifests.filter(({ kind }) => kind.startsWith("ClusterRole")))
+        await deleteManifest(admin, manifest);
       if (given === undefined) await remove(admin, `/api/v1/namespaces/${namespace}`);
       admin.close();
       await rm(folder, { recursive: true, force: true });
@@ -153,7 +165,11 @@ async function createNodes(
       "bottlerocket.aws/updater-interface-version": "2.0.0",
     };
     created.push(
-      await call<Node>("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: `${namespace}-${n}`, labels } }),
+      await call<Node>("POST", "/api/v1/nodes", {
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: { name: `${namespace}-${n}`, labels },
+      }),
     );
   }
   return created;

@@ -1,4 +1,7 @@
-/** Campaigns over zone-pinned StatefulSets: whatever maxConcurrent allows, every drain that begins ends, and none is begun that could not. */
+/**
+ * Campaigns over zone-pinned StatefulSets: whatever maxConcurrent allows, every drain that begins ends, and none is
+ * begun that could not.
+ */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -8,7 +11,8 @@ import { remove } from "../stage/client.ts";
 import { type Campaign, isUpdated, judge, openCampaign } from "./campaign-stage.ts";
 import { TEST_LABEL } from "./node-stage.ts";
 
-const statusOf = async (campaign: Campaign): Promise<PolicyStatus> => ((await campaign.policy()).status ?? {}) as PolicyStatus;
+const statusOf = async (campaign: Campaign): Promise<PolicyStatus> =>
+  ((await campaign.policy()).status ?? {}) as PolicyStatus;
 
 interface NodeEvent {
   readonly reason: string;
@@ -17,15 +21,23 @@ interface NodeEvent {
 }
 
 async function eventsOf({ stage, nodeStage }: Campaign, reason: string): Promise<string[]> {
-  const { items } = await stage.admin.call<{ items: NodeEvent[] }>("GET", "/api/v1/namespaces/default/events?limit=5000");
+  const { items } = await stage.admin.call<{ items: NodeEvent[] }>(
+    "GET",
+    "/api/v1/namespaces/default/events?limit=5000",
+  );
   const names = new Set(nodeStage.nodes.map(({ metadata }) => metadata?.name));
-  return items.filter((event) => event.reason === reason && names.has(event.involvedObject.name)).map(({ message }) => message);
+  return items
+    .filter((event) => event.reason === reason && names.has(event.involvedObject.name))
+    .map(({ message }) => message);
 }
 
 /** A node in one of these is out of service, or is about to be. */
 const GOING: ReadonlySet<string> = new Set(["Starting", "Staging", "Holding", "Draining", "Rebooting"]);
 
-/** Plays until all nodes are updated; reports how long it took, and what was given up. Never are two nodes of a zone going. */
+/**
+ * Plays until all nodes are updated; reports how long it took, and what was given up. Never are two nodes of a zone
+ * going.
+ */
 async function updateAll(t: TestContext, campaign: Campaign, count: number): Promise<void> {
   const start = systemClock.monotonic();
   const held = new Set<string>();
@@ -75,7 +87,10 @@ it("one node a zone, two pods on each under a budget of one: nothing is begun, a
   const campaign = await openCampaign(t, { nodes: 3, replicas: 2, spec: { maxConcurrent: 3, zonesInOrder: false } });
   const { admin, namespace } = campaign.stage;
   campaign.startReconciler();
-  await campaign.until("all are held by name", async () => (await statusOf(campaign)).skipped?.["DrainWouldNotEnd"] === 3);
+  await campaign.until(
+    "all are held by name",
+    async () => (await statusOf(campaign)).skipped?.["DrainWouldNotEnd"] === 3,
+  );
   await systemClock.sleep(3000);
   const { active, waiting } = await statusOf(campaign);
   assert.deepEqual(active, []);
@@ -89,7 +104,10 @@ it("one node a zone, two pods on each under a budget of one: nothing is begun, a
   await campaign.until("every node updated", (shadows) => shadows.every(isUpdated));
 });
 
-/** Two pods that may run anywhere but for their volumes, which are bound to the first node. The plane's scheduler looks at no volumes. */
+/**
+ * Two pods that may run anywhere but for their volumes, which are bound to the first node. The plane's scheduler looks
+ * at no volumes.
+ */
 async function createDisks({ stage: { admin, namespace }, nodeStage }: Campaign): Promise<void> {
   const [home] = nodeStage.nodes;
   const labels = { app: "disk" };
@@ -103,7 +121,11 @@ async function createDisks({ stage: { admin, namespace }, nodeStage }: Campaign)
         capacity: { storage: "1Gi" },
         local: { path: "/x" },
         nodeAffinity: {
-          required: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: [home?.metadata?.name] }] }] },
+          required: {
+            nodeSelectorTerms: [
+              { matchFields: [{ key: "metadata.name", operator: "In", values: [home?.metadata?.name] }] },
+            ],
+          },
         },
       },
     });
@@ -120,7 +142,9 @@ async function createDisks({ stage: { admin, namespace }, nodeStage }: Campaign)
           containers: [{ name: "c", image: "x", volumeMounts: [{ name: "data", mountPath: "/d" }] }],
         },
       },
-      volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { ...claim, resources: { requests: { storage: "1Gi" } } } }],
+      volumeClaimTemplates: [
+        { metadata: { name: "data" }, spec: { ...claim, resources: { requests: { storage: "1Gi" } } } },
+      ],
     },
   });
 }
@@ -146,6 +170,9 @@ it("a volume that is bound to a node binds its pod: a node that its pod would le
     for (const { message } of (await statusOf(campaign)).waiting ?? []) messages.add(message);
     return shadows.length === 6 && shadows.every(isUpdated);
   });
-  assert.match([...messages].join("\n"), new RegExp(`disk-\\d of .* has no place: it fits on ${home} \\(being updated\\) alone`));
+  assert.match(
+    [...messages].join("\n"),
+    new RegExp(`disk-\\d of .* has no place: it fits on ${home} \\(being updated\\) alone`),
+  );
   assert.deepEqual(await eventsOf(campaign, "UpdateAbandoned"), []);
 });

@@ -5,7 +5,12 @@ import type { Admin } from "../stage/client.ts";
 import { ownDefinition } from "../stage/own-definition.ts";
 
 let admin: Admin;
-const definition = ownDefinition({ plural: "nodeupdatepolicies", version: "v1", group: "zonewise.dev", isClusterWide: true });
+const definition = ownDefinition({
+  plural: "nodeupdatepolicies",
+  version: "v1",
+  group: "zonewise.dev",
+  isClusterWide: true,
+});
 const { group, path } = definition;
 before(async () => void (admin = await definition.create()));
 after(() => definition.remove());

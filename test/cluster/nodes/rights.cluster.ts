@@ -1,4 +1,7 @@
-/** A campaign under exactly the rights of the manifests, tick by tick in this process. The nodes are made by the test and have no pods. */
+/**
+ * A campaign under exactly the rights of the manifests, tick by tick in this process. The nodes are made by the test
+ * and have no pods.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -27,7 +30,8 @@ const id = randomBytes(3).toString("hex");
 const namespace = `zw-nodes-${id}`;
 const FOLDER = new URL("../../../infra/manifests/node-updates/", import.meta.url);
 const POLICIES = "/apis/zonewise.dev/v1/nodeupdatepolicies";
-const shadowsOf = (version: string): string => `/apis/brupop.bottlerocket.aws/${version}/namespaces/${namespace}/bottlerocketshadows`;
+const shadowsOf = (version: string): string =>
+  `/apis/brupop.bottlerocket.aws/${version}/namespaces/${namespace}/bottlerocketshadows`;
 const nodes = ["a", "b", "c"].map((zone) => ({ name: `zw-${id}-${zone}`, zone }));
 const selector = { [`zonewise.test/${id}`]: "true" };
 
@@ -37,7 +41,12 @@ interface Shadow {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
-const log = createLog({ level: "warn", format: "json", write: (line) => process.stderr.write(line), now: () => new Date() });
+const log = createLog({
+  level: "warn",
+  format: "json",
+  write: (line) => process.stderr.write(line),
+  now: () => new Date(),
+});
 const metrics = createMetrics();
 let admin: Admin;
 let connection: Connection;
@@ -72,9 +81,14 @@ after(async () => {
 async function applyNodeRbac(): Promise<void> {
   const text = readFileSync(new URL("rbac-reconciler.yaml", FOLDER), "utf8");
   for (const document of parseAllDocuments(text)) {
-    const { kind, metadata, ...rest } = document.toJS() as { kind: string; metadata: { name: string; namespace?: string } };
+    const { kind, metadata, ...rest } = document.toJS() as {
+      kind: string;
+      metadata: { name: string; namespace?: string };
+    };
     const isClusterWide = metadata.namespace === undefined;
-    const body = JSON.parse(JSON.stringify(rest).replaceAll('"namespace":"zonewise"', `"namespace":"${namespace}"`)) as {
+    const body = JSON.parse(
+      JSON.stringify(rest).replaceAll('"namespace":"zonewise"', `"namespace":"${namespace}"`),
+    ) as {
       roleRef?: { name: string };
     };
     if (isClusterWide && body.roleRef) body.roleRef.name += `-${id}`;
@@ -89,11 +103,24 @@ async function applyNodeRbac(): Promise<void> {
     });
   }
   const reconciler = { namespace, account: "zonewise-reconciler" };
-  await untilAllowed(admin, reconciler, { verbs: ["list"], apiGroups: ["zonewise.dev"], resources: ["nodeupdatepolicies"] });
-  await untilAllowed(admin, reconciler, { verbs: ["list"], apiGroups: ["brupop.bottlerocket.aws"], resources: ["bottlerocketshadows"] });
+  await untilAllowed(admin, reconciler, {
+    verbs: ["list"],
+    apiGroups: ["zonewise.dev"],
+    resources: ["nodeupdatepolicies"],
+  });
+  await untilAllowed(admin, reconciler, {
+    verbs: ["list"],
+    apiGroups: ["brupop.bottlerocket.aws"],
+    resources: ["bottlerocketshadows"],
+  });
 }
 
-const policy = (spec: object, name = `p-${id}`) => ({ apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name }, spec });
+const policy = (spec: object, name = `p-${id}`) => ({
+  apiVersion: "zonewise.dev/v1",
+  kind: "NodeUpdatePolicy",
+  metadata: { name },
+  spec,
+});
 
 describe("a campaign under the rights of the manifests", () => {
   it("updates three nodes, zone after zone, and leaves no trace on them", async () => {
@@ -104,7 +131,10 @@ describe("a campaign under the rights of the manifests", () => {
         "bottlerocket.aws/updater-interface-version": "2.0.0",
         "topology.kubernetes.io/zone": zone,
       };
-      await admin.call("POST", "/api/v1/nodes", { metadata: { name, labels }, spec: { taints: [{ key: "test", effect: "NoSchedule" }] } });
+      await admin.call("POST", "/api/v1/nodes", {
+        metadata: { name, labels },
+        spec: { taints: [{ key: "test", effect: "NoSchedule" }] },
+      });
       await setNode(name, "boot-1");
     }
     await admin.call(
@@ -162,7 +192,9 @@ describe("a campaign under the rights of the manifests", () => {
       "GET",
       "/api/v1/namespaces/default/events",
     );
-    const reasons = new Set(items.filter(({ involvedObject }) => involvedObject.name === nodes[0]?.name).map(({ reason }) => reason));
+    const reasons = new Set(
+      items.filter(({ involvedObject }) => involvedObject.name === nodes[0]?.name).map(({ reason }) => reason),
+    );
     assert.ok(reasons.has("UpdateStarted") && reasons.has("NodeUpdated"), [...reasons].join());
   });
 });
@@ -170,7 +202,16 @@ describe("a campaign under the rights of the manifests", () => {
 async function setNode(name: string, bootID: string): Promise<void> {
   const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, "");
   const status = {
-    conditions: [{ type: "Ready", status: "True", lastTransitionTime, lastHeartbeatTime: lastTransitionTime, reason: "Test", message: "" }],
+    conditions: [
+      {
+        type: "Ready",
+        status: "True",
+        lastTransitionTime,
+        lastHeartbeatTime: lastTransitionTime,
+        reason: "Test",
+        message: "",
+      },
+    ],
     nodeInfo: { bootID },
   };
   await admin.call("PATCH", `/api/v1/nodes/${name}/status`, { status });
@@ -181,13 +222,23 @@ async function stepAgent(name: string, order: string[]): Promise<void> {
   const path = `${shadowsOf("v2")}/brs-${name}`;
   const { spec, status } = await admin.call<Shadow>("GET", path);
   const report = (change: object) => admin.call("PATCH", `${path}/status`, { status: { ...status, ...change } });
-  if (!status) return void (await report({ current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 }));
+  if (!status)
+    return void (await report({
+      current_version: "1.0.0",
+      target_version: "1.1.0",
+      current_state: "Idle",
+      crash_count: 0,
+    }));
   if (spec.state === status["current_state"]) return;
   const boots = spec.state === "RebootedIntoUpdate";
   if (boots) await setNode(name, "boot-2");
   if (spec.state === "Idle") order.push(name);
   await report({
     current_state: spec.state,
-    ...(boots && { current_version: spec.version, boot_id: "boot-2", boot_reported_at: new Date(Date.now() - 1000).toISOString() }),
+    ...(boots && {
+      current_version: spec.version,
+      boot_id: "boot-2",
+      boot_reported_at: new Date(Date.now() - 1000).toISOString(),
+    }),
   });
 }

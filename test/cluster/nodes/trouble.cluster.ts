@@ -1,4 +1,7 @@
-/** One campaign in which much goes wrong, one thing after the other: the timeline of the pods, and what is left on the nodes, are judged at its end. */
+/**
+ * One campaign in which much goes wrong, one thing after the other: the timeline of the pods, and what is left on the
+ * nodes, are judged at its end.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
@@ -14,7 +17,10 @@ const nameOf = ({ nodeStage }: Campaign, index: number): string => nodeStage.nod
 /** A pod without a controller that takes its time to end. */
 async function createSlowPod({ stage, ...campaign }: Campaign, index: number, exitAfterMs: number): Promise<void> {
   await stage.admin.call("POST", `/api/v1/namespaces/${stage.namespace}/pods`, {
-    metadata: { name: `slow-${index}`, annotations: { "sim/ready-after-ms": "100", "sim/exit-after-ms": String(exitAfterMs) } },
+    metadata: {
+      name: `slow-${index}`,
+      annotations: { "sim/ready-after-ms": "100", "sim/exit-after-ms": String(exitAfterMs) },
+    },
     spec: {
       nodeName: nameOf({ stage, ...campaign }, index),
       terminationGracePeriodSeconds: 120,
@@ -24,7 +30,12 @@ async function createSlowPod({ stage, ...campaign }: Campaign, index: number, ex
 }
 
 it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label lost in a drain; core budgets and load balancers are heeded", async (t) => {
-  const campaign = await openCampaign(t, { nodes: 6, spec: { maxConcurrent: 1 }, web: 3, host: () => ({ exclusionMs: 300 }) });
+  const campaign = await openCampaign(t, {
+    nodes: 6,
+    spec: { maxConcurrent: 1 },
+    web: 3,
+    host: () => ({ exclusionMs: 300 }),
+  });
   const { stage, nodeStage, played } = campaign;
   const { admin, namespace } = stage;
   const patchPolicy = (spec: object) => admin.call("PATCH", `${POLICIES}/${namespace}`, { spec });
@@ -42,19 +53,28 @@ it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label
   const { until } = campaign;
   await isDraining(0);
   const drained = await nodeOf(0);
-  assert.deepEqual([drained.spec?.unschedulable, drained.metadata?.labels?.[LB_LABEL]], [true, "True"], "cordoned and excluded together");
+  assert.deepEqual(
+    [drained.spec?.unschedulable, drained.metadata?.labels?.[LB_LABEL]],
+    [true, "True"],
+    "cordoned and excluded together",
+  );
   await patchPolicy({ window: { cron: "* * * * * * 2099" } });
   await nodeStage.restartApi();
   await played[0]?.restartAgent();
   const activeOf = async (): Promise<number> =>
     ((await campaign.policy()).status as { active?: unknown[] } | undefined)?.active?.length ?? 0;
-  await until("the active node finishes, and no other one starts", async (shadows) => shadows.some(isUpdated) && (await activeOf()) === 0);
+  await until(
+    "the active node finishes, and no other one starts",
+    async (shadows) => shadows.some(isUpdated) && (await activeOf()) === 0,
+  );
   await systemClock.sleep(2000);
   assert.deepEqual(
     played.map(({ host }) => host.facts().reboots),
     [1, 0, 0, 0, 0, 0],
   );
-  await until("five wait for the window", async () => /"WindowClosed":5/.test(JSON.stringify((await campaign.policy()).status)));
+  await until("five wait for the window", async () =>
+    /"WindowClosed":5/.test(JSON.stringify((await campaign.policy()).status)),
+  );
 
   await patchPolicy({ window: null });
   await isDraining(1);
@@ -76,6 +96,7 @@ it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label
     stage.timeline.entries.filter(({ group, state }) => group === "store" && state === "terminating").length >= 6,
     "zones were drained",
   );
-  for (const index of nodeStage.nodes.keys()) assert.equal((await nodeOf(index)).metadata?.labels?.[LB_LABEL], undefined);
+  for (const index of nodeStage.nodes.keys())
+    assert.equal((await nodeOf(index)).metadata?.labels?.[LB_LABEL], undefined);
   await judge(campaign);
 });

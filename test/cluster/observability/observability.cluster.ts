@@ -1,6 +1,6 @@
 /**
- * The alerts and the dashboard in a real Prometheus, over a real workload: every panel has data, no alert fires, and then each fires on its fault.
- * Durations are compressed to seconds; rules.cluster.ts holds the real ones.
+ * The alerts and the dashboard in a real Prometheus, over a real workload: every panel has data, no alert fires, and
+ * then each fires on its fault. Durations are compressed to seconds; rules.cluster.ts holds the real ones.
  */
 import assert from "node:assert/strict";
 import { before } from "node:test";
@@ -63,8 +63,12 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
       () => [...missing].map(([title, query]) => `${title}: ${query}`).join("\n"),
       async () => {
         const { phase = "" } =
-          (await call<{ status?: { phase?: string } }>("GET", `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgroups/cache`))
-            .status ?? {};
+          (
+            await call<{ status?: { phase?: string } }>(
+              "GET",
+              `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgroups/cache`,
+            )
+          ).status ?? {};
         if (phase === "Ready") await stage.setImage(`app:${++image}`, ZONES);
         await evict(stage, "zone-c-1");
         for (const [title, query] of missing) if ((await prometheus.query(query)) > 0) missing.delete(title);
@@ -74,18 +78,25 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
     );
     await stage.done(`app:${image}`, ZONES);
     assert.equal((await waitFor(namespace, "Ready")).code, 0);
-    // With durations of seconds, a busy machine's late tick is missing. quarter-hour.test.ts holds the real ones to silence at every minute.
+    // With durations of seconds, a busy machine's late tick is missing. quarter-hour.test.ts holds the real ones to
+    // silence at every minute.
     await untilQuiet(prometheus);
 
     stage.diagnostic("an invalid budget");
-    await createBudget(stage, "invalid", { selector: { matchLabels: { name: "nothing" } }, podNamePartitionRegex: "(a)(b)" });
+    await createBudget(stage, "invalid", {
+      selector: { matchLabels: { name: "nothing" } },
+      podNamePartitionRegex: "(a)(b)",
+    });
     const bad = "BadZoneAwarePodDisruptionBudgetConfiguration";
     const isBad = async (): Promise<boolean> => {
       await evict(stage, "zone-c-1");
       return (await prometheus.firing()).has(bad);
     };
     await until(`${bad} fires`, isBad, ALERT_MS);
-    await call("DELETE", `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/invalid`);
+    await call(
+      "DELETE",
+      `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/invalid`,
+    );
     await untilQuiet(prometheus);
 
     stage.diagnostic("an update strategy that fails the group, while it has nothing to update");

@@ -35,7 +35,10 @@ export function compressRules({ groups }: RuleGroups): RuleGroups {
       .replaceAll(/> 300\b/g, "> 8")
       .replaceAll("deadline_seconds) / 2", "deadline_seconds) / 225");
   return {
-    groups: groups.map(({ name, rules }) => ({ name, rules: rules.map((rule) => ({ ...rule, expr: compress(rule.expr), for: "2s" })) })),
+    groups: groups.map(({ name, rules }) => ({
+      name,
+      rules: rules.map((rule) => ({ ...rule, expr: compress(rule.expr), for: "2s" })),
+    })),
   };
 }
 
@@ -63,8 +66,15 @@ export async function startPrometheus(targets: readonly Target[], rules: RuleGro
   };
   const global = { scrape_interval: "2s", scrape_timeout: "2s", evaluation_interval: "1s" };
   await writeFile(join(folder, "rules.yaml"), stringify(rules));
-  await writeFile(join(folder, "prometheus.yaml"), stringify({ global, rule_files: ["rules.yaml"], scrape_configs: [scrape] }));
-  const flags = [`--config.file=${folder}/prometheus.yaml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`];
+  await writeFile(
+    join(folder, "prometheus.yaml"),
+    stringify({ global, rule_files: ["rules.yaml"], scrape_configs: [scrape] }),
+  );
+  const flags = [
+    `--config.file=${folder}/prometheus.yaml`,
+    `--storage.tsdb.path=${folder}/data`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ];
   const child = spawn("prometheus", flags, { stdio: ["ignore", "ignore", "pipe"] });
   let output = "";
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
@@ -89,9 +99,12 @@ export async function startPrometheus(targets: readonly Target[], rules: RuleGro
   await until(() => `prometheus is ready: ${output}`, isReady);
   if (hasEnded) throw new Error(`prometheus did not start: ${output}`);
   return {
-    query: async (query) => ((await get(`/api/v1/query?query=${encodeURIComponent(query)}`)) as { result: unknown[] }).result.length,
+    query: async (query) =>
+      ((await get(`/api/v1/query?query=${encodeURIComponent(query)}`)) as { result: unknown[] }).result.length,
     async firing() {
-      const { alerts } = (await get("/api/v1/alerts")) as { alerts: { state: string; labels: { alertname: string } }[] };
+      const { alerts } = (await get("/api/v1/alerts")) as {
+        alerts: { state: string; labels: { alertname: string } }[];
+      };
       return new Set(alerts.filter(({ state }) => state === "firing").map(({ labels }) => labels.alertname));
     },
     async stop() {
@@ -107,7 +120,10 @@ export async function testRules(rules: RuleGroups, tests: readonly object[]): Pr
   const folder = await mkdtemp(join(tmpdir(), "promtool-"));
   try {
     await writeFile(join(folder, "rules.yaml"), stringify(rules));
-    await writeFile(join(folder, "tests.yaml"), stringify({ rule_files: ["rules.yaml"], evaluation_interval: "1m", tests }));
+    await writeFile(
+      join(folder, "tests.yaml"),
+      stringify({ rule_files: ["rules.yaml"], evaluation_interval: "1m", tests }),
+    );
     await promisify(execFile)("promtool", ["test", "rules", join(folder, "tests.yaml")]);
   } finally {
     await rm(folder, { recursive: true });

@@ -3,15 +3,18 @@ import { it } from "node:test";
 import { readRules, testRules } from "./prometheus-server.ts";
 
 const GROUP = '{namespace="cache", rollout_group="ingester"}';
-const HOOK = 'kube_validating_webhook_failure_policy{namespace="cache", type="MutatingWebhook", policy="Ignore", webhook';
-const INVALID = 'rollout_operator_zpdb_configurations_observed_total{job="functions", namespace="cache", result="invalid"}';
+const HOOK =
+  'kube_validating_webhook_failure_policy{namespace="cache", type="MutatingWebhook", policy="Ignore", webhook';
+const INVALID =
+  'rollout_operator_zpdb_configurations_observed_total{job="functions", namespace="cache", result="invalid"}';
 const IN_FLIGHT = 'rollout_operator_zpdb_inflight_eviction_requests{job="functions", namespace="cache"}';
 const LAST_TICK = 'zonewise_last_tick_timestamp_seconds{job="functions", namespace="cache"}';
 const EXPIRY = 'zonewise_certificate_expiry_timestamp_seconds{job="functions", namespace="cache"}';
 const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
 const STEP_DEADLINE = `zonewise_rollout_progress_deadline_seconds${GROUP}`;
 const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
-const BLOCKED = (reason: string): string => `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
+const BLOCKED = (reason: string): string =>
+  `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
 
 const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default"}';
 const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
@@ -20,7 +23,9 @@ const LAST_PASS = 'zonewise_node_updates_last_pass_timestamp_seconds{job="functi
 const deadline = (name: string): string =>
   `zonewise_node_update_phase_deadline_timestamp_seconds{namespace="brupop", policy="default", node="node-1", phase="${name}"}`;
 
-/** Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does. */
+/**
+ * Series at one value a minute, and the minutes at which the alert does not fire yet, and fires; none if it never does.
+ */
 const CASES: readonly (readonly [
   name: string,
   alert: string,
@@ -55,7 +60,13 @@ const CASES: readonly (readonly [
   ["ticks every minute", "ZonewiseTickMissing", { [LAST_TICK]: "0+60x60" }, 30],
   ["no totals at all", "ZonewiseTickMissing", {}, 4, 6],
   ["a rollout without a step", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x60", [STEP_DEADLINE]: "1800x60" }, 20, 22],
-  ["a rollout whose steps take hours", "ZonewiseRolloutStuck", { [LAST_STEP]: "0x90", [STEP_DEADLINE]: "7200x90" }, 64, 67],
+  [
+    "a rollout whose steps take hours",
+    "ZonewiseRolloutStuck",
+    { [LAST_STEP]: "0x90", [STEP_DEADLINE]: "7200x90" },
+    64,
+    67,
+  ],
   [
     "a rollout with a step every ten minutes",
     "ZonewiseRolloutStuck",
@@ -73,7 +84,12 @@ const CASES: readonly (readonly [
   ["a node that has failed three times", "ZonewiseNodeUpdateFailing", { [CRASHES]: "3x30" }, 4, 6],
   ["a node that has failed twice", "ZonewiseNodeUpdateFailing", { [CRASHES]: "2x30" }, 25],
   ["a node that drains for ever", "ZonewiseNodeOutOfService", { [deadline("Draining")]: "3600x120" }, 79, 82],
-  ["a node that drains for as long as its policy lets it", "ZonewiseNodeOutOfService", { [deadline("Draining")]: "21600x360" }, 370],
+  [
+    "a node that drains for as long as its policy lets it",
+    "ZonewiseNodeOutOfService",
+    { [deadline("Draining")]: "21600x360" },
+    370,
+  ],
   ["a node that stages for long", "ZonewiseNodeOutOfService", { [deadline("Staging")]: "600x120" }, 110],
   [
     "a node in one phase after the other",

@@ -18,9 +18,14 @@ export interface Functions {
 }
 
 /** Starts the functions with the certificate that the reconciler has made. */
-export async function startFunctions({ admin, namespace, folder }: Stage, env: Readonly<Record<string, string>> = {}): Promise<Functions> {
+export async function startFunctions(
+  { admin, namespace, folder }: Stage,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Functions> {
   const kubeconfig = join(folder, "functions");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
+    mode: 0o600,
+  });
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
@@ -60,17 +65,37 @@ export function review({ webhooks }: Functions, namespace: string, pod: string):
   const body = {
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",
-    request: { ...asked, subResource: "eviction", operation: "CREATE", name: pod, namespace, dryRun: true, object: eviction },
+    request: {
+      ...asked,
+      subResource: "eviction",
+      operation: "CREATE",
+      name: pod,
+      namespace,
+      dryRun: true,
+      object: eviction,
+    },
   };
   return new Promise((resolve) => {
-    const to = { host: "127.0.0.1", port: webhooks, path: "/admission/mutate-pod-eviction", method: "POST", rejectUnauthorized: false };
-    const call = request({ ...to, headers: { "content-type": "application/json" } }, (answer) => void answer.resume().once("end", resolve));
+    const to = {
+      host: "127.0.0.1",
+      port: webhooks,
+      path: "/admission/mutate-pod-eviction",
+      method: "POST",
+      rejectUnauthorized: false,
+    };
+    const call = request(
+      { ...to, headers: { "content-type": "application/json" } },
+      (answer) => void answer.resume().once("end", resolve),
+    );
     call.once("error", () => resolve());
     call.end(JSON.stringify(body));
   });
 }
 
-/** The queries of the dashboard, by panel. Those of node updates, the last row, are those of node-panels.test.ts: no node is updated here. */
+/**
+ * The queries of the dashboard, by panel. Those of node updates, the last row, are those of node-panels.test.ts: no
+ * node is updated here.
+ */
 export async function readPanels(): Promise<Map<string, string>> {
   const { panels } = JSON.parse(await readFile(DASHBOARD, "utf8")) as {
     panels: { title: string; targets?: { refId: string; expr: string }[] }[];
@@ -80,5 +105,9 @@ export async function readPanels(): Promise<Map<string, string>> {
     0,
     panels.findIndex(({ title }) => title === "Node updates"),
   );
-  return new Map(ours.flatMap(({ title, targets = [] }) => targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const)));
+  return new Map(
+    ours.flatMap(({ title, targets = [] }) =>
+      targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const),
+    ),
+  );
 }

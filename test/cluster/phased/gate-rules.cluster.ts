@@ -30,11 +30,15 @@ const REFUSED: readonly (readonly [spec: object, words: RegExp])[] = [
   [withQuery({ expr: "" }), /query\.expr/],
   [withQuery({ secretRef: "a b" }), /secretRef/],
   [withQuery({ caBundle: "x", insecureSkipVerify: true }), /only one of them may be set/],
-  ...["ftp://prom", "file:///etc/passwd", "gopher://x"].map((url) => [withQuery({ url }), /must begin with http/] as const),
+  ...["ftp://prom", "file:///etc/passwd", "gopher://x"].map(
+    (url) => [withQuery({ url }), /must begin with http/] as const,
+  ),
   ...["http://", "http:///x", "http://:9090", "/x", "//x", "http://u@/x", ":9090"].map(
     (url) => [withQuery({ url }), /must have a host/] as const,
   ),
-  ...["http://\\prom", "http://prom /x", "http://prom\n"].map((url) => [withQuery({ url }), /must not have spaces/] as const),
+  ...["http://\\prom", "http://prom /x", "http://prom\n"].map(
+    (url) => [withQuery({ url }), /must not have spaces/] as const,
+  ),
 ];
 
 const ACCEPTED: readonly object[] = [
@@ -43,8 +47,8 @@ const ACCEPTED: readonly object[] = [
   withCheck({ initialDelaySeconds: 0, periodSeconds: 0, successThreshold: 1, failureThreshold: 1 }),
   withQuery({ secretRef: "zonewise-prometheus", caBundle: "x" }),
   withQuery({ insecureSkipVerify: true }),
-  ...["prom:9000/xx", "10.0.0.1:9090", "[::1]:9090", "https://user:p%40ss@prom/x", "HTTP://prom", "localhost:9090"].map((url) =>
-    withQuery({ url }),
+  ...["prom:9000/xx", "10.0.0.1:9090", "[::1]:9090", "https://user:p%40ss@prom/x", "HTTP://prom", "localhost:9090"].map(
+    (url) => withQuery({ url }),
   ),
 ];
 
@@ -70,12 +74,15 @@ describe("the definition of gates", () => {
       assert.match(answer, words);
     });
 
-  for (const spec of ACCEPTED) it(`accepts ${JSON.stringify(spec).slice(0, 120)}`, async () => void (await create(spec)));
+  for (const spec of ACCEPTED)
+    it(`accepts ${JSON.stringify(spec).slice(0, 120)}`, async () => void (await create(spec)));
 
   it("agrees with the client on URLs", () => {
     const urlsIn = (specs: readonly object[]) =>
       [...JSON.stringify(specs).matchAll(/"url":("(?:\\.|[^"])*")/g)].map(([, url = ""]) => JSON.parse(url) as string);
-    const ofUrls = REFUSED.filter(([, words]) => /must (?:begin|have a host|not)/.test(words.source)).map(([spec]) => spec);
+    const ofUrls = REFUSED.filter(([, words]) => /must (?:begin|have a host|not)/.test(words.source)).map(
+      ([spec]) => spec,
+    );
     for (const url of urlsIn(ofUrls)) assert.ok(readQueryTarget(url).problem !== undefined, url);
     for (const url of urlsIn(ACCEPTED)) assert.equal(readQueryTarget(url).problem, undefined, url);
   });
@@ -83,6 +90,12 @@ describe("the definition of gates", () => {
   it("fills in the defaults", async () => {
     const { spec } = await create({});
     const filled = { ...check, initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 };
-    assert.deepEqual(spec, { group: "ingester", when: ["BetweenZones"], onError: "Wait", mode: "Enforce", checks: [filled] });
+    assert.deepEqual(spec, {
+      group: "ingester",
+      when: ["BetweenZones"],
+      onError: "Wait",
+      mode: "Enforce",
+      checks: [filled],
+    });
   });
 });

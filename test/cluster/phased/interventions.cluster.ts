@@ -14,44 +14,50 @@ async function kubectl({ namespace }: PhasedStage, args: readonly string[], inpu
   assert.equal(code, 0, text);
 }
 
-phasedScenario("S21 under the policy, users release no pod by the partition, until they remove the claim", async (stage) => {
-  const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
-  try {
-    for (const manifest of policy) await createManifest(stage.admin, manifest);
-    await stage.createSet();
-    const reconciler = await adopt(stage);
-    await untilKept(stage);
-    stage.prometheus.isFiring = true;
-    await stage.roll("app:2");
-    await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
-    await reconciler.kill();
-    const { metadata, spec } = await stage.call<{ metadata: object; spec: object }>(
-      "GET",
-      `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`,
-    );
-    const bare = { ...spec, updateStrategy: { type: "RollingUpdate" } };
-    await stage.patchZone("db", { spec: PARTITION_0 });
-    await kubectl(stage, ["replace", "-f", "-"], {
-      apiVersion: "apps/v1",
-      kind: "StatefulSet",
-      metadata: { ...metadata, annotations: {}, resourceVersion: undefined },
-      spec: bare,
-    });
-    // The StatefulSet controller would have acted on either by then.
-    await sleep(2000);
-    assert.equal(await stage.partition(), HELD);
-    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
-    await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
-    await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);
-    await stage.timeline.until("all pods at app:2", () => stage.timeline.statefulSets.get("db")?.status?.updatedReplicas === 3);
-    stage.prometheus.isFiring = false;
-    stage.start(FAST);
-    await stage.roll("app:3");
-    await untilRolled(stage, "app:3", 3);
-  } finally {
-    for (const manifest of policy) await deleteManifest(stage.admin, manifest);
-  }
-});
+phasedScenario(
+  "S21 under the policy, users release no pod by the partition, until they remove the claim",
+  async (stage) => {
+    const policy = await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" });
+    try {
+      for (const manifest of policy) await createManifest(stage.admin, manifest);
+      await stage.createSet();
+      const reconciler = await adopt(stage);
+      await untilKept(stage);
+      stage.prometheus.isFiring = true;
+      await stage.roll("app:2");
+      await stage.until("failed checks", ({ status }) => status?.rollingPodStatus?.status === "WaitForChecks");
+      await reconciler.kill();
+      const { metadata, spec } = await stage.call<{ metadata: object; spec: object }>(
+        "GET",
+        `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/db`,
+      );
+      const bare = { ...spec, updateStrategy: { type: "RollingUpdate" } };
+      await stage.patchZone("db", { spec: PARTITION_0 });
+      await kubectl(stage, ["replace", "-f", "-"], {
+        apiVersion: "apps/v1",
+        kind: "StatefulSet",
+        metadata: { ...metadata, annotations: {}, resourceVersion: undefined },
+        spec: bare,
+      });
+      // The StatefulSet controller would have acted on either by then.
+      await sleep(2000);
+      assert.equal(await stage.partition(), HELD);
+      assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+      await kubectl(stage, ["annotate", "statefulset", "db", "sts.plus/phasedRollout-"]);
+      await kubectl(stage, ["patch", "statefulset", "db", "-p", JSON.stringify({ spec: PARTITION_0 })]);
+      await stage.timeline.until(
+        "all pods at app:2",
+        () => stage.timeline.statefulSets.get("db")?.status?.updatedReplicas === 3,
+      );
+      stage.prometheus.isFiring = false;
+      stage.start(FAST);
+      await stage.roll("app:3");
+      await untilRolled(stage, "app:3", 3);
+    } finally {
+      for (const manifest of policy) await deleteManifest(stage.admin, manifest);
+    }
+  },
+);
 
 const PARTITION_0 = { updateStrategy: { rollingUpdate: { partition: 0 } } };
 
@@ -64,20 +70,23 @@ async function untilKept({ call, namespace }: PhasedStage): Promise<void> {
   });
 }
 
-phasedScenario("scaled up and down in the middle, the rollout completes with the replicas that there are", async (stage) => {
-  await stage.createSet();
-  await adopt(stage);
-  stage.prometheus.firesFrom = 2;
-  await stage.roll("app:2");
-  await untilHeldAt(stage, 2);
-  await stage.patchZone("db", { spec: { replicas: 5 } });
-  stage.prometheus.firesFrom = 1;
-  await untilHeldAt(stage, 1);
-  stage.prometheus.firesFrom = -1;
-  await stage.patchZone("db", { spec: { replicas: 2 } });
-  await untilRolled(stage, "app:2", 2);
-  assert.deepEqual(await stage.images(), ["db-0@app:2", "db-1@app:2"]);
-});
+phasedScenario(
+  "scaled up and down in the middle, the rollout completes with the replicas that there are",
+  async (stage) => {
+    await stage.createSet();
+    await adopt(stage);
+    stage.prometheus.firesFrom = 2;
+    await stage.roll("app:2");
+    await untilHeldAt(stage, 2);
+    await stage.patchZone("db", { spec: { replicas: 5 } });
+    stage.prometheus.firesFrom = 1;
+    await untilHeldAt(stage, 1);
+    stage.prometheus.firesFrom = -1;
+    await stage.patchZone("db", { spec: { replicas: 2 } });
+    await untilRolled(stage, "app:2", 2);
+    assert.deepEqual(await stage.images(), ["db-0@app:2", "db-1@app:2"]);
+  },
+);
 
 phasedScenario("a StatefulSet that is deleted and created again is adopted again", async (stage) => {
   await stage.createSet();
@@ -116,24 +125,36 @@ async function waitUpdated({ namespace }: PhasedStage, build: string, seconds = 
   const patch = JSON.stringify({ spec: { checkpoint: build } });
   const patched = await runKubectl(["-n", namespace, "patch", "phasedrollout", "guard", "--type=merge", "-p", patch]);
   assert.equal(patched.code, 0, patched.text);
-  return (await runKubectl(["-n", namespace, "wait", "--for=condition=Updated", `--timeout=${seconds}s`, "phasedrollout/guard"])).code;
+  return (
+    await runKubectl([
+      "-n",
+      namespace,
+      "wait",
+      "--for=condition=Updated",
+      `--timeout=${seconds}s`,
+      "phasedrollout/guard",
+    ])
+  ).code;
 }
 
-phasedScenario("kubectl wait ends with the template that was applied before it, and not while no reconciler runs", async (stage) => {
-  await stage.createSet();
-  const first = await adopt(stage);
-  for (const image of ["app:2", "app:3"]) {
-    await stage.roll(image);
-    assert.equal(await waitUpdated(stage, image), 0);
-    assert.deepEqual(
-      await stage.images(),
-      [0, 1, 2].map((index) => `db-${index}@${image}`),
-    );
-  }
-  assert.equal(await first.end(), 0);
-  await stage.roll("app:4");
-  assert.equal(await waitUpdated(stage, "app:4", 2), 1);
-  stage.start(FAST);
-  assert.equal(await waitUpdated(stage, "app:4 again"), 0);
-  assert.deepEqual(await stage.images(), ["db-0@app:4", "db-1@app:4", "db-2@app:4"]);
-});
+phasedScenario(
+  "kubectl wait ends with the template that was applied before it, and not while no reconciler runs",
+  async (stage) => {
+    await stage.createSet();
+    const first = await adopt(stage);
+    for (const image of ["app:2", "app:3"]) {
+      await stage.roll(image);
+      assert.equal(await waitUpdated(stage, image), 0);
+      assert.deepEqual(
+        await stage.images(),
+        [0, 1, 2].map((index) => `db-${index}@${image}`),
+      );
+    }
+    assert.equal(await first.end(), 0);
+    await stage.roll("app:4");
+    assert.equal(await waitUpdated(stage, "app:4", 2), 1);
+    stage.start(FAST);
+    assert.equal(await waitUpdated(stage, "app:4 again"), 0);
+    assert.deepEqual(await stage.images(), ["db-0@app:4", "db-1@app:4", "db-2@app:4"]);
+  },
+);

@@ -13,26 +13,29 @@ import { adopt, deletedPods, untilRolled } from "./roll.ts";
 const SHORT = { ...FAST, LEASE_DURATION: "1s" };
 const KILLS = 20;
 
-phasedScenario("a reconciler killed twenty times at random moments releases each pod once, after its checks", async (stage) => {
-  stage.diagnostic(`SEED=${SEED}`);
-  await stage.createSet({ replicas: 5, policy: "Parallel" });
-  const first = await adopt(stage);
-  await first.kill();
-  const before = (await stage.readRollout()).status?.updateRevision;
-  await stage.roll("app:2");
-  const random = createRandom("phased");
-  for (let kill = 0; kill < KILLS; kill++) {
-    const reconciler = stage.start(SHORT);
-    await reconciler.untilOutput(/holding the lease/);
-    await sleep(random.between(0, 500));
-    await reconciler.kill();
-  }
-  stage.start(FAST);
-  await untilRolled(stage, "app:2", 5);
-  assert.deepEqual(deletedPods(stage), ["db-4", "db-3", "db-2", "db-1", "db-0"]);
-  assert.ok(stage.prometheus.asked >= 10, `${stage.prometheus.asked} checks`);
-  assert.notEqual((await stage.readRollout()).status?.updateRevision, before);
-});
+phasedScenario(
+  "a reconciler killed twenty times at random moments releases each pod once, after its checks",
+  async (stage) => {
+    stage.diagnostic(`SEED=${SEED}`);
+    await stage.createSet({ replicas: 5, policy: "Parallel" });
+    const first = await adopt(stage);
+    await first.kill();
+    const before = (await stage.readRollout()).status?.updateRevision;
+    await stage.roll("app:2");
+    const random = createRandom("phased");
+    for (let kill = 0; kill < KILLS; kill++) {
+      const reconciler = stage.start(SHORT);
+      await reconciler.untilOutput(/holding the lease/);
+      await sleep(random.between(0, 500));
+      await reconciler.kill();
+    }
+    stage.start(FAST);
+    await untilRolled(stage, "app:2", 5);
+    assert.deepEqual(deletedPods(stage), ["db-4", "db-3", "db-2", "db-1", "db-0"]);
+    assert.ok(stage.prometheus.asked >= 10, `${stage.prometheus.asked} checks`);
+    assert.notEqual((await stage.readRollout()).status?.updateRevision, before);
+  },
+);
 
 const RUN = dirname(process.env["KUBECONFIG"] ?? "");
 if (existsSync(join(RUN, "kube-apiserver.pid")))
@@ -41,7 +44,9 @@ if (existsSync(join(RUN, "kube-apiserver.pid")))
     const reconciler = await adopt(stage);
     await stage.roll("app:2");
     await stage.until("the second step", ({ status }) => (status?.rollingPodStatus?.partition ?? 3) <= 2);
-    await promisify(execFile)(join(import.meta.dirname, "../../plane/restart"), ["kube-apiserver", "2"], { env: { ...process.env, RUN } });
+    await promisify(execFile)(join(import.meta.dirname, "../../plane/restart"), ["kube-apiserver", "2"], {
+      env: { ...process.env, RUN },
+    });
     await untilRolled(stage, "app:2", 3);
     assert.deepEqual(deletedPods(stage), ["db-2", "db-1", "db-0"]);
     assert.equal(await reconciler.end(), 0);

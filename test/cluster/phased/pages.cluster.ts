@@ -31,51 +31,62 @@ async function paste(command: string, namespace: string): Promise<string> {
   return (await promisify(execFile)("/bin/sh", ["-ec", script])).stdout;
 }
 
-phasedScenario("a PhasedRollout is made in the middle of a rolling update, paused, promoted, released and rescued", async (stage) => {
-  const { namespace, prometheus } = stage;
-  const run = (words: string): Promise<string> => paste(find(PHASED, words), namespace);
-  const isStep = (status: string, partition: number) =>
-    stage.until(
-      `${status} at partition ${partition}`,
-      (rollout) => rollout.status?.rollingPodStatus?.status === status && rollout.status.rollingPodStatus.partition === partition,
-      "db",
+phasedScenario(
+  "a PhasedRollout is made in the middle of a rolling update, paused, promoted, released and rescued",
+  async (stage) => {
+    const { namespace, prometheus } = stage;
+    const run = (words: string): Promise<string> => paste(find(PHASED, words), namespace);
+    const isStep = (status: string, partition: number) =>
+      stage.until(
+        `${status} at partition ${partition}`,
+        (rollout) =>
+          rollout.status?.rollingPodStatus?.status === status &&
+          rollout.status.rollingPodStatus.partition === partition,
+        "db",
+      );
+    const untilRolled = (image: string): Promise<void> =>
+      until(
+        `all pods at ${image}`,
+        async () => (await stage.images()).join() === [0, 1, 2].map((index) => `db-${index}@${image}`).join(),
+      );
+    prometheus.isFiring = true;
+    await stage.createSet();
+    await run("sts.plus/original-partition=0");
+    await run(`patch statefulset db -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}'`);
+    await stage.roll("app:2");
+    await stage.createRollout("db");
+    const reconciler = stage.start(FAST);
+    await isStep("WaitForChecks", 3);
+    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
+
+    await run("sts.plus/pause=true");
+    await isStep("Paused", 3);
+    await run("sts.plus/pause-");
+    await isStep("WaitForChecks", 3);
+    await run("sts.plus/promote-step=");
+    await isStep("WaitForChecks", 2);
+    assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:2"]);
+    await run("skipCheck");
+    await untilRolled("app:2");
+    await stage.until("suspended", ({ status }) => status?.phase === "Suspended", "db");
+    await paste(`kubectl patch phasedrollout db --type=merge -p '{"spec":{"skipCheck":false}}'`, namespace);
+    await run("--for=jsonpath='{.status.phase}'=Updated");
+    await stage.until("guarded", isUpdated, "db");
+
+    assert.equal(await reconciler.end(), 0);
+    assert.match(await run("get statefulsets -A"), new RegExp(`^${namespace} db$`, "m"));
+    await run("annotate statefulset db sts.plus/phasedRollout-");
+    await run(`patch statefulset db -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`);
+    await paste("kubectl delete phasedrollout db --wait=false", namespace);
+    await run(`'{"metadata":{"finalizers":null}}'`);
+    await until(
+      "the PhasedRollout is gone",
+      async () => (await paste("kubectl get phasedrollouts -o name", namespace)) === "",
     );
-  const untilRolled = (image: string): Promise<void> =>
-    until(`all pods at ${image}`, async () => (await stage.images()).join() === [0, 1, 2].map((index) => `db-${index}@${image}`).join());
-  prometheus.isFiring = true;
-  await stage.createSet();
-  await run("sts.plus/original-partition=0");
-  await run(`patch statefulset db -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":3}}}}'`);
-  await stage.roll("app:2");
-  await stage.createRollout("db");
-  const reconciler = stage.start(FAST);
-  await isStep("WaitForChecks", 3);
-  assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:1"]);
-
-  await run("sts.plus/pause=true");
-  await isStep("Paused", 3);
-  await run("sts.plus/pause-");
-  await isStep("WaitForChecks", 3);
-  await run("sts.plus/promote-step=");
-  await isStep("WaitForChecks", 2);
-  assert.deepEqual(await stage.images(), ["db-0@app:1", "db-1@app:1", "db-2@app:2"]);
-  await run("skipCheck");
-  await untilRolled("app:2");
-  await stage.until("suspended", ({ status }) => status?.phase === "Suspended", "db");
-  await paste(`kubectl patch phasedrollout db --type=merge -p '{"spec":{"skipCheck":false}}'`, namespace);
-  await run("--for=jsonpath='{.status.phase}'=Updated");
-  await stage.until("guarded", isUpdated, "db");
-
-  assert.equal(await reconciler.end(), 0);
-  assert.match(await run("get statefulsets -A"), new RegExp(`^${namespace} db$`, "m"));
-  await run("annotate statefulset db sts.plus/phasedRollout-");
-  await run(`patch statefulset db -p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`);
-  await paste("kubectl delete phasedrollout db --wait=false", namespace);
-  await run(`'{"metadata":{"finalizers":null}}'`);
-  await until("the PhasedRollout is gone", async () => (await paste("kubectl get phasedrollouts -o name", namespace)) === "");
-  await stage.roll("app:3");
-  await untilRolled("app:3");
-});
+    await stage.roll("app:3");
+    await untilRolled("app:3");
+  },
+);
 
 interface Gate {
   readonly metadata: object;
@@ -90,7 +101,11 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
   const [, example = ""] = /```yaml\n(.*?)```/s.exec(readPage("docs/gates.md")) ?? [];
   const gate = parse(example) as Gate;
   const quick = { initialDelaySeconds: 0, periodSeconds: 1, successThreshold: 1, failureThreshold: 1 };
-  const checks = gate.spec.checks.map((check) => ({ ...check, query: { ...check.query, url: prometheus.url }, ...quick }));
+  const checks = gate.spec.checks.map((check) => ({
+    ...check,
+    query: { ...check.query, url: prometheus.url },
+    ...quick,
+  }));
   await call("POST", `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`, {
     ...gate,
     metadata: { ...gate.metadata, namespace },
@@ -118,7 +133,9 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
   };
   for (const time of ["first", "second"]) {
     await askAgain();
-    await until(`it has failed again for the ${time} time`, async () => (await run("get gates")).includes("GateFailed"));
+    await until(`it has failed again for the ${time} time`, async () =>
+      (await run("get gates")).includes("GateFailed"),
+    );
   }
   prometheus.answer = () => 0;
   await askAgain();

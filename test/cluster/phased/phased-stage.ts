@@ -1,4 +1,6 @@
-/** Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `guard`, and a scripted Prometheus. */
+/**
+ * Phased rollouts on the real control plane: a StatefulSet `db`, its PhasedRollout `guard`, and a scripted Prometheus.
+ */
 import { createServer, type Server } from "node:http";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
@@ -11,7 +13,9 @@ import { buildTemplate, type Sim } from "../stage/zones.ts";
 export interface ScriptedQuery {
   /** The query returns data. */
   isFiring: boolean;
-  /** It does so, too, while `db` has this partition or a lower one: the rollout stops there, however late the test is. */
+  /**
+   * It does so, too, while `db` has this partition or a lower one: the rollout stops there, however late the test is.
+   */
   firesFrom: number;
   asked: number;
 }
@@ -64,7 +68,9 @@ export function phasedScenario(name: string, run: (stage: PhasedStage) => Promis
     const server = createServer((_request, response) => {
       prometheus.asked++;
       const answer = async (): Promise<void> => {
-        const fires = prometheus.isFiring || (prometheus.firesFrom >= 0 && ((await readPartition(stage)) ?? 0) <= prometheus.firesFrom);
+        const fires =
+          prometheus.isFiring ||
+          (prometheus.firesFrom >= 0 && ((await readPartition(stage)) ?? 0) <= prometheus.firesFrom);
         const result = fires ? [{ metric: {}, value: [1, "1"] }] : [];
         response
           .setHeader("content-type", "application/json")
@@ -80,13 +86,17 @@ export function phasedScenario(name: string, run: (stage: PhasedStage) => Promis
   });
 }
 
-async function close({ call, namespace, diagnostic, reconcilers }: Stage & Pick<OpenStage, "reconcilers">, server: Server): Promise<void> {
+async function close(
+  { call, namespace, diagnostic, reconcilers }: Stage & Pick<OpenStage, "reconcilers">,
+  server: Server,
+): Promise<void> {
   await Promise.all(reconcilers.map((one) => one.kill()));
   const path = `/apis/sts.plus/v1alpha1/namespaces/${namespace}/phasedrollouts`;
   await until("no finalizer is left", async () => {
     const { items } = await call<{ items: { metadata: { name: string; finalizers?: string[] } }[] }>("GET", path);
     const held = items.filter(({ metadata }) => metadata.finalizers);
-    for (const { metadata } of held) await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } });
+    for (const { metadata } of held)
+      await call("PATCH", `${path}/${metadata.name}`, { metadata: { finalizers: null } });
     return held.length === 0;
   }).catch((error: unknown) => diagnostic(String(error)));
   server.closeAllConnections();
@@ -98,7 +108,8 @@ interface Partitioned {
 }
 
 const readPartition = async ({ call, namespace }: Stage): Promise<number | undefined> =>
-  (await call<Partitioned>("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/db`)).spec.updateStrategy.rollingUpdate?.partition;
+  (await call<Partitioned>("GET", `/apis/apps/v1/namespaces/${namespace}/statefulsets/db`)).spec.updateStrategy
+    .rollingUpdate?.partition;
 
 function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery; port: number }): PhasedStage {
   const { call, namespace, timeline } = stage;
@@ -110,7 +121,13 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
     ...stage,
     prometheus,
     readRollout,
-    async createSet({ replicas = 3, policy = "OrderedReady", image = "app:1", partition = 0, maxUnavailable = 1 } = {}) {
+    async createSet({
+      replicas = 3,
+      policy = "OrderedReady",
+      image = "app:1",
+      partition = 0,
+      maxUnavailable = 1,
+    } = {}) {
       const spec = {
         replicas,
         serviceName: "db",
@@ -149,10 +166,9 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
     remove: async (path) => void (await call("DELETE", path)),
     partition: () => readPartition(stage),
     async images() {
-      const { items } = await call<{ items: { metadata: { name: string }; spec: { containers: { image: string }[] } }[] }>(
-        "GET",
-        `/api/v1/namespaces/${namespace}/pods`,
-      );
+      const { items } = await call<{
+        items: { metadata: { name: string }; spec: { containers: { image: string }[] } }[];
+      }>("GET", `/api/v1/namespaces/${namespace}/pods`);
       return items.map(({ metadata, spec }) => `${metadata.name}@${spec.containers[0]?.image}`).toSorted();
     },
   };

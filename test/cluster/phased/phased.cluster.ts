@@ -10,21 +10,25 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
     [3, 1],
     [5, 3],
   ] as const)
-    phasedScenario(`${replicas} pods, ${policy}: each is released by at least two checks of its own, in order, once`, async (stage) => {
-      await stage.createSet({ policy, replicas, maxUnavailable });
-      const reconciler = await adopt(stage);
-      assert.equal(await stage.partition(), replicas);
-      await stage.roll("app:2");
-      await untilRolled(stage, "app:2", replicas);
-      assert.deepEqual(
-        deletedPods(stage),
-        Array.from({ length: replicas }, (_, i) => `db-${replicas - 1 - i}`),
-      );
-      // A query whose answer could not be written is asked again.
-      assert.ok(stage.prometheus.asked >= 2 * replicas, `${stage.prometheus.asked} queries`);
-      assert.equal(await reconciler.end(), 0);
-      for (const reason of ["RolloutStarted", "RolloutCompleted"]) assert.equal((await stage.events(reason)).length, 1, reason);
-    });
+    phasedScenario(
+      `${replicas} pods, ${policy}: each is released by at least two checks of its own, in order, once`,
+      async (stage) => {
+        await stage.createSet({ policy, replicas, maxUnavailable });
+        const reconciler = await adopt(stage);
+        assert.equal(await stage.partition(), replicas);
+        await stage.roll("app:2");
+        await untilRolled(stage, "app:2", replicas);
+        assert.deepEqual(
+          deletedPods(stage),
+          Array.from({ length: replicas }, (_, i) => `db-${replicas - 1 - i}`),
+        );
+        // A query whose answer could not be written is asked again.
+        assert.ok(stage.prometheus.asked >= 2 * replicas, `${stage.prometheus.asked} queries`);
+        assert.equal(await reconciler.end(), 0);
+        for (const reason of ["RolloutStarted", "RolloutCompleted"])
+          assert.equal((await stage.events(reason)).length, 1, reason);
+      },
+    );
 
 phasedScenario("failing checks hold pod 1, and the rollout goes on when the query clears", async (stage) => {
   await stage.createSet();
@@ -46,7 +50,8 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
     await stage.roll("app:2", { "sim/crash": "true" });
     await stage.until(
       "waits for the broken pod",
-      ({ status }) => status?.rollingPodStatus?.status === "WaitForAllPodsToBeAvailable" && status.rollingPodStatus.partition === 2,
+      ({ status }) =>
+        status?.rollingPodStatus?.status === "WaitForAllPodsToBeAvailable" && status.rollingPodStatus.partition === 2,
     );
     await stage.timeline.until("pod 2 has the broken template", () => returns(stage.timeline.entries).length === 1);
     const { asked } = stage.prometheus;

@@ -9,7 +9,8 @@ import { PROMETHEUS_MISSING, startGuard, startRealPrometheus, type RealPrometheu
 describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
   let prometheus: RealPrometheus;
   const client = createPrometheusClient({ timeoutMs: 60_000, allowedHosts: [] });
-  const ask = (expr: string, more: Partial<PrometheusQuery> = {}) => client.query({ url: prometheus.url, expr, ...more });
+  const ask = (expr: string, more: Partial<PrometheusQuery> = {}) =>
+    client.query({ url: prometheus.url, expr, ...more });
   before(async () => {
     prometheus = await startRealPrometheus();
   });
@@ -17,7 +18,10 @@ describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
 
   it("answers with series, or without", async () => {
     const full = await ask("test_errors");
-    assert.match(full.kind === "Vector" ? (full.sample ?? "") : "", /^test_errors\{instance="127\.0\.0\.1:\d+", job="test"\} 0$/);
+    assert.match(
+      full.kind === "Vector" ? (full.sample ?? "") : "",
+      /^test_errors\{instance="127\.0\.0\.1:\d+", job="test"\} 0$/,
+    );
     assert.deepEqual(await ask("test_errors > 0"), { kind: "Vector", samples: 0, warnings: [] });
   });
 
@@ -25,7 +29,10 @@ describe("a real Prometheus", { skip: PROMETHEUS_MISSING }, () => {
     prometheus.errors = 7;
     await prometheus.until("test_errors == 7", true);
     const answer = await ask("test_errors > 0");
-    assert.ok(answer.kind === "Vector" && answer.samples === 1 && answer.sample?.endsWith(" 7"), JSON.stringify(answer));
+    assert.ok(
+      answer.kind === "Vector" && answer.samples === 1 && answer.sample?.endsWith(" 7"),
+      JSON.stringify(answer),
+    );
     prometheus.errors = 0;
     await prometheus.until("test_errors > 0", false);
   });

@@ -1,4 +1,7 @@
-/** What the API server itself refuses of PhasedRollouts, without any webhook; and what keeps partitions of their StatefulSets. */
+/**
+ * What the API server itself refuses of PhasedRollouts, without any webhook; and what keeps partitions of their
+ * StatefulSets.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
@@ -9,7 +12,14 @@ import { serve } from "../../functions/serve-one.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { connect } from "../conformance/client.ts";
 import { readKubeconfig } from "../conformance/recording.ts";
-import { createManifest, deleteManifest, type Manifest, renderConfigurations, renderManifests, SERVICE } from "../stage/manifests.ts";
+import {
+  createManifest,
+  deleteManifest,
+  type Manifest,
+  renderConfigurations,
+  renderManifests,
+  SERVICE,
+} from "../stage/manifests.ts";
 import { ownDefinition } from "../stage/own-definition.ts";
 import { until } from "../stage/until.ts";
 
@@ -66,7 +76,10 @@ describe("the definition of PhasedRollouts", () => {
 
   it("S03 refuses another targetRef", async () => {
     await create({ check: { query } }, "stored", false);
-    await assert.rejects(admin.call("PATCH", `${path}/stored`, { spec: { targetRef: "other" } }), /targetRef cannot be changed/);
+    await assert.rejects(
+      admin.call("PATCH", `${path}/stored`, { spec: { targetRef: "other" } }),
+      /targetRef cannot be changed/,
+    );
     await admin.call("PATCH", `${path}/stored`, { spec: { skipCheck: true } });
   });
 });
@@ -97,7 +110,12 @@ const GUARDS = {
     const stage = await open();
     const { admin, namespace } = stage;
     const dnsNames = [`${SERVICE}.${namespace}.svc`];
-    const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, organization: "test", validityDays: 1, now: new Date() });
+    const { caPem, certPem, keyPem } = await generateCertificates({
+      dnsNames,
+      organization: "test",
+      validityDays: 1,
+      now: new Date(),
+    });
     const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
     const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
     await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);

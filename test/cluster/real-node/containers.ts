@@ -13,7 +13,10 @@ const MAX_BUFFER = 64 << 20;
 
 /** Runs a script of test/plane on the plane of KUBECONFIG. Resolves with its output, rejects with that of a failure. */
 export async function runScript(name: "image" | "restart", args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await exec(join(PLANE, name), args, { env: { ...process.env, RUN }, maxBuffer: MAX_BUFFER });
+  const { stdout, stderr } = await exec(join(PLANE, name), args, {
+    env: { ...process.env, RUN },
+    maxBuffer: MAX_BUFFER,
+  });
   return stdout + stderr;
 }
 
@@ -51,12 +54,17 @@ interface PodWithContainers {
 }
 
 /** The running containers of the pods that a selector names. */
-export async function listContainers({ call, namespace }: Pick<Stage, "call" | "namespace">, selector: string): Promise<Container[]> {
+export async function listContainers(
+  { call, namespace }: Pick<Stage, "call" | "namespace">,
+  selector: string,
+): Promise<Container[]> {
   const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(selector)}`;
   const { items } = await call<{ items: PodWithContainers[] }>("GET", path);
   return items.flatMap(({ metadata, status }) =>
     (status.containerStatuses ?? []).flatMap(({ containerID, restartCount, state }) =>
-      state.running && containerID ? [{ pod: metadata.name, id: containerID.replace("containerd://", ""), restarts: restartCount }] : [],
+      state.running && containerID
+        ? [{ pod: metadata.name, id: containerID.replace("containerd://", ""), restarts: restartCount }]
+        : [],
     ),
   );
 }

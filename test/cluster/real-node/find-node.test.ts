@@ -8,7 +8,11 @@ const CASES: readonly [string, Partial<Machine>, RegExp][] = [
   ["not Linux", { platform: "darwin", uid: 501, nodeRuns: false }, /need Linux, this is darwin/],
   ["not root", { uid: 1000 }, /need root/],
   ["no ids of users", { uid: undefined }, /need root/],
-  ["no containerd", { hasCommand: (name) => name !== "containerd" }, /^containerd missing: `test\/plane\/real-node up`/],
+  [
+    "no containerd",
+    { hasCommand: (name) => name !== "containerd" },
+    /^containerd missing: `test\/plane\/real-node up`/,
+  ],
   ["no buildah and no runc", { hasCommand: (name) => !["buildah", "runc"].includes(name) }, /^runc, buildah missing/],
   ["no real node", { nodeRuns: false }, /without a real node: `test\/plane\/real-node up`/],
 ];

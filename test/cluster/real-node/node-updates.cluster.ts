@@ -1,7 +1,7 @@
 /**
- * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates/install.md: the agent on the socket of a simulated host,
- * with the token and the CA that the kubelet mounts, through the Service of the node API. A reboot of the host ends the agent's pod, and gives the next
- * one and the kubelet another boot id.
+ * Node updates as containers on a real node, installed and removed by the commands of docs/node-updates/install.md: the
+ * agent on the socket of a simulated host, with the token and the CA that the kubelet mounts, through the Service of
+ * the node API. A reboot of the host ends the agent's pod, and gives the next one and the kubelet another boot id.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -29,7 +29,10 @@ const MAX_MS = 400_000;
 const MAX_RESIDENT = 62;
 const namespace = `zw-real-nodes-${randomBytes(3).toString("hex")}`;
 
-/** The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot with it. */
+/**
+ * The node API's own pods have no other node: the last of them is under its budget, and the policy lets the node reboot
+ * with it.
+ */
 const POLICY = {
   apiVersion: "zonewise.dev/v1",
   kind: "NodeUpdatePolicy",
@@ -78,7 +81,8 @@ const readNode = (): Promise<Node> => admin.call<Node>("GET", `/api/v1/nodes/${N
 
 /** The overlay of test/plane/README.md, and the host's socket where the test has it. */
 function forRealNode(text: string): string {
-  const add = (path: string, value: unknown, op = "add"): string => JSON.stringify(JSON.stringify([{ op, path, value }]));
+  const add = (path: string, value: unknown, op = "add"): string =>
+    JSON.stringify(JSON.stringify([{ op, path, value }]));
   return `${text.replace("newName: zonewise, newTag: latest", `newName: ${IMAGE.replace(":", ", newTag: ")}`)}
 patches:
   - {target: {kind: Deployment}, patch: ${add("/spec/template/spec/nodeSelector", REAL)}}
@@ -100,7 +104,16 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
       async onReboot(phase, { facts }) {
         if (phase === "down") return;
         await restartKubelet(facts().bootId, async () => (await readNode()).status.nodeInfo.bootID);
-        const agents = ["delete", "pod", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent", "--force", "--grace-period=0"];
+        const agents = [
+          "delete",
+          "pod",
+          "-n",
+          HOME,
+          "-l",
+          "brupop.bottlerocket.aws/component=agent",
+          "--force",
+          "--grace-period=0",
+        ];
         await restartAgent(facts().bootId, () => kubectl(agents));
       },
     });
@@ -108,7 +121,9 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
     // The plane has no node-lifecycle controller, which would remove it: DaemonSets leave out nodes with it.
     await runKubectl(["taint", "node", NODE, "node.kubernetes.io/not-ready:NoSchedule-"]);
     const setNamespace = (text: string): string => text.replace("namespace: zonewise", `namespace: ${namespace}`);
-    const reconciler = await renderManifests(namespace, { edit: { "infra/manifests/complete/kustomization.yaml": forRealNode } });
+    const reconciler = await renderManifests(namespace, {
+      edit: { "infra/manifests/complete/kustomization.yaml": forRealNode },
+    });
     parts = [
       [
         ...(await renderManifests(namespace, { folder: `${FOLDER}/crds` })),
@@ -154,21 +169,29 @@ describe("node updates on a real node", { skip: missing ?? false }, () => {
         await untilTrue("a status", async () => (await readShadow()).status?.current_version === FROM);
       }),
     );
-    const [first = "{}"] = (await kubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent"])).split("\n");
+    const [first = "{}"] = (await kubectl(["logs", "-n", HOME, "-l", "brupop.bottlerocket.aws/component=agent"])).split(
+      "\n",
+    );
     const [pod] = (
       await admin.call<{ items: { status: { containerStatuses: { state: { running: { startedAt: string } } }[] } }[] }>(
         "GET",
         `/api/v1/namespaces/${HOME}/pods?labelSelector=brupop.bottlerocket.aws/component=agent`,
       )
     ).items;
-    t.diagnostic(`container started at ${pod?.status.containerStatuses[0]?.state.running.startedAt}, first line ${first}`);
+    t.diagnostic(
+      `container started at ${pod?.status.containerStatuses[0]?.state.running.startedAt}, first line ${first}`,
+    );
     t.diagnostic(`an agent has ${readResident().toFixed(1)} MB resident`);
     assert.ok(readResident() < MAX_RESIDENT);
   });
 
   it("the node is staged, drained, rebooted once, and given back in the new version", async (t) => {
     await runNow(namespace, "zonewise-reconciler");
-    t.diagnostic(await measured("from the start to the reboot", () => untilTrue("rebooted", async () => host.actions.includes("reboot"))));
+    t.diagnostic(
+      await measured("from the start to the reboot", () =>
+        untilTrue("rebooted", async () => host.actions.includes("reboot")),
+      ),
+    );
     const isBack = async (): Promise<boolean> => (await readShadow()).status?.boot_id === host.facts().bootId;
     t.diagnostic(await measured("from the reboot to a report of the new boot", () => untilTrue("back", isBack)));
     assert.deepEqual(

@@ -42,11 +42,17 @@ describe("on a real node", { skip: missing ?? false }, () => {
   const certificate = async (): Promise<Readonly<Record<string, string>>> =>
     (await stage.call<Secret>("GET", `/api/v1/namespaces/${stage.namespace}/secrets/${SECRET}`)).data ?? {};
   const bundles = async (): Promise<(string | undefined)[]> => {
-    const own = ["get", "mutatingwebhookconfiguration,validatingwebhookconfiguration", "-l", `grafana.com/namespace=${stage.namespace}`];
+    const own = [
+      "get",
+      "mutatingwebhookconfiguration,validatingwebhookconfiguration",
+      "-l",
+      `grafana.com/namespace=${stage.namespace}`,
+    ];
     const { items } = JSON.parse(await stage.kubectl([...own, "-o", "json"])) as { items: WebhookConfiguration[] };
     return items.flatMap(({ webhooks = [] }) => webhooks.map(({ clientConfig }) => clientConfig.caBundle));
   };
-  const untilTrue = (condition: () => Promise<boolean>): Promise<void> => until("what the test waits for", condition, ROLLOUT_MS);
+  const untilTrue = (condition: () => Promise<boolean>): Promise<void> =>
+    until("what the test waits for", condition, ROLLOUT_MS);
 
   it("the image adds at most 60 MB to its base", async (t) => {
     const [base = 0, ...added] = await readLayerSizes(IMAGE);
@@ -81,7 +87,9 @@ describe("on a real node", { skip: missing ?? false }, () => {
       for (const node of nodes) await stage.kubectl(["uncordon", node]);
     }
     await stage.timeline.caughtUp();
-    const kept = [...stage.timeline.pods.values()].filter(({ pod, uid, group }) => group === stage.group && before.get(pod) === uid);
+    const kept = [...stage.timeline.pods.values()].filter(
+      ({ pod, uid, group }) => group === stage.group && before.get(pod) === uid,
+    );
     assert.deepEqual(kept.map(({ pod }) => pod).toSorted(), ["zone-c-0", "zone-c-1", "zone-c-2"]);
     await stage.done(`app:${image}`, stage.zones);
   });
@@ -128,7 +136,10 @@ describe("on a real node", { skip: missing ?? false }, () => {
       );
     const gaps = runs.slice(1).map(({ firstTick }, i) => `${(firstTick - (runs[i]?.lastTick ?? NaN)) / 1000} s`);
     t.diagnostic(`from one run's last tick to the next run's first: ${gaps.join(", ")}`);
-    const jobs = await stage.call<{ items: { status: { failed?: number } }[] }>("GET", `/apis/batch/v1/namespaces/${stage.namespace}/jobs`);
+    const jobs = await stage.call<{ items: { status: { failed?: number } }[] }>(
+      "GET",
+      `/apis/batch/v1/namespaces/${stage.namespace}/jobs`,
+    );
     assert.deepEqual(
       jobs.items.filter(({ status }) => status.failed),
       [],
@@ -153,7 +164,11 @@ describe("on a real node", { skip: missing ?? false }, () => {
     const { timeline } = stage;
     const count = deletions(stage.history()).length;
     await rollOut(async () => {
-      await timeline.until("the fourth pod is deleted", () => deletions(stage.history()).length >= count + 4, ROLLOUT_MS);
+      await timeline.until(
+        "the fourth pod is deleted",
+        () => deletions(stage.history()).length >= count + 4,
+        ROLLOUT_MS,
+      );
       const killed = await listContainers(stage, RECONCILER);
       await Promise.all(killed.map(killContainer));
       const deleted = deletions(stage.history()).length;
@@ -163,7 +178,9 @@ describe("on a real node", { skip: missing ?? false }, () => {
         ),
         untilTrue(async () => {
           const running = await listContainers(stage, RECONCILER);
-          return running.some(({ pod, id }) => killed.some((one) => one.id !== id && one.pod !== pod && jobOf(one) === jobOf({ pod })));
+          return running.some(({ pod, id }) =>
+            killed.some((one) => one.id !== id && one.pod !== pod && jobOf(one) === jobOf({ pod })),
+          );
         }),
       ]);
     });
@@ -186,12 +203,21 @@ describe("on a real node", { skip: missing ?? false }, () => {
   });
 
   it("the API server is away in the middle of a rollout: all goes on, and no container is restarted", async (t) => {
-    const restarts = async (): Promise<unknown> => (await listContainers(stage, FUNCTIONS)).map(({ pod, restarts }) => [pod, restarts]);
+    const restarts = async (): Promise<unknown> =>
+      (await listContainers(stage, FUNCTIONS)).map(({ pod, restarts }) => [pod, restarts]);
     const before = await restarts();
     const count = deletions(stage.history()).length;
     await rollOut(async () => {
-      await stage.timeline.until("the fourth pod is deleted", () => deletions(stage.history()).length >= count + 4, ROLLOUT_MS);
-      t.diagnostic(await measured("API server killed, 10 s away, ready again", () => runScript("restart", ["kube-apiserver", "10"])));
+      await stage.timeline.until(
+        "the fourth pod is deleted",
+        () => deletions(stage.history()).length >= count + 4,
+        ROLLOUT_MS,
+      );
+      t.diagnostic(
+        await measured("API server killed, 10 s away, ready again", () =>
+          runScript("restart", ["kube-apiserver", "10"]),
+        ),
+      );
       await measure(t, "and evictions are answered again after", () => untilAnswered(stage, stage.group));
     });
     assert.deepEqual(await restarts(), before);
@@ -199,7 +225,12 @@ describe("on a real node", { skip: missing ?? false }, () => {
 
   it("the installation is removed by the steps of the documentation", async () => {
     await stage.remove();
-    const left = await stage.kubectl(["get", "cronjob,deployment,secret,lease,service,role,rolebinding,networkpolicy,pdb", "-o", "name"]);
+    const left = await stage.kubectl([
+      "get",
+      "cronjob,deployment,secret,lease,service,role,rolebinding,networkpolicy,pdb",
+      "-o",
+      "name",
+    ]);
     assert.equal(left, "");
   });
 });

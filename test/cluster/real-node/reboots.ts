@@ -40,7 +40,8 @@ export async function restartAgent(bootId: string, deletePod: () => Promise<unkn
   await until("another agent runs", () => ![undefined, before].includes(findAgent()));
   const id = "/proc/sys/kernel/random/boot_id";
   const script = `mount -t tmpfs boot /mnt && echo ${bootId} > /mnt/id && mount --bind /mnt/id ${id}`;
-  const enter = (...command: string[]) => promisify(execFile)("nsenter", ["--target", String(findAgent()), "--mount", ...command]);
+  const enter = (...command: string[]) =>
+    promisify(execFile)("nsenter", ["--target", String(findAgent()), "--mount", ...command]);
   // The process is there before its container is set up.
   await until("the agent has the boot id", async () => {
     const { stdout } = await enter("cat", id);

@@ -51,7 +51,11 @@ export async function openRealStage(): Promise<RealStage> {
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace, labels } });
   const timeline = await recordTimeline(admin, namespace);
   const group = `cache-${namespace}`;
-  const zones = ["a", "b", "c"].map((letter, i) => ({ group, name: `zone-${letter}`, sim: { "sim/node": `node-${i + 1}` } }));
+  const zones = ["a", "b", "c"].map((letter, i) => ({
+    group,
+    name: `zone-${letter}`,
+    sim: { "sim/node": `node-${i + 1}` },
+  }));
   const manifests = await renderManifests(namespace, { edit: { [`${COMPLETE}/kustomization.yaml`]: forRealNode } });
   const list = { apiVersion: "v1", kind: "List", items: manifests };
   const tryKubectl: RealStage["tryKubectl"] = (args, input) => runKubectl(["--namespace", namespace, ...args], input);
@@ -61,7 +65,8 @@ export async function openRealStage(): Promise<RealStage> {
     return text;
   };
   const figures: string[] = [];
-  const measure = async (what: string, run: () => Promise<unknown>): Promise<void> => void figures.push(await measured(what, run));
+  const measure = async (what: string, run: () => Promise<unknown>): Promise<void> =>
+    void figures.push(await measured(what, run));
   let removed = false;
 
   const stage: RealStage = {
@@ -80,7 +85,9 @@ export async function openRealStage(): Promise<RealStage> {
       await kubectl(["delete", "mutatingwebhookconfiguration,validatingwebhookconfiguration", ...own]);
       await kubectl(["delete", "--ignore-not-found", "-f", "-"], list);
       await kubectl(["delete", "configmap", "rollout-operator-zone-tracker", "--ignore-not-found"]);
-      const leases = (await kubectl(["get", "leases", "-o", "name"])).split("\n").filter((name) => name.includes("/zonewise-"));
+      const leases = (await kubectl(["get", "leases", "-o", "name"]))
+        .split("\n")
+        .filter((name) => name.includes("/zonewise-"));
       if (leases.length > 0) await kubectl(["delete", ...leases]);
     },
     async close() {

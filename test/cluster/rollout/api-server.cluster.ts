@@ -14,7 +14,9 @@ const RUN = dirname(process.env["KUBECONFIG"] ?? "");
 const DOWN_SECONDS = "2";
 
 if (!existsSync(join(RUN, "kube-apiserver.pid"))) {
-  console.log("KUBECONFIG does not name a control plane that test/plane/up started: the scenario that kills its API server is left out");
+  console.log(
+    "KUBECONFIG does not name a control plane that test/plane/up started: the scenario that kills its API server is left out",
+  );
 } else {
   scenario("after an API server was killed and restarted, the rollout completes without a violation", async (stage) => {
     const { create, start, setImage, done, timeline } = stage;

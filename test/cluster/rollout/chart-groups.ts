@@ -1,6 +1,6 @@
 /**
- * Groups as charts and jsonnet libraries render them, as facts: names, labels, annotations, selectors, services and budgets. What Zonewise
- * does not read (volumes, probes, arguments) is left out.
+ * Groups as charts and jsonnet libraries render them, as facts: names, labels, annotations, selectors, services and
+ * budgets. What Zonewise does not read (volumes, probes, arguments) is left out.
  *
  *   mimir-distributed 6.1 (templates/ingester, templates/store-gateway), and the budget of rollout-operator 0.47
  *   Mimir's jsonnet: store-gateway-autoscaling, ingest-storage-ingester-autoscaling

@@ -1,6 +1,6 @@
 /**
- * Groups as charts render them: admitted, rolled out zone by zone, evicted under their budgets, scaled and prepared. The reconciler's policy
- * is in force: each of its writes is among those that the policy names.
+ * Groups as charts render them: admitted, rolled out zone by zone, evicted under their budgets, scaled and prepared.
+ * The reconciler's policy is in force: each of its writes is among those that the policy names.
  */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -48,12 +48,18 @@ async function untilSettled(
     const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
     return status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
   };
-  await timeline.until(`${zones.map(({ name }) => name).join(", ")} with ${replicas} replicas`, () => zones.every(isSettled));
+  await timeline.until(`${zones.map(({ name }) => name).join(", ")} with ${replicas} replicas`, () =>
+    zones.every(isSettled),
+  );
   await timeline.caughtUp();
 }
 
 /** Changes what the group's replicas follow. */
-async function scale({ call, namespace }: Stage, { scaledBy, template, zones }: ChartGroup, replicas: number): Promise<void> {
+async function scale(
+  { call, namespace }: Stage,
+  { scaledBy, template, zones }: ChartGroup,
+  replicas: number,
+): Promise<void> {
   const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
   const targets = {
@@ -67,7 +73,8 @@ async function scale({ call, namespace }: Stage, { scaledBy, template, zones }: 
 async function install(stage: Stage, { template, zones, budgets }: ChartGroup): Promise<void> {
   const { call, namespace } = stage;
   if (template !== undefined) await createReplicaTemplate(stage, namespace, template);
-  for (const zone of zones) await call("POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, buildSet(zone, "app:1"));
+  for (const zone of zones)
+    await call("POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, buildSet(zone, "app:1"));
   for (const budget of budgets as { apiVersion: string; kind: string }[])
     await call("POST", `/apis/${budget.apiVersion}/namespaces/${namespace}/${budget.kind.toLowerCase()}s`, budget);
 }
@@ -82,11 +89,14 @@ async function play(stage: Stage, chart: ChartGroup, pods: PodServer): Promise<v
   await scale(stage, chart, REPLICAS);
   await untilSettled(stage, zones, { replicas: REPLICAS, release: "1" });
 
-  for (const { name } of zones) await patchZone(name, { spec: { template: { metadata: { annotations: { release: "2" } } } } });
+  for (const { name } of zones)
+    await patchZone(name, { spec: { template: { metadata: { annotations: { release: "2" } } } } });
   const whole = { replicas: REPLICAS, release: "2" };
   await untilSettled(stage, zones, whole);
   assert.equal(deletions(timeline.entries).length, REPLICAS * zones.length);
-  assertNoViolations(timeline.entries, (zone) => Number(zones.find(({ name }) => name === zone)?.annotations?.["rollout-max-unavailable"]));
+  assertNoViolations(timeline.entries, (zone) =>
+    Number(zones.find(({ name }) => name === zone)?.annotations?.["rollout-max-unavailable"]),
+  );
 
   const uid = timeline.pods.get(`${first.name}-0`)?.uid;
   await keepPod(stage, `${first.name}-0`, async () => {

@@ -1,4 +1,7 @@
-/** After the user's cure of pods that never come up everything settles, and no pod that serves is touched while another zone is unwell. */
+/**
+ * After the user's cure of pods that never come up everything settles, and no pod that serves is touched while another
+ * zone is unwell.
+ */
 import assert from "node:assert/strict";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
 import { define } from "../stage/definitions.ts";
@@ -44,7 +47,11 @@ async function install({ call, namespace, timeline }: Stage, zones: readonly Zon
 }
 
 /** Plays the user's cure; resolves with the milliseconds from then until `isSettled`. */
-async function measure({ timeline, diagnostic }: Stage, cure: () => Promise<unknown>, isSettled: () => boolean): Promise<void> {
+async function measure(
+  { timeline, diagnostic }: Stage,
+  cure: () => Promise<unknown>,
+  isSettled: () => boolean,
+): Promise<void> {
   const curedAt = performance.now();
   await cure();
   await timeline.until("settled after the cure", isSettled, CURED_MS);
@@ -78,7 +85,9 @@ for (const [name, sim, budget, mirrors, count] of SCALE_UPS)
     await stage.create(zones.map((zone) => ({ ...zone, sim: { "sim/ready-after-ms": "3000" } })));
     const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
     const scale = (replicas: number): Promise<unknown> =>
-      template === undefined ? patchZone("zone-a", { spec: { replicas } }) : call("PATCH", `${template}/scale`, { spec: { replicas } });
+      template === undefined
+        ? patchZone("zone-a", { spec: { replicas } })
+        : call("PATCH", `${template}/scale`, { spec: { replicas } });
     await scale(5);
     const added = zones.flatMap((zone) => [3, 4].map((i) => `${zone.name}-${i}`));
     for (const pod of added) {
@@ -97,7 +106,13 @@ for (const [name, sim, budget, mirrors, count] of SCALE_UPS)
     assert.equal(await reconciler.end(), 0);
   });
 
-const TEMPLATES: readonly [name: string, sim: Sim, zones: number, annotations: Record<string, string>, budget?: object][] = [
+const TEMPLATES: readonly [
+  name: string,
+  sim: Sim,
+  zones: number,
+  annotations: Record<string, string>,
+  budget?: object,
+][] = [
   ["pods that run and are never ready", NEVER_READY, 3, {}],
   ["two at a time, under a budget", NEVER_READY, 2, { [MAX]: "2" }, { maxUnavailable: 1 }],
   ["a single zone", NEVER_READY, 1, {}],
@@ -135,34 +150,44 @@ const INSTALLS: readonly [name: string, sim: Sim, zones: readonly ZoneOptions[],
 ];
 
 for (const [name, sim, zones, budget] of INSTALLS)
-  scenario(`after a first install that comes up nowhere, a fixed template reaches every zone: ${name}`, async (stage) => {
-    if (budget) await createBudget(stage, budget);
+  scenario(
+    `after a first install that comes up nowhere, a fixed template reaches every zone: ${name}`,
+    async (stage) => {
+      if (budget) await createBudget(stage, budget);
+      await install(
+        stage,
+        zones.map((zone) => ({ ...zone, sim })),
+      );
+      const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
+      await reconciler.untilOutput(/MultipleZonesNotReady/);
+      const replicas = zones[0]?.replicas ?? 3;
+      await measure(stage, () => stage.setImage("app:2", zones, WELL), haveReady(stage, zones, replicas));
+      await stage.done("app:2", zones);
+      assert.equal(await reconciler.end(), 0);
+    },
+  );
+
+scenario(
+  "lost pods of a paused zone stay, those of the others are cured, and the paused one once it is resumed",
+  async (stage) => {
+    const [a, b, c] = zonesOf(3) as [ZoneOptions, ZoneOptions, ZoneOptions];
+    const zones = [a, { ...b, annotations: { [PAUSED]: "true" } }, c];
     await install(
       stage,
-      zones.map((zone) => ({ ...zone, sim })),
+      zones.map((zone) => ({ ...zone, sim: CRASHING })),
     );
     const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
-    await reconciler.untilOutput(/MultipleZonesNotReady/);
-    const replicas = zones[0]?.replicas ?? 3;
-    await measure(stage, () => stage.setImage("app:2", zones, WELL), haveReady(stage, zones, replicas));
+    await measure(stage, () => stage.setImage("app:2", zones, WELL), haveReady(stage, [a, c], 3));
+    assert.equal(stage.timeline.statefulSets.get(b.name)?.status?.updatedReplicas ?? 0, 0);
+    await measure(
+      stage,
+      () => stage.patchZone(b.name, { metadata: { annotations: { [PAUSED]: null } } }),
+      haveReady(stage, zones, 3),
+    );
     await stage.done("app:2", zones);
     assert.equal(await reconciler.end(), 0);
-  });
-
-scenario("lost pods of a paused zone stay, those of the others are cured, and the paused one once it is resumed", async (stage) => {
-  const [a, b, c] = zonesOf(3) as [ZoneOptions, ZoneOptions, ZoneOptions];
-  const zones = [a, { ...b, annotations: { [PAUSED]: "true" } }, c];
-  await install(
-    stage,
-    zones.map((zone) => ({ ...zone, sim: CRASHING })),
-  );
-  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
-  await measure(stage, () => stage.setImage("app:2", zones, WELL), haveReady(stage, [a, c], 3));
-  assert.equal(stage.timeline.statefulSets.get(b.name)?.status?.updatedReplicas ?? 0, 0);
-  await measure(stage, () => stage.patchZone(b.name, { metadata: { annotations: { [PAUSED]: null } } }), haveReady(stage, zones, 3));
-  await stage.done("app:2", zones);
-  assert.equal(await reconciler.end(), 0);
-});
+  },
+);
 
 scenario(
   "pods of two zones that were ready and are lost at once: the fix reaches them, and no pod that serves goes meanwhile",
@@ -185,4 +210,7 @@ scenario(
 );
 
 const haveLost = ({ timeline: { statefulSets } }: Stage, count: number): boolean =>
-  [...statefulSets.values()].reduce((sum, { status }) => sum + (status?.replicas ?? 0) - (status?.readyReplicas ?? 0), 0) === count;
+  [...statefulSets.values()].reduce(
+    (sum, { status }) => sum + (status?.replicas ?? 0) - (status?.readyReplicas ?? 0),
+    0,
+  ) === count;

@@ -8,32 +8,37 @@ const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", na
 const UNREADY = { "sim/ready": "false" };
 const READY = { "sim/ready": "true" };
 
-scenario("a zone that becomes not ready is updated first, and stops the rollout until it is ready again", async (stage) => {
-  const { create, start, setImage, annotatePod, timeline } = stage;
-  const { entries, until } = timeline;
-  const is = (pod: string, state: string): boolean => entries.findLast((entry) => entry.pod === pod)?.state === state;
-  await create(ZONES);
-  const reconciler = start();
-  await setImage("app:2", ZONES, UNREADY);
-  await until("the first pod is back, not ready", () => returns(entries).length === 1);
-  // The first pod is not ready, so no other deletion can be in progress.
-  await annotatePod("zone-b-1", UNREADY);
-  await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
-  const [first] = deletions(entries);
-  await annotatePod(first?.pod ?? "", READY);
-  await until("the first pod is ready", () => is(first?.pod ?? "", "ready"));
-  await reconciler.untilOutput(/"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/);
-  const next = deletions(entries).slice(1);
-  assert.deepEqual(
-    next.map(({ pod }) => pod),
-    ["zone-b-1"],
-    "only its own pod is replaced while zone-b has a pod that is not ready",
-  );
-  await doneWithHelp(stage, "app:2", ZONES);
-  assert.equal(await reconciler.end(), 0);
-  assertNoViolations(entries);
-  assert.equal(deletions(entries).length, 9);
-});
+scenario(
+  "a zone that becomes not ready is updated first, and stops the rollout until it is ready again",
+  async (stage) => {
+    const { create, start, setImage, annotatePod, timeline } = stage;
+    const { entries, until } = timeline;
+    const is = (pod: string, state: string): boolean => entries.findLast((entry) => entry.pod === pod)?.state === state;
+    await create(ZONES);
+    const reconciler = start();
+    await setImage("app:2", ZONES, UNREADY);
+    await until("the first pod is back, not ready", () => returns(entries).length === 1);
+    // The first pod is not ready, so no other deletion can be in progress.
+    await annotatePod("zone-b-1", UNREADY);
+    await until("zone-b-1 is not ready", () => is("zone-b-1", "notReady"));
+    const [first] = deletions(entries);
+    await annotatePod(first?.pod ?? "", READY);
+    await until("the first pod is ready", () => is(first?.pod ?? "", "ready"));
+    await reconciler.untilOutput(
+      /"reason":"MaxUnavailableReached"[^\n]*zone-b|zone-b[^\n]*"reason":"MaxUnavailableReached"/,
+    );
+    const next = deletions(entries).slice(1);
+    assert.deepEqual(
+      next.map(({ pod }) => pod),
+      ["zone-b-1"],
+      "only its own pod is replaced while zone-b has a pod that is not ready",
+    );
+    await doneWithHelp(stage, "app:2", ZONES);
+    assert.equal(await reconciler.end(), 0);
+    assertNoViolations(entries);
+    assert.equal(deletions(entries).length, 9);
+  },
+);
 
 scenario(
   "a rollback in the middle of a rollout replaces only the updated pods",
@@ -55,20 +60,23 @@ scenario(
   },
 );
 
-scenario("a crash-looping zone recovers with a fixed template, and no other zone is disrupted meanwhile", async (stage) => {
-  const { create, start, setImage, done, timeline } = stage;
-  const { entries, until } = timeline;
-  await create(ZONES);
-  const reconciler = start();
-  await setImage("app:2", ZONES, { "sim/crash": "true" });
-  await until("the first pod is back", () => returns(entries).length === 1);
-  await reconciler.untilOutput(/CrashLoopBackOff/);
-  assert.equal(deletions(entries).length, 1, "the first broken pod stops the rollout");
-  await setImage("app:3", ZONES, { "sim/crash": "false" });
-  await done("app:3", ZONES);
-  assert.equal(await reconciler.end(), 0);
-  assertNoViolations(entries);
-  const [first, second] = deletions(entries);
-  assert.equal(second?.pod, first?.pod, "the broken pod is replaced first");
-  assert.equal(deletions(entries).length, 10);
-});
+scenario(
+  "a crash-looping zone recovers with a fixed template, and no other zone is disrupted meanwhile",
+  async (stage) => {
+    const { create, start, setImage, done, timeline } = stage;
+    const { entries, until } = timeline;
+    await create(ZONES);
+    const reconciler = start();
+    await setImage("app:2", ZONES, { "sim/crash": "true" });
+    await until("the first pod is back", () => returns(entries).length === 1);
+    await reconciler.untilOutput(/CrashLoopBackOff/);
+    assert.equal(deletions(entries).length, 1, "the first broken pod stops the rollout");
+    await setImage("app:3", ZONES, { "sim/crash": "false" });
+    await done("app:3", ZONES);
+    assert.equal(await reconciler.end(), 0);
+    assertNoViolations(entries);
+    const [first, second] = deletions(entries);
+    assert.equal(second?.pod, first?.pod, "the broken pod is replaced first");
+    assert.equal(deletions(entries).length, 10);
+  },
+);

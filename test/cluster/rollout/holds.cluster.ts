@@ -48,17 +48,20 @@ scenario(
   },
 );
 
-scenario("a StatefulSet without the rollout-group label is ignored", async ({ create, start, setImage, done, timeline }) => {
-  const stranger = { group: "", name: "stranger" };
-  await create([...ZONES, stranger]);
-  const reconciler = start();
-  await setImage("app:2", [stranger, ...ZONES]);
-  await done("app:2", ZONES);
-  assert.equal(await reconciler.end(), 0);
-  assert.equal(
-    deletions(timeline.entries).some(({ zone }) => zone === stranger.name),
-    false,
-  );
-  assert.equal(timeline.statefulSets.get(stranger.name)?.status?.updatedReplicas ?? 0, 0);
-  assertNoViolations(timeline.entries);
-});
+scenario(
+  "a StatefulSet without the rollout-group label is ignored",
+  async ({ create, start, setImage, done, timeline }) => {
+    const stranger = { group: "", name: "stranger" };
+    await create([...ZONES, stranger]);
+    const reconciler = start();
+    await setImage("app:2", [stranger, ...ZONES]);
+    await done("app:2", ZONES);
+    assert.equal(await reconciler.end(), 0);
+    assert.equal(
+      deletions(timeline.entries).some(({ zone }) => zone === stranger.name),
+      false,
+    );
+    assert.equal(timeline.statefulSets.get(stranger.name)?.status?.updatedReplicas ?? 0, 0);
+    assertNoViolations(timeline.entries);
+  },
+);

@@ -6,38 +6,46 @@ import { scenario } from "../stage/stage.ts";
 
 const KILLS = 10;
 
-/** Ten kills are enough once a pod was deleted; on a machine that is so slow that no process got that far, more follow. */
+/**
+ * Ten kills are enough once a pod was deleted; on a machine that is so slow that no process got that far, more follow.
+ */
 const MAX_KILLS = 60;
 
 /** Milliseconds from a start to the kill; the same in every run with the same SEED. */
 const killDelay = (kill: number): number => createRandom(`kill-${kill}`).between(0, 300);
 
-scenario("a reconciler killed ten times at random moments of a rollout completes it and deletes no pod twice", async (stage) => {
-  const { create, start, setImage, done, timeline, diagnostic } = stage;
-  diagnostic(`SEED=${SEED}`);
-  // A pod takes far longer to become ready than each of the processes lives, so the rollout outlasts them.
-  const sim = { "sim/ready-after-ms": "2000" };
-  const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 4, sim }));
-  const env = { LEASE_DURATION: "1s" };
-  await create(zones);
-  await setImage("app:2", zones);
-  const deleted = () => deletions(timeline.entries).map(({ pod }) => pod);
-  for (let kill = 0; kill < KILLS || (deleted().length === 0 && kill < MAX_KILLS); kill++) {
-    const reconciler = start(env);
-    await reconciler.untilOutput(/holding the lease/);
-    await sleep(killDelay(kill));
-    await reconciler.kill();
-  }
-  const before = deleted().length;
-  assert.ok(before > 0 && before < 12, `${before} of 12 pods were deleted before the last kill: all kills must happen during the rollout`);
-  const last = start();
-  await done("app:2", zones);
-  assert.equal(await last.end(), 0);
+scenario(
+  "a reconciler killed ten times at random moments of a rollout completes it and deletes no pod twice",
+  async (stage) => {
+    const { create, start, setImage, done, timeline, diagnostic } = stage;
+    diagnostic(`SEED=${SEED}`);
+    // A pod takes far longer to become ready than each of the processes lives, so the rollout outlasts them.
+    const sim = { "sim/ready-after-ms": "2000" };
+    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 4, sim }));
+    const env = { LEASE_DURATION: "1s" };
+    await create(zones);
+    await setImage("app:2", zones);
+    const deleted = () => deletions(timeline.entries).map(({ pod }) => pod);
+    for (let kill = 0; kill < KILLS || (deleted().length === 0 && kill < MAX_KILLS); kill++) {
+      const reconciler = start(env);
+      await reconciler.untilOutput(/holding the lease/);
+      await sleep(killDelay(kill));
+      await reconciler.kill();
+    }
+    const before = deleted().length;
+    assert.ok(
+      before > 0 && before < 12,
+      `${before} of 12 pods were deleted before the last kill: all kills must happen during the rollout`,
+    );
+    const last = start();
+    await done("app:2", zones);
+    assert.equal(await last.end(), 0);
 
-  assertNoViolations(timeline.entries);
-  assert.equal(deleted().length, 12);
-  assert.equal(new Set(deleted()).size, 12);
-});
+    assertNoViolations(timeline.entries);
+    assert.equal(deleted().length, 12);
+    assert.equal(new Set(deleted()).size, 12);
+  },
+);
 
 scenario(
   "of two concurrent reconcilers one works, and the other takes over when it ends",
@@ -59,29 +67,32 @@ scenario(
   },
 );
 
-scenario("a reconciler that is frozen until its Lease expires, and continued while another works, violates no invariant", async (stage) => {
-  const { create, start, setImage, done, timeline } = stage;
-  const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
-  const env = { LEASE_DURATION: "3s" };
-  await create(zones);
-  await setImage("app:2", zones);
-  let working = start({ ...env, POD_NAME: "one" });
-  await working.untilOutput(/holding the lease/);
-  let other = start({ ...env, POD_NAME: "two" });
-  // Each in turn is frozen in the middle of its work, and continues after the other has advanced the rollout.
-  for (let turn = 0; turn < 4; turn++) {
-    await sleep(killDelay(turn));
-    working.freeze();
-    const written = other.output().length;
-    await other.untilOutput(/holding the lease/, written);
-    await sleep(killDelay(turn));
-    working.thaw();
-    [working, other] = [other, working];
-  }
-  await done("app:2", zones);
-  assert.equal(await working.end(), 0);
-  // The last tick of the frozen reconciler may have failed without the Lease; it ran no other since.
-  assert.ok([0, 1].includes((await other.end()) ?? -1));
-  assertNoViolations(timeline.entries);
-  assert.equal(deletions(timeline.entries).length, 9);
-});
+scenario(
+  "a reconciler that is frozen until its Lease expires, and continued while another works, violates no invariant",
+  async (stage) => {
+    const { create, start, setImage, done, timeline } = stage;
+    const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name }));
+    const env = { LEASE_DURATION: "3s" };
+    await create(zones);
+    await setImage("app:2", zones);
+    let working = start({ ...env, POD_NAME: "one" });
+    await working.untilOutput(/holding the lease/);
+    let other = start({ ...env, POD_NAME: "two" });
+    // Each in turn is frozen in the middle of its work, and continues after the other has advanced the rollout.
+    for (let turn = 0; turn < 4; turn++) {
+      await sleep(killDelay(turn));
+      working.freeze();
+      const written = other.output().length;
+      await other.untilOutput(/holding the lease/, written);
+      await sleep(killDelay(turn));
+      working.thaw();
+      [working, other] = [other, working];
+    }
+    await done("app:2", zones);
+    assert.equal(await working.end(), 0);
+    // The last tick of the frozen reconciler may have failed without the Lease; it ran no other since.
+    assert.ok([0, 1].includes((await other.end()) ?? -1));
+    assertNoViolations(timeline.entries);
+    assert.equal(deletions(timeline.entries).length, 9);
+  },
+);

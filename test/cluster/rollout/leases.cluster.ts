@@ -67,7 +67,9 @@ test("the reconciler of all namespaces cannot write other components' Leases, al
   await admin.call("POST", path(namespace), lease("kube-scheduler"));
   const component = await admin.call<object>("GET", `${path(namespace)}/kube-scheduler`);
   // API servers know new bindings after a moment.
-  await until("by RBAC alone it could", async () => /^taken$|AlreadyExists/.test(await take("kube-controller-manager", "kube-system")));
+  await until("by RBAC alone it could", async () =>
+    /^taken$|AlreadyExists/.test(await take("kube-controller-manager", "kube-system")),
+  );
   await reconciler.call("PUT", `${path(namespace)}/kube-scheduler?dryRun=All`, component);
 
   for (const manifest of policy) await createManifest(admin, manifest);

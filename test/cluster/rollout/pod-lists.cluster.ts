@@ -14,7 +14,11 @@ const PAGE_SIZE = 2;
 scenario("pods in protobuf are those in JSON: ready, crashing, terminating and annotated ones", async (stage) => {
   const { call, create, annotatePod, deletePod, namespace } = stage;
   await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name })));
-  await annotatePod("zone-a-0", { "grafana.com/ready-time": "2026-01-02T03:04:05Z", "example.com/text": "zöne €", "example.com/none": "" });
+  await annotatePod("zone-a-0", {
+    "grafana.com/ready-time": "2026-01-02T03:04:05Z",
+    "example.com/text": "zöne €",
+    "example.com/none": "",
+  });
   await annotatePod("zone-a-1", { "sim/crash": "true" });
   await annotatePod("zone-b-0", { "sim/exit-after-ms": "600000" });
   await deletePod("zone-b-0");
@@ -28,10 +32,12 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
       (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
     const readProtobuf = async () => {
       const all: BudgetPod[] = [];
-      for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE })) all.push(...items.map(readBudgetPod));
+      for await (const { items } of cluster.list(counted, { namespace, pageSize: PAGE_SIZE }))
+        all.push(...items.map(readBudgetPod));
       return all;
     };
-    const versions = (list: readonly { resourceVersion: string }[]): string => list.map((pod) => pod.resourceVersion).join();
+    const versions = (list: readonly { resourceVersion: string }[]): string =>
+      list.map((pod) => pod.resourceVersion).join();
     let [inJson, inProtobuf]: [BudgetPod[], BudgetPod[]] = [[], []];
     // Pods may change between two lists; then both are read again.
     await until("both lists are of the same pods", async () => {

@@ -73,7 +73,10 @@ scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with 
     for (const { zone, from, to, at } of down) {
       assert.ok(to < from && to >= 2, `${zone} from ${from} to ${to}`);
       // The pods report whole seconds.
-      assert.ok(at - requestedAt >= DELAY_MS - 1000, `${zone} was scaled down ${at - requestedAt} ms after the request`);
+      assert.ok(
+        at - requestedAt >= DELAY_MS - 1000,
+        `${zone} was scaled down ${at - requestedAt} ms after the request`,
+      );
     }
     assert.deepEqual(
       [...pods.everPrepared].toSorted(),
@@ -82,64 +85,82 @@ scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with 
     // Its end waits for the Events that are on their way.
     assert.equal(await reconciler.end(), 0);
     const holds = await stage.events("DelayNotReached");
-    assert.ok(holds.some(({ message }) => /^zone-\w waits: zone-\w-4 was prepared \ds ago, \ds left of 5s$/.test(message ?? "")));
+    assert.ok(
+      holds.some(({ message }) =>
+        /^zone-\w waits: zone-\w-4 was prepared \ds ago, \ds left of 5s$/.test(message ?? ""),
+      ),
+    );
     assert.ok((await stage.events("ZoneScaled")).length >= 6);
   } finally {
     pods.close();
   }
 });
 
-scenario("a chain of three zones scales up zone by zone, each once the previous one is ready, and down again", async (stage) => {
-  const follows = (name: string) => ({
-    "grafana.com/rollout-downscale-leader": name,
-    "grafana.com/rollout-upscale-only-when-leader-ready": "true",
-  });
-  await stage.create([
-    { group: "ingester", name: "zone-a" },
-    { group: "ingester", name: "zone-b", annotations: follows("zone-a") },
-    { group: "ingester", name: "zone-c", annotations: follows("zone-b") },
-  ]);
-  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
-  const followers = (scaled: readonly Scaled[]) => scaled.filter(({ zone }) => zone !== "zone-a");
-  const up = followers(await untilScaled(stage, 5, () => stage.patchZone("zone-a", { spec: { replicas: 5 } })));
-  assert.deepEqual(
-    up.map(({ zone, to }) => [zone, to]),
-    [
-      ["zone-b", 5],
-      ["zone-c", 5],
-    ],
-  );
-  assert.deepEqual([up[0]?.ready[0], up[1]?.ready[1]], [5, 5], "each follower was scaled up once its leader was ready");
-  const down = followers(await untilScaled(stage, 2, () => stage.patchZone("zone-a", { spec: { replicas: 2 } })));
-  assert.deepEqual(
-    down.map(({ zone, to }) => [zone, to]),
-    [
-      ["zone-b", 2],
-      ["zone-c", 2],
-    ],
-  );
-  assert.equal(await reconciler.end(), 0);
-});
+scenario(
+  "a chain of three zones scales up zone by zone, each once the previous one is ready, and down again",
+  async (stage) => {
+    const follows = (name: string) => ({
+      "grafana.com/rollout-downscale-leader": name,
+      "grafana.com/rollout-upscale-only-when-leader-ready": "true",
+    });
+    await stage.create([
+      { group: "ingester", name: "zone-a" },
+      { group: "ingester", name: "zone-b", annotations: follows("zone-a") },
+      { group: "ingester", name: "zone-c", annotations: follows("zone-b") },
+    ]);
+    const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
+    const followers = (scaled: readonly Scaled[]) => scaled.filter(({ zone }) => zone !== "zone-a");
+    const up = followers(await untilScaled(stage, 5, () => stage.patchZone("zone-a", { spec: { replicas: 5 } })));
+    assert.deepEqual(
+      up.map(({ zone, to }) => [zone, to]),
+      [
+        ["zone-b", 5],
+        ["zone-c", 5],
+      ],
+    );
+    assert.deepEqual(
+      [up[0]?.ready[0], up[1]?.ready[1]],
+      [5, 5],
+      "each follower was scaled up once its leader was ready",
+    );
+    const down = followers(await untilScaled(stage, 2, () => stage.patchZone("zone-a", { spec: { replicas: 2 } })));
+    assert.deepEqual(
+      down.map(({ zone, to }) => [zone, to]),
+      [
+        ["zone-b", 2],
+        ["zone-c", 2],
+      ],
+    );
+    assert.equal(await reconciler.end(), 0);
+  },
+);
 
-scenario("a follower waits for the time between zones, also without webhooks, and rolls out meanwhile", async (stage) => {
-  const labels = { "grafana.com/min-time-between-zones-downscale": "1h" };
-  const follower = (name: string) => ({
-    group: "ingester",
-    name,
-    labels,
-    annotations: { "grafana.com/rollout-downscale-leader": "zone-a" },
-  });
-  const zones = [{ group: "ingester", name: "zone-a", labels }, follower("zone-b"), follower("zone-c")];
-  await stage.create(zones);
-  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
-  await stage.patchZone("zone-a", { spec: { replicas: 2 } });
-  await reconciler.untilOutput(/zone-c waits: zone-b was downscaled \d+s ago, (1h|5\dm\d*s?) left of 1h/);
-  await stage.setImage("app:2", zones);
-  await stage.timeline.until("zone-c rolled out while it waits", () => {
-    const { spec, status } = stage.timeline.statefulSets.get("zone-c") ?? {};
-    return spec?.template.spec?.containers[0]?.image === "app:2" && status?.updatedReplicas === 3 && status.readyReplicas === 3;
-  });
-  const sizes = NAMES.map((zone) => stage.timeline.statefulSets.get(zone)?.spec?.replicas);
-  assert.deepEqual(sizes, [2, 2, 3]);
-  assert.equal(await reconciler.end(), 0);
-});
+scenario(
+  "a follower waits for the time between zones, also without webhooks, and rolls out meanwhile",
+  async (stage) => {
+    const labels = { "grafana.com/min-time-between-zones-downscale": "1h" };
+    const follower = (name: string) => ({
+      group: "ingester",
+      name,
+      labels,
+      annotations: { "grafana.com/rollout-downscale-leader": "zone-a" },
+    });
+    const zones = [{ group: "ingester", name: "zone-a", labels }, follower("zone-b"), follower("zone-c")];
+    await stage.create(zones);
+    const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
+    await stage.patchZone("zone-a", { spec: { replicas: 2 } });
+    await reconciler.untilOutput(/zone-c waits: zone-b was downscaled \d+s ago, (1h|5\dm\d*s?) left of 1h/);
+    await stage.setImage("app:2", zones);
+    await stage.timeline.until("zone-c rolled out while it waits", () => {
+      const { spec, status } = stage.timeline.statefulSets.get("zone-c") ?? {};
+      return (
+        spec?.template.spec?.containers[0]?.image === "app:2" &&
+        status?.updatedReplicas === 3 &&
+        status.readyReplicas === 3
+      );
+    });
+    const sizes = NAMES.map((zone) => stage.timeline.statefulSets.get(zone)?.spec?.replicas);
+    assert.deepEqual(sizes, [2, 2, 3]);
+    assert.equal(await reconciler.end(), 0);
+  },
+);

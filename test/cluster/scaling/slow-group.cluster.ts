@@ -40,8 +40,13 @@ scenario("nine pods are rolled out beside a group whose three delayed downscales
     const before = silent.length;
     const together = await rollOut("app:3");
     const calls = silent.length - before;
-    stage.diagnostic(`9 pods: ${alone} ms alone, ${together} ms beside silent pods, which were called ${calls} times meanwhile`);
-    assert.ok(calls <= 4 * CALLS_OF_A_STEP, `${calls} calls of silent pods: each of the rollout's steps has waited for some`);
+    stage.diagnostic(
+      `9 pods: ${alone} ms alone, ${together} ms beside silent pods, which were called ${calls} times meanwhile`,
+    );
+    assert.ok(
+      calls <= 4 * CALLS_OF_A_STEP,
+      `${calls} calls of silent pods: each of the rollout's steps has waited for some`,
+    );
   } finally {
     server.close().closeAllConnections();
   }

@@ -15,10 +15,14 @@ import { buildZone } from "../stage/zones.ts";
 const NAMES = ["zone-a", "zone-b", "zone-c"];
 const BETWEEN_MS = 5000;
 
-/** When the reconciler wrote it last, by the API server's clock: this machine may be late. Milliseconds since the epoch. */
+/**
+ * When the reconciler wrote it last, by the API server's clock: this machine may be late. Milliseconds since the epoch.
+ */
 const writtenAt = ({ metadata }: StatefulSet): number =>
   Math.max(
-    ...(metadata?.managedFields ?? []).flatMap(({ subresource, time }) => (subresource === "status" || !time ? [] : [Date.parse(time)])),
+    ...(metadata?.managedFields ?? []).flatMap(({ subresource, time }) =>
+      subresource === "status" || !time ? [] : [Date.parse(time)],
+    ),
   );
 
 test("a mirrored downscale goes through the delay, the time between zones and the prepare-downscale webhook, zone after zone", async (t) => {
@@ -70,7 +74,8 @@ test("a mirrored downscale goes through the delay, the time between zones and th
   assert.deepEqual([...shrunkAt.keys()], NAMES);
   const times = [...shrunkAt.values()];
   // Times between zones have a resolution of one second, and so have those of the API server.
-  for (const [i, at] of times.slice(1).entries()) assert.ok(at - (times[i] ?? 0) >= BETWEEN_MS - 2000, times.join(", "));
+  for (const [i, at] of times.slice(1).entries())
+    assert.ok(at - (times[i] ?? 0) >= BETWEEN_MS - 2000, times.join(", "));
   assert.deepEqual(
     [...pods.everPrepared].toSorted(),
     NAMES.map((name) => `${name}-2`),
@@ -100,13 +105,18 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
     const { metadata, spec, status } = timeline.statefulSets.get(name) ?? {};
     const counts = [spec?.replicas, status?.replicas, status?.readyReplicas, status?.updatedReplicas];
     const isRecorded = status?.currentRevision === status?.updateRevision;
-    return isRecorded && status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas);
+    return (
+      isRecorded && status?.observedGeneration === metadata?.generation && counts.every((count) => count === replicas)
+    );
   };
   await timeline.until("all ready", () => zones.every((name) => isReady(name, 3)));
 
   /** Scales as the HorizontalPodAutoscaler does: GET, then PUT the result with other replicas. */
   const put = async (name: string, replicas: number): Promise<unknown> => {
-    const scale = await admin.call<{ metadata: { resourceVersion: string }; spec: object }>("GET", `${sets}/${name}/scale`);
+    const scale = await admin.call<{ metadata: { resourceVersion: string }; spec: object }>(
+      "GET",
+      `${sets}/${name}/scale`,
+    );
     assert.ok(scale.metadata.resourceVersion);
     return await admin.call("PUT", `${sets}/${name}/scale`, { ...scale, spec: { replicas } });
   };
@@ -117,7 +127,8 @@ test("an autoscaler's PUT of /scale with a resourceVersion succeeds at once, min
   await assert.rejects(put("zone-b", 2), held);
 
   const reconciler = await startReconcilerOf(t, stage);
-  const last = (name: string): string | undefined => timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
+  const last = (name: string): string | undefined =>
+    timeline.statefulSets.get(name)?.metadata?.annotations?.["grafana.com/last-downscale"];
   await timeline.until("the annotation follows", () => last("zone-a") !== undefined);
   await assert.rejects(put("zone-b", 2), held);
 

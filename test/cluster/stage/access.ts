@@ -29,8 +29,8 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Creates the RBAC objects in a namespace; resolves once the API server knows them. The manifests name no namespace: users set it with
- * kustomize, tests with this.
+ * Creates the RBAC objects in a namespace; resolves once the API server knows them. The manifests name no namespace:
+ * users set it with kustomize, tests with this.
  */
 export async function applyRbac(admin: Admin, namespace: string, role: Role = "reconciler"): Promise<void> {
   const file = new URL(`../../../infra/manifests/${role}/rbac.yaml`, import.meta.url);
@@ -42,8 +42,10 @@ export async function applyRbac(admin: Admin, namespace: string, role: Role = "r
     await admin.call("POST", path.replace("{}", namespace), { ...manifest, ...(subjects && { subjects }) });
   }
   for (const { roleRef, subjects = [] } of manifests) {
-    const rules = manifests.find(({ kind, metadata }) => kind === "Role" && metadata.name === roleRef?.name)?.rules ?? [];
-    for (const { name } of subjects) for (const rule of rules) await untilAllowed(admin, { namespace, account: name }, rule);
+    const rules =
+      manifests.find(({ kind, metadata }) => kind === "Role" && metadata.name === roleRef?.name)?.rules ?? [];
+    for (const { name } of subjects)
+      for (const rule of rules) await untilAllowed(admin, { namespace, account: name }, rule);
   }
 }
 
@@ -57,16 +59,27 @@ export async function untilAllowed(
   const user = `system:serviceaccount:${namespace}:${account}`;
   const spec = { user, resourceAttributes: { namespace, verb, group, resource, subresource, name } };
   await until(`${account} may ${verb} ${kind}`, async () => {
-    const review = await call<{ status: { allowed: boolean } }>("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", { spec });
+    const review = await call<{ status: { allowed: boolean } }>(
+      "POST",
+      "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+      { spec },
+    );
     return review.status.allowed;
   });
 }
 
 /** Returns a kubeconfig with a token of the ServiceAccount, valid for an hour. */
-export async function buildKubeconfig({ server, ca, call }: Admin, namespace: string, account = "zonewise-reconciler"): Promise<object> {
+export async function buildKubeconfig(
+  { server, ca, call }: Admin,
+  namespace: string,
+  account = "zonewise-reconciler",
+): Promise<object> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
   const { status } = await call<{ status: { token: string } }>("POST", path, { spec: { expirationSeconds: 3600 } });
-  const cluster = { server, ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }) };
+  const cluster = {
+    server,
+    ...(ca !== undefined && { "certificate-authority-data": Buffer.from(ca).toString("base64") }),
+  };
   return {
     apiVersion: "v1",
     kind: "Config",

@@ -43,15 +43,19 @@ export async function startBalancer(tls: Tls, name: string, ports: readonly (num
     if (chosen === undefined) return void response.destroy();
     const target = { agent, servername: name, host: "127.0.0.1", port: chosen };
     const requestText = collect(request);
-    const forwarded = https.request({ ...target, method: "POST", path: request.url, headers: request.headers }, (upstream) => {
-      const responseText = collect(upstream);
-      response.writeHead(upstream.statusCode ?? 502, upstream.headers);
-      upstream.pipe(response);
-      upstream.on("end", () => {
-        const id = /"storm":"(?<id>[^"]+)"/.exec(requestText())?.groups?.["id"];
-        if (id !== undefined) reviews.set(id, { allowed: responseText().includes('"allowed":true'), at: performance.now() });
-      });
-    });
+    const forwarded = https.request(
+      { ...target, method: "POST", path: request.url, headers: request.headers },
+      (upstream) => {
+        const responseText = collect(upstream);
+        response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+        upstream.pipe(response);
+        upstream.on("end", () => {
+          const id = /"storm":"(?<id>[^"]+)"/.exec(requestText())?.groups?.["id"];
+          if (id !== undefined)
+            reviews.set(id, { allowed: responseText().includes('"allowed":true'), at: performance.now() });
+        });
+      },
+    );
     forwarded.on("error", () => response.destroy());
     request.pipe(forwarded);
   });

@@ -36,8 +36,8 @@ const CALL_MS = 60_000;
 const REMOVAL_MS = 120_000;
 
 /**
- * Deletes an object; one that is gone, or on its way, is as good. Tries again after any other error, and never rejects: it is for clean-ups, which
- * must neither hide why a test has failed nor fail one.
+ * Deletes an object; one that is gone, or on its way, is as good. Tries again after any other error, and never rejects:
+ * it is for clean-ups, which must neither hide why a test has failed nor fail one.
  */
 export async function remove({ call }: Pick<Admin, "call">, path: string): Promise<void> {
   for (const end = performance.now() + REMOVAL_MS; ; await sleep(500)) {
@@ -61,7 +61,13 @@ export async function connectAdmin(kubeconfig: string | undefined): Promise<Admi
     async call<T>(method: WireRequest["method"], path: string, body?: unknown) {
       const signal = AbortSignal.timeout(CALL_MS);
       const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
-      const wire = { method, path, accept: "application/json", contentType, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      const wire = {
+        method,
+        path,
+        accept: "application/json",
+        contentType,
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      };
       const answer = await openExchange(connection, wire, { signal, remainingMs: () => CALL_MS });
       const text = await readText(answer, signal);
       const status = answer.statusCode ?? 0;
@@ -74,7 +80,8 @@ export async function connectAdmin(kubeconfig: string | undefined): Promise<Admi
         { method: "GET", path, accept: "application/json" },
         { signal, remainingMs: () => CALL_MS },
       );
-      if (answer.statusCode !== 200) return onEvent({ type: "ERROR", object: JSON.parse(await readText(answer, signal)) as T });
+      if (answer.statusCode !== 200)
+        return onEvent({ type: "ERROR", object: JSON.parse(await readText(answer, signal)) as T });
       const lines = splitLines();
       for await (const chunk of answer) {
         for (const line of lines(chunk)) onEvent(JSON.parse(line) as WatchEvent<T>);

@@ -44,7 +44,10 @@ export async function define(admin: Pick<Admin, "call">, ...kinds: readonly OwnK
   for (const kind of kinds) await putDefinition(admin, await readDefinition(kind));
 }
 
-/** Creates the definition, or replaces the one that is there; resolves once its objects are served, and kubectl knows them. */
+/**
+ * Creates the definition, or replaces the one that is there; resolves once its objects are served, and kubectl knows
+ * them.
+ */
 export async function putDefinition({ call }: Pick<Admin, "call">, definition: Definition): Promise<void> {
   const { metadata, spec } = definition;
   await until(`${metadata.name} is stored`, async () => {

@@ -3,7 +3,10 @@ import type { Stage } from "./stage.ts";
 import { until } from "./until.ts";
 import type { ZoneOptions } from "./zones.ts";
 
-/** Makes each pod ready that is not, one generation after the other; resolves once all pods of `zones` have the image, as `done` does. */
+/**
+ * Makes each pod ready that is not, one generation after the other; resolves once all pods of `zones` have the image,
+ * as `done` does.
+ */
 export async function doneWithHelp(
   { annotatePod, done, timeline }: Pick<Stage, "annotatePod" | "done" | "timeline">,
   image: string,

@@ -16,9 +16,14 @@ export interface EvictionAnswer {
 }
 
 /**
- * Runs `run` while a finalizer keeps the pod: if it is evicted, it is terminating until `run` has ended, however slow the machine is.
+ * Runs `run` while a finalizer keeps the pod: if it is evicted, it is terminating until `run` has ended, however slow
+ * the machine is.
  */
-export async function keepPod<T>({ call, namespace }: Pick<Stage, "call" | "namespace">, pod: string, run: () => Promise<T>): Promise<T> {
+export async function keepPod<T>(
+  { call, namespace }: Pick<Stage, "call" | "namespace">,
+  pod: string,
+  run: () => Promise<T>,
+): Promise<T> {
   const setFinalizers = (finalizers: readonly string[]): Promise<unknown> =>
     call("PATCH", `/api/v1/namespaces/${namespace}/pods/${pod}`, { metadata: { finalizers } });
   await setFinalizers(["example.com/keep"]);

@@ -10,7 +10,14 @@ import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
 import type { Admin } from "./client.ts";
 import { define } from "./definitions.ts";
-import { type Configuration, createManifest, deleteManifest, type Manifest, renderConfigurations, SERVICE } from "./manifests.ts";
+import {
+  type Configuration,
+  createManifest,
+  deleteManifest,
+  type Manifest,
+  renderConfigurations,
+  SERVICE,
+} from "./manifests.ts";
 import { type TestProcess, startEntry } from "./process.ts";
 import type { Stage } from "./stage.ts";
 
@@ -57,18 +64,28 @@ export async function serveWebhooks(
   ]);
   await applyRbac(admin, namespace, "functions");
   const kubeconfig = join(folder, "functions");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), { mode: 0o600 });
-  const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  const startOne = (): TestProcess => startEntry(SERVE, { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-functions")), {
+    mode: 0o600,
+  });
+  const own = {
+    PATH: process.env["PATH"] ?? "",
+    KUBERNETES_NAMESPACE: namespace,
+    KUBECONFIG: kubeconfig,
+    SERVER_ADDRESS: "127.0.0.1",
+  };
+  const startOne = (): TestProcess =>
+    startEntry(SERVE, { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);
   const server = { caPem: tls.caPem, port: balancer.port };
-  const configurations = await register({ admin, namespace }, { registration, hooks }, server).catch(async (error: unknown) => {
-    balancer.close();
-    await Promise.all(processes.map((one) => one.kill()));
-    throw error;
-  });
+  const configurations = await register({ admin, namespace }, { registration, hooks }, server).catch(
+    async (error: unknown) => {
+      balancer.close();
+      await Promise.all(processes.map((one) => one.kill()));
+      throw error;
+    },
+  );
   let replaced = 0;
   return {
     processes,
@@ -120,7 +137,10 @@ async function register(
 function asOriginal(configuration: Configuration): Configuration {
   const webhooks = configuration.webhooks.map((webhook) => {
     const { service } = webhook.clientConfig;
-    return { ...webhook, clientConfig: { ...webhook.clientConfig, service: { ...service, path: "/admission/pod-eviction" } } };
+    return {
+      ...webhook,
+      clientConfig: { ...webhook.clientConfig, service: { ...service, path: "/admission/pod-eviction" } },
+    };
   });
   return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
 }

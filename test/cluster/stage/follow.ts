@@ -22,7 +22,10 @@ export async function follow(
   void keepWatching();
 
   async function list(): Promise<string> {
-    const { items, metadata } = await admin.call<{ items: Followed[]; metadata: { resourceVersion: string } }>("GET", path);
+    const { items, metadata } = await admin.call<{ items: Followed[]; metadata: { resourceVersion: string } }>(
+      "GET",
+      path,
+    );
     const found = new Set(items.map((item) => item.metadata?.uid));
     for (const [uid, object] of known) if (!found.has(uid)) onEvent({ type: "DELETED", object });
     for (const object of items) onEvent({ type: "ADDED", object });

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byPartition, deletions, type Entry, findTooFew, findViolations, type PodState, returns } from "./invariants.ts";
+import {
+  byPartition,
+  deletions,
+  type Entry,
+  findTooFew,
+  findViolations,
+  type PodState,
+  returns,
+} from "./invariants.ts";
 
 /** `a-0 ready` is the pod a-0 of zone a; `a-0' ready` is its successor. */
 function timeline(...lines: readonly string[]): Entry[] {
@@ -19,7 +27,10 @@ const CASES: readonly {
   readonly limit?: number;
   readonly violations?: readonly RegExp[];
 }[] = [
-  { name: "one pod after the other", lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"] },
+  {
+    name: "one pod after the other",
+    lines: ["a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"],
+  },
   {
     name: "a second zone while the first pod is gone",
     lines: ["a-0 terminating", "a-0 gone", "b-0 terminating"],
@@ -35,7 +46,11 @@ const CASES: readonly {
     lines: ["a-0 terminating", "a-1 terminating"],
     violations: [/by our doing, 1 may be/, /are unavailable, 1 may be/],
   },
-  { name: "a second pod of the zone where two may be unavailable", lines: ["a-0 terminating", "a-1 terminating"], limit: 2 },
+  {
+    name: "a second pod of the zone where two may be unavailable",
+    lines: ["a-0 terminating", "a-1 terminating"],
+    limit: 2,
+  },
   {
     name: "a pod beside one that failed by itself",
     lines: ["a-0 notReady", "a-1 terminating"],
@@ -74,13 +89,25 @@ test("groups do not mix", () => {
 });
 
 test("divided by partition, two zones may be disrupted at once, but not in one partition", () => {
-  const found = (...lines: readonly string[]): string[] => findViolations(byPartition(timeline(...HEALTHY, ...lines)), () => 1);
+  const found = (...lines: readonly string[]): string[] =>
+    findViolations(byPartition(timeline(...HEALTHY, ...lines)), () => 1);
   assert.deepEqual(found("a-0 terminating", "a-1 terminating", "b-1 terminating").length, 2);
-  assert.deepEqual(found("a-0 terminating", "b-1 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"), []);
+  assert.deepEqual(
+    found("a-0 terminating", "b-1 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "b-0 terminating"),
+    [],
+  );
 });
 
 test("deletions and returns are counted once per pod", () => {
-  const entries = timeline("a-0 ready", "a-0 terminating", "a-0 gone", "a-0' notReady", "a-0' ready", "a-1 ready", "a-1 gone");
+  const entries = timeline(
+    "a-0 ready",
+    "a-0 terminating",
+    "a-0 gone",
+    "a-0' notReady",
+    "a-0' ready",
+    "a-1 ready",
+    "a-1 gone",
+  );
   assert.deepEqual(
     deletions(entries).map(({ uid }) => uid),
     ["a-0", "a-1"],

@@ -41,24 +41,30 @@ export function findViolations(timeline: readonly Entry[], limit: Limit): string
     latest.set(entry.pod, entry);
     if (entry.state === "ready") disrupted.delete(entry.pod);
     if (!isDeletion(previous, entry)) continue;
-    const add = (violation: string): void => void violations.push(`${Math.round(entry.at)} ms, ${entry.pod} deleted: ${violation}`);
+    const add = (violation: string): void =>
+      void violations.push(`${Math.round(entry.at)} ms, ${entry.pod} deleted: ${violation}`);
     if (previous?.state === "ready") disrupted.set(entry.pod, entry);
 
     const zones = new Set([...disrupted.values()].filter(({ group }) => group === entry.group).map(({ zone }) => zone));
     if (zones.size > 1) add(`zones ${[...zones].join(" and ")} are disrupted at once`);
     const ours = [...disrupted.values()].filter(({ group, zone }) => group === entry.group && zone === entry.zone);
-    if (ours.length > limit(entry.zone)) add(`${names(ours)} are unavailable by our doing, ${limit(entry.zone)} may be`);
+    if (ours.length > limit(entry.zone))
+      add(`${names(ours)} are unavailable by our doing, ${limit(entry.zone)} may be`);
 
     const down = [...latest.values()].filter(({ group, state }) => group === entry.group && state !== "ready");
     const elsewhere = down.filter(({ zone }) => zone !== entry.zone);
     if (elsewhere.length > 0) add(`${names(elsewhere)} of another zone is not ready`);
     const here = down.filter(({ zone }) => zone === entry.zone);
-    if (previous?.state === "ready" && here.length > limit(entry.zone)) add(`${names(here)} are unavailable, ${limit(entry.zone)} may be`);
+    if (previous?.state === "ready" && here.length > limit(entry.zone))
+      add(`${names(here)} are unavailable, ${limit(entry.zone)} may be`);
   }
   return violations;
 }
 
-/** Pods of a Deployment under a core budget: one sentence for each deletion of a ready pod that left fewer than `least` ready. */
+/**
+ * Pods of a Deployment under a core budget: one sentence for each deletion of a ready pod that left fewer than `least`
+ * ready.
+ */
 export function findTooFew(timeline: readonly Entry[], least: number): string[] {
   const latest = new Map<string, Entry>();
   const found: string[] = [];
@@ -77,7 +83,10 @@ export function findTooFew(timeline: readonly Entry[], least: number): string[] 
  * partition.
  */
 export function byPartition(timeline: readonly Entry[]): Entry[] {
-  return timeline.map((entry) => ({ ...entry, group: `${entry.group}/${entry.pod.slice(entry.pod.lastIndexOf("-") + 1)}` }));
+  return timeline.map((entry) => ({
+    ...entry,
+    group: `${entry.group}/${entry.pod.slice(entry.pod.lastIndexOf("-") + 1)}`,
+  }));
 }
 
 /** Allows one unavailable pod per zone by default. */
@@ -107,7 +116,9 @@ export function returns(timeline: readonly Entry[]): Entry[] {
 
 /** A pod without a node is removed without ever terminating. */
 function isDeletion(previous: Entry | undefined, { state }: Entry): boolean {
-  return state === "terminating" ? previous?.state !== "terminating" : state === "gone" && previous?.state !== "terminating";
+  return state === "terminating"
+    ? previous?.state !== "terminating"
+    : state === "gone" && previous?.state !== "terminating";
 }
 
 function names(entries: readonly Entry[]): string {

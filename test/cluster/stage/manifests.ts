@@ -13,7 +13,11 @@ const ROOT = new URL("../../../", import.meta.url).pathname;
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
 }
 
 export interface Rendering {
@@ -34,10 +38,18 @@ export async function renderManifests(
   try {
     for (const part of ["infra/manifests", "infra/observability", "knative"])
       await cp(join(ROOT, part), join(copy, part), { recursive: true });
-    const setNamespace = (text: string): string => text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`);
-    for (const [file, change] of Object.entries({ "infra/manifests/namespace/kustomization.yaml": setNamespace, ...edit }))
+    const setNamespace = (text: string): string =>
+      text.replace("\nnamespace: zonewise\n", `\nnamespace: ${namespace}\n`);
+    for (const [file, change] of Object.entries({
+      "infra/manifests/namespace/kustomization.yaml": setNamespace,
+      ...edit,
+    }))
       await writeFile(join(copy, file), change(await readFile(join(copy, file), "utf8")));
-    const all = { kind: "Kustomization", resources: [`../${folder}`], components: components.map((path) => `../${path}`) };
+    const all = {
+      kind: "Kustomization",
+      resources: [`../${folder}`],
+      components: components.map((path) => `../${path}`),
+    };
     await mkdir(join(copy, "all"));
     await writeFile(join(copy, "all/kustomization.yaml"), stringify(all));
     const { stdout } = await promisify(execFile)(KUBECTL, ["kustomize", join(copy, "all")]);
@@ -107,7 +119,9 @@ export interface Configuration extends Manifest {
 
 /** A component that a user adds to the complete installation. */
 const withComponent = (name: string): Rendering => ({
-  edit: { "infra/manifests/complete/kustomization.yaml": (text) => text.replace("components: [", `components: [../${name}, `) },
+  edit: {
+    "infra/manifests/complete/kustomization.yaml": (text) => text.replace("components: [", `components: [../${name}, `),
+  },
 });
 
 /** What a user of a cluster before 1.30 changes. */
@@ -116,7 +130,9 @@ export const WITH_STATUS_PAGE = withComponent("status-page");
 
 /** The project's own admission policies and their bindings. */
 export async function renderPolicies(namespace: string, rendering?: Rendering): Promise<Manifest[]> {
-  return (await renderManifests(namespace, rendering)).filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy"));
+  return (await renderManifests(namespace, rendering)).filter(({ kind }) =>
+    kind.startsWith("ValidatingAdmissionPolicy"),
+  );
 }
 
 export interface Registration {
@@ -136,7 +152,8 @@ export async function renderConfigurations(
   const caBundle = Buffer.from(caPem).toString("base64");
   const all = (await renderManifests(namespace, rendering)) as Configuration[];
   const wanted = all.filter(({ metadata }) => names.some((name) => metadata.name === `${name}-${namespace}`));
-  if (wanted.length !== names.length) throw new Error(`found ${wanted.length} of the configurations ${names.join(", ")}`);
+  if (wanted.length !== names.length)
+    throw new Error(`found ${wanted.length} of the configurations ${names.join(", ")}`);
   return wanted.map((configuration) => ({
     ...configuration,
     webhooks: configuration.webhooks.map((webhook) => ({

@@ -7,4 +7,5 @@ import dns from "node:dns";
 const { lookup } = dns;
 const isPod = (name: string): boolean => /\.svc\.cluster\.local\.?$/.test(name);
 
-dns.lookup = ((name: string, ...rest: [never, never]) => lookup(isPod(name) ? "localhost" : name, ...rest)) as typeof dns.lookup;
+dns.lookup = ((name: string, ...rest: [never, never]) =>
+  lookup(isPod(name) ? "localhost" : name, ...rest)) as typeof dns.lookup;

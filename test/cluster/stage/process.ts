@@ -84,7 +84,12 @@ interface ServerFiles {
 }
 
 /** The variables of a server of ours on loopback. */
-export const serverVariables = ({ namespace, folder, tlsPort, port }: ServerFiles): Readonly<Record<string, string>> => ({
+export const serverVariables = ({
+  namespace,
+  folder,
+  tlsPort,
+  port,
+}: ServerFiles): Readonly<Record<string, string>> => ({
   KUBERNETES_NAMESPACE: namespace,
   KUBECONFIG: join(folder, "kubeconfig"),
   SERVER_TLS_CERT_FILE: join(folder, "tls.crt"),

@@ -15,7 +15,8 @@ export interface Random {
 /** Each `name` has a sequence of its own, so that users do not affect each other's numbers. */
 export function createRandom(name: string): Random {
   let drawn = 0;
-  const next = (): number => createHash("sha256").update(`${SEED}/${name}/${drawn++}`).digest().readUInt32BE() / 2 ** 32;
+  const next = (): number =>
+    createHash("sha256").update(`${SEED}/${name}/${drawn++}`).digest().readUInt32BE() / 2 ** 32;
   return {
     next,
     between: (min, max) => min + next() * (max - min),

@@ -3,7 +3,11 @@ import type { Admin } from "./client.ts";
 import { define } from "./definitions.ts";
 
 /** Creates one with 3 replicas; resolves with its path. */
-export async function createReplicaTemplate(admin: Pick<Admin, "call">, namespace: string, name: string): Promise<string> {
+export async function createReplicaTemplate(
+  admin: Pick<Admin, "call">,
+  namespace: string,
+  name: string,
+): Promise<string> {
   await define(admin, "replicatemplates");
   const templates = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/replicatemplates`;
   const body = {

@@ -3,10 +3,14 @@ import assert from "node:assert/strict";
 import { type KubectlResult, runKubectl } from "./kubectl.ts";
 
 /**
- * `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. The first tick may not have made the group yet, which `kubectl wait`
- * for a condition takes for an error.
+ * `kubectl wait` for a condition of the group; it ends with 1 after `seconds`. The first tick may not have made the
+ * group yet, which `kubectl wait` for a condition takes for an error.
  */
-export async function waitFor(namespace: string, condition: string, { group = "cache", seconds = 180 } = {}): Promise<KubectlResult> {
+export async function waitFor(
+  namespace: string,
+  condition: string,
+  { group = "cache", seconds = 180 } = {},
+): Promise<KubectlResult> {
   const wait = (what: string, timeout: number): Promise<KubectlResult> =>
     runKubectl(["-n", namespace, "wait", `--for=${what}`, `--timeout=${timeout}s`, `rolloutgroup/${group}`]);
   const made = await wait("create", 180);
@@ -18,6 +22,10 @@ export async function readRow(namespace: string, group = "cache"): Promise<Reado
   const { text } = await runKubectl(["-n", namespace, "get", "rolloutgroups", "-o", "wide"]);
   const [head = "", ...rows] = text.split("\n");
   const row = rows.find((line) => line.startsWith(`${group} `)) ?? assert.fail(text);
-  const columns = [...head.matchAll(/\S+\s*/g)].map(({ 0: name, index }) => [name.trim(), index, index + name.length] as const);
-  return Object.fromEntries(columns.map(([name, from, to]) => [name, row.slice(from, name === "AGE" ? undefined : to).trim()]));
+  const columns = [...head.matchAll(/\S+\s*/g)].map(
+    ({ 0: name, index }) => [name.trim(), index, index + name.length] as const,
+  );
+  return Object.fromEntries(
+    columns.map(([name, from, to]) => [name, row.slice(from, name === "AGE" ? undefined : to).trim()]),
+  );
 }

@@ -123,14 +123,19 @@ export function buildActions(admin: Admin, namespace: string, timeline: Timeline
       await done("app:1", zones);
     },
     async setImage(image, zones, sim = {}) {
-      const templates = zones.map((zone) => [zone.name, buildTemplate({ ...zone, image, sim: { ...zone.sim, ...sim } })] as const);
+      const templates = zones.map(
+        (zone) => [zone.name, buildTemplate({ ...zone, image, sim: { ...zone.sim, ...sim } })] as const,
+      );
       await Promise.all(templates.map(([name, template]) => patchZone(name, { spec: { template } })));
     },
     async deletePod(name) {
       await timeline.seen("pod", await admin.call<Written>("DELETE", `${core}/pods/${name}`));
     },
     async annotatePod(name, annotations) {
-      await timeline.seen("pod", await admin.call<Written>("PATCH", `${core}/pods/${name}`, { metadata: { annotations } }));
+      await timeline.seen(
+        "pod",
+        await admin.call<Written>("PATCH", `${core}/pods/${name}`, { metadata: { annotations } }),
+      );
     },
     async events(reason) {
       const query = `fieldSelector=${encodeURIComponent(`reason=${reason}`)}`;

@@ -16,7 +16,10 @@ export interface Timeline {
   readonly statefulSets: ReadonlyMap<string, StatefulSet>;
   /** Resolves once the recording has all that the API server has at the call: what follows may judge it. */
   readonly caughtUp: () => Promise<void>;
-  /** Resolves once the recording has this version of a pod or StatefulSet, or a later one, or its end: a watch may be late. */
+  /**
+   * Resolves once the recording has this version of a pod or StatefulSet, or a later one, or its end: a watch may be
+   * late.
+   */
   readonly seen: (kind: "pod" | "statefulSet", written: Written) => Promise<void>;
   /**
    * Resolves once `condition` is true, which is checked after each change. Rejects after `timeoutMs` with the
@@ -53,7 +56,8 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
     const previous = latest.get(entry.pod);
     if (previous?.uid === entry.uid && previous.state === entry.state) return;
     // If a watch missed the removal of the previous pod of this name, it is recorded now.
-    if (previous && previous.uid !== entry.uid && previous.state !== "gone") entries.push({ ...previous, state: "gone", at: entry.at });
+    if (previous && previous.uid !== entry.uid && previous.state !== "gone")
+      entries.push({ ...previous, state: "gone", at: entry.at });
     latest.set(entry.pod, entry);
     entries.push(entry);
   }
@@ -111,7 +115,8 @@ export async function recordTimeline(admin: Admin, namespace: string): Promise<T
         const left = [...there.keys()].filter((name) => !names.has(name));
         // One of the name may come back meanwhile; it is another one then.
         const versions = new Map(left.map((name) => [name, versionsOf[kind].get(name)]));
-        const areGone = (): boolean => left.every((name) => !there.has(name) || versionsOf[kind].get(name) !== versions.get(name));
+        const areGone = (): boolean =>
+          left.every((name) => !there.has(name) || versionsOf[kind].get(name) !== versions.get(name));
         await until(`${left.join(", ")} are gone`, areGone);
       }
     },

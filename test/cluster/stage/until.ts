@@ -6,10 +6,14 @@ export const SOME_TIME_MS = 180_000;
 const PAUSE_MS = 100;
 
 /**
- * Resolves once `check` gives true. A check that rejects counts as false: what is read may not have been made yet. Rejects after `ms` with
- * `what`, and with the last error as the cause.
+ * Resolves once `check` gives true. A check that rejects counts as false: what is read may not have been made yet.
+ * Rejects after `ms` with `what`, and with the last error as the cause.
  */
-export async function until(what: string | (() => string), check: () => boolean | Promise<boolean>, ms = SOME_TIME_MS): Promise<void> {
+export async function until(
+  what: string | (() => string),
+  check: () => boolean | Promise<boolean>,
+  ms = SOME_TIME_MS,
+): Promise<void> {
   const end = performance.now() + ms;
   for (;;) {
     let cause: unknown;
@@ -18,7 +22,8 @@ export async function until(what: string | (() => string), check: () => boolean 
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > end) throw new Error(`not within ${ms} ms: ${typeof what === "string" ? what : what()}`, { cause });
+    if (performance.now() > end)
+      throw new Error(`not within ${ms} ms: ${typeof what === "string" ? what : what()}`, { cause });
     await sleep(PAUSE_MS);
   }
 }

@@ -19,11 +19,24 @@ export type Sim = Readonly<Record<string, string>>;
 const FAST: Sim = { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" };
 
 export function buildZone(options: ZoneOptions): StatefulSet {
-  const { group, name, replicas = 3, image = "app:1", annotations = {}, labels = {}, strategy = { type: "OnDelete" }, sim = {} } = options;
+  const {
+    group,
+    name,
+    replicas = 3,
+    image = "app:1",
+    annotations = {},
+    labels = {},
+    strategy = { type: "OnDelete" },
+    sim = {},
+  } = options;
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
-    metadata: { name, labels: { ...labels, ...(group !== "" && { "rollout-group": group }) }, annotations: { ...annotations } },
+    metadata: {
+      name,
+      labels: { ...labels, ...(group !== "" && { "rollout-group": group }) },
+      annotations: { ...annotations },
+    },
     spec: {
       replicas,
       serviceName: name,
@@ -49,10 +62,19 @@ export interface TemplateOptions {
   readonly sim?: Sim;
 }
 
-export function buildTemplate({ group, name, image, sim }: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
+export function buildTemplate({
+  group,
+  name,
+  image,
+  sim,
+}: TemplateOptions): NonNullable<StatefulSet["spec"]>["template"] {
   return {
     metadata: { labels: { zone: name, group, "rollout-group": group }, annotations: { ...FAST, ...sim } },
-    spec: { ...RESTRICTED.pod, terminationGracePeriodSeconds: 5, containers: [{ name: "app", image, ...RESTRICTED.container }] },
+    spec: {
+      ...RESTRICTED.pod,
+      terminationGracePeriodSeconds: 5,
+      containers: [{ name: "app", image, ...RESTRICTED.container }],
+    },
   };
 }
 

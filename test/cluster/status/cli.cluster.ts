@@ -36,7 +36,8 @@ interface Role {
 /** A ServiceAccount with the rules of the role in the namespace, as a RoleBinding of the ClusterRole gives them. */
 async function actAs({ admin, call, namespace, folder }: Stage, role: string): Promise<Run> {
   const manifests = parseAllDocuments(readFileSync(join(ROOT, "infra/manifests/cli/rbac.yaml"), "utf8"));
-  const { rules } = manifests.map((one) => one.toJS() as Role).find(({ metadata }) => metadata.name === role) ?? assert.fail(role);
+  const { rules } =
+    manifests.map((one) => one.toJS() as Role).find(({ metadata }) => metadata.name === role) ?? assert.fail(role);
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
   const metadata = { name: role };
   await call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });

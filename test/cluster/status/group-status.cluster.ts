@@ -27,7 +27,16 @@ before(async () => {
 /** What a pipeline does after its apply. */
 async function ask({ namespace }: Stage, checkpoint: string): Promise<void> {
   const patch = JSON.stringify({ spec: { checkpoint } });
-  const { code, text } = await runKubectl(["-n", namespace, "patch", "rolloutgroup", "cache", "--type=merge", "-p", patch]);
+  const { code, text } = await runKubectl([
+    "-n",
+    namespace,
+    "patch",
+    "rolloutgroup",
+    "cache",
+    "--type=merge",
+    "-p",
+    patch,
+  ]);
   assert.equal(code, 0, text);
 }
 
@@ -42,7 +51,10 @@ scenario("kubectl wait ends with the rollout that was applied before it, each ti
     const { code, text } = await waitFor(stage.namespace, "Ready");
     assert.equal(code, 0, text);
     // A watch would tell of what was before.
-    const { items } = await stage.call<{ items: StatefulSet[] }>("GET", `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets`);
+    const { items } = await stage.call<{ items: StatefulSet[] }>(
+      "GET",
+      `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets`,
+    );
     assert.equal(items.length, ZONES.length);
     const late = items.filter((set) => !isDone(set, image)).map(({ metadata }) => metadata?.name);
     assert.deepEqual(late, [], `ready before ${image} was everywhere`);
@@ -64,13 +76,23 @@ scenario("kubectl wait does not see that a group is ready while no reconciler ru
   assert.equal(await second.end(), 0);
 });
 
-/** The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account may not do. */
+/**
+ * The status page under its own account. `read` resolves once it says all of this; `refusals` tells what the account
+ * may not do.
+ */
 async function startPage({ admin, namespace, folder }: Stage) {
   await applyRbac(admin, namespace, "status-page");
   const kubeconfig = join(folder, "status-page");
-  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-status")), { mode: 0o600 });
+  await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, "zonewise-status")), {
+    mode: 0o600,
+  });
   const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
-  const page = startEntry(PAGE, { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, ...server });
+  const page = startEntry(PAGE, {
+    PATH: process.env["PATH"] ?? "",
+    KUBERNETES_NAMESPACE: namespace,
+    KUBECONFIG: kubeconfig,
+    ...server,
+  });
   const listening = /"what":"status page","port":(\d+)/;
   await page.untilOutput(listening);
   const url = `http://127.0.0.1:${listening.exec(page.output())?.[1]}/`;
@@ -81,7 +103,9 @@ async function startPage({ admin, namespace, folder }: Stage) {
       await until(
         () => `the page says ${said.join(" and ")}: ${text}`,
         async () => {
-          text = (await (await fetch(url)).text()).replaceAll(/<(style|script)>.*?<\/\1>|<[^>]*>/gs, " ").replaceAll(/\s+/g, " ");
+          text = (await (await fetch(url)).text())
+            .replaceAll(/<(style|script)>.*?<\/\1>|<[^>]*>/gs, " ")
+            .replaceAll(/\s+/g, " ");
           return said.every((one) => one.test(text));
         },
       );
@@ -93,7 +117,9 @@ async function startPage({ admin, namespace, folder }: Stage) {
         ["annotate", "rolloutgroup", "cache", "a=b"],
         ["get", "secrets"],
       ];
-      const answers = await Promise.all(writes.map((write) => runKubectl(["--kubeconfig", kubeconfig, "-n", namespace, ...write])));
+      const answers = await Promise.all(
+        writes.map((write) => runKubectl(["--kubeconfig", kubeconfig, "-n", namespace, ...write])),
+      );
       return answers.map(({ code, text }) => `${code} ${/Forbidden/.exec(text)?.[0] ?? text}`);
     },
   };
@@ -112,55 +138,73 @@ const STALLED: Readonly<Record<string, string | RegExp>> = {
   "LAST-STEP": /^(?:\d+m)?(?:\d+s)?$/,
 };
 
-scenario("the columns and the page show where a rollout stands, what blocks it, and that it has stalled", async (stage) => {
-  await stage.create(ZONES);
-  const page = await startPage(stage);
-  const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
-  await reconciler.untilOutput(/"settled":1/);
-  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  const ready = await readRow(stage.namespace);
-  assert.partialDeepStrictEqual(ready, { PHASE: "Ready", READY: "True", ZONES: "3/3", UPDATED: "6/6", "PODS-READY": "6/6", ZONE: "" });
+scenario(
+  "the columns and the page show where a rollout stands, what blocks it, and that it has stalled",
+  async (stage) => {
+    await stage.create(ZONES);
+    const page = await startPage(stage);
+    const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
+    await reconciler.untilOutput(/"settled":1/);
+    assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+    const ready = await readRow(stage.namespace);
+    assert.partialDeepStrictEqual(ready, {
+      PHASE: "Ready",
+      READY: "True",
+      ZONES: "3/3",
+      UPDATED: "6/6",
+      "PODS-READY": "6/6",
+      ZONE: "",
+    });
 
-  const deadline = ["patch", "rg", "cache", "--type=merge", "-p", '{"spec":{"progressDeadlineSeconds":3}}'];
-  const patched = await runKubectl(["-n", stage.namespace, ...deadline]);
-  assert.equal(patched.code, 0, patched.text);
-  await stage.setImage("app:2", ZONES, { "sim/crash": "true" });
-  assert.equal((await waitFor(stage.namespace, "Stalled")).code, 0);
-  // On a slow machine it stalls before the pod has come back, or has crashed; then it stays like this.
-  let row: Readonly<Record<string, string>> = {};
-  const isStalled = async (): Promise<boolean> => {
-    row = await readRow(stage.namespace);
-    return Object.entries(STALLED).every(([column, text]) =>
-      typeof text === "string" ? row[column] === text : text.test(row[column] ?? ""),
+    const deadline = ["patch", "rg", "cache", "--type=merge", "-p", '{"spec":{"progressDeadlineSeconds":3}}'];
+    const patched = await runKubectl(["-n", stage.namespace, ...deadline]);
+    assert.equal(patched.code, 0, patched.text);
+    await stage.setImage("app:2", ZONES, { "sim/crash": "true" });
+    assert.equal((await waitFor(stage.namespace, "Stalled")).code, 0);
+    // On a slow machine it stalls before the pod has come back, or has crashed; then it stays like this.
+    let row: Readonly<Record<string, string>> = {};
+    const isStalled = async (): Promise<boolean> => {
+      row = await readRow(stage.namespace);
+      return Object.entries(STALLED).every(([column, text]) =>
+        typeof text === "string" ? row[column] === text : text.test(row[column] ?? ""),
+      );
+    };
+    await until(() => `the row shows why: ${JSON.stringify(row)}`, isStalled);
+    await page.read(
+      /1 Stalled/,
+      /MaxUnavailableReached since .* zone-a-0 CrashLoopBackOff; at most 1 may be/,
+      /○ 0 \w+ CrashLoopBackOff/,
+      /Last tick \d\d:/,
     );
-  };
-  await until(() => `the row shows why: ${JSON.stringify(row)}`, isStalled);
-  await page.read(
-    /1 Stalled/,
-    /MaxUnavailableReached since .* zone-a-0 CrashLoopBackOff; at most 1 may be/,
-    /○ 0 \w+ CrashLoopBackOff/,
-    /Last tick \d\d:/,
-  );
 
-  await stage.setImage("app:3", ZONES, { "sim/crash": "false" });
-  await ask(stage, "app:3");
-  assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  await page.read(/1 Ready/, /cache Ready 3\/3 6\/6 6\/6/);
-  assert.deepEqual(
-    await page.refusals(),
-    Array.from({ length: 4 }, () => "1 Forbidden"),
-  );
-  assert.equal(await page.end(), 0);
-  assert.equal(await reconciler.end(), 0);
-});
+    await stage.setImage("app:3", ZONES, { "sim/crash": "false" });
+    await ask(stage, "app:3");
+    assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
+    await page.read(/1 Ready/, /cache Ready 3\/3 6\/6 6\/6/);
+    assert.deepEqual(
+      await page.refusals(),
+      Array.from({ length: 4 }, () => "1 Forbidden"),
+    );
+    assert.equal(await page.end(), 0);
+    assert.equal(await reconciler.end(), 0);
+  },
+);
 
 scenario("a RolloutGroup ends with its group", async (stage) => {
   await stage.create(ZONES);
   const reconciler = stage.start();
   await reconciler.untilOutput(/"settled":1/);
   assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
-  for (const { name } of ZONES) await stage.call("DELETE", `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/${name}`);
-  const gone = await runKubectl(["-n", stage.namespace, "wait", "--for=delete", "--timeout=180s", "rolloutgroup/cache"]);
+  for (const { name } of ZONES)
+    await stage.call("DELETE", `/apis/apps/v1/namespaces/${stage.namespace}/statefulsets/${name}`);
+  const gone = await runKubectl([
+    "-n",
+    stage.namespace,
+    "wait",
+    "--for=delete",
+    "--timeout=180s",
+    "rolloutgroup/cache",
+  ]);
   assert.equal(gone.code, 0, gone.text);
   assert.equal(await reconciler.end(), 0);
 });

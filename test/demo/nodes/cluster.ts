@@ -1,4 +1,7 @@
-/** The cluster of the demonstration of node updates: managed nodes, the definitions, the agents' pods, and what is stored of them. */
+/**
+ * The cluster of the demonstration of node updates: managed nodes, the definitions, the agents' pods, and what is
+ * stored of them.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -17,27 +20,43 @@ const CRDS = join(import.meta.dirname, "../../../infra/manifests/node-updates/cr
 /** Creates all that users apply, with a policy that does not wait long, and resolves with the nodes' names. */
 export async function createFleet(store: Store): Promise<readonly string[]> {
   for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
-    store.create("customresourcedefinitions.apiextensions.k8s.io", parse(await readFile(join(CRDS, file), "utf8")) as Draft);
+    store.create(
+      "customresourcedefinitions.apiextensions.k8s.io",
+      parse(await readFile(join(CRDS, file), "utf8")) as Draft,
+    );
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: HOME } });
-  store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: AGENT, namespace: HOME } });
+  store.create("serviceaccounts", {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name: AGENT, namespace: HOME },
+  });
   store.create("nodeupdatepolicies.zonewise.dev", {
     apiVersion: "zonewise.dev/v1",
     kind: "NodeUpdatePolicy",
     metadata: { name: "default" },
     spec: { maxConcurrent: 1, health: { minReadySeconds: 2 } },
   });
-  const agents = store.create("daemonsets.apps", { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: AGENTS, namespace: HOME } });
+  const agents = store.create("daemonsets.apps", {
+    apiVersion: "apps/v1",
+    kind: "DaemonSet",
+    metadata: { name: AGENTS, namespace: HOME },
+  });
   const names = store.list("nodes").map(({ metadata }) => metadata.name);
   for (const name of names) {
     const node = store.get("nodes", undefined, name) as KubeObject;
-    store.update("nodes", put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }));
+    store.update(
+      "nodes",
+      put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }),
+    );
     store.create("pods", {
       apiVersion: "v1",
       kind: "Pod",
       metadata: {
         name: `${AGENTS}-${name}`,
         namespace: HOME,
-        ownerReferences: [{ apiVersion: "apps/v1", kind: "DaemonSet", name: AGENTS, uid: agents.metadata.uid, controller: true }],
+        ownerReferences: [
+          { apiVersion: "apps/v1", kind: "DaemonSet", name: AGENTS, uid: agents.metadata.uid, controller: true },
+        ],
       },
       spec: { nodeName: name, serviceAccountName: AGENT, containers: [{ name: "agent", image: "zonewise" }] },
       status: { phase: "Running" },
@@ -55,7 +74,11 @@ export const agentPod = (store: Store, node: string): { readonly name: string; r
 };
 
 /** Reports a boot as the kubelet does. */
-export function reportBoot(store: Store, name: string, { ready, bootId }: { readonly ready: boolean; readonly bootId: string }): void {
+export function reportBoot(
+  store: Store,
+  name: string,
+  { ready, bootId }: { readonly ready: boolean; readonly bootId: string },
+): void {
   const node = store.get("nodes", undefined, name);
   if (!node) return;
   const time = timestamp(Date.now());

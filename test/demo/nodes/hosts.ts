@@ -1,4 +1,7 @@
-/** Simulated hosts with their kubelets, and the agent on each: the loop that the DaemonSet runs, ended by each reboot of its host. */
+/**
+ * Simulated hosts with their kubelets, and the agent on each: the loop that the DaemonSet runs, ended by each reboot of
+ * its host.
+ */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
@@ -60,7 +63,12 @@ export async function playHost(
       namespace: HOME,
       nodeName: node,
       stop: stop.signal,
-      callApi: createNodeApi({ url: api.url, node: { name: node, uid: uidOf(store, node) }, readToken, readCa: async () => api.caPem }),
+      callApi: createNodeApi({
+        url: api.url,
+        node: { name: node, uid: uidOf(store, node) },
+        readToken,
+        readCa: async () => api.caPem,
+      }),
       host: createHostApi(host.socketPath),
       readBootId: async () => host.facts().bootId,
       pollMs: 100,

@@ -6,8 +6,17 @@ import { describeActivity, type DrawnNode, drawNodes, isUpdated } from "./pictur
 
 type State = ShadowStatus["current_state"];
 
-const STATUS: ShadowStatus = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
-const shadow = (wanted: State, reported: State, status: Partial<ShadowStatus> = {}): NonNullable<DrawnNode["shadow"]> => ({
+const STATUS: ShadowStatus = {
+  current_version: "1.0.0",
+  target_version: "1.1.0",
+  current_state: "Idle",
+  crash_count: 0,
+};
+const shadow = (
+  wanted: State,
+  reported: State,
+  status: Partial<ShadowStatus> = {},
+): NonNullable<DrawnNode["shadow"]> => ({
   spec: { state: wanted },
   status: { ...STATUS, current_state: reported, ...status },
 });
@@ -43,7 +52,10 @@ describe("the picture of a node says that it", () => {
 
 it("the picture has a row for each node, with its pods, and counts those that are updated and back in service", () => {
   const updated = node({ shadow: shadow("Idle", "Idle", { current_version: "1.1.0" }), pods: ["ready", "unready"] });
-  const nodes = [updated, node({ name: "node-2", cordoned: true, shadow: shadow(REBOOTED, STAGED), pods: ["terminating"] })];
+  const nodes = [
+    updated,
+    node({ name: "node-2", cordoned: true, shadow: shadow(REBOOTED, STAGED), pods: ["terminating"] }),
+  ];
   const { title, rows, message } = drawNodes({ nodes, wanted: "1.1.0", message: "node-2: starts", elapsedMs: 1500 });
   assert.equal(textOf(title), "node updates   1 of 2 nodes updated   1.5 s");
   assert.deepEqual(

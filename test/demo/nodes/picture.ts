@@ -63,13 +63,24 @@ export function describeActivity({ ready, shadow, pods }: Pick<DrawnNode, "ready
 }
 
 export const isUpdated = ({ shadow, cordoned }: DrawnNode, wanted: string): boolean =>
-  !cordoned && shadow?.spec.state === "Idle" && shadow.status?.current_state === "Idle" && shadow.status.current_version === wanted;
+  !cordoned &&
+  shadow?.spec.state === "Idle" &&
+  shadow.status?.current_state === "Idle" &&
+  shadow.status.current_version === wanted;
 
 export function drawNodes({ nodes, wanted, message, elapsedMs }: NodesPicture): Picture {
   const updated = nodes.filter((node) => isUpdated(node, wanted)).length;
-  const done: Span = { text: `${updated} of ${nodes.length} nodes updated`, style: updated === nodes.length ? "good" : "busy" };
+  const done: Span = {
+    text: `${updated} of ${nodes.length} nodes updated`,
+    style: updated === nodes.length ? "good" : "busy",
+  };
   return {
-    title: [{ text: "node updates", style: "strong" }, { text: "   " }, done, { text: `   ${formatSeconds(elapsedMs)}` }],
+    title: [
+      { text: "node updates", style: "strong" },
+      { text: "   " },
+      done,
+      { text: `   ${formatSeconds(elapsedMs)}` },
+    ],
     rows: nodes.map((node) => drawRow(node, wanted, Math.max(...nodes.map(({ pods }) => pods.length)))),
     message: [{ text: message, style: "faint" }],
   };

@@ -16,16 +16,23 @@ async function start(args: readonly string[], onOutput: (output: string, interru
   return { code, output, errors };
 }
 
-it("npm start -- nodes updates three nodes one after the other, and exits with --once", { timeout: 180_000 }, async () => {
-  const { code, output, errors } = await start(["--once"]);
-  assert.equal(errors, "");
-  assert.equal(code, 0, output);
-  const down = [...output.matchAll(/(node-\d) .*is down/g)].map(([, node]) => node);
-  assert.deepEqual([...new Set(down)], ["node-1", "node-2", "node-3"]);
-  assert.deepEqual(down, down.toSorted());
-  assert.match(output, /^Updated 3 nodes from 1\.0\.0 to 1\.1\.0 in \d+\.\d s: 3 reboots, at most 1 node cordoned at once\.$/m);
-  assert.doesNotMatch(output, /\bfailed\b/);
-});
+it(
+  "npm start -- nodes updates three nodes one after the other, and exits with --once",
+  { timeout: 180_000 },
+  async () => {
+    const { code, output, errors } = await start(["--once"]);
+    assert.equal(errors, "");
+    assert.equal(code, 0, output);
+    const down = [...output.matchAll(/(node-\d) .*is down/g)].map(([, node]) => node);
+    assert.deepEqual([...new Set(down)], ["node-1", "node-2", "node-3"]);
+    assert.deepEqual(down, down.toSorted());
+    assert.match(
+      output,
+      /^Updated 3 nodes from 1\.0\.0 to 1\.1\.0 in \d+\.\d s: 3 reboots, at most 1 node cordoned at once\.$/m,
+    );
+    assert.doesNotMatch(output, /\bfailed\b/);
+  },
+);
 
 it("npm start -- nodes stops at Ctrl-C in the middle of an update", { timeout: 180_000 }, async () => {
   const { code, output } = await start([], (text, interrupt) => text.includes("stages 1.1.0") && interrupt());

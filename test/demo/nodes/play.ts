@@ -50,7 +50,13 @@ export async function playNodeUpdates({ screen, stop, once }: Play): Promise<num
   await emulator.writeKubeconfig(kubeconfig);
   const names = await createFleet(store);
   const env = { NODE_UPDATES: "true", RECONCILE_INTERVAL: "500ms", LOG_LEVEL: "error" };
-  const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog: () => {}, env });
+  const reconciler = await composeReconciler({
+    kubeconfig,
+    namespace: NAMESPACE,
+    clock: systemClock,
+    onLog: () => {},
+    env,
+  });
   const zones = await applySample(reconciler.cluster, NAMESPACE);
   await untilTrue(() => areReady(store, zones.length), ended);
   const api = await startNodeApi(folder);
@@ -91,7 +97,8 @@ async function untilTrue(isTrue: () => boolean, stop: AbortSignal): Promise<bool
 function areReady(store: Store, count: number): boolean {
   const zones = readZones(store.list("statefulsets.apps", NAMESPACE), store.list("pods", NAMESPACE), "ingester");
   return (
-    zones.length === count && zones.every(({ replicas, pods }) => pods.filter((pod) => pod.ready && !pod.terminating).length === replicas)
+    zones.length === count &&
+    zones.every(({ replicas, pods }) => pods.filter((pod) => pod.ready && !pod.terminating).length === replicas)
   );
 }
 

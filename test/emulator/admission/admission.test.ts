@@ -15,7 +15,13 @@ const REFUSED: readonly [fields: object, message: RegExp][] = [
 for (const [fields, message] of REFUSED)
   test(`a webhook with ${JSON.stringify(fields)} is refused instead of being ignored`, async (t) => {
     const { call } = await startFixture(t);
-    const webhook = { name: "a.example.com", admissionReviewVersions: ["v1"], sideEffects: "None", clientConfig, ...fields };
+    const webhook = {
+      name: "a.example.com",
+      admissionReviewVersions: ["v1"],
+      sideEffects: "None",
+      clientConfig,
+      ...fields,
+    };
     const { status, body } = await call("POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", {
       metadata: { name: "a" },
       webhooks: [webhook],

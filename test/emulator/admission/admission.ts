@@ -14,7 +14,11 @@ import type { Store } from "../store.ts";
 import { callWebhook } from "./call-webhook.ts";
 
 /** What admission decides on (apiserver's admission.Attributes); a DELETE has no `object`. */
-type Attributes = { readonly operation: "CREATE" | "UPDATE" | "DELETE"; readonly object?: Draft; readonly oldObject?: Draft };
+type Attributes = {
+  readonly operation: "CREATE" | "UPDATE" | "DELETE";
+  readonly object?: Draft;
+  readonly oldObject?: Draft;
+};
 
 /** One request on its way through admission. */
 interface Admission {
@@ -28,8 +32,12 @@ export function createAdmission(store: Store) {
     mutate: async (request: ApiRequest, attributes: Attributes): Promise<Draft | undefined> => {
       let { object } = attributes;
       for (const webhook of matchingWebhooks(store, "mutating", { request, attributes })) {
-        const { patch } = await callOne(store, webhook, { request, attributes: object ? { ...attributes, object } : attributes });
-        if (object && patch) object = applyWebhookPatch(webhook, object, Buffer.from(plainText(patch), "base64").toString());
+        const { patch } = await callOne(store, webhook, {
+          request,
+          attributes: object ? { ...attributes, object } : attributes,
+        });
+        if (object && patch)
+          object = applyWebhookPatch(webhook, object, Buffer.from(plainText(patch), "base64").toString());
       }
       return object;
     },
@@ -105,7 +113,20 @@ function admissionRequestOf({ request, attributes }: Admission): Fields {
     ...common,
     ...(operation === "DELETE" && fieldsOf(request.body)),
   };
-  return { uid: randomUUID(), kind, resource, subResource, ...original, name, namespace, operation, userInfo, ...objects, dryRun, options };
+  return {
+    uid: randomUUID(),
+    kind,
+    resource,
+    subResource,
+    ...original,
+    name,
+    namespace,
+    operation,
+    userInfo,
+    ...objects,
+    dryRun,
+    options,
+  };
 }
 
 const GROUP = "admissionregistration.k8s.io";
@@ -114,12 +135,19 @@ const GROUP = "admissionregistration.k8s.io";
  * The webhooks to call, in order of their configurations' names. Requests for webhook configurations call
  * none.
  */
-function matchingWebhooks(store: Store, type: "mutating" | "validating", { request, attributes }: Admission): Webhook[] {
+function matchingWebhooks(
+  store: Store,
+  type: "mutating" | "validating",
+  { request, attributes }: Admission,
+): Webhook[] {
   const { operation, object, oldObject } = attributes;
   if (request.kind.group === GROUP) return [];
   // A Namespace is selected by its own labels; a namespaceSelector never excludes other cluster-scoped
   // objects.
-  const namespace = request.resource === "namespaces" ? (object ?? oldObject) : store.get("namespaces", undefined, request.namespace ?? "");
+  const namespace =
+    request.resource === "namespaces"
+      ? (object ?? oldObject)
+      : store.get("namespaces", undefined, request.namespace ?? "");
   const selects = (selector: object = {}, target?: Draft): boolean =>
     target !== undefined && objectSelector(selector)(target.metadata.labels ?? {});
   return store
@@ -133,10 +161,15 @@ function matchingWebhooks(store: Store, type: "mutating" | "validating", { reque
     );
 }
 
-function ruleMatches(rule: V1RuleWithOperations, { kind, subresource, namespace }: ApiRequest, operation: string): boolean {
+function ruleMatches(
+  rule: V1RuleWithOperations,
+  { kind, subresource, namespace }: ApiRequest,
+  operation: string,
+): boolean {
   const { scope = "*", operations = [], apiGroups = [], apiVersions = [], resources = [] } = rule;
   const suffix = subresource && `/${subresource}`;
-  const has = (listed: readonly string[], ...accepted: readonly string[]): boolean => accepted.some((value) => listed.includes(value));
+  const has = (listed: readonly string[], ...accepted: readonly string[]): boolean =>
+    accepted.some((value) => listed.includes(value));
   return (
     (scope === "*" || (scope === "Namespaced") === (namespace !== undefined)) &&
     has(operations, operation, "*") &&

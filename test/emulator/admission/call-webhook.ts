@@ -22,7 +22,11 @@ function addressOf(store: Store, { url, service }: Webhook["clientConfig"]): { u
  * Returns the review's `response`. Rejects if no valid response arrives within the webhook's timeout; the
  * message is the real server's.
  */
-export async function callWebhook(store: Store, { clientConfig, timeoutSeconds = 10 }: Webhook, review: Fields): Promise<Fields> {
+export async function callWebhook(
+  store: Store,
+  { clientConfig, timeoutSeconds = 10 }: Webhook,
+  review: Fields,
+): Promise<Fields> {
   const { url, ...address } = addressOf(store, clientConfig);
   url.searchParams.set("timeout", `${timeoutSeconds}s`);
   const signal = AbortSignal.timeout(timeoutSeconds * 1000);

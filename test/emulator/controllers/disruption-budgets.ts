@@ -16,7 +16,8 @@ interface Budget extends KubeObject {
 export function disruptionBudgets(store: Store): Controller {
   return {
     latencyMs: 5,
-    keysFor: ({ resource, object }) => ([BUDGETS, STATEFUL_SETS, "pods"].includes(resource) ? [object.metadata.namespace ?? ""] : []),
+    keysFor: ({ resource, object }) =>
+      [BUDGETS, STATEFUL_SETS, "pods"].includes(resource) ? [object.metadata.namespace ?? ""] : [],
     reconcile: (namespace) => {
       const budgets = store.list(BUDGETS, namespace) as Budget[];
       const pods = budgets.length > 0 ? (store.list("pods", namespace) as Pod[]) : [];
@@ -40,7 +41,13 @@ function statusOf(store: Store, { metadata, spec = {} }: Budget, all: readonly P
       ? scaledValue(minAvailable, expectedPods)
       : Math.max(0, expectedPods - scaledValue(maxUnavailable, expectedPods));
   const disruptionsAllowed = Math.max(0, currentHealthy - desiredHealthy);
-  return { currentHealthy, desiredHealthy, disruptionsAllowed, expectedPods, observedGeneration: metadata.generation ?? 1 };
+  return {
+    currentHealthy,
+    desiredHealthy,
+    disruptionsAllowed,
+    expectedPods,
+    observedGeneration: metadata.generation ?? 1,
+  };
 }
 
 /** Returns a number unchanged, a percentage of `total` rounded up (intstr.GetScaledValueFromIntOrPercent). */

@@ -36,8 +36,15 @@ test("a foreground deletion waits for the pods, and creates no new ones meanwhil
 
 test("an object with two owners lives until both are gone", async () => {
   const { store, clock } = createCluster();
-  const configMap = (name: string, ownerReferences: { apiVersion: string; kind: string; name: string; uid: string }[] = []) =>
-    store.create("configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default", ownerReferences } });
+  const configMap = (
+    name: string,
+    ownerReferences: { apiVersion: string; kind: string; name: string; uid: string }[] = [],
+  ) =>
+    store.create("configmaps", {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name, namespace: "default", ownerReferences },
+    });
   const owners = ["a", "b"].map((name) => configMap(name));
   configMap(
     "c",
@@ -57,7 +64,8 @@ test("an object with two owners lives until both are gone", async () => {
 
 test("a foreground deletion neither deletes a dependent with another owner nor waits for it", async () => {
   const { store, clock } = createCluster();
-  const configMap = (name: string) => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" } }) satisfies Draft;
+  const configMap = (name: string) =>
+    ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" } }) satisfies Draft;
   const ownerReferences = ["a", "b"].map((name) => {
     const { uid } = store.create("configmaps", configMap(name)).metadata;
     return { apiVersion: "v1", kind: "ConfigMap", name, uid };

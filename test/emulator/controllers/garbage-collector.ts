@@ -24,7 +24,10 @@ export function garbageCollector(store: Store): Controller {
         existing.set(uid, event);
         for (const owner of ownersOf(object)) dependents.set(owner, (dependents.get(owner) ?? new Set()).add(uid));
       }
-      return [...(type === "DELETED" || isTerminating(object) ? [uid] : []), ...(type === "MODIFIED" ? [] : ownersOf(object))];
+      return [
+        ...(type === "DELETED" || isTerminating(object) ? [uid] : []),
+        ...(type === "MODIFIED" ? [] : ownersOf(object)),
+      ];
     },
     reconcile: (uid) => {
       const owner = existing.get(uid);

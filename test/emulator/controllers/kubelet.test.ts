@@ -26,7 +26,12 @@ test("a pod is Running and not Ready at first, and its conditions have the times
   const { store, clock, pod: get } = createCluster();
   store.create("pods", pod("a", { "sim/ready-after-ms": "60000" }));
   await clock.advance(1000);
-  assert.deepEqual(brief(get("a").status.conditions), ["PodScheduled=True", "Initialized=True", "ContainersReady=False", "Ready=False"]);
+  assert.deepEqual(brief(get("a").status.conditions), [
+    "PodScheduled=True",
+    "Initialized=True",
+    "ContainersReady=False",
+    "Ready=False",
+  ]);
   const before = get("a").status.conditions?.find(({ type }) => type === "Initialized")?.lastTransitionTime;
   await clock.advance(60_000);
   const [, initialized, , ready] = get("a").status.conditions ?? [];
@@ -67,13 +72,20 @@ test("readiness gates delay Ready, not ContainersReady, until each condition is 
   assert.deepEqual(brief(get("a").status.conditions).slice(2), ["ContainersReady=True", "Ready=False"]);
   gate(createGate("True"));
   await clock.advance(5);
-  assert.deepEqual(brief(get("a").status.conditions).slice(2), ["ContainersReady=True", "Ready=True", "example.com/open=True"]);
+  assert.deepEqual(brief(get("a").status.conditions).slice(2), [
+    "ContainersReady=True",
+    "Ready=True",
+    "example.com/open=True",
+  ]);
   gate(createGate("False"));
   await clock.advance(5);
   assert.equal(isReady(get("a")), false);
 
   function createGate(status: string): object[] {
-    return [...(get("a").status.conditions ?? []).filter(({ type }) => type !== "example.com/open"), { type: "example.com/open", status }];
+    return [
+      ...(get("a").status.conditions ?? []).filter(({ type }) => type !== "example.com/open"),
+      { type: "example.com/open", status },
+    ];
   }
   function gate(conditions: object[]): void {
     store.update("pods", { ...get("a"), status: { ...get("a").status, conditions } });

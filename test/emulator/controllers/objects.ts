@@ -1,5 +1,11 @@
 /** Types of the objects that the controllers read and write; the store's objects are untyped. */
-import type { V1PodSpec, V1PodStatus, V1PodTemplateSpec, V1StatefulSetSpec, V1StatefulSetStatus } from "@kubernetes/client-node";
+import type {
+  V1PodSpec,
+  V1PodStatus,
+  V1PodTemplateSpec,
+  V1StatefulSetSpec,
+  V1StatefulSetStatus,
+} from "@kubernetes/client-node";
 import type { Json } from "../../../infra/kubernetes/resources.ts";
 import { isTrue, type KubeObject, type OwnerReference } from "../objects.ts";
 

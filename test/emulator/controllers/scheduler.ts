@@ -37,7 +37,10 @@ export function scheduler(store: Store, clock: Clock): Controller {
         ...pod,
         metadata: { ...pod.metadata, labels: { ...pod.metadata.labels, ...Object.fromEntries(topology) } },
         spec: { ...pod.spec, ...(node && { nodeName: node.metadata.name }) },
-        status: { ...pod.status, conditions: [condition, ...(pod.status.conditions ?? []).filter(({ type }) => type !== condition.type)] },
+        status: {
+          ...pod.status,
+          conditions: [condition, ...(pod.status.conditions ?? []).filter(({ type }) => type !== condition.type)],
+        },
       });
     },
   };

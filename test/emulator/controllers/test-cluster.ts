@@ -48,7 +48,12 @@ export function createCluster({ nodes = 3 }: { nodes?: number } = {}): Cluster {
     set,
     podNames: () => store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name),
     counts: () => {
-      const { currentRevision: _, updateRevision: __, collisionCount: ___, ...counts }: Partial<StatefulSetStatus> = set().status ?? {};
+      const {
+        currentRevision: _,
+        updateRevision: __,
+        collisionCount: ___,
+        ...counts
+      }: Partial<StatefulSetStatus> = set().status ?? {};
       return counts;
     },
     change: (spec) => {

@@ -28,9 +28,17 @@ const filled = { mode: "a", nested: { deep: true } };
 
 const CONFORMED: readonly [title: string, spec: object, result: object][] = [
   ["defaults, nested ones too", { size: 1 }, { size: 1, ...filled }],
-  ["given values stay", { size: 1, mode: "b", nested: { deep: false } }, { size: 1, mode: "b", nested: { deep: false } }],
+  [
+    "given values stay",
+    { size: 1, mode: "b", nested: { deep: false } },
+    { size: 1, mode: "b", nested: { deep: false } },
+  ],
   ["unknown fields go", { size: 1, what: 2 }, { size: 1, ...filled }],
-  ["in lists and maps too", { list: [{ known: "k", x: 1 }], map: { a: { x: 1 } } }, { list: [{ known: "k" }], map: { a: {} }, ...filled }],
+  [
+    "in lists and maps too",
+    { list: [{ known: "k", x: 1 }], map: { a: { x: 1 } } },
+    { list: [{ known: "k" }], map: { a: {} }, ...filled },
+  ],
   ["kept where the schema says so", { free: { any: { thing: 1 } } }, { free: { any: { thing: 1 } }, ...filled }],
 ];
 
@@ -44,8 +52,16 @@ const WRONG: readonly [title: string, spec: unknown, messages: string[]][] = [
   ["a required field", {}, ["spec.size: Required value"]],
   ["a bound", { size: 0 }, ["spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"]],
   ["an enumeration", { size: 1, mode: "c" }, ['spec.mode: Unsupported value: "c": supported values: "a", "b"']],
-  ["a type", { size: "x" }, ['spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"']],
-  ["all else in ajv's words", { size: 1, name: "a" }, ['spec.name: Invalid value: "a": spec.name in body must match pattern "^x"']],
+  [
+    "a type",
+    { size: "x" },
+    ['spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"'],
+  ],
+  [
+    "all else in ajv's words",
+    { size: 1, name: "a" },
+    ['spec.name: Invalid value: "a": spec.name in body must match pattern "^x"'],
+  ],
 ];
 
 for (const [title, spec, messages] of WRONG)

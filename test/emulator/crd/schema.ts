@@ -3,10 +3,21 @@ import { Ajv, type ErrorObject } from "ajv";
 import type { StatusCause } from "../api-error.ts";
 import { fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
 
-const OPTIONS = { strict: false, allErrors: true, logger: false, removeAdditional: true, useDefaults: true, verbose: true } as const;
+const OPTIONS = {
+  strict: false,
+  allErrors: true,
+  logger: false,
+  removeAdditional: true,
+  useDefaults: true,
+  verbose: true,
+} as const;
 
 export function compileSchema(openApi: Fields) {
-  const header = { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { "x-kubernetes-preserve-unknown-fields": true } };
+  const header = {
+    apiVersion: { type: "string" },
+    kind: { type: "string" },
+    metadata: { "x-kubernetes-preserve-unknown-fields": true },
+  };
   const schema = { ...openApi, properties: { ...header, ...fieldsOf(openApi["properties"]) } };
   const validate = new Ajv({ ...OPTIONS, validateFormats: false }).compile(toJsonSchema(schema));
   /** Returns a copy without unknown fields and with defaults; metadata stays unchanged. */
@@ -16,7 +27,8 @@ export function compileSchema(openApi: Fields) {
     return { ...copy, metadata: object.metadata };
   };
   /** Returns the violations; those of keywords that our own definitions use have the server's messages. */
-  const check = (object: Draft): StatusCause[] => (validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf));
+  const check = (object: Draft): StatusCause[] =>
+    validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf);
   return { conform, check };
 }
 
@@ -24,9 +36,16 @@ export function compileSchema(openApi: Fields) {
 function toJsonSchema(openApi: Fields): Fields {
   const translate = (_: string, schema: unknown): unknown => {
     if (!isFields(schema)) return schema;
-    const isOpen = schema["additionalProperties"] ?? schema["x-kubernetes-preserve-unknown-fields"] ?? !isFields(schema["properties"]);
+    const isOpen =
+      schema["additionalProperties"] ??
+      schema["x-kubernetes-preserve-unknown-fields"] ??
+      !isFields(schema["properties"]);
     const isEither = schema["x-kubernetes-int-or-string"];
-    return { ...schema, ...(!isOpen && { additionalProperties: false }), ...(isEither === true && { type: ["integer", "string"] }) };
+    return {
+      ...schema,
+      ...(!isOpen && { additionalProperties: false }),
+      ...(isEither === true && { type: ["integer", "string"] }),
+    };
   };
   return fieldsOf(JSON.parse(JSON.stringify(openApi), translate));
 }
@@ -47,7 +66,11 @@ function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }
     minimum: `${invalidValue} should be greater than or equal to ${plainText(params["limit"])}`,
     maximum: `${invalidValue} should be less than or equal to ${plainText(params["limit"])}`,
   };
-  return { reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`, message: messages[keyword] ?? `${invalidValue} ${message}`, field };
+  return {
+    reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`,
+    message: messages[keyword] ?? `${invalidValue} ${message}`,
+    field,
+  };
 }
 
 function typeName(value: unknown): string {

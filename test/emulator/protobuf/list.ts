@@ -1,4 +1,7 @@
-/** Lists of pods, and errors, for clients that accept protobuf; the emulator has everything else in JSON only, as servers may. */
+/**
+ * Lists of pods, and errors, for clients that accept protobuf; the emulator has everything else in JSON only, as
+ * servers may.
+ */
 import { PROTOBUF } from "../../../infra/kubernetes/protobuf.ts";
 import type { Status } from "../api-error.ts";
 import type { Draft, Fields } from "../objects.ts";
@@ -11,7 +14,10 @@ export interface ProtobufAnswer {
 }
 
 const HEADERS = { "content-type": PROTOBUF };
-/** Made once and kept as long as the object, so that long lists are quick; none of those with fields that have no number in the tables. */
+/**
+ * Made once and kept as long as the object, so that long lists are quick; none of those with fields that have no number
+ * in the tables.
+ */
 const items = new WeakMap<Draft, Buffer | undefined>();
 
 function itemOf(pod: Draft): Buffer | undefined {

@@ -1,6 +1,7 @@
 /**
- * The messages of a list of pods, with the fields that pods of tests have: name=number, and the type unless it is text. Numbers and types are
- * those of generated.proto in k8s.io/api and k8s.io/apimachinery. What begins with `+` is a message there, and part of its parent in JSON.
+ * The messages of a list of pods, with the fields that pods of tests have: name=number, and the type unless it is text.
+ * Numbers and types are those of generated.proto in k8s.io/api and k8s.io/apimachinery. What begins with `+` is a
+ * message there, and part of its parent in JSON.
  */
 const MESSAGES = {
   PodList: "metadata=1 ListMeta, items=2 Pod",
@@ -36,11 +37,13 @@ const MESSAGES = {
     "phase=1, conditions=2 PodCondition, message=3, reason=4, hostIP=5, podIP=6, startTime=7 time, containerStatuses=8 ContainerStatus, " +
     "qosClass=9, initContainerStatuses=10 ContainerStatus, podIPs=12 PodIP, hostIPs=16 PodIP, observedGeneration=17 int",
   PodIP: "ip=1",
-  PodCondition: "type=1, status=2, lastProbeTime=3 time, lastTransitionTime=4 time, reason=5, message=6, observedGeneration=7 int",
+  PodCondition:
+    "type=1, status=2, lastProbeTime=3 time, lastTransitionTime=4 time, reason=5, message=6, observedGeneration=7 int",
   ContainerStatus:
     "name=1, state=2 ContainerState, lastState=3 ContainerState, ready=4 flag, restartCount=5 int, image=6, imageID=7, containerID=8, " +
     "started=9 flag",
-  ContainerState: "waiting=1 ContainerStateWaiting, running=2 ContainerStateRunning, terminated=3 ContainerStateTerminated",
+  ContainerState:
+    "waiting=1 ContainerStateWaiting, running=2 ContainerStateRunning, terminated=3 ContainerStateTerminated",
   ContainerStateWaiting: "reason=1, message=2",
   ContainerStateRunning: "startedAt=1 time",
   ContainerStateTerminated: "exitCode=1 int, reason=3, message=4, startedAt=5 time, finishedAt=6 time, containerID=7",
@@ -65,9 +68,9 @@ export const isMessage = (type: Field["type"]): type is MessageName => type in M
 const FIELD = /(?<inline>\+?)(?<name>\w+)=(?<number>\d+)(?: (?<type>\w+))?/g;
 
 /** The fields of every message, by the names that they have in JSON. */
-export const FIELDS = Object.fromEntries(Object.entries(MESSAGES).map(([name, text]) => [name, fieldsOf(text)])) as unknown as Readonly<
-  Record<MessageName, ReadonlyMap<string, Field>>
->;
+export const FIELDS = Object.fromEntries(
+  Object.entries(MESSAGES).map(([name, text]) => [name, fieldsOf(text)]),
+) as unknown as Readonly<Record<MessageName, ReadonlyMap<string, Field>>>;
 
 function fieldsOf(text: string): Map<string, Field> {
   return new Map(

@@ -21,7 +21,9 @@ function textOf([value]: Uint8Array[] = []): string {
 }
 
 function mapOf(entries: Uint8Array[] = []): Record<string, string> {
-  return Object.fromEntries(entries.map((entry) => readFields(entry)).map(({ 1: key, 2: value }) => [textOf(key), textOf(value)]));
+  return Object.fromEntries(
+    entries.map((entry) => readFields(entry)).map(({ 1: key, 2: value }) => [textOf(key), textOf(value)]),
+  );
 }
 
 /**
@@ -33,7 +35,8 @@ export function readProtobuf(body: Buffer): object {
   const { 1: apiVersion, 2: kind } = readFields(type?.[0]);
   const object = readFields(raw?.[0]);
   const metadata = readFields(object[1]?.[0]);
-  if (!["Namespace", "ConfigMap"].includes(textOf(kind))) throw statusError("UnsupportedMediaType", "415: Unsupported Media Type", {});
+  if (!["Namespace", "ConfigMap"].includes(textOf(kind)))
+    throw statusError("UnsupportedMediaType", "415: Unsupported Media Type", {});
   return {
     apiVersion: textOf(apiVersion),
     kind: textOf(kind),

@@ -1,4 +1,7 @@
-/** Objects in protobuf, as an API server writes them: texts that are not set are written as empty ones, times as empty messages. */
+/**
+ * Objects in protobuf, as an API server writes them: texts that are not set are written as empty ones, times as empty
+ * messages.
+ */
 import { PbfWriter } from "pbf";
 import { type Fields, fieldsOf, plainText } from "../objects.ts";
 import { type Field, FIELDS, isMessage, type MessageName, type Scalar } from "./messages.ts";

@@ -65,7 +65,10 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
   "statefulsets.apps": [
     name,
-    column("Ready", (set) => `${Number(dig(set, "status", "readyReplicas") ?? 0)}/${Number(dig(set, "spec", "replicas") ?? 0)}`),
+    column(
+      "Ready",
+      (set) => `${Number(dig(set, "status", "readyReplicas") ?? 0)}/${Number(dig(set, "spec", "replicas") ?? 0)}`,
+    ),
     age,
     column("Containers", (set) => textsOf(containersOf(set), "name"), 1),
     column("Images", (set) => textsOf(containersOf(set), "image"), 1),
@@ -75,7 +78,9 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     column("Last Seen", (event, now) => ageOf(event["lastTimestamp"], now)),
     column("Type", (event) => textAt(event, "type")),
     column("Reason", (event) => textAt(event, "reason")),
-    column("Object", (event) => `${textAt(event, "involvedObject", "kind")}/${textAt(event, "involvedObject", "name")}`.toLowerCase()),
+    column("Object", (event) =>
+      `${textAt(event, "involvedObject", "kind")}/${textAt(event, "involvedObject", "name")}`.toLowerCase(),
+    ),
     column("Message", (event) => textAt(event, "message")),
   ],
 };

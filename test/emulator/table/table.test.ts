@@ -16,7 +16,8 @@ const AGES: readonly [ms: number, text: string][] = [
   [26 * H, "26h"],
 ];
 
-for (const [ms, text] of AGES) test(`an age of ${ms} ms is ${text}`, () => assert.equal(ageOf(new Date(0).toISOString(), ms), text));
+for (const [ms, text] of AGES)
+  test(`an age of ${ms} ms is ${text}`, () => assert.equal(ageOf(new Date(0).toISOString(), ms), text));
 
 const OBJECT = {
   spec: { replicas: 3 },

@@ -1,7 +1,20 @@
 /** The stored time of a downscale. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { A, B, HOUR, inAnnotation, inTracker, isRecent, LAST, MIN_TIME, play, recorded, track, tracked } from "../prepare-stage.ts";
+import {
+  A,
+  B,
+  HOUR,
+  inAnnotation,
+  inTracker,
+  isRecent,
+  LAST,
+  MIN_TIME,
+  play,
+  recorded,
+  track,
+  tracked,
+} from "../prepare-stage.ts";
 import { callWebhook, createZone, reviewOf } from "../stage.ts";
 
 describe("the annotation", () => {
@@ -45,8 +58,14 @@ describe("the zone tracker", () => {
 
   it("is also created for a zone without a group, and not replaced", async (t) => {
     const stage = await play(t, inTracker);
-    assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonely", { group: "" }), 1))).allowed, true);
-    assert.equal((await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonelier", { group: "" }), 1))).allowed, true);
+    assert.equal(
+      (await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonely", { group: "" }), 1))).allowed,
+      true,
+    );
+    assert.equal(
+      (await callWebhook(stage.webhook, reviewOf(createZone(stage, "lonelier", { group: "" }), 1))).allowed,
+      true,
+    );
     assert.deepEqual(Object.keys(tracked(stage)).toSorted(), ["lonelier", "lonely"]);
   });
 

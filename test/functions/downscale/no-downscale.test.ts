@@ -7,8 +7,17 @@ import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { callWebhook, createZone, reviewOf, scaleReviewOf, setStage, type Stage } from "../stage.ts";
 
 const LABEL = "grafana.com/no-downscale";
-const workload = (kind: string, replicas: number | null | undefined, labels: Record<string, string> = { [LABEL]: "true" }): StatefulSet =>
-  ({ apiVersion: "apps/v1", kind, metadata: { name: "web", namespace: "default", labels }, spec: { replicas } }) as unknown as StatefulSet;
+const workload = (
+  kind: string,
+  replicas: number | null | undefined,
+  labels: Record<string, string> = { [LABEL]: "true" },
+): StatefulSet =>
+  ({
+    apiVersion: "apps/v1",
+    kind,
+    metadata: { name: "web", namespace: "default", labels },
+    spec: { replicas },
+  }) as unknown as StatefulSet;
 const labelled = workload("StatefulSet", 3);
 
 const DENIED =
@@ -28,8 +37,16 @@ describe("a workload's own review", () => {
     ["may scale up", reviewOf(labelled, 4), allowed],
     ["may stay", reviewOf(labelled, 3), allowed],
     ["may scale down without the label", reviewOf(workload("StatefulSet", 3, {}), 2), allowed],
-    ["may scale down with another value of the label", reviewOf(workload("StatefulSet", 3, { [LABEL]: "false" }), 2), allowed],
-    ["may scale down with another spelling of it", reviewOf(workload("StatefulSet", 3, { [LABEL]: "True" }), 2), allowed],
+    [
+      "may scale down with another value of the label",
+      reviewOf(workload("StatefulSet", 3, { [LABEL]: "false" }), 2),
+      allowed,
+    ],
+    [
+      "may scale down with another spelling of it",
+      reviewOf(workload("StatefulSet", 3, { [LABEL]: "True" }), 2),
+      allowed,
+    ],
     [
       "is denied though the label goes with the replicas",
       reviewOf(labelled, 2, { object: workload("StatefulSet", 2, {}) }),
@@ -56,7 +73,11 @@ describe("a workload's own review", () => {
       reviewOf(workload("StatefulSet", undefined), 1),
       warned("old/new replicas is nil, allowing the change"),
     ],
-    ["without new replicas is allowed with a warning", reviewOf(labelled, null), warned("old/new replicas is nil, allowing the change")],
+    [
+      "without new replicas is allowed with a warning",
+      reviewOf(labelled, null),
+      warned("old/new replicas is nil, allowing the change"),
+    ],
     [
       "without an old object is allowed with a warning",
       reviewOf(labelled, 2, { oldObject: null }),
@@ -70,7 +91,9 @@ describe("a workload's own review", () => {
     [
       "of another version is allowed with a warning",
       reviewOf({ ...labelled, apiVersion: "apps/v1beta1" }, 2),
-      warned('can\'t decode old object, allowing the change, err: no kind "StatefulSet" is registered for version "apps/v1beta1"'),
+      warned(
+        'can\'t decode old object, allowing the change, err: no kind "StatefulSet" is registered for version "apps/v1beta1"',
+      ),
     ],
     [
       "of another kind is allowed with a warning",
@@ -92,22 +115,39 @@ test("a Scale is judged by its parent's label", async (t) => {
     ["replicasets", "ReplicaSet"],
   ];
   for (const [resource = "", kind = ""] of kinds)
-    stage.emulator.store.create(`${resource}.apps`, workload(kind, 3) as unknown as Parameters<typeof stage.emulator.store.create>[1]);
+    stage.emulator.store.create(
+      `${resource}.apps`,
+      workload(kind, 3) as unknown as Parameters<typeof stage.emulator.store.create>[1],
+    );
   const of = (resource: string, more: Partial<AdmissionRequest> = {}): AdmissionRequest =>
     scaleReviewOf(web, 2, { resource: { group: "apps", version: "v1", resource }, ...more });
-  const denied = (resource: string): Partial<Answer> => ({ allowed: false, message: DENIED.replace("statefulsets", resource) });
+  const denied = (resource: string): Partial<Answer> => ({
+    allowed: false,
+    message: DENIED.replace("statefulsets", resource),
+  });
 
   for (const resource of ["statefulsets", "deployments", "replicasets"])
     assert.partialDeepStrictEqual(await callWebhook(webhook, of(resource)), denied(resource));
-  assert.partialDeepStrictEqual(await callWebhook(webhook, of("statefulsets", { dryRun: true })), denied("statefulsets"));
-  assert.deepEqual(await callWebhook(webhook, of("statefulsets", { name: "free" })), { allowed: true, reason: "NotLabelled" });
+  assert.partialDeepStrictEqual(
+    await callWebhook(webhook, of("statefulsets", { dryRun: true })),
+    denied("statefulsets"),
+  );
+  assert.deepEqual(await callWebhook(webhook, of("statefulsets", { name: "free" })), {
+    allowed: true,
+    reason: "NotLabelled",
+  });
   assert.deepEqual(await callWebhook(webhook, scaleReviewOf(web, 4)), { allowed: true, reason: "NoDownscale" });
 
   const missing = await callWebhook(webhook, of("statefulsets", { name: "gone" }));
   assert.equal(missing.allowed, true);
-  assert.match(missing.warnings?.[0] ?? "", /^can't get statefulsets\/gone in namespace default, allowing the change: .*"gone" not found/);
+  assert.match(
+    missing.warnings?.[0] ?? "",
+    /^can't get statefulsets\/gone in namespace default, allowing the change: .*"gone" not found/,
+  );
   const strange = await callWebhook(webhook, of("widgets"));
-  assert.deepEqual(strange.warnings, ["can't get widgets/web in namespace default, allowing the change: unsupported resource widgets"]);
+  assert.deepEqual(strange.warnings, [
+    "can't get widgets/web in namespace default, allowing the change: unsupported resource widgets",
+  ]);
   const foreign = await callWebhook(
     webhook,
     of("statefulsets", { resource: { group: "example.com", version: "v1", resource: "statefulsets" } }),

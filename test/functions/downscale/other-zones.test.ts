@@ -1,4 +1,6 @@
-/** Two zones of one group that shrink at once: the first is admitted and not stored yet because other webhooks are slow. */
+/**
+ * Two zones of one group that shrink at once: the first is admitted and not stored yet because other webhooks are slow.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { A, B, because, MODES, pendingOf, play, settle } from "../prepare-stage.ts";
@@ -17,6 +19,9 @@ for (const [mode, recordOf] of MODES)
       const { at } = pendingOf(stage)[A] ?? {};
       const answer = await callWebhook(stage.webhook, review(b, 2));
       const why = `the downscale of ${A} from 3 to 2 replicas, admitted at ${at}, may still be stored`;
-      assert.deepEqual([answer.allowed, answer.reason, answer.message], [false, "OtherZoneNotReady", because(B, why, 2)]);
+      assert.deepEqual(
+        [answer.allowed, answer.reason, answer.message],
+        [false, "OtherZoneNotReady", because(B, why, 2)],
+      );
       assert.deepEqual([stage.seen, Object.keys(pendingOf(stage))], [[`POST ${A}-2`], [A]]);
     });

@@ -31,7 +31,12 @@ const SHRINKING: readonly [string, ZoneTraits, Shrinking, string][] = [
     `statefulset ${B} has 2 replicas, which the StatefulSet controller has not observed yet; ${B}-2 is still running`,
   ],
   ["its surplus pod still runs", {}, { status: 3 }, `statefulset ${B} has 2 replicas, and ${B}-2 is still running`],
-  ["its surplus pod terminates", {}, { status: 3, terminating: [2] }, `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`],
+  [
+    "its surplus pod terminates",
+    {},
+    { status: 3, terminating: [2] },
+    `statefulset ${B} has 2 replicas, and ${B}-2 is still terminating`,
+  ],
   [
     "its status counts the surplus pod no longer",
     {},
@@ -57,7 +62,12 @@ for (const [mode, recordOf] of MODES) {
     it("P01, P02, P08: a request that is no downscale, or a dry run, is allowed unchanged", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
-      for (const request of [reviewOf(zone, 5), reviewOf(zone, 3), reviewOf(zone, 1, { dryRun: true }), scaleReviewOf(zone, 3)])
+      for (const request of [
+        reviewOf(zone, 5),
+        reviewOf(zone, 3),
+        reviewOf(zone, 1, { dryRun: true }),
+        scaleReviewOf(zone, 3),
+      ])
         assert.equal((await callWebhook(stage.webhook, request)).allowed, true);
       assert.deepEqual([stage.seen, stage.calls], [[], []]);
     });
@@ -74,8 +84,15 @@ for (const [mode, recordOf] of MODES) {
         assert.deepEqual(stage.seen.toSorted(), [`POST ${A}-1`, `POST ${A}-2`]);
         isRecent(recorded(stage, A, answer));
         const [head] = stage.heads;
-        assert.match(head?.url ?? "", /^http:\/\/ingester-zone-a-\d\.ingester\.default\.svc\.cluster\.local\.:\d+\/prepare$/);
-        assert.partialDeepStrictEqual(head?.headers, { "content-type": "application/json", "content-length": "0", "x-cluster": "default" });
+        assert.match(
+          head?.url ?? "",
+          /^http:\/\/ingester-zone-a-\d\.ingester\.default\.svc\.cluster\.local\.:\d+\/prepare$/,
+        );
+        assert.partialDeepStrictEqual(head?.headers, {
+          "content-type": "application/json",
+          "content-length": "0",
+          "x-cluster": "default",
+        });
       });
 
     it("a Scale is prepared like its StatefulSet, and the time is stored apart from the StatefulSet, which must not change in the meantime", async (t) => {
@@ -110,7 +127,10 @@ for (const [mode, recordOf] of MODES) {
     it("waits for a zone that the reconciler scaled down, which writes the annotation in both modes", async (t) => {
       const stage = await play(t, recordOf);
       const zone = createZone(stage, A);
-      createZone(stage, B, { labels: { [MIN_TIME]: "12h" }, annotations: { [LAST]: formatTimestamp(Date.now() - HOUR / 60) } });
+      createZone(stage, B, {
+        labels: { [MIN_TIME]: "12h" },
+        annotations: { [LAST]: formatTimestamp(Date.now() - HOUR / 60) },
+      });
       track(stage, { [A]: Date.now() - 13 * HOUR, [B]: Date.now() - 13 * HOUR });
       const { allowed, message } = await callWebhook(stage.webhook, reviewOf(zone, 1));
       assert.equal(allowed, false);
@@ -151,7 +171,10 @@ for (const [mode, recordOf] of MODES) {
       const zone = createZone(stage, A);
       const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
       assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
-      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [`DELETE ${A}-1`, `DELETE ${A}-2`]);
+      assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [
+        `DELETE ${A}-1`,
+        `DELETE ${A}-2`,
+      ]);
       assert.equal(recorded(stage, A, answer), undefined);
     });
 
@@ -196,11 +219,18 @@ for (const [mode, recordOf] of MODES) {
       settle(stage, recordOf);
       const zone = createZone(stage, A, { ready: 2 });
       const other = createZone(stage, B, { replicas: 1, updated: 0 });
-      const messageOfRequest = async (): Promise<string | undefined> => (await callWebhook(stage.webhook, reviewOf(zone, 1))).message;
-      assert.equal(await messageOfRequest(), because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`));
+      const messageOfRequest = async (): Promise<string | undefined> =>
+        (await callWebhook(stage.webhook, reviewOf(zone, 1))).message;
+      assert.equal(
+        await messageOfRequest(),
+        because(A, `statefulset ${B} has 1 non-updated replicas and 0 non-ready replicas`),
+      );
       const { store } = stage.emulator;
       store.remove("pods", "default", `${B}-0`);
-      assert.equal(await messageOfRequest(), because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`));
+      assert.equal(
+        await messageOfRequest(),
+        because(A, `statefulset ${B} has 1 non-updated replicas and 1 non-ready replicas`),
+      );
       assert.deepEqual(stage.seen, []);
       store.remove("statefulsets.apps", "default", other.metadata?.name ?? "");
       assert.match((await messageOfRequest()) ?? "", /successfully prepared/);

@@ -50,4 +50,5 @@ export const eviction = (deleteOptions?: object | null): object => ({
   ...(deleteOptions !== undefined && { deleteOptions }),
 });
 
-export const uidOf = (stage: Stage, pod: string): string => stage.emulator.store.get("pods", "default", pod)?.metadata.uid ?? "";
+export const uidOf = (stage: Stage, pod: string): string =>
+  stage.emulator.store.get("pods", "default", pod)?.metadata.uid ?? "";

@@ -61,7 +61,10 @@ describe("an eviction is bound to the judged pod", () => {
     assert.deepEqual(mutating.patch, [{ op: "add", path: "/deleteOptions", value: { preconditions: { uid } } }]);
     const validating = (await callWebhook(stage, { name, object: eviction() }, VALIDATING)).answer;
     assert.deepEqual([validating.code, validating.reason], [429, "PodTerminating"]);
-    assert.equal((await callWebhook(stage, { name, object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.allowed, true);
+    assert.equal(
+      (await callWebhook(stage, { name, object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.allowed,
+      true,
+    );
   });
 
   it("registered as validating, it allows a UID once in 15 s", async () => {
@@ -83,7 +86,8 @@ describe("an eviction is bound to the judged pod", () => {
     const again = (await callWebhook(stage, { object: pinned }, VALIDATING)).answer;
     assert.deepEqual([again.code, again.reason], [429, "AllowedAlready"]);
     await stage.time.advance(15_000);
-    for (let i = 0; i < 2; i++) assert.equal((await callWebhook(stage, { object: pinned }, VALIDATING)).answer.reason, "Allowed");
+    for (let i = 0; i < 2; i++)
+      assert.equal((await callWebhook(stage, { object: pinned }, VALIDATING)).answer.reason, "Allowed");
   });
 
   it("an eviction of a pod without a budget is pinned as well: its successor may be under one", async () => {
@@ -108,11 +112,15 @@ describe("an eviction is bound to the judged pod", () => {
   it("registered as both, it refuses nothing and reserves nothing twice", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
-    const versionOf = (): string | undefined => stage.emulator.store.get(BUDGETS, "default", "ingester")?.metadata.resourceVersion;
+    const versionOf = (): string | undefined =>
+      stage.emulator.store.get(BUDGETS, "default", "ingester")?.metadata.resourceVersion;
     const uid = uidOf(stage, "ingester-zone-a-0");
     assert.equal((await callWebhook(stage, { object: eviction() })).answer.reason, "Allowed");
     const [version, before] = [versionOf(), reserved(stage)];
-    assert.equal((await callWebhook(stage, { object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.reason, "Allowed");
+    assert.equal(
+      (await callWebhook(stage, { object: eviction({ preconditions: { uid } }) }, VALIDATING)).answer.reason,
+      "Allowed",
+    );
     assert.deepEqual([versionOf(), reserved(stage)], [version, before]);
   });
 });

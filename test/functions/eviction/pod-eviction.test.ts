@@ -22,11 +22,31 @@ const CASES: readonly [string, Partial<AdmissionRequest>, Partial<Answer>, strin
     { code: 400, message: "request SubResource is not eviction, got: foo" },
     "invalid-request",
   ],
-  ["E03 no name", { name: "" }, { code: 400, message: "request did not include both a namespace and a name" }, "invalid-request"],
-  ["E03 no namespace", { namespace: "" }, { code: 400, message: "request did not include both a namespace and a name" }, "invalid-request"],
-  ["E04 no such pod", { name: "ingester-zone-a-9" }, { code: 400, message: 'pods "ingester-zone-a-9" not found' }, "pod-not-found"],
+  [
+    "E03 no name",
+    { name: "" },
+    { code: 400, message: "request did not include both a namespace and a name" },
+    "invalid-request",
+  ],
+  [
+    "E03 no namespace",
+    { namespace: "" },
+    { code: 400, message: "request did not include both a namespace and a name" },
+    "invalid-request",
+  ],
+  [
+    "E04 no such pod",
+    { name: "ingester-zone-a-9" },
+    { code: 400, message: 'pods "ingester-zone-a-9" not found' },
+    "pod-not-found",
+  ],
   ["a pod that may be evicted", {}, { allowed: true, reason: "Allowed" }, "allowed"],
-  ["E05 a terminating pod", { name: "ingester-zone-c-2" }, { allowed: true, warnings: ["pod is not ready"] }, "pod-not-ready"],
+  [
+    "E05 a terminating pod",
+    { name: "ingester-zone-c-2" },
+    { allowed: true, warnings: ["pod is not ready"] },
+    "pod-not-ready",
+  ],
 ];
 
 function setPhase(name: string, phase: string): void {
@@ -45,7 +65,10 @@ describe("/admission/pod-eviction", () => {
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(answer[key as keyof Answer], value);
       assert.equal(answer.allowed, expected.code === undefined);
       const text = await metrics.render();
-      assert.match(text, new RegExp(`zpdb_eviction_requests_total\\{reason="${metric}",status="${expected.code ?? 200}"\\} 1`));
+      assert.match(
+        text,
+        new RegExp(`zpdb_eviction_requests_total\\{reason="${metric}",status="${expected.code ?? 200}"\\} 1`),
+      );
       assert.match(text, /zpdb_inflight_eviction_requests 0/);
     });
   }
@@ -54,11 +77,17 @@ describe("/admission/pod-eviction", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     setPhase("ingester-zone-a-0", "Pending");
-    assert.equal((await callWebhook(stage, { name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+    assert.equal(
+      (await callWebhook(stage, { name: "ingester-zone-b-0" })).answer.message,
+      "1 pod not ready in ingester-zone-a",
+    );
     assert.equal((await callWebhook(stage)).answer.reason, "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
     setPhase("ingester-zone-a-0", "Running");
-    assert.equal((await callWebhook(stage, { name: "ingester-zone-b-0" })).answer.message, "1 pod not ready in ingester-zone-a");
+    assert.equal(
+      (await callWebhook(stage, { name: "ingester-zone-b-0" })).answer.message,
+      "1 pod not ready in ingester-zone-a",
+    );
   });
 
   // Upstream answers this with 403, after which a drainer gives up.

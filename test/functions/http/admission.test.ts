@@ -29,7 +29,14 @@ describe("a review", () => {
   for (const apiVersion of ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])
     it(`of ${apiVersion} is answered in kind`, async (t) => {
       const patch = [{ op: "add", path: "/a", value: "ü" }];
-      const answer = { allowed: true, code: 200, message: "well", warnings: ["w".repeat(500)], patch, log: { secret: 1 } };
+      const answer = {
+        allowed: true,
+        code: 200,
+        message: "well",
+        warnings: ["w".repeat(500)],
+        patch,
+        log: { secret: 1 },
+      };
       const { post } = await serve(
         t,
         webhookOf(async () => answer),
@@ -66,7 +73,13 @@ describe("a refused request", () => {
     ["a charset", reviewText(request), { type: "application/json; charset=latin1" }, 400, /^wrong content type\n$/],
     ["nothing", "", {}, 400, /^Request could not be decoded: Unexpected end of JSON input\n$/],
     ["half a review", reviewText(request).slice(0, 50), {}, 400, /^Request could not be decoded: .*JSON/],
-    ["bytes that are no UTF-8", Buffer.from([0x22, 0xc3, 0x28, 0x22]), {}, 400, /^Request could not be decoded: it is not UTF-8\n$/],
+    [
+      "bytes that are no UTF-8",
+      Buffer.from([0x22, 0xc3, 0x28, 0x22]),
+      {},
+      400,
+      /^Request could not be decoded: it is not UTF-8\n$/,
+    ],
     ["a list", "[]", {}, 400, /^Request could not be decoded: it is no object\n$/],
     ["null", "null", {}, 400, /^Request could not be decoded: it is no object\n$/],
     ["another kind", `{"kind":"Pod","apiVersion":"v1"}`, {}, 400, /^Unsupported group version kind: v1, Kind=Pod\n$/],
@@ -96,7 +109,13 @@ describe("a refused request", () => {
       413,
       /larger than 3145728 bytes/,
     ],
-    ["a body that exceeds the limit", large, { headers: { "transfer-encoding": "chunked" } }, 413, /larger than 3145728 bytes/],
+    [
+      "a body that exceeds the limit",
+      large,
+      { headers: { "transfer-encoding": "chunked" } },
+      413,
+      /larger than 3145728 bytes/,
+    ],
   ];
   for (const [name, body, more, status, message] of CASES)
     it(`${name}: ${status}`, async (t) => {
@@ -112,7 +131,10 @@ describe("a refused request", () => {
         entries.map(({ msg, level, status: logged }) => [msg, level, logged]),
         [["request refused", "warn", status]],
       );
-      assert.match(await metrics.render(), new RegExp(`request_duration_seconds_count\\{.*status_code="${status}",ws="false"\\} 1\n`));
+      assert.match(
+        await metrics.render(),
+        new RegExp(`request_duration_seconds_count\\{.*status_code="${status}",ws="false"\\} 1\n`),
+      );
     });
 
   it("a body of the maximum size is accepted", async (t) => {

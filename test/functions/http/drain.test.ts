@@ -9,29 +9,35 @@ import { listen } from "../../loopback.ts";
 
 const GRACE_MS = 600_000;
 
-it("a connection without any request does not delay the end; a request in flight does", { timeout: 20_000 }, async () => {
-  let answer = (): void => {};
-  const arrived = new Promise<void>((resolve) => {
-    server.on("request", (_request, response) => {
-      answer = () => response.end("done");
-      resolve();
+it(
+  "a connection without any request does not delay the end; a request in flight does",
+  { timeout: 20_000 },
+  async () => {
+    let answer = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      server.on("request", (_request, response) => {
+        answer = () => response.end("done");
+        resolve();
+      });
     });
-  });
-  const counted = countRequests(server);
-  const port = await listen(server);
-  const unused = connect(port, "127.0.0.1");
-  await new Promise((resolve) => unused.once("connect", resolve));
-  const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
-  await arrived;
-  let over = false;
-  const draining = drain([counted], createBackgroundTasks(), { graceMs: GRACE_MS, clock: systemClock }).then(() => (over = true));
-  const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
-  await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(over, false);
-  answer();
-  assert.equal(await text, "done");
-  await Promise.all([cut, draining]);
-});
+    const counted = countRequests(server);
+    const port = await listen(server);
+    const unused = connect(port, "127.0.0.1");
+    await new Promise((resolve) => unused.once("connect", resolve));
+    const text = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
+    await arrived;
+    let over = false;
+    const draining = drain([counted], createBackgroundTasks(), { graceMs: GRACE_MS, clock: systemClock }).then(
+      () => (over = true),
+    );
+    const cut = new Promise<void>((resolve) => unused.once("close", () => resolve()));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(over, false);
+    answer();
+    assert.equal(await text, "done");
+    await Promise.all([cut, draining]);
+  },
+);
 
 /** Its `sleep` ends with `wake`. */
 function createHeldClock(): Clock & { wake: () => void } {
@@ -46,7 +52,9 @@ function createHeldClock(): Clock & { wake: () => void } {
   };
 }
 
-/** Writes a request to a kept-alive connection. Resolves with the response; rejects if the connection ends without one. */
+/**
+ * Writes a request to a kept-alive connection. Resolves with the response; rejects if the connection ends without one.
+ */
 function ask(socket: Socket): Promise<string> {
   socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   return new Promise((resolve, reject) => {
@@ -57,7 +65,9 @@ function ask(socket: Socket): Promise<string> {
 }
 
 it("a request that a client sends on an idle connection while the server drains is answered, and is the connection's last", async (t) => {
-  const server = createServer((_request, response) => void response.writeHead(200, { "content-type": "text/plain" }).end("done"));
+  const server = createServer(
+    (_request, response) => void response.writeHead(200, { "content-type": "text/plain" }).end("done"),
+  );
   const counted = countRequests(server);
   const port = await listen(server);
   t.after(() => server.close().closeAllConnections());

@@ -9,7 +9,12 @@ interface PostedTarget extends Target {
   post(body: string | Buffer, headers?: Record<string, string>): Promise<Asked>;
 }
 
-async function start(t: TestContext, stage: Stage, target: string, env: Record<string, string> = {}): Promise<PostedTarget> {
+async function start(
+  t: TestContext,
+  stage: Stage,
+  target: string,
+  env: Record<string, string> = {},
+): Promise<PostedTarget> {
   const running = await startTarget(t, target, { KUBECONFIG: await writeKubeconfig(t, stage), ...env });
   return {
     ...running,
@@ -41,7 +46,13 @@ test("a target answers like the server of all webhooks, without traces of the fr
     ["malformed JSON", '{"kind":', {}, 400, /^Request could not be decoded: .*JSON.*\n$/],
     ["another content type", reviewText({}), { "content-type": "text/plain" }, 400, /^wrong content type\n$/],
     ["a form", "a=b", { "content-type": "application/x-www-form-urlencoded" }, 400, /^wrong content type\n$/],
-    ["an unknown charset", "{}", { "content-type": "application/json; charset=nonsense" }, 400, /^wrong content type\n$/],
+    [
+      "an unknown charset",
+      "{}",
+      { "content-type": "application/json; charset=nonsense" },
+      400,
+      /^wrong content type\n$/,
+    ],
     ["an unknown encoding", "{}", { "content-encoding": "nonsense" }, 400, /^Unsupported group version kind/],
     ["a body beyond 3 MiB", Buffer.alloc(5_000_000, " "), {}, 413, /^the body is larger than 3145728 bytes\n$/],
   ];
@@ -69,7 +80,10 @@ test("a request in flight finishes after SIGTERM", async (t) => {
   while (stage.emulator.faults.struck() === 0) await new Promise(setImmediate);
   child.kill("SIGTERM");
   const { status, text } = await answer;
-  assert.deepEqual([status, (JSON.parse(text) as { response: object }).response], [200, { uid: "uid-web-1", allowed: true }]);
+  assert.deepEqual(
+    [status, (JSON.parse(text) as { response: object }).response],
+    [200, { uid: "uid-web-1", allowed: true }],
+  );
   assert.equal(await exited, 0);
 });
 

@@ -15,7 +15,10 @@ async function serve(t: TestContext) {
   const port = await listen(server, "127.0.0.1");
   t.after(() => server.close());
   const url = `http://127.0.0.1:${port}/crdconvert`;
-  return { metrics, post: (body: string, method = "POST") => fetch(url, { method, ...(method === "POST" && { body }) }) };
+  return {
+    metrics,
+    post: (body: string, method = "POST") => fetch(url, { method, ...(method === "POST" && { body }) }),
+  };
 }
 
 const review = (count: number, size = 0): string =>
@@ -39,7 +42,9 @@ describe("POST /crdconvert", () => {
     const { post } = await serve(t);
     const answer = await post(review(2));
     assert.equal(answer.status, 200);
-    const { response } = (await answer.json()) as { response: { uid: string; convertedObjects: { apiVersion: string }[] } };
+    const { response } = (await answer.json()) as {
+      response: { uid: string; convertedObjects: { apiVersion: string }[] };
+    };
     assert.deepEqual(
       [response.uid, response.convertedObjects.map(({ apiVersion }) => apiVersion)],
       ["r-1", Array(2).fill("brupop.bottlerocket.aws/v2")],
@@ -59,7 +64,8 @@ describe("POST /crdconvert", () => {
     ["what is no review", "{}", "POST", 400],
     ["a body without bound", `"${"x".repeat(LARGEST_REVIEW)}"`, "POST", 413],
   ] as const)
-    it(`refuses ${title} with ${status}`, async (t) => assert.equal((await (await serve(t)).post(body, method)).status, status));
+    it(`refuses ${title} with ${status}`, async (t) =>
+      assert.equal((await (await serve(t)).post(body, method)).status, status));
 
   it("is measured", async (t) => {
     const { post, metrics } = await serve(t);

@@ -2,10 +2,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
-import { type Agent, createShadow, type NodeAnswer, type NodeStage, playAgent, setNodeStage, SHADOWS } from "./stage.ts";
+import {
+  type Agent,
+  createShadow,
+  type NodeAnswer,
+  type NodeStage,
+  playAgent,
+  setNodeStage,
+  SHADOWS,
+} from "./stage.ts";
 
 const BASE = "/bottlerocket-node-resource";
-const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> => call(agent, `POST ${BASE}/cordon-and-drain`);
+const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>
+  call(agent, `POST ${BASE}/cordon-and-drain`);
 
 function createPod(
   { emulator: { store } }: NodeStage,
@@ -114,8 +123,15 @@ describe("a drain", () => {
   it("tells the API server's own 429 from a budget's", async (t) => {
     const { stage, agent } = await start(t);
     createPod(stage, "a-0");
-    stage.emulator.faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "tooMany", retryAfterSeconds: 60 } });
-    assert.partialDeepStrictEqual((await drainOnce(stage, agent)).body, { remaining: 1, blocked: [{ reason: "Throttled" }] });
+    stage.emulator.faults.inject({
+      resource: "pods",
+      subresource: "eviction",
+      effect: { kind: "tooMany", retryAfterSeconds: 60 },
+    });
+    assert.partialDeepStrictEqual((await drainOnce(stage, agent)).body, {
+      remaining: 1,
+      blocked: [{ reason: "Throttled" }],
+    });
   });
 
   it("evicts only the pod that was listed, not one of its name that took its place", async (t) => {
@@ -153,7 +169,11 @@ describe("a drain", () => {
 
   const UNWANTED = [
     { name: "while nothing is wanted", spec: { state: "Idle" }, status: {} },
-    { name: "while the update is being staged", spec: { state: "StagedAndPerformedUpdate" }, status: { current_state: "Idle" } },
+    {
+      name: "while the update is being staged",
+      spec: { state: "StagedAndPerformedUpdate" },
+      status: { current_state: "Idle" },
+    },
     { name: "after the reboot", spec: {}, status: { current_state: "RebootedIntoUpdate" } },
     { name: "NW1: in ErrorReset", spec: {}, status: { current_state: "ErrorReset" } },
   ] as const;

@@ -11,7 +11,9 @@ interface Case {
   readonly status: number;
 }
 
-const withHeaders = (agent: Agent, headers: Readonly<Record<string, string>>): Agent => ({ headers: { ...agent.headers, ...headers } });
+const withHeaders = (agent: Agent, headers: Readonly<Record<string, string>>): Agent => ({
+  headers: { ...agent.headers, ...headers },
+});
 const uidOf = ({ node }: NodeStage, name: string): string => node(name).metadata.uid;
 
 const CASES: readonly Case[] = [
@@ -42,7 +44,11 @@ const CASES: readonly Case[] = [
     agent: async (stage) => withHeaders(await playAgent(stage, "node-1"), { BrupopK8sAuthToken: "x" }),
     status: 401,
   },
-  { name: "a token that is bound to no pod", agent: (stage) => playAgent(stage, "node-1", { bound: false }), status: 403 },
+  {
+    name: "a token that is bound to no pod",
+    agent: (stage) => playAgent(stage, "node-1", { bound: false }),
+    status: 403,
+  },
   {
     name: "NW9: a pod of the agent's name and account in another namespace",
     agent: async (stage) => {
@@ -84,12 +90,21 @@ describe("agents on four nodes", () => {
     it(`the one of node ${pod}, for node ${node}, is answered with ${status}`, async (t) => {
       const stage = await setNodeStage(t);
       if (!stage.emulator.store.get("nodes", undefined, "node-4"))
-        stage.emulator.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "node-4" }, spec: {}, status: {} });
+        stage.emulator.store.create("nodes", {
+          apiVersion: "v1",
+          kind: "Node",
+          metadata: { name: "node-4" },
+          spec: {},
+          status: {},
+        });
       for (const n of [1, 2, 3, 4]) createShadow(stage, `node-${n}`, { spec: { state: "Idle" } });
       const agents = new Map<number, Agent>();
       for (const n of [1, 2, 3, 4]) agents.set(n, await playAgent(stage, `node-${n}`));
       const token = agents.get(pod)?.headers["BrupopK8sAuthToken"] ?? "";
-      const answer = await stage.call({ headers: headersOf(`node-${node}`, uidOf(stage, `node-${node}`), token) }, UNCORDON);
+      const answer = await stage.call(
+        { headers: headersOf(`node-${node}`, uidOf(stage, `node-${node}`), token) },
+        UNCORDON,
+      );
       assert.equal(answer.status, status, JSON.stringify(answer.body));
     });
 });
@@ -103,7 +118,8 @@ describe("the node API, called with", () => {
       const answer = await stage.call(caller, UNCORDON);
       assert.equal(answer.status, status, JSON.stringify(answer.body));
       const token = caller.headers["BrupopK8sAuthToken"] ?? "";
-      if (token.length > 10) assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "NW29: a token in the log");
+      if (token.length > 10)
+        assert.ok(!JSON.stringify([stage.entries, answer.body]).includes(token), "NW29: a token in the log");
     });
 
   it("a UID that is not the node's, says so, and not that the pod runs elsewhere", async (t) => {

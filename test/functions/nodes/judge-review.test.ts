@@ -21,8 +21,16 @@ const CASES: readonly (readonly [name: string, status: unknown, refusal?: number
   ["another namespace", { ...GOOD, user: { ...USER, username: "system:serviceaccount:other:agent" } }, 403],
   ["no pod", { ...GOOD, user: { ...USER, extra: {} } }, 403],
   ["no extra", { ...GOOD, user: { username: USER.username } }, 403],
-  ["an empty list", { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": [] } } }, 403],
-  ["two pods", { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": ["p", "q"] } } }, 403],
+  [
+    "an empty list",
+    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": [] } } },
+    403,
+  ],
+  [
+    "two pods",
+    { ...GOOD, user: { ...USER, extra: { ...EXTRA, "authentication.kubernetes.io/pod-name": ["p", "q"] } } },
+    403,
+  ],
 ];
 
 for (const [name, status, refusal] of CASES)

@@ -5,7 +5,8 @@ import { dig } from "../../emulator/objects.ts";
 import { type Agent, createShadow, type NodeAnswer, type NodeStage, playAgent, setNodeStage } from "./stage.ts";
 
 const BASE = "/bottlerocket-node-resource";
-const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> => call(agent, `POST ${BASE}/cordon-and-drain`);
+const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>
+  call(agent, `POST ${BASE}/cordon-and-drain`);
 
 async function start(t: Parameters<typeof setNodeStage>[0]) {
   const stage = await setNodeStage(t);
@@ -21,11 +22,17 @@ describe("giving a node back", () => {
     const before = stage.node("node-1");
     assert.equal((await stage.call(agent, `POST ${BASE}/exclude-from-lb`)).status, 200);
     const label = "node.kubernetes.io/exclude-from-external-load-balancers";
-    assert.partialDeepStrictEqual(stage.node("node-1"), { metadata: { labels: { [label]: "True" } }, spec: { unschedulable: true } });
+    assert.partialDeepStrictEqual(stage.node("node-1"), {
+      metadata: { labels: { [label]: "True" } },
+      spec: { unschedulable: true },
+    });
     await drainOnce(stage, agent);
     assert.equal((await stage.call(agent, `POST ${BASE}/uncordon`)).status, 200);
     const { labels, annotations } = stage.node("node-1").metadata;
-    assert.deepEqual([labels, annotations ?? {}, stage.node("node-1")["spec"]], [before.metadata.labels, {}, before["spec"]]);
+    assert.deepEqual(
+      [labels, annotations ?? {}, stage.node("node-1")["spec"]],
+      [before.metadata.labels, {}, before["spec"]],
+    );
     assert.equal(progress(stage), undefined);
   });
 

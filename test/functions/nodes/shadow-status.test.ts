@@ -118,19 +118,35 @@ describe("PUT", () => {
 
 describe("the announcement of a reboot", () => {
   const times = { started_at: "2026-01-01T00:00:00Z", round_at: "2026-01-01T00:00:00Z" };
-  const body = { ...IDLE, current_state: "StagedAndPerformedUpdate", rebooting: { boot_id: "b-1", at: "2026-01-01T00:00:00Z" } };
+  const body = {
+    ...IDLE,
+    current_state: "StagedAndPerformedUpdate",
+    rebooting: { boot_id: "b-1", at: "2026-01-01T00:00:00Z" },
+  };
   const CASES = [
     { name: "is stored once the node was found drained", drain: { ...times, remaining: 0, blocked: [] }, status: 200 },
-    { name: "is stored if the policy forces it", drain: { ...times, remaining: 1, blocked: [], forced: true }, status: 200 },
+    {
+      name: "is stored if the policy forces it",
+      drain: { ...times, remaining: 1, blocked: [], forced: true },
+      status: 200,
+    },
     { name: "is refused with pods on the node", drain: { ...times, remaining: 1, blocked: [] }, status: 409 },
     { name: "is refused without a drain", drain: null, status: 409 },
-    { name: "is refused once it is no longer wanted", drain: { ...times, remaining: 0, blocked: [] }, wanted: "Idle", status: 409 },
+    {
+      name: "is refused once it is no longer wanted",
+      drain: { ...times, remaining: 0, blocked: [] },
+      wanted: "Idle",
+      status: 409,
+    },
   ] as const;
   for (const { name, drain, status, ...more } of CASES)
     it(name, async (t) => {
       const stage = await setNodeStage(t);
       const state = "wanted" in more ? more.wanted : "RebootedIntoUpdate";
-      createShadow(stage, "node-1", { spec: { state }, status: { boot_id: "b-1", ...(drain && { drain: { ...drain, blocked: [] } }) } });
+      createShadow(stage, "node-1", {
+        spec: { state },
+        status: { boot_id: "b-1", ...(drain && { drain: { ...drain, blocked: [] } }) },
+      });
       assert.equal((await stage.call(await playAgent(stage, "node-1"), `PUT ${BASE}`, { body })).status, status);
       assert.equal(dig(stage.shadow("node-1"), "status", "rebooting") !== undefined, status === 200);
     });

@@ -1,4 +1,7 @@
-/** What a scrape of the node API shows of nodes and policies while no controller runs, and that one replica alone shows it. */
+/**
+ * What a scrape of the node API shows of nodes and policies while no controller runs, and that one replica alone shows
+ * it.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { showNodes } from "../../../functions/nodes/show-nodes.ts";
@@ -17,19 +20,38 @@ const POLICY_CRD: Draft = {
     group: "zonewise.dev",
     scope: "Cluster",
     names: { plural: "nodeupdatepolicies", kind: "NodeUpdatePolicy" },
-    versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } }, subresources: { status: {} } }],
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object" } },
+        subresources: { status: {} },
+      },
+    ],
   },
 };
 
 function addShadow({ emulator }: NodeStage, name: string, status: object | undefined): void {
   const shadow = newShadow({ name, uid: `uid-${name}` }, NAMESPACE);
-  const stored = emulator.store.create(SHADOWS, { ...shadow, apiVersion: "brupop.bottlerocket.aws/v2", kind: "BottlerocketShadow" });
+  const stored = emulator.store.create(SHADOWS, {
+    ...shadow,
+    apiVersion: "brupop.bottlerocket.aws/v2",
+    kind: "BottlerocketShadow",
+  });
   if (status) emulator.store.update(SHADOWS, { ...stored, status });
 }
 
 const startReplica = ({ cluster }: NodeStage, identity: string): (() => Promise<string[]>) => {
   const { log } = keepingLog();
-  const shown = showNodes({ cluster, clock: systemClock, log, metrics: createMetrics(), identity, namespace: NAMESPACE });
+  const shown = showNodes({
+    cluster,
+    clock: systemClock,
+    log,
+    metrics: createMetrics(),
+    identity,
+    namespace: NAMESPACE,
+  });
   return async () => (await shown.render()).split("\n").filter((line) => /^(brupop|zonewise_node)_/.test(line));
 };
 
@@ -41,7 +63,9 @@ it("NR5, NR21, NR22: the metrics of the nodes are those of the stored objects, s
   addShadow(stage, "n1", status);
   addShadow(stage, "n2", { ...status, current_version: "1.1.0", current_state: "ErrorReset", crash_count: 2 });
   addShadow(stage, "n3", undefined);
-  const transitions = [{ from: "Idle", to: "StagedAndPerformedUpdate", fromVersion: "1.0.0", toVersion: "1.1.0", count: 7 }];
+  const transitions = [
+    { from: "Idle", to: "StagedAndPerformedUpdate", fromVersion: "1.0.0", toVersion: "1.1.0", count: 7 },
+  ];
   const known = { node: "n1", nodeUid: "uid-n1", shadowUid: "s", from: "1.0.0", to: "1.1.0", bootId: "b" };
   const active = [{ ...known, startedAt: "2026-01-01T00:00:00Z", phase: "Draining", since: "2026-01-01T00:01:00Z" }];
   const policy = store.create("nodeupdatepolicies.zonewise.dev", {

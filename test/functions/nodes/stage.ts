@@ -52,9 +52,16 @@ export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {
   const { store } = stage.emulator;
   store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
   for (const node of store.list("nodes"))
-    store.update("nodes", put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }));
+    store.update(
+      "nodes",
+      put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }),
+    );
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace: NAMESPACE } });
+  store.create("serviceaccounts", {
+    apiVersion: "v1",
+    kind: "ServiceAccount",
+    metadata: { name: ACCOUNT, namespace: NAMESPACE },
+  });
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const { cluster } = stage;
@@ -87,15 +94,24 @@ export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {
   };
 }
 
-function send(port: number, agent: Agent, { route, body, headers }: Call & { readonly route: string }): Promise<NodeAnswer> {
+function send(
+  port: number,
+  agent: Agent,
+  { route, body, headers }: Call & { readonly route: string },
+): Promise<NodeAnswer> {
   const [method = "", path = ""] = route.split(" ");
   return new Promise((resolve, reject) => {
-    const outgoing = open({ port, host: "127.0.0.1", method, path, headers: { ...agent.headers, ...headers } }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: parse(text), headers: response.headers }));
-    });
+    const outgoing = open(
+      { port, host: "127.0.0.1", method, path, headers: { ...agent.headers, ...headers } },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, body: parse(text), headers: response.headers }),
+        );
+      },
+    );
     outgoing.on("error", reject);
     outgoing.end(body === undefined ? undefined : JSON.stringify(body));
   });
@@ -119,10 +135,20 @@ interface AgentTraits {
 
 /** An agent's pod on the node, with its token. */
 export async function playAgent({ emulator, cluster }: Stage, node: string, traits: AgentTraits = {}): Promise<Agent> {
-  const { pod = `agent-${node}`, namespace = NAMESPACE, account = ACCOUNT, audience = "brupop-apiserver", bound = true } = traits;
+  const {
+    pod = `agent-${node}`,
+    namespace = NAMESPACE,
+    account = ACCOUNT,
+    audience = "brupop-apiserver",
+    bound = true,
+  } = traits;
   const { store } = emulator;
   if (!store.get("serviceaccounts", namespace, account))
-    store.create("serviceaccounts", { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } });
+    store.create("serviceaccounts", {
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: account, namespace },
+    });
   const made = store.create("pods", {
     apiVersion: "v1",
     kind: "Pod",
@@ -137,7 +163,10 @@ export async function playAgent({ emulator, cluster }: Stage, node: string, trai
   const token = await requestToken(cluster, {
     namespace,
     account,
-    spec: { audiences: [audience], ...(bound && { boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid: made.metadata.uid } }) },
+    spec: {
+      audiences: [audience],
+      ...(bound && { boundObjectRef: { apiVersion: "v1", kind: "Pod", name: pod, uid: made.metadata.uid } }),
+    },
   });
   return { headers: headersOf(node, store.get("nodes", "", node)?.metadata.uid ?? "", token) };
 }
@@ -198,7 +227,9 @@ const SHADOW_CRD = {
         served: true,
         storage: true,
         subresources: { status: {} },
-        schema: { openAPIV3Schema: { type: "object", properties: { spec: anything, status: { ...anything, nullable: true } } } },
+        schema: {
+          openAPIV3Schema: { type: "object", properties: { spec: anything, status: { ...anything, nullable: true } } },
+        },
       },
     ],
   },

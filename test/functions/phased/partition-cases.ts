@@ -1,4 +1,7 @@
-/** Writes to a StatefulSet of a PhasedRollout, and what admission leaves of them: one table for the policy and for the webhook (§16.9). */
+/**
+ * Writes to a StatefulSet of a PhasedRollout, and what admission leaves of them: one table for the policy and for the
+ * webhook (§16.9).
+ */
 import assert from "node:assert/strict";
 import { HELD } from "../../../reconciler/phased/target.ts";
 import type { Client } from "../../cluster/conformance/client.ts";
@@ -31,7 +34,9 @@ const template = (image: string): object => ({
 const CLAIM = "sts.plus/phasedRollout";
 const ORIGINAL = "sts.plus/original-partition";
 const ANNOTATIONS = { [CLAIM]: "guard", [ORIGINAL]: "1", mine: "1" };
-const at = (partition: number | null): object => ({ updateStrategy: { rollingUpdate: partition === null ? null : { partition } } });
+const at = (partition: number | null): object => ({
+  updateStrategy: { rollingUpdate: partition === null ? null : { partition } },
+});
 
 /** Two of three pods are kept: the rollout has released one. */
 const ROLLING: Before = { annotations: ANNOTATIONS, spec: at(2) };
@@ -54,7 +59,11 @@ export const PARTITION_CASES: readonly PartitionCase[] = [
   { name: "partition 0", ...kept, write: { spec: at(0) } },
   { name: "a partition lower by one", ...kept, write: { spec: at(1) } },
   { name: "no partition", ...kept, write: { spec: at(null) } },
-  { name: "no partition, and no claim, as a replacement by a manifest", ...kept, write: { metadata: DROPPED, spec: at(null) } },
+  {
+    name: "no partition, and no claim, as a replacement by a manifest",
+    ...kept,
+    write: { metadata: DROPPED, spec: at(null) },
+  },
   { name: "no annotations at all, and partition 0", ...kept, write: { metadata: { annotations: null }, spec: at(0) } },
   {
     name: "another claim, and partition 0",
@@ -63,29 +72,78 @@ export const PARTITION_CASES: readonly PartitionCase[] = [
   },
   { name: "partition 0 and more replicas", ...kept, partition: HELD, write: { spec: { replicas: 5, ...at(0) } } },
   { name: "partition 0 and fewer replicas than the partition", ...kept, write: { spec: { replicas: 1, ...at(0) } } },
-  { name: "partition 0 before any pod is released", ...kept, before: UNRELEASED, partition: HELD, write: { spec: at(0) } },
+  {
+    name: "partition 0 before any pod is released",
+    ...kept,
+    before: UNRELEASED,
+    partition: HELD,
+    write: { spec: at(0) },
+  },
   { name: "more replicas, whose pods would be released", ...raised, write: { spec: { replicas: 5 } } },
   { name: "more replicas while nothing rolls", ...raised, before: IDLE, write: { spec: { replicas: 4 } } },
-  { name: "more replicas and a higher partition that does not keep them", ...raised, write: { spec: { replicas: 5, ...at(4) } } },
-  { name: "more replicas after the last pod was released", ...left, before: RELEASED, partition: 0, write: { spec: { replicas: 5 } } },
-  { name: "more replicas that are kept", ...left, before: UNRELEASED, partition: HELD, write: { spec: { replicas: 5 } } },
+  {
+    name: "more replicas and a higher partition that does not keep them",
+    ...raised,
+    write: { spec: { replicas: 5, ...at(4) } },
+  },
+  {
+    name: "more replicas after the last pod was released",
+    ...left,
+    before: RELEASED,
+    partition: 0,
+    write: { spec: { replicas: 5 } },
+  },
+  {
+    name: "more replicas that are kept",
+    ...left,
+    before: UNRELEASED,
+    partition: HELD,
+    write: { spec: { replicas: 5 } },
+  },
   { name: "partition 0 by another tool", ...kept, write: { spec: at(0) }, by: "helm" },
   { name: "another template", ...raised, write: { spec: NEW } },
   { name: "another template and more replicas", ...raised, write: { spec: { ...NEW, replicas: 5 } } },
   { name: "another template and partition 0", ...raised, write: { spec: { ...NEW, ...at(0) } }, isWarned: true },
   { name: "another template without the claim", ...raised, write: { metadata: DROPPED, spec: NEW } },
   { name: "another template and a high partition", ...raised, write: { spec: { ...NEW, ...at(7) } } },
-  { name: "back from OnDelete", ...raised, before: ON_DELETE, write: { spec: { updateStrategy: { type: "RollingUpdate" } } } },
+  {
+    name: "back from OnDelete",
+    ...raised,
+    before: ON_DELETE,
+    write: { spec: { updateStrategy: { type: "RollingUpdate" } } },
+  },
   { name: "ordinals that begin lower", ...raised, before: FROM_2, write: { spec: { ordinals: { start: 0 } } } },
   { name: "no ordinals any more", ...raised, before: FROM_2, write: { spec: { ordinals: null } } },
   { name: "a higher partition", ...left, write: { spec: at(3) }, partition: 3 },
-  { name: "the same partition", ...left, write: { metadata: { annotations: { mine: "2" } }, spec: at(2) }, partition: 2 },
+  {
+    name: "the same partition",
+    ...left,
+    write: { metadata: { annotations: { mine: "2" } }, spec: at(2) },
+    partition: 2,
+  },
   { name: "fewer replicas", ...left, write: { spec: { replicas: 1 } }, partition: 2 },
-  { name: "OnDelete", ...left, write: { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } }, partition: 0 },
+  {
+    name: "OnDelete",
+    ...left,
+    write: { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } },
+    partition: 0,
+  },
   { name: "another template under OnDelete", ...left, before: ON_DELETE, write: { spec: NEW }, partition: 0 },
   { name: "no claim", before: ROLLING, write: { metadata: DROPPED }, partition: 2, claim: undefined },
-  { name: "partition 0 after the claim was removed", before: OF_NOBODY, write: { spec: at(0) }, partition: 0, claim: undefined },
-  { name: "another template of a StatefulSet of nobody", before: OF_NOBODY, write: { spec: NEW }, partition: 2, claim: undefined },
+  {
+    name: "partition 0 after the claim was removed",
+    before: OF_NOBODY,
+    write: { spec: at(0) },
+    partition: 0,
+    claim: undefined,
+  },
+  {
+    name: "another template of a StatefulSet of nobody",
+    before: OF_NOBODY,
+    write: { spec: NEW },
+    partition: 2,
+    claim: undefined,
+  },
   { name: "the reconciler's release of a pod", ...left, write: { spec: at(1) }, by: RECONCILER, partition: 1 },
   {
     name: "the reconciler's release of the StatefulSet",
@@ -110,10 +168,20 @@ export interface Outcome {
 }
 
 /** Makes the StatefulSet of the situation if it is not there, and asks what the write would make of it. */
-export async function write({ before, write: body, by }: PartitionCase, client: Client, namespace: string): Promise<Outcome> {
+export async function write(
+  { before, write: body, by }: PartitionCase,
+  client: Client,
+  namespace: string,
+): Promise<Outcome> {
   const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
   const name = `db-${SITUATIONS.indexOf(before)}`;
-  const spec = { replicas: 3, serviceName: "db", selector: { matchLabels: { app: "db" } }, template: template("x:1"), ...before.spec };
+  const spec = {
+    replicas: 3,
+    serviceName: "db",
+    selector: { matchLabels: { app: "db" } },
+    template: template("x:1"),
+    ...before.spec,
+  };
   const set = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, annotations: before.annotations }, spec };
   const made = await client.call({ method: "POST", path, body: set });
   assert.ok([201, 409].includes(made.status), JSON.stringify(made.body));
@@ -124,7 +192,11 @@ export async function write({ before, write: body, by }: PartitionCase, client: 
 }
 
 /** Fails unless the write became what the case says. A policy cannot warn. */
-export function assertOutcome({ name, partition, claim, isWarned = false }: PartitionCase, outcome: Outcome, canWarn = true): void {
+export function assertOutcome(
+  { name, partition, claim, isWarned = false }: PartitionCase,
+  outcome: Outcome,
+  canWarn = true,
+): void {
   const { metadata, spec } = outcome.stored;
   const { annotations = {} } = metadata;
   assert.deepEqual(

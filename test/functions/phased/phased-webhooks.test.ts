@@ -22,7 +22,12 @@ const cluster = {
 
 function ask(webhook: Webhook, object: unknown, more: Partial<AdmissionRequest> = {}): Promise<Answer> {
   const { subResource: _none, ...whole } = request;
-  const context = { path: webhook.paths[0] ?? "", signal: new AbortController().signal, deadlineAt: Infinity, log: {} as never };
+  const context = {
+    path: webhook.paths[0] ?? "",
+    signal: new AbortController().signal,
+    deadlineAt: Infinity,
+    log: {} as never,
+  };
   return webhook.handle({ ...whole, name: "guard", dryRun: false, operation: "CREATE", object, ...more }, context);
 }
 
@@ -32,7 +37,11 @@ describe("/mutate-sts-plus-v1alpha1-phasedrollout", () => {
   const add = (field: string, value: number): object => ({ op: "add", path: `/spec/check/${field}`, value });
 
   it("S09 completes what is missing", async () =>
-    assert.deepEqual(await patchOf({}), [add("initialDelaySeconds", 60), add("periodSeconds", 60), add("successThreshold", 3)]));
+    assert.deepEqual(await patchOf({}), [
+      add("initialDelaySeconds", 60),
+      add("periodSeconds", 60),
+      add("successThreshold", 3),
+    ]));
   it("S09 leaves what is given, and a 0", async () =>
     assert.deepEqual(await patchOf({ initialDelaySeconds: 0, periodSeconds: 5 }), [add("successThreshold", 3)]));
   it("patches nothing that is complete", async () =>
@@ -51,7 +60,11 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     ask(webhook, rolloutObject({ ...traits, query: { ...STATED, ...traits.query } }), more);
 
   const REFUSED: readonly (readonly [string, RolloutTraits, RegExp])[] = [
-    ["S13 an expression that is no PromQL", { query: { expr: "up{" } }, /spec\.check\.query\.expr: the expression is not valid PromQL/],
+    [
+      "S13 an expression that is no PromQL",
+      { query: { expr: "up{" } },
+      /spec\.check\.query\.expr: the expression is not valid PromQL/,
+    ],
     ["S13 another scheme", { query: { url: "ftp://prom" } }, /spec\.check\.query\.url has another scheme/],
     ["S13 a URL without a host", { query: { url: "http://" } }, /has no valid host/],
     ["S13 a backslash", { query: { url: "http://\\" } }, /backslash/],
@@ -60,7 +73,11 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
       { spec: { skipCheck: true, standardRollingUpdate: false } },
       /another name of spec\.skipCheck/,
     ],
-    ["S09 a threshold of 0", { check: { successThreshold: 0, query: { expr: "up", url: "prom" } } }, /successThreshold must be at least 1/],
+    [
+      "S09 a threshold of 0",
+      { check: { successThreshold: 0, query: { expr: "up", url: "prom" } } },
+      /successThreshold must be at least 1/,
+    ],
     ["an empty targetRef", { spec: { targetRef: "" } }, /targetRef is empty/],
   ];
   for (const [name, traits, why] of REFUSED)
@@ -77,7 +94,8 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     ["both names, equal", { spec: { skipCheck: true, standardRollingUpdate: true } }],
   ];
   for (const [name, traits] of ADMITTED)
-    it(`admits ${name}, without a warning`, async () => assert.deepEqual(await validate(traits), { allowed: true, reason: "Valid" }));
+    it(`admits ${name}, without a warning`, async () =>
+      assert.deepEqual(await validate(traits), { allowed: true, reason: "Valid" }));
 
   it("S03 refuses another targetRef", async () => {
     const oldObject = rolloutObject({ spec: { targetRef: "other" } });
@@ -90,7 +108,8 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
   ] as const)
     it(`S12 admits ${name}, however invalid`, async () => {
       const object = rolloutObject({ ...more, query: { expr: "((" } });
-      const oldObject = more && "terminating" in more ? rolloutObject() : rolloutObject({ query: { expr: "((" }, finalizers: [] });
+      const oldObject =
+        more && "terminating" in more ? rolloutObject() : rolloutObject({ query: { expr: "((" }, finalizers: [] });
       assert.equal((await ask(webhook, object, { operation: "UPDATE", oldObject })).allowed, true);
     });
 
@@ -111,15 +130,26 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
 
 describe("/admission/raise-partition", () => {
   const webhook = createRaisePartition();
-  const template = (image: string): object => ({ metadata: { labels: { name: "db" } }, spec: { containers: [{ name: "c", image }] } });
-  const change = (traits: SetTraits, { image = "x:2", before = traits }: { image?: string; before?: SetTraits } = {}): Promise<Answer> => {
+  const template = (image: string): object => ({
+    metadata: { labels: { name: "db" } },
+    spec: { containers: [{ name: "c", image }] },
+  });
+  const change = (
+    traits: SetTraits,
+    { image = "x:2", before = traits }: { image?: string; before?: SetTraits } = {},
+  ): Promise<Answer> => {
     const withTemplate = (object: ReturnType<typeof setObject>, of: string): object => ({
       ...object,
       spec: { ...object.spec, template: template(of) },
     });
-    return ask(webhook, withTemplate(setObject(traits), image), { operation: "UPDATE", oldObject: withTemplate(setObject(before), "x:1") });
+    return ask(webhook, withTemplate(setObject(traits), image), {
+      operation: "UPDATE",
+      oldObject: withTemplate(setObject(before), "x:1"),
+    });
   };
-  const raised = (value: number): object[] => [{ op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value }];
+  const raised = (value: number): object[] => [
+    { op: "add", path: "/spec/updateStrategy/rollingUpdate/partition", value },
+  ];
 
   it("S08 another template raises the partition above any replicas, in the same write", async () => {
     assert.deepEqual((await change({ replicas: 5, partition: 3 }, { before: { replicas: 3 } })).patch, raised(HELD));
@@ -142,7 +172,8 @@ describe("/admission/raise-partition", () => {
       const { allowed, patch } = await change(traits, more);
       assert.deepEqual([allowed, patch], [true, undefined]);
     });
-  it("admits what it cannot read", async () => assert.equal((await ask(webhook, "x", { operation: "UPDATE" })).allowed, true));
+  it("admits what it cannot read", async () =>
+    assert.equal((await ask(webhook, "x", { operation: "UPDATE" })).allowed, true));
 });
 
 it("all of them admit when they fail", () => {

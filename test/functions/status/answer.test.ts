@@ -45,7 +45,12 @@ const ROWS: readonly (readonly [what: string, ask: Ask, status: number, text: Re
   ["the page by its address in IPv6", { host: "[::1]:8001" }, 200, /<main>/],
   ["the page by a host that is configured", { host: "Status.example.com:8443" }, 200, /<main>/],
   ["a group alone", { path: "/?namespace=default&group=store" }, 200, /default\/store/],
-  ["a group that does not exist", { path: "/?namespace=default&group=%3Cb%3E" }, 404, /There is no rollout group default\/&lt;b>/],
+  [
+    "a group that does not exist",
+    { path: "/?namespace=default&group=%3Cb%3E" },
+    404,
+    /There is no rollout group default\/&lt;b>/,
+  ],
   ["the headers alone", { method: "HEAD" }, 200, /^$/],
   ["another host, whose name may lead here", { host: "evil.example.com" }, 421, /STATUS_PAGE_HOSTS/],
   ["a host that begins like one of this machine", { host: "localhost.evil.example.com" }, 421, /unknown host/],

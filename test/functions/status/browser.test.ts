@@ -26,7 +26,10 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
   });
 
   /** Opens the page; `complaints` are the browser's: errors, and what the policy has refused. */
-  async function open(path = "/", options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] } & AsyncDisposable> {
+  async function open(
+    path = "/",
+    options: BrowserContextOptions = {},
+  ): Promise<{ page: Page; complaints: string[] } & AsyncDisposable> {
     const context = await browser.newContext(options);
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE);
@@ -128,7 +131,10 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
         await page.evaluate(AXE);
         const { violations, passes } = await page.evaluate<AxeResults>("axe.run()");
         assert.deepEqual(
-          violations.map(({ id, nodes }) => [id, ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`)]),
+          violations.map(({ id, nodes }) => [
+            id,
+            ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`),
+          ]),
           [],
         );
         assert.ok(passes.some(({ id }) => id === "color-contrast"));

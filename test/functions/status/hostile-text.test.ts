@@ -8,7 +8,10 @@ import { SENTENCES, store } from "./sentences.ts";
 
 it("no character of a text that is not seen, or that turns others round, reaches the page as such", () => {
   const message = "all is well \u202E.degnad ni si ti\u2066 and\u200B so on \uFEFF";
-  const html = renderPage({ records: records({ groups: [group("a", { phase: "Waiting", message })] }), focus: undefined });
+  const html = renderPage({
+    records: records({ groups: [group("a", { phase: "Waiting", message })] }),
+    focus: undefined,
+  });
   assert.ok(html.includes(String.raw`all is well \u202e.degnad ni si ti\u2066 and\u200b so on \ufeff`), html);
 });
 
@@ -24,7 +27,10 @@ it("no text of an object becomes HTML", () => {
           : value;
   const traits = SENTENCES.map(([, traits]) => ({ ...traits, pods: new Map() }));
   for (const all of [...traits, { groups: [group(evil, { phase: "Ready" })] }]) {
-    const html = renderPage({ records: { ...(spoil(records(all)) as PageRecords), pods: new Map() }, focus: undefined });
+    const html = renderPage({
+      records: { ...(spoil(records(all)) as PageRecords), pods: new Map() },
+      focus: undefined,
+    });
     assert.equal(html.split("<script>").length, 2, "the page's own");
     assert.doesNotMatch(html, /<img/);
     assert.doesNotMatch(html, /"><script>alert/);

@@ -50,7 +50,10 @@ describe("the status page", { timeout: 60_000 }, () => {
     const { store, stage, read } = await setReader(t, ...both);
     for (const name of ["store", "other"]) {
       createZone(stage, `${name}-zone-a`, { group: name, ready: 2 });
-      store.create(GROUPS, groupOf(name, { phase: name === "store" ? "Waiting" : "Ready", zones: [zone(`${name}-zone-a`)] }));
+      store.create(
+        GROUPS,
+        groupOf(name, { phase: name === "store" ? "Waiting" : "Ready", zones: [zone(`${name}-zone-a`)] }),
+      );
     }
     store.create("pods", {
       apiVersion: "v1",
@@ -89,7 +92,9 @@ describe("the status page", { timeout: 60_000 }, () => {
 
   it("reads the tick, the certificate, reservations and our Events alone", async (t) => {
     const { store, read } = await setReader(t, ...both);
-    const series = new Map([["zonewise_certificate_expiry_timestamp_seconds", [{ labels: { namespace: "default" }, value: NOW / 1000 }]]]);
+    const series = new Map([
+      ["zonewise_certificate_expiry_timestamp_seconds", [{ labels: { namespace: "default" }, value: NOW / 1000 }]],
+    ]);
     const totals = formatTotals({ passes: 7, lastTick: "2026-11-22T02:59:58Z", series });
     store.create("leases.coordination.k8s.io", {
       apiVersion: "coordination.k8s.io/v1",
@@ -155,7 +160,10 @@ describe("the status page", { timeout: 60_000 }, () => {
     const { groups, budgets, problems } = await read(undefined);
     assert.deepEqual(listPart(groups).map(keyOf), ["default/store"]);
     assert.equal(listPart(budgets).length, 1);
-    assert.match(problems.join("\n"), /^the rollout groups could not be read, and are shown as they were read last: .+$/);
+    assert.match(
+      problems.join("\n"),
+      /^the rollout groups could not be read, and are shown as they were read last: .+$/,
+    );
   });
 
   it("does not take what has never been read for nothing", async (t) => {

@@ -5,7 +5,11 @@ import { readPod, type Pod } from "../../../reconciler/model/pod.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
 
-export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): PageGroup => ({ namespace: "default", name, status });
+export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): PageGroup => ({
+  namespace: "default",
+  name,
+  status,
+});
 
 export const block = (traits: Partial<Block> = {}): Block => ({
   reason: "OtherZoneNotReady",

@@ -1,4 +1,7 @@
-/** A run to look at: the embedded cluster with three groups under a budget each, the reconciler, and the status page beside them. */
+/**
+ * A run to look at: the embedded cluster with three groups under a budget each, the reconciler, and the status page
+ * beside them.
+ */
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,7 +37,8 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
   const stop = new AbortController();
   await emulator.writeKubeconfig(kubeconfig);
   await define(emulator.store, ["rolloutgroups", "zoneawarepoddisruptionbudgets"]);
-  for (const group of GROUPS) emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetOf(group));
+  for (const group of GROUPS)
+    emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetOf(group));
   const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog: () => {} });
   const reconciling = reconciler.runUntil(stop.signal);
   const { url, serving } = await startStatusPage(kubeconfig, NAMESPACE, stop.signal);
@@ -47,7 +51,11 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
     url,
     async rollOut(group, zones = ["a", "b", "c"]) {
       for (const zone of zones)
-        await setImage(cluster, { namespace: NAMESPACE, name: `${group}-zone-${zone}` }, { name: group, image: "nginx:1.29" });
+        await setImage(
+          cluster,
+          { namespace: NAMESPACE, name: `${group}-zone-${zone}` },
+          { name: group, image: "nginx:1.29" },
+        );
     },
     async crash(name) {
       const body = { metadata: { annotations: { "sim/crash": "true" } } };
@@ -67,14 +75,18 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
       .replaceAll('ready-after-ms: "600"', `ready-after-ms: "${readyMs}"`);
     for (const document of parseAllDocuments(text)) {
       const body = document.toJS() as { readonly kind: string };
-      await reconciler.cluster.create(body.kind === "Service" ? SERVICES : statefulSets, { namespace: NAMESPACE, body });
+      await reconciler.cluster.create(body.kind === "Service" ? SERVICES : statefulSets, {
+        namespace: NAMESPACE,
+        body,
+      });
     }
   }
 }
 
 /** Resolves once all groups are Ready by their RolloutGroups. */
 async function untilReady({ store }: Emulator): Promise<void> {
-  const isReady = (group: object): boolean => (group as { readonly status?: { readonly phase?: string } }).status?.phase === "Ready";
+  const isReady = (group: object): boolean =>
+    (group as { readonly status?: { readonly phase?: string } }).status?.phase === "Ready";
   while (store.list("rolloutgroups.zonewise.dev", NAMESPACE).filter(isReady).length < GROUPS.length) await sleep(100);
 }
 

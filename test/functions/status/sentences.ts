@@ -23,7 +23,8 @@ export const store = group("store", {
   },
 });
 
-export const OLD = "The reconciler has not ticked for 5 min: nothing is rolled out or scaled, and groups are shown as they were then.";
+export const OLD =
+  "The reconciler has not ticked for 5 min: nothing is rolled out or scaled, and groups are shown as they were then.";
 
 /** What the page says of what was read. */
 export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>, expected: string])[] = [
@@ -37,14 +38,22 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     { groups: [store] },
     "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a Pod zone-a-1",
   ],
-  ["the state of a zone", { groups: [store] }, "zone-a paused, last downscale 2026-11-22T01:00:00Z 11111 → 22222 1/3 2/3 3 pods"],
+  [
+    "the state of a zone",
+    { groups: [store] },
+    "zone-a paused, last downscale 2026-11-22T01:00:00Z 11111 → 22222 1/3 2/3 3 pods",
+  ],
   ["one revision of a zone that has but one", { groups: [store] }, "zone-b 22222 1/3"],
   [
     "the progress clock",
     { groups: [store] },
     "13 steps left, began 02:00:00 UTC (1 h ago) , last step 02:50:00 UTC (10 min ago) , estimated end 04:00:00 UTC (in 1 h)",
   ],
-  ["the plan", { groups: [store] }, "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated"],
+  [
+    "the plan",
+    { groups: [store] },
+    "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated",
+  ],
   [
     "each pod with its revision and state",
     {
@@ -127,10 +136,16 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   ],
   [
     "the age of the tick and the certificate",
-    { reconciler: { lastTick: "2026-11-22T02:59:56Z", holder: "zonewise-1", certificateExpiry: NOW + 86_400_000 * 30 } },
+    {
+      reconciler: { lastTick: "2026-11-22T02:59:56Z", holder: "zonewise-1", certificateExpiry: NOW + 86_400_000 * 30 },
+    },
     "Last tick 02:59:56 UTC (4 s ago) Reconciler zonewise-1 Certificate expires 2026-12-22 03:00:00 UTC (in 30 d)",
   ],
-  ["that no tick is recorded", {}, "Last tick none is recorded Reconciler none holds the Lease Certificate expires not recorded"],
+  [
+    "that no tick is recorded",
+    {},
+    "Last tick none is recorded Reconciler none holds the Lease Certificate expires not recorded",
+  ],
   ["that the reconciler's Lease has not been read", { reconciler: UNREAD }, "Reconciler not read yet Groups"],
   ["that groups have not been read", { groups: UNREAD }, "Groups Not read yet. Disruption budgets"],
   [
@@ -140,7 +155,11 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   ],
   ["what could not be read", { problems: ["pods could not be read"] }, "pods could not be read"],
   ["that there is no group", {}, "There is no rollout group."],
-  ["that the definition is missing", { groups: undefined }, "The cluster knows no RolloutGroup: install the definitions"],
+  [
+    "that the definition is missing",
+    { groups: undefined },
+    "The cluster knows no RolloutGroup: install the definitions",
+  ],
   [
     "that there is neither a budget nor a decision",
     { budgets: undefined },

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** Makes docs/status-page.png, the picture of the status page during a run: `node test/functions/status/take-picture.ts` */
+/**
+ * Makes docs/status-page.png, the picture of the status page during a run: `node test/functions/status/take-picture.ts`
+ */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBrowser } from "./chromium.ts";

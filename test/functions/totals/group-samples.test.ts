@@ -11,7 +11,11 @@ function clockOf(phase: GroupPhase, reason?: string): number {
   const blocked = reason === undefined ? [] : [{ reason, message: "", cause: "", objects: [], since: TIME }];
   const status = { group: "ingester", phase, blocked, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
   const samples = sampleGroups([{ namespace: "cache", deadline: 1800, status }], { passes: 1, series: new Map() }, 10);
-  assert.equal(samples.get(METRICS.progressDeadline.name)?.length, samples.get(METRICS.lastStep.name)?.length, "an alert joins them");
+  assert.equal(
+    samples.get(METRICS.progressDeadline.name)?.length,
+    samples.get(METRICS.lastStep.name)?.length,
+    "an alert joins them",
+  );
   return samples.get(METRICS.lastStep.name)?.length ?? 0;
 }
 
@@ -30,18 +34,33 @@ describe("the progress clock", () => {
 
 describe("the duration of a rollout", () => {
   const durationOf = (progress?: { readonly completionTime?: string }): number | undefined => {
-    const status = { group: "ingester", ...(progress && { progress: { stepsLeft: 0, startTime: TIME, lastStepTime: TIME, ...progress } }) };
+    const status = {
+      group: "ingester",
+      ...(progress && { progress: { stepsLeft: 0, startTime: TIME, lastStepTime: TIME, ...progress } }),
+    };
     const totals = { passes: 1, lastTick: "2026-01-01T00:00:30Z", series: new Map() };
-    return sampleGroups([{ namespace: "cache", deadline: 1800, status }], totals, 10).get(METRICS.rolloutDuration.name)?.[0]?.value;
+    return sampleGroups([{ namespace: "cache", deadline: 1800, status }], totals, 10).get(
+      METRICS.rolloutDuration.name,
+    )?.[0]?.value;
   };
-  it("is that of the last one once it is over", () => assert.equal(durationOf({ completionTime: "2026-01-01T00:00:07Z" }), 7));
+  it("is that of the last one once it is over", () =>
+    assert.equal(durationOf({ completionTime: "2026-01-01T00:00:07Z" }), 7));
   it("grows with the ticks while it is under way", () => assert.equal(durationOf({}), 30));
   it("is not shown for a group that has never rolled out", () => assert.equal(durationOf(), undefined));
 });
 
 it("the durations of reconciles are a histogram with cumulative buckets", () => {
   const timedWithin = [0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2];
-  const totals = { reconciles: 9, passes: 1, failures: 0, podsReplaced: 0, timed: 3, timedWithin, seconds: 12, failing: false };
+  const totals = {
+    reconciles: 9,
+    passes: 1,
+    failures: 0,
+    podsReplaced: 0,
+    timed: 3,
+    timedWithin,
+    seconds: 12,
+    failing: false,
+  };
   const samples = sampleGroups(
     [{ namespace: "cache", deadline: 1800, status: { group: "ingester", totals } }],
     { passes: 1, series: new Map() },

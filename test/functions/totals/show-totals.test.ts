@@ -14,10 +14,20 @@ function startReplica(stage: Stage, identity: string): () => Promise<ReadonlyMap
   const { cluster } = stage.connect();
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const reconciler = { namespace: "default", name: "zonewise-reconciler" };
-  const shown = showTotals({ cluster, clock: stage.clock, log, metrics: createMetrics(), namespaces: ["default"], reconciler, identity });
+  const shown = showTotals({
+    cluster,
+    clock: stage.clock,
+    log,
+    metrics: createMetrics(),
+    namespaces: ["default"],
+    reconciler,
+    identity,
+  });
   return async () => {
     const lines = (await shown.render()).split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-    return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
+    return new Map(
+      lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]),
+    );
   };
 }
 
@@ -62,11 +72,15 @@ describe("the reconciler's totals in the functions' metrics", () => {
       first.get("zonewise_last_tick_timestamp_seconds"),
     );
 
-    const version = stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion;
+    const version = stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata
+      .resourceVersion;
     await reconcile(stage, 12, "run-2");
     await stage.time.advance(5000);
     const second = await scrape();
-    assert.equal(stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion, version);
+    assert.equal(
+      stage.emulator.store.get("rolloutgroups.zonewise.dev", "default", "ingester")?.metadata.resourceVersion,
+      version,
+    );
     const more = second.get('zonewise_ticks_total{result="ok"}') ?? 0;
     assert.ok(more > ticks);
     assert.equal(second.get(`rollout_operator_group_reconciles_total${GROUP}`), more);

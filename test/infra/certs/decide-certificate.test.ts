@@ -32,14 +32,22 @@ const encode = (text: string): string => Buffer.from(text).toString("base64");
 
 function holding({ cas, serving = old, next, but = {} }: Kept): Situation["stored"] {
   const composed = composeData({ cas: cas.map(({ caPem }) => new X509Certificate(caPem)), serving, next });
-  const changes = Object.entries(but).map(([key, text]) => [key, text === undefined ? undefined : encode(text)] as const);
+  const changes = Object.entries(but).map(
+    ([key, text]) => [key, text === undefined ? undefined : encode(text)] as const,
+  );
   const data = Object.fromEntries(
     Object.entries({ ...composed, ...Object.fromEntries(changes) }).filter(([, value]) => value !== undefined),
   );
   return readStored({ metadata: { name: NAME, namespace: "default" }, data: data as Record<string, string> });
 }
 
-type Case = readonly [what: string, stored: Situation["stored"], day: number, spreadForMs: number | undefined, verdict: string];
+type Case = readonly [
+  what: string,
+  stored: Situation["stored"],
+  day: number,
+  spreadForMs: number | undefined,
+  verdict: string,
+];
 
 const both = { cas: [fresh, old], next: fresh };
 const instead = { cas: [fresh, other], serving: other, next: fresh };
@@ -52,11 +60,23 @@ const CASES: readonly Case[] = [
   ["a good pair", holding({ cas: [old] }), 0, undefined, "keep UpToDate"],
   ["a pair one day before two thirds of its time", holding({ cas: [old] }), 239, 0, "keep UpToDate"],
   ["a pair at two thirds of its time", holding({ cas: [old] }), 240, 0, "publish DueForRenewal"],
-  ["a pair that holds for another name only", holding({ cas: [other], serving: other }), 0, undefined, "issue NoNameHeld"],
+  [
+    "a pair that holds for another name only",
+    holding({ cas: [other], serving: other }),
+    0,
+    undefined,
+    "issue NoNameHeld",
+  ],
   ["a pair that lacks one of the names", holding({ cas: [half], serving: half }), 0, 0, "publish NameMissing"],
   ["a pair that expired", holding({ cas: [old] }), VALID_DAYS, 0, "issue Expired"],
   ["a pair made by a clock far ahead", holding({ cas: [fresh], serving: fresh }), 0, 0, "issue NotYetValid"],
-  ["a pair that begins in 6 minutes", holding({ cas: [fresh], serving: fresh }), 240 - 11 * MINUTE, 0, "issue NotYetValid"],
+  [
+    "a pair that begins in 6 minutes",
+    holding({ cas: [fresh], serving: fresh }),
+    240 - 11 * MINUTE,
+    0,
+    "issue NotYetValid",
+  ],
   ["a pair that begins in 4 minutes", holding({ cas: [fresh], serving: fresh }), 240 - 9 * MINUTE, 0, "keep UpToDate"],
   [
     "a good pair that waits when the serving one has not begun",
@@ -76,11 +96,41 @@ const CASES: readonly Case[] = [
   ["a waiting pair when the serving one holds for no name", holding(instead), 240, 0, "switch NoNameHeld"],
   ["the same, its CA not everywhere", holding(instead), 240, undefined, "switch NoNameHeld"],
   ["a waiting pair when the serving one lacks a name", holding(waiting), 240, 0, "wait BundleSettling"],
-  ["a waiting pair for a wrong name, the serving one's names wrong as well", holding(neither), 1, SETTLE_MS, "issue NoNameHeld"],
-  ["a waiting pair that is old itself", holding({ cas: [old, fresh], next: old }), 240, SETTLE_MS, "publish DueForRenewal"],
-  ["a waiting pair for another name, nothing due", holding({ cas: [old, other], next: other }), 1, SETTLE_MS, "tidy NextUnusable"],
-  ["a waiting pair whose CA is not in the bundle", holding({ cas: [old], next: fresh }), 240, SETTLE_MS, "publish DueForRenewal"],
-  ["a waiting pair that cannot be read", holding({ ...both, but: { "next.crt": "x" } }), 1, SETTLE_MS, "tidy LayoutIncomplete"],
+  [
+    "a waiting pair for a wrong name, the serving one's names wrong as well",
+    holding(neither),
+    1,
+    SETTLE_MS,
+    "issue NoNameHeld",
+  ],
+  [
+    "a waiting pair that is old itself",
+    holding({ cas: [old, fresh], next: old }),
+    240,
+    SETTLE_MS,
+    "publish DueForRenewal",
+  ],
+  [
+    "a waiting pair for another name, nothing due",
+    holding({ cas: [old, other], next: other }),
+    1,
+    SETTLE_MS,
+    "tidy NextUnusable",
+  ],
+  [
+    "a waiting pair whose CA is not in the bundle",
+    holding({ cas: [old], next: fresh }),
+    240,
+    SETTLE_MS,
+    "publish DueForRenewal",
+  ],
+  [
+    "a waiting pair that cannot be read",
+    holding({ ...both, but: { "next.crt": "x" } }),
+    1,
+    SETTLE_MS,
+    "tidy LayoutIncomplete",
+  ],
   ["an expired CA beside the good one", holding({ cas: [short, old] }), 90, 0, "tidy ExpiredCa"],
   ["a CA that vouches for nothing, not expired", holding({ cas: [short, old] }), 89, 0, "keep UpToDate"],
   ["tls.crt that is not cert", holding({ cas: [old], but: { "tls.crt": "x" } }), 0, 0, "tidy LayoutIncomplete"],
@@ -112,7 +162,11 @@ describe("the decision about the Secret", () => {
     ["an empty key", { key: "" }, /does not contain a key key/],
     ["a ca that is none", { ca: "hello" }, /its key "ca" cannot be read, delete the secret and try again/],
     ["a cert cut short", { cert: old.certPem.slice(0, 100) }, /its key "cert" cannot be read/],
-    ["a cert of rubbish", { cert: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----" }, /its key "cert" cannot be read/],
+    [
+      "a cert of rubbish",
+      { cert: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----" },
+      /its key "cert" cannot be read/,
+    ],
     ["a key that is none", { key: "hello" }, /its key "key" cannot be read/],
     ["the key of another", { key: other.keyPem }, /its key "key" is not the one of "cert"/],
   ];

@@ -1,4 +1,6 @@
-/** The Kubernetes port straight onto the embedded cluster's store: the verbs that certificates need, each behind a gate. */
+/**
+ * The Kubernetes port straight onto the embedded cluster's store: the verbs that certificates need, each behind a gate.
+ */
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Resource } from "../../../infra/kubernetes/resources.ts";
@@ -17,7 +19,9 @@ export function portOf(store: Store, gate: Gate): Cluster {
       try {
         return run() as T;
       } catch (error) {
-        throw error instanceof ApiError ? new RolloutError(CODES[error.status.reason as keyof typeof CODES], error.message) : error;
+        throw error instanceof ApiError
+          ? new RolloutError(CODES[error.status.reason as keyof typeof CODES], error.message)
+          : error;
       }
     });
   const missing = (): never => {
@@ -32,7 +36,9 @@ export function portOf(store: Store, gate: Gate): Cluster {
     create: (resource, { body }) => call("create", () => store.create(keyOf(resource), body as KubeObject)),
     replace: (resource, { body }) => {
       const object = body as unknown as KubeObject;
-      return call("replace", () => store.update(keyOf(resource), object, { expectedResourceVersion: object.metadata.resourceVersion }));
+      return call("replace", () =>
+        store.update(keyOf(resource), object, { expectedResourceVersion: object.metadata.resourceVersion }),
+      );
     },
     patch: (resource, { name, body }) =>
       call("patch", () => {
@@ -40,7 +46,8 @@ export function portOf(store: Store, gate: Gate): Cluster {
         const object = structuredClone(before) as KubeObject & { webhooks: { clientConfig: { caBundle?: string } }[] };
         for (const { op, path, value } of body as readonly Operation[]) {
           const entry = object.webhooks[Number(path.split("/")[2])];
-          if (op === "test" && before.metadata.resourceVersion !== value) throw new RolloutError("Invalid", "test failed");
+          if (op === "test" && before.metadata.resourceVersion !== value)
+            throw new RolloutError("Invalid", "test failed");
           if (op === "add" && entry) entry.clientConfig.caBundle = value;
         }
         return store.update(keyOf(resource), object).metadata.resourceVersion;

@@ -1,4 +1,6 @@
-/** A cluster with webhook configurations, and the certificate job on it, under a clock that moves when the job waits. */
+/**
+ * A cluster with webhook configurations, and the certificate job on it, under a clock that moves when the job waits.
+ */
 import { X509Certificate } from "node:crypto";
 import { generateCertificates, type Certificates } from "../../../infra/certs/act/generate.ts";
 import { runCertificateJob, type JobInput } from "../../../infra/certs/act/job.ts";
@@ -65,19 +67,34 @@ export function secretOf(store: Store): Readonly<Record<string, string>> {
 }
 
 export function putSecret(store: Store, texts: Readonly<Record<string, string>>): void {
-  const data = Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]));
+  const data = Object.fromEntries(
+    Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString("base64")]),
+  );
   const before = store.get("secrets", "default", NAME);
   if (before) store.update("secrets", { ...before, data });
-  else store.create("secrets", { apiVersion: "v1", kind: "Secret", type: "Opaque", metadata: { name: NAME, namespace: "default" }, data });
+  else
+    store.create("secrets", {
+      apiVersion: "v1",
+      kind: "Secret",
+      type: "Opaque",
+      metadata: { name: NAME, namespace: "default" },
+      data,
+    });
 }
 
 /** True if a client that trusts this bundle accepts the certificate. */
 export function accepts(bundlePem: string, certPem: string): boolean {
   const leaf = new X509Certificate(certPem);
-  return bundlePem !== "" && readCertificates(bundlePem).some((ca) => leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
+  return (
+    bundlePem !== "" && readCertificates(bundlePem).some((ca) => leaf.checkIssued(ca) && leaf.verify(ca.publicKey))
+  );
 }
 
-export function issueAt(now: () => number, dnsNames: readonly string[] = [SERVICE], validityDays = 360): () => Promise<Certificates> {
+export function issueAt(
+  now: () => number,
+  dnsNames: readonly string[] = [SERVICE],
+  validityDays = 360,
+): () => Promise<Certificates> {
   return () => generateCertificates({ dnsNames, organization: "test", validityDays, now: new Date(now()) });
 }
 

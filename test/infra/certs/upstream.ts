@@ -40,12 +40,23 @@ export async function upstreamSecret(now: Date, days = 365): Promise<UpstreamSec
 }
 
 /** A company's own: a root, a CA that it signed, and a certificate that this one signed. */
-export async function chainOfThree(now: Date): Promise<Readonly<Record<"root" | "intermediate" | "leaf", X509Certificate>>> {
-  const common = { keyType: "ec", algorithm: "sha256", notBeforeDate: now, notAfterDate: new Date(now.getTime() + 86_400_000) } as const;
+export async function chainOfThree(
+  now: Date,
+): Promise<Readonly<Record<"root" | "intermediate" | "leaf", X509Certificate>>> {
+  const common = {
+    keyType: "ec",
+    algorithm: "sha256",
+    notBeforeDate: now,
+    notAfterDate: new Date(now.getTime() + 86_400_000),
+  } as const;
   const ca = { name: "basicConstraints", cA: true, critical: true } as const;
   const name = (value: string) => [{ name: "commonName", value }];
   const root = await generate(name("root"), { ...common, extensions: [ca] });
-  const intermediate = await generate(name("intermediate"), { ...common, extensions: [ca], ca: { key: root.private, cert: root.cert } });
+  const intermediate = await generate(name("intermediate"), {
+    ...common,
+    extensions: [ca],
+    ca: { key: root.private, cert: root.cert },
+  });
   const leaf = await generate(name("leaf"), {
     ...common,
     extensions: [{ name: "subjectAltName", altNames: [{ type: 2, value: SERVICE }] }],

@@ -1,4 +1,7 @@
-/** A Secret, two configurations, and a witness: readers may serve any certificate that the Secret ever served, and all of them must be trusted. */
+/**
+ * A Secret, two configurations, and a witness: readers may serve any certificate that the Secret ever served, and all
+ * of them must be trusted.
+ */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
@@ -13,7 +16,8 @@ import * as on from "./stage.ts";
 
 const T0 = Date.UTC(2026, 0, 1);
 export const first = await on.issueAt(() => T0)();
-const issueSix = (day: Day) => Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + day * on.DAY + at)()));
+const issueSix = (day: Day) =>
+  Promise.all(Array.from({ length: 6 }, (_, at) => on.issueAt(() => T0 + day * on.DAY + at)()));
 
 /** 0 begins without a Secret; 240 with the pair of day 0, due for renewal, which every configuration trusts. */
 export type Day = 0 | 240;
@@ -42,7 +46,8 @@ export function createWorld(day: Day): World {
     if (cert !== undefined) served.add(cert);
     for (const [name, bundle] of bundles(store)) {
       const refused = bundle === "" ? [] : [...served].filter((pem) => !on.accepts(bundle, pem));
-      if (refused.length > 0) violations.push(`${name} refuses ${refused.map((pem) => new X509Certificate(pem).serialNumber).join()}`);
+      if (refused.length > 0)
+        violations.push(`${name} refuses ${refused.map((pem) => new X509Certificate(pem).serialNumber).join()}`);
     }
   });
   let made = 0;
@@ -56,7 +61,11 @@ export function createWorld(day: Day): World {
 
 function bundles(store: Store): (readonly [name: string, bundle: string])[] {
   return [on.VALIDATING, on.MUTATING].flatMap((resource) =>
-    store.list(resource).flatMap(({ metadata: { name } }) => on.bundlesOf(store, resource, name).map((bundle) => [name, bundle] as const)),
+    store
+      .list(resource)
+      .flatMap(({ metadata: { name } }) =>
+        on.bundlesOf(store, resource, name).map((bundle) => [name, bundle] as const),
+      ),
   );
 }
 

@@ -30,7 +30,8 @@ describe("certificates", () => {
     const all = [root, intermediate, ...others.map(({ caPem }) => new X509Certificate(caPem))];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 6 }), (picked) => {
-        const prints = (certificates: readonly X509Certificate[]): string[] => certificates.map((one) => one.fingerprint256);
+        const prints = (certificates: readonly X509Certificate[]): string[] =>
+          certificates.map((one) => one.fingerprint256);
         assert.deepEqual(prints(readCertificates(joinCertificates(picked))), [...new Set(prints(picked))]);
       }),
     );

@@ -16,7 +16,10 @@ it("an agent needs its node and its namespace; the rest has the original's defau
 const WRONG: readonly (readonly [env: Record<string, string>, message: RegExp])[] = [
   [{ KUBERNETES_NAMESPACE: "ns" }, /MY_NODE_NAME is not set, allowed is the name of a node/],
   [{ MY_NODE_NAME: "node-1" }, /KUBERNETES_NAMESPACE is not set/],
-  [{ ...ENV, EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: "soon" }, /EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC is soon, allowed is a whole number/],
+  [
+    { ...ENV, EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC: "soon" },
+    /EXCLUDE_FROM_LB_WAIT_TIME_IN_SEC is soon, allowed is a whole number/,
+  ],
   [{ ...ENV, APISERVER_SERVICE_PORT: "x" }, /APISERVER_SERVICE_PORT is x, allowed is a port/],
 ];
 for (const [env, message] of WRONG)

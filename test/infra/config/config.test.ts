@@ -34,7 +34,13 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
-      nodeUpdates: { enabled: false, namespace: "brupop-bottlerocket-aws", maxConcurrent: "1", cron: undefined, ownNode: undefined },
+      nodeUpdates: {
+        enabled: false,
+        namespace: "brupop-bottlerocket-aws",
+        maxConcurrent: "1",
+        cron: undefined,
+        ownNode: undefined,
+      },
       phasedSuccessWhen: "NoData",
       prometheusAllowedHosts: [],
       statusPageHosts: [],
@@ -70,7 +76,11 @@ describe("the configuration", () => {
 const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ["all namespaces", { NAMESPACES: "*" }, { namespaces: "*" }],
   ["a list of namespaces, each once", { NAMESPACES: "a, b,a" }, { namespaces: ["a", "b"] }],
-  ["Go's durations", { RECONCILE_INTERVAL: "1ns", RECONCILE_TIME_BUDGET: "1m30s" }, { reconcileIntervalMs: 1e-6, timeBudgetMs: 90_000 }],
+  [
+    "Go's durations",
+    { RECONCILE_INTERVAL: "1ns", RECONCILE_TIME_BUDGET: "1m30s" },
+    { reconcileIntervalMs: 1e-6, timeBudgetMs: 90_000 },
+  ],
   ["the longest duration", { RECONCILE_INTERVAL: "24h" }, { reconcileIntervalMs: 86_400_000 }],
   ["the zone tracker", { USE_ZONE_TRACKER: "true" }, { useZoneTracker: true }],
   [
@@ -84,13 +94,31 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
       SERVER_PORT: "1",
       SERVER_ADDRESS: "::1",
     },
-    { webhooks: { requestTimeoutMs: 5000, audience: "a", certFile: "/c", keyFile: "/k", tlsPort: 0, port: 1, address: "::1" } },
+    {
+      webhooks: {
+        requestTimeoutMs: 5000,
+        audience: "a",
+        certFile: "/c",
+        keyFile: "/k",
+        tlsPort: 0,
+        port: 1,
+        address: "::1",
+      },
+    },
   ],
   [
     "old names",
     { REQUEST_TIMEOUT: "5s", TLS_CERT_FILE: "/c", TLS_KEY_FILE: "/k", TLS_PORT: "0" },
     {
-      webhooks: { requestTimeoutMs: 5000, audience: undefined, certFile: "/c", keyFile: "/k", tlsPort: 0, port: 8001, address: undefined },
+      webhooks: {
+        requestTimeoutMs: 5000,
+        audience: undefined,
+        certFile: "/c",
+        keyFile: "/k",
+        tlsPort: 0,
+        port: 8001,
+        address: undefined,
+      },
     },
   ],
   [
@@ -109,7 +137,11 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
     },
   ],
   ["a time for ready times", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "1s" }, { readyTimeTimeoutMs: 1000 }],
-  ["a Lease, whole seconds up", { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" }, { lease: { name: "a.b", durationSeconds: 2 } }],
+  [
+    "a Lease, whole seconds up",
+    { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" },
+    { lease: { name: "a.b", durationSeconds: 2 } },
+  ],
   ["the pod's name", { POD_NAME: "pod", HOSTNAME: "host" }, { identity: "pod" }],
   ["the host's name in its place", { HOSTNAME: "host" }, { identity: "host" }],
   [
@@ -119,14 +151,26 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
       connection: { explicit: { apiUrl: "https://x:6443", configFile: "/f" }, kubeconfig: "/g" },
     },
   ],
-  ["K01: a burst below the rate", { KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "1" }, { rate: { qps: 5, burst: 1 } }],
-  ["K01: no rate and no burst", { KUBERNETES_CLIENT_QPS: "0", KUBERNETES_CLIENT_BURST: "0" }, { rate: { qps: 0, burst: 0 } }],
+  [
+    "K01: a burst below the rate",
+    { KUBERNETES_CLIENT_QPS: "5", KUBERNETES_CLIENT_BURST: "1" },
+    { rate: { qps: 5, burst: 1 } },
+  ],
+  [
+    "K01: no rate and no burst",
+    { KUBERNETES_CLIENT_QPS: "0", KUBERNETES_CLIENT_BURST: "0" },
+    { rate: { qps: 0, burst: 0 } },
+  ],
   ["K01: a rate with the default burst", { KUBERNETES_CLIENT_QPS: "0.5" }, { rate: { qps: 0.5, burst: 10 } }],
   ["K01: a timeout of 1m", { KUBERNETES_CLIENT_TIMEOUT: "1m" }, { clientTimeoutMs: 60_000 }],
   ["the cluster's domain", { KUBERNETES_CLUSTER_DOMAIN: "cluster.example" }, { clusterDomain: "cluster.example" }],
   ["a time for pods", { PODS_CLIENT_TIMEOUT: "2s" }, { podTimeoutMs: 2000 }],
   ["a zone tracker", { ZONE_TRACKER_CONFIG_MAP_NAME: "tracker" }, { zoneTracker: "tracker" }],
-  ["a log level and format", { LOG_LEVEL: "debug", LOG_FORMAT: "logfmt" }, { log: { level: "debug", format: "logfmt" } }],
+  [
+    "a log level and format",
+    { LOG_LEVEL: "debug", LOG_FORMAT: "logfmt" },
+    { log: { level: "debug", format: "logfmt" } },
+  ],
   [
     "a Lease that is just shorter than a run",
     { LEASE_DURATION: "1s", RECONCILE_TIME_BUDGET: "1000001us" },
@@ -164,20 +208,39 @@ describe("taken is", () => {
   for (const [name, env, expected] of TAKEN) {
     it(name, () => {
       const configuration = readConfiguration({ ...minimal, ...env }, { holdsLease: true });
-      for (const [key, value] of Object.entries(expected)) assert.deepEqual(configuration[key as keyof Configuration], value);
+      for (const [key, value] of Object.entries(expected))
+        assert.deepEqual(configuration[key as keyof Configuration], value);
     });
   }
 });
 
 const LINKS: readonly [service: string, Environment][] = [
-  ["kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT_HTTPS: "443", KUBERNETES_PORT_443_TCP_ADDR: "10.0.0.1" }],
+  [
+    "kubernetes",
+    {
+      KUBERNETES_SERVICE_HOST: "10.0.0.1",
+      KUBERNETES_SERVICE_PORT_HTTPS: "443",
+      KUBERNETES_PORT_443_TCP_ADDR: "10.0.0.1",
+    },
+  ],
   ["server", { SERVER_SERVICE_HOST: "10.0.0.2", SERVER_SERVICE_PORT: "8001", SERVER_PORT: "tcp://10.0.0.2:8001" }],
   [
     "server-tls",
-    { SERVER_TLS_SERVICE_HOST: "10.0.0.3", SERVER_TLS_PORT: "tcp://10.0.0.3:443", SERVER_TLS_PORT_443_TCP: "tcp://10.0.0.3:443" },
+    {
+      SERVER_TLS_SERVICE_HOST: "10.0.0.3",
+      SERVER_TLS_PORT: "tcp://10.0.0.3:443",
+      SERVER_TLS_PORT_443_TCP: "tcp://10.0.0.3:443",
+    },
   ],
   ["tls", { TLS_SERVICE_HOST: "10.0.0.4", TLS_PORT: "udp://10.0.0.4:443" }],
-  ["pushgateway", { PUSHGATEWAY_SERVICE_HOST: "fd00::1", PUSHGATEWAY_SERVICE_PORT_HTTP: "9091", PUSHGATEWAY_PORT_9091_TCP_PROTO: "tcp" }],
+  [
+    "pushgateway",
+    {
+      PUSHGATEWAY_SERVICE_HOST: "fd00::1",
+      PUSHGATEWAY_SERVICE_PORT_HTTP: "9091",
+      PUSHGATEWAY_PORT_9091_TCP_PROTO: "tcp",
+    },
+  ],
 ];
 
 describe("what Kubernetes tells of a Service is passed over, when the Service is named", () => {

@@ -26,20 +26,39 @@ function rolloutGroup(traits: ZoneTraits, more: Partial<GroupFacts> = {}, genera
   return { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata: { generation }, spec: {}, status };
 }
 
-const held = (reason: "ZonePaused" | "BudgetUnusable" | "ZoneNotReady"): Partial<GroupFacts> => ({ hold: hold(reason, "said", []) });
-const zone = (traits: ZoneTraits): object => ({ apiVersion: "apps/v1", kind: "StatefulSet", ...statefulSetObject(traits) });
+const held = (reason: "ZonePaused" | "BudgetUnusable" | "ZoneNotReady"): Partial<GroupFacts> => ({
+  hold: hold(reason, "said", []),
+});
+const zone = (traits: ZoneTraits): object => ({
+  apiVersion: "apps/v1",
+  kind: "StatefulSet",
+  ...statefulSetObject(traits),
+});
 const outsider = (traits: ZoneTraits, spec: object = {}): object => {
   const { metadata, ...set } = statefulSetObject(traits);
-  return { apiVersion: "apps/v1", kind: "StatefulSet", ...set, metadata: { ...metadata, labels: {} }, spec: { ...set.spec, ...spec } };
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    ...set,
+    metadata: { ...metadata, labels: {} },
+    spec: { ...set.spec, ...spec },
+  };
 };
-const rolling = (partition = 0): object => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } } });
+const rolling = (partition = 0): object => ({
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
+});
 
 type Health = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 /** Flux is asked only about groups and their zones, and knows no Suspended. */
 const CASES: readonly (readonly [name: string, object: object, argo: Health, flux?: string])[] = [
   ["a group that is ready", rolloutGroup({}), "Healthy", "Current"],
   ["a group that was ready before its spec changed", rolloutGroup({}, {}, 2), "Progressing", "InProgress"],
-  ["a group that rolls out", rolloutGroup(OLD, { state: "acted", step: { action: "deletePods", zone: "a" } }), "Progressing", "InProgress"],
+  [
+    "a group that rolls out",
+    rolloutGroup(OLD, { state: "acted", step: { action: "deletePods", zone: "a" } }),
+    "Progressing",
+    "InProgress",
+  ],
   ["a group that waits", rolloutGroup(OLD, held("ZoneNotReady")), "Progressing", "InProgress"],
   ["a group that is paused", rolloutGroup(OLD, held("ZonePaused")), "Suspended", "InProgress"],
   ["a group that has stalled", rolloutGroup(OLD, held("BudgetUnusable")), "Degraded", "Failed"],
@@ -52,7 +71,12 @@ const CASES: readonly (readonly [name: string, object: object, argo: Health, flu
   ["a zone that is done", zone({}), "Healthy", "Current"],
   ["a zone whose spec is not observed", zone({ generation: 2, observedGeneration: 1 }), "Progressing", "InProgress"],
   ["a zone whose rollout has not begun", zone(OLD), "Progressing", "InProgress"],
-  ["a zone whose pods are updated, but that is not recorded", zone({ currentRevision: PREVIOUS }), "Progressing", "InProgress"],
+  [
+    "a zone whose pods are updated, but that is not recorded",
+    zone({ currentRevision: PREVIOUS }),
+    "Progressing",
+    "InProgress",
+  ],
   ["a zone that lacks a pod", zone({ statusReady: 2 }), "Progressing", "InProgress"],
   [
     "a zone that is paused with outdated pods",
@@ -77,9 +101,13 @@ describe("the health by Argo CD's Lua", () => {
   for (const [name, object, expected] of CASES)
     it(`of ${name} is ${expected}`, async () => {
       const { kind } = object as { kind: string };
-      const script = scripts[`resource.customizations.health.${kind === "StatefulSet" ? "apps" : "zonewise.dev"}_${kind}`];
+      const script =
+        scripts[`resource.customizations.health.${kind === "StatefulSet" ? "apps" : "zonewise.dev"}_${kind}`];
       // As a table of Lua, which is what Argo CD passes.
-      const health = (await lua.doString(`local obj = ${toLua(object)}\n${script}`)) as { status: string; message: string };
+      const health = (await lua.doString(`local obj = ${toLua(object)}\n${script}`)) as {
+        status: string;
+        message: string;
+      };
       assert.equal(health.status, expected);
       assert.ok(health.message.length > 0);
     });
@@ -93,7 +121,8 @@ describe("the health by Flux's CEL", () => {
 
   /** In Flux's order: in progress, failed, current. */
   function judge(object: Record<string, unknown>): string {
-    const { inProgress, failed, current } = healthCheckExprs.find(({ kind }) => kind === object["kind"]) ?? assert.fail("no expressions");
+    const { inProgress, failed, current } =
+      healthCheckExprs.find(({ kind }) => kind === object["kind"]) ?? assert.fail("no expressions");
     const holds = (expression: string | undefined): boolean =>
       expression !== undefined && plan(env, parse(expression))(celValue(object) as never) === true;
     if (holds(inProgress)) return "InProgress";
@@ -102,7 +131,8 @@ describe("the health by Flux's CEL", () => {
   }
 
   for (const [name, object, , expected] of CASES)
-    if (expected !== undefined) it(`of ${name} is ${expected}`, () => assert.equal(judge(object as Record<string, unknown>), expected));
+    if (expected !== undefined)
+      it(`of ${name} is ${expected}`, () => assert.equal(judge(object as Record<string, unknown>), expected));
 });
 
 /** Whole numbers are integers in CEL. */
@@ -116,7 +146,8 @@ function celValue(value: unknown): unknown {
 
 function toLua(value: unknown): string {
   if (Array.isArray(value)) return `{${value.map(toLua).join(",")}}`;
-  if (typeof value !== "object" || value === null) return value === undefined || value === null ? "nil" : JSON.stringify(value);
+  if (typeof value !== "object" || value === null)
+    return value === undefined || value === null ? "nil" : JSON.stringify(value);
   return `{${Object.entries(value)
     .map(([key, part]) => `[${JSON.stringify(key)}]=${toLua(part)}`)
     .join(",")}}`;

@@ -45,7 +45,8 @@ describe("a path's description (K02)", () => {
   for (const [path, description] of Object.entries(DESCRIPTIONS)) {
     it(`of ${path} is ${description}`, () => assert.equal(describePath(path), description));
   }
-  for (const path of JUNK) it(`of ${JSON.stringify(path)}, which is junk, is itself`, () => assert.equal(describePath(path), path));
+  for (const path of JUNK)
+    it(`of ${JSON.stringify(path)}, which is junk, is itself`, () => assert.equal(describePath(path), path));
 });
 
 const GROUPS: Readonly<Record<string, string>> = {
@@ -63,7 +64,8 @@ const GROUPS: Readonly<Record<string, string>> = {
 };
 
 describe("a path's API group (K03)", () => {
-  for (const [path, group] of Object.entries(GROUPS)) it(`of ${path} is ${group}`, () => assert.equal(groupOf(path), group));
+  for (const [path, group] of Object.entries(GROUPS))
+    it(`of ${path} is ${group}`, () => assert.equal(groupOf(path), group));
 });
 
 describe("the path of a resource", () => {
@@ -71,7 +73,10 @@ describe("the path of a resource", () => {
     [pathOf(pods, {}), "/api/v1/pods"],
     [pathOf(pods, { namespace: "ns" }), "/api/v1/namespaces/ns/pods"],
     [pathOf(leases, { namespace: "ns", name: "l" }), "/apis/coordination.k8s.io/v1/namespaces/ns/leases/l"],
-    [pathOf(statefulSets, { namespace: "ns", name: "s", subresource: "scale" }), "/apis/apps/v1/namespaces/ns/statefulsets/s/scale"],
+    [
+      pathOf(statefulSets, { namespace: "ns", name: "s", subresource: "scale" }),
+      "/apis/apps/v1/namespaces/ns/statefulsets/s/scale",
+    ],
     [pathOf(pods, { namespace: "a/b", name: "c?d" }), "/api/v1/namespaces/a%2Fb/pods/c%3Fd"],
   ];
   for (const [path, expected] of paths) it(`is ${expected}`, () => assert.equal(path, expected));

@@ -6,7 +6,8 @@ const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
 const time = fc
   .date({ min: new Date("0001-01-01T00:00:01Z"), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true })
   .map((date) => formatTimestamp(date.getTime()));
-const part = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(fields, { requiredKeys: [], noNullPrototype: true });
+const part = <T>(fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(fields, { requiredKeys: [], noNullPrototype: true });
 const list = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 3 });
 const map = fc.dictionary(fc.stringMatching(/^[a-z][-a-z./]{0,20}$/), fc.string({ unit: "grapheme" }), {
   minKeys: 1,

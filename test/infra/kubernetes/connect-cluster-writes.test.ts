@@ -23,13 +23,15 @@ const WRITES: readonly {
   },
   {
     name: "replace puts the object, whose resourceVersion is the precondition",
-    call: (cluster) => cluster.replace(leases, { namespace: "own", name: "lease", body: { metadata: { resourceVersion: "7" } } }),
+    call: (cluster) =>
+      cluster.replace(leases, { namespace: "own", name: "lease", body: { metadata: { resourceVersion: "7" } } }),
     sent: ["PUT", "/apis/coordination.k8s.io/v1/namespaces/own/leases/lease", "application/json"],
     body: { metadata: { resourceVersion: "7" } },
   },
   {
     name: "a merge patch of a subresource",
-    call: (cluster) => cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: { status: {} } }),
+    call: (cluster) =>
+      cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: { status: {} } }),
     sent: ["PATCH", "/apis/apps/v1/namespaces/cache/statefulsets/zone-a-0/status", "application/merge-patch+json"],
     body: { status: {} },
     metadataOnly: true,
@@ -85,10 +87,14 @@ describe("the measurement", () => {
   it("reports path, method and status of each exchange, and `error` when there was no answer", async () => {
     const measured: string[][] = [];
     const observer = {
-      answered: ({ path, method, status }: { path: string; method: string; status: string }) => void measured.push([path, method, status]),
+      answered: ({ path, method, status }: { path: string; method: string; status: string }) =>
+        void measured.push([path, method, status]),
       rateLimited: () => undefined,
     };
-    const { cluster } = await stage([json(pod), failure(404, "NotFound", "no"), (response) => response.socket?.destroy()], { observer });
+    const { cluster } = await stage(
+      [json(pod), failure(404, "NotFound", "no"), (response) => response.socket?.destroy()],
+      { observer },
+    );
     await cluster.get(pods, ref);
     await assert.rejects(cluster.patch(statefulSets, { ...ref, subresource: "status", type: "merge", body: {} }));
     await assert.rejects(cluster.remove(pods, { ...ref, preconditions: { uid: "u" } }));

@@ -28,7 +28,8 @@ const raw =
   (response) =>
     response.writeHead(code, { "content-type": "application/vnd.kubernetes.protobuf" }).end(body);
 
-const protobuf = (kind: "PodList" | "Status", message: object, code = 200): Reply => raw(seal(kind, writeMessage(kind, message)), code);
+const protobuf = (kind: "PodList" | "Status", message: object, code = 200): Reply =>
+  raw(seal(kind, writeMessage(kind, message)), code);
 
 describe("a list", () => {
   it("follows the continuation from page to page", async () => {
@@ -69,7 +70,10 @@ describe("a list", () => {
   });
 
   it("ends with Expired when its continuation has become too old, so that no two lists are mixed", async () => {
-    const { cluster } = await stage([page(["p1", "p2"], "old"), failure(410, "Expired", "The provided continue parameter is too old")]);
+    const { cluster } = await stage([
+      page(["p1", "p2"], "old"),
+      failure(410, "Expired", "The provided continue parameter is too old"),
+    ]);
     const seen: string[] = [];
     const reading = (async () => {
       for await (const { items } of cluster.list(pods, { namespace: "cache" }))
@@ -80,7 +84,10 @@ describe("a list", () => {
   });
 
   it("reads pods in protobuf where the server has it, page by page", async () => {
-    const { cluster, seen } = await stage([protobuf("PodList", pageOf(["p1", "p2"], "next")), protobuf("PodList", pageOf(["p3"]))]);
+    const { cluster, seen } = await stage([
+      protobuf("PodList", pageOf(["p1", "p2"], "next")),
+      protobuf("PodList", pageOf(["p3"])),
+    ]);
     assert.deepEqual(await pagesOf(cluster), [
       ["9", "p1", "p2"],
       ["9", "p3"],
@@ -95,7 +102,12 @@ describe("a list", () => {
   });
 
   it("reads a failure in protobuf, which is the server's answer to a request for protobuf", async () => {
-    const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
+    const status = {
+      status: "Failure",
+      message: "The provided continue parameter is too old",
+      reason: "Expired",
+      code: 410,
+    };
     const { cluster } = await stage([protobuf("Status", status, 410)]);
     await assert.rejects(pagesOf(cluster), {
       code: "Expired",
@@ -105,7 +117,12 @@ describe("a list", () => {
   });
 
   it("refuses bytes that are not the list", async () => {
-    const replies = [protobuf("Status", { code: 200 }), raw(Buffer.from("k8s\0\xff")), raw(Buffer.alloc(0)), raw(Buffer.from("{}"))];
+    const replies = [
+      protobuf("Status", { code: 200 }),
+      raw(Buffer.from("k8s\0\xff")),
+      raw(Buffer.alloc(0)),
+      raw(Buffer.from("{}")),
+    ];
     for (const reply of replies) {
       const { cluster } = await stage([reply]);
       await assert.rejects(pagesOf(cluster), {

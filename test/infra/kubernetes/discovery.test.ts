@@ -23,7 +23,12 @@ const SERVER: Readonly<Record<string, unknown>> = {
 describe("discovering a kind", () => {
   const cases: readonly [string, string, string, string[]][] = [
     ["a core kind", "", "ReplicationController", ["/v1 replicationcontrollers"]],
-    ["a kind of a group, the preferred version first, without its subresources", "x.io", "Thing", ["x.io/v2 things", "x.io/v1 things"]],
+    [
+      "a kind of a group, the preferred version first, without its subresources",
+      "x.io",
+      "Thing",
+      ["x.io/v2 things", "x.io/v1 things"],
+    ],
     ["a kind that the group has not", "x.io", "Other", []],
     ["a group whose only version answers nothing", "y.io", "Thing", []],
     ["a group that is not there", "z.io", "Thing", []],

@@ -89,7 +89,10 @@ const SEQUENCES: readonly [name: string, steps: readonly Step[], restores: numbe
 function setStage() {
   let seconds = 0;
   const warnings: unknown[] = [];
-  const freshness = createFreshness({ monotonic: () => seconds * 1000 }, { warn: (text, fields) => void warnings.push([text, fields]) });
+  const freshness = createFreshness(
+    { monotonic: () => seconds * 1000 },
+    { warn: (text, fields) => void warnings.push([text, fields]) },
+  );
   const take = (second: number, version: number | string): boolean => {
     seconds = second;
     try {

@@ -50,13 +50,21 @@ describe("a waiting process", () => {
     await until(() => stored().spec?.holderIdentity === "second");
     const second = await waiting.held;
     assert.ok(second);
-    assert.deepEqual([stored().spec?.holderIdentity, successor(), second.awaited.aborted], ["second", undefined, false]);
+    assert.deepEqual(
+      [stored().spec?.holderIdentity, successor(), second.awaited.aborted],
+      ["second", undefined, false],
+    );
     await second.release();
   });
 
   it("does not lengthen the life of a Lease whose holder is dead: an announcement is no renewal", async () => {
     const dead = { ...(await hold("dead")) };
-    stage.emulator.faults.inject({ effect: { kind: "error" }, resource: "leases.coordination.k8s.io", verb: "update", times: 1000 });
+    stage.emulator.faults.inject({
+      effect: { kind: "error" },
+      resource: "leases.coordination.k8s.io",
+      verb: "update",
+      times: 1000,
+    });
     await stage.time.advance(10_000);
     assert.ok(dead.lost.aborted);
     stage.emulator.faults.clear();

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formatAnnouncement, mayTake, renewalOf, SUCCESSOR, successorOf } from "../../../infra/kubernetes/lease-succession.ts";
+import {
+  formatAnnouncement,
+  mayTake,
+  renewalOf,
+  SUCCESSOR,
+  successorOf,
+} from "../../../infra/kubernetes/lease-succession.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 
 const RENEWED = Date.UTC(2026, 0, 1);
@@ -9,13 +15,26 @@ function leaseOf(spec: Lease["spec"], annotations: Record<string, string> = {}):
   return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { annotations }, ...(spec && { spec }) };
 }
 
-const held = (renewTime = "2026-01-01T00:00:00.000000Z") => leaseOf({ holderIdentity: "holder", leaseDurationSeconds: 15, renewTime });
+const held = (renewTime = "2026-01-01T00:00:00.000000Z") =>
+  leaseOf({ holderIdentity: "holder", leaseDurationSeconds: 15, renewTime });
 
 describe("a Lease of 15 s", () => {
-  const CASES: readonly [what: string, Lease | undefined, unchangedMs: number, sinceRenewalMs: number | undefined, taken: boolean][] = [
+  const CASES: readonly [
+    what: string,
+    Lease | undefined,
+    unchangedMs: number,
+    sinceRenewalMs: number | undefined,
+    taken: boolean,
+  ][] = [
     ["that does not exist", undefined, 0, undefined, true],
     ["that was released", leaseOf({ holderIdentity: "", leaseDurationSeconds: 15 }), 0, undefined, true],
-    ["of the challenger itself", leaseOf({ holderIdentity: "challenger", leaseDurationSeconds: 15 }), 0, undefined, true],
+    [
+      "of the challenger itself",
+      leaseOf({ holderIdentity: "challenger", leaseDurationSeconds: 15 }),
+      0,
+      undefined,
+      true,
+    ],
     ["without a holder", leaseOf({}), 0, undefined, true],
     ["seen for almost its duration, no clock", held(), 14_999, undefined, false],
     ["seen for its duration, no clock", held(), 15_000, undefined, true],
@@ -53,7 +72,10 @@ describe("an announcement", () => {
 
   it("is no renewal", () => {
     const before = held();
-    const after = { ...before, metadata: { resourceVersion: "7", annotations: { [SUCCESSOR]: formatAnnouncement("pod_1", RENEWED) } } };
+    const after = {
+      ...before,
+      metadata: { resourceVersion: "7", annotations: { [SUCCESSOR]: formatAnnouncement("pod_1", RENEWED) } },
+    };
     assert.equal(renewalOf(after), renewalOf(before));
     assert.notEqual(renewalOf(held("2026-01-01T00:00:05.000000Z")), renewalOf(before));
   });

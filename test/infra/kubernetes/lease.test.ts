@@ -10,7 +10,12 @@ import { createServerClock } from "../../../infra/server-clock.ts";
 import { connectionOf } from "../../functions/connection.ts";
 import { setStage, type Stage } from "../../reconciler/stage.ts";
 
-const options = (identity: string) => ({ namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 });
+const options = (identity: string) => ({
+  namespace: "default",
+  name: "zonewise-reconciler",
+  identity,
+  durationMs: 15_000,
+});
 
 describe("the lease", () => {
   let stage: Stage;
@@ -20,8 +25,11 @@ describe("the lease", () => {
   const acquire = (identity: string, cluster: Cluster = stage.connect().cluster, clock: Clock = stage.clock) =>
     acquireLease({ cluster, clock }, options(identity), new AbortController().signal);
   const holder = (): unknown =>
-    (stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.["spec"] as { holderIdentity?: string })
-      .holderIdentity;
+    (
+      stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler")?.["spec"] as {
+        holderIdentity?: string;
+      }
+    ).holderIdentity;
   /** Moves the time on in small steps until the promise has settled. */
   async function meanwhile<T>(promise: Promise<T>, mostMs = 60_000): Promise<T> {
     let settled = false;
@@ -97,7 +105,12 @@ describe("the lease", () => {
 
   it("survives a renewal whose answer was lost", async () => {
     const first = held(await acquire("first"));
-    stage.emulator.faults.inject({ effect: { kind: "dropAfter" }, verb: "update", resource: "leases.coordination.k8s.io", times: 1 });
+    stage.emulator.faults.inject({
+      effect: { kind: "dropAfter" },
+      verb: "update",
+      resource: "leases.coordination.k8s.io",
+      times: 1,
+    });
     await stage.time.advance(60_000);
     assert.equal(first.lost.aborted, false);
     assert.equal(holder(), "first");
@@ -106,7 +119,9 @@ describe("the lease", () => {
 
   it("lets nothing be written after the machine was suspended, whose monotonic clock stood still, until it has been renewed", async () => {
     let suspendedMs = 0;
-    const lease = held(await acquire("first", undefined, { ...stage.clock, now: () => stage.clock.now() + suspendedMs }));
+    const lease = held(
+      await acquire("first", undefined, { ...stage.clock, now: () => stage.clock.now() + suspendedMs }),
+    );
     assert.ok(lease.write());
     suspendedMs = 3_600_000;
     assert.throws(() => lease.write(), { code: "LeaseLost" });
@@ -143,7 +158,10 @@ describe("the lease", () => {
     const { store } = stage.emulator;
     const lease = store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.ok(lease);
-    store.update("leases.coordination.k8s.io", { ...lease, spec: { ...(lease["spec"] as object), holderIdentity: "thief" } });
+    store.update("leases.coordination.k8s.io", {
+      ...lease,
+      spec: { ...(lease["spec"] as object), holderIdentity: "thief" },
+    });
     await stage.time.advance(6000);
     assert.throws(() => first.write(), { code: "LeaseLost" });
     await first.release();

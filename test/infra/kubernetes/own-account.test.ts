@@ -10,7 +10,10 @@ it("a pod's ServiceAccount is read for each request, as the kubelet replaces its
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, "token"), "one\n");
   await writeFile(join(folder, "ca.crt"), "pem");
-  const connection = await loadOwnAccount({ KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" }, folder);
+  const connection = await loadOwnAccount(
+    { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" },
+    folder,
+  );
   t.after(() => connection.close());
   assert.equal(connection.server.href, "https://[fd00::1]:6443/");
   const token = async (): Promise<unknown> => (await connection.authorize()).headers?.["authorization"];
@@ -21,4 +24,7 @@ it("a pod's ServiceAccount is read for each request, as the kubelet replaces its
 });
 
 it("outside a pod there is no ServiceAccount", async () =>
-  await assert.rejects(loadOwnAccount({}), { code: "BadConfiguration", message: /KUBERNETES_SERVICE_HOST is not set/ }));
+  await assert.rejects(loadOwnAccount({}), {
+    code: "BadConfiguration",
+    message: /KUBERNETES_SERVICE_HOST is not set/,
+  }));

@@ -1,4 +1,7 @@
-/** Lists of pods in protobuf come to what they are in JSON, as far as it is read; whatever else arrives is refused, and at once. */
+/**
+ * Lists of pods in protobuf come to what they are in JSON, as far as it is read; whatever else arrives is refused, and
+ * at once.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -26,7 +29,9 @@ const PODS: Readonly<Record<string, object>> = {
   "nothing at all": {},
   "empty parts": { metadata: {}, status: {} },
   names: { metadata: { name: "zone-a-0", namespace: "cache", uid: "1-2-3", resourceVersion: "42" } },
-  "labels and annotations, empty and in other scripts": { metadata: { labels: { a: "", "b/c": "zöne-€-😀" }, annotations: { a: "\n" } } },
+  "labels and annotations, empty and in other scripts": {
+    metadata: { labels: { a: "", "b/c": "zöne-€-😀" }, annotations: { a: "\n" } },
+  },
   owners: {
     metadata: {
       ownerReferences: [
@@ -119,7 +124,8 @@ describe("what is no list of pods in protobuf", () => {
   });
 
   it("is refused wherever it is cut off", () => {
-    for (let length = 0; length < PAGE.length; length++) assert.throws(() => decodePodList(PAGE.subarray(0, length)), `${length} bytes`);
+    for (let length = 0; length < PAGE.length; length++)
+      assert.throws(() => decodePodList(PAGE.subarray(0, length)), `${length} bytes`);
   });
 
   it("is refused, or read as something else, with any of its bytes changed: neither takes long, nor more than a list does", () => {
@@ -149,14 +155,20 @@ describe("what is no list of pods in protobuf", () => {
     "another kind": [seal("Status", writeMessage("Status", { code: 400 })), /a Status, not a PodList/],
     "a number where a text should be": [seal("PodList", Buffer.from([0x0a, 0x02, 0x10, 0x05])), /beyond its message/],
     "a text where a number should be": [seal("PodList", Buffer.from([0x0a, 0x03, 0x22, 0x01, 0x61])), /not the number/],
-    "a text that is longer than its message": [seal("PodList", Buffer.from([0x0a, 0x03, 0x12, 0x7f, 0x61])), /beyond its message/],
+    "a text that is longer than its message": [
+      seal("PodList", Buffer.from([0x0a, 0x03, 0x12, 0x7f, 0x61])),
+      /beyond its message/,
+    ],
     "an unread value that is longer than its message": [seal("PodList", nest(2, [0x12, 0x7f])), /beyond its message/],
     "a length of 2^63": [
       seal("PodList", Buffer.from([0x12, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])),
       /beyond its message/,
     ],
     "a number without an end": [seal("PodList", Buffer.alloc(40, 0x80)), /varint/],
-    "a time that no calendar has": [seal("PodList", nest(2, nest(1, nest(9, [0x08, ...Array<number>(8).fill(0xff), 0x0f])))), /time/],
+    "a time that no calendar has": [
+      seal("PodList", nest(2, nest(1, nest(9, [0x08, ...Array<number>(8).fill(0xff), 0x0f])))),
+      /time/,
+    ],
   };
   for (const [name, [bytes, message]] of Object.entries(REFUSED))
     it(`is refused when it is ${name}`, () => {
@@ -165,6 +177,14 @@ describe("what is no list of pods in protobuf", () => {
 });
 
 it("a failure in protobuf has its message", () => {
-  const status = { status: "Failure", message: "The provided continue parameter is too old", reason: "Expired", code: 410 };
-  assert.deepEqual(decodeStatus(seal("Status", writeMessage("Status", { ...status, metadata: { continue: "x" } }))), status);
+  const status = {
+    status: "Failure",
+    message: "The provided continue parameter is too old",
+    reason: "Expired",
+    code: 410,
+  };
+  assert.deepEqual(
+    decodeStatus(seal("Status", writeMessage("Status", { ...status, metadata: { continue: "x" } }))),
+    status,
+  );
 });

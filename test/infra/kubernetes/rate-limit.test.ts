@@ -92,7 +92,8 @@ describe("callers with a deadline (K05)", () => {
         // The impatient callers come first at each step; one token per period goes to the caller that waits for it.
         for (let step = 0; step < 20; step++) {
           const start = clock.monotonic();
-          for (let at = 0; at < crowd; at++) await assert.rejects(take("core", period / 2, open), { code: "Throttled" });
+          for (let at = 0; at < crowd; at++)
+            await assert.rejects(take("core", period / 2, open), { code: "Throttled" });
           await take("core", period * 1.001, open);
           assert.ok(clock.monotonic() - start <= period * 1.001);
         }
@@ -101,22 +102,30 @@ describe("callers with a deadline (K05)", () => {
   });
 
   it("never get more than burst + rate x time", async () => {
-    const callers = fc.array(fc.record({ pauseMs: fc.integer({ min: 0, max: 500 }), limitMs: fc.integer({ min: 0, max: 2000 }) }), {
-      maxLength: 60,
-    });
+    const callers = fc.array(
+      fc.record({ pauseMs: fc.integer({ min: 0, max: 500 }), limitMs: fc.integer({ min: 0, max: 2000 }) }),
+      {
+        maxLength: 60,
+      },
+    );
     await fc.assert(
-      fc.asyncProperty(callers, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 10 }), async (callers, qps, burst) => {
-        const { take, clock } = limiter({ qps, burst });
-        let granted = 0;
-        for (const { pauseMs, limitMs } of callers) {
-          await clock.sleep(pauseMs);
-          await take("core", limitMs, open).then(
-            () => granted++,
-            () => undefined,
-          );
-          assert.ok(granted <= burst + (clock.monotonic() / 1000) * qps + 1e-6);
-        }
-      }),
+      fc.asyncProperty(
+        callers,
+        fc.integer({ min: 1, max: 20 }),
+        fc.integer({ min: 1, max: 10 }),
+        async (callers, qps, burst) => {
+          const { take, clock } = limiter({ qps, burst });
+          let granted = 0;
+          for (const { pauseMs, limitMs } of callers) {
+            await clock.sleep(pauseMs);
+            await take("core", limitMs, open).then(
+              () => granted++,
+              () => undefined,
+            );
+            assert.ok(granted <= burst + (clock.monotonic() / 1000) * qps + 1e-6);
+          }
+        },
+      ),
     );
   });
 });

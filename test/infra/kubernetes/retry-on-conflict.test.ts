@@ -3,7 +3,9 @@ import { describe, it } from "node:test";
 import { type ErrorCode, isSuperseded, RolloutError } from "../../../infra/errors.ts";
 import { retryOnConflict, type RetryOptions } from "../../../infra/kubernetes/retry-on-conflict.ts";
 
-/** Attempts that take `eachMs` and fail with these codes in turn, the last one for ever; none after the last resolves. */
+/**
+ * Attempts that take `eachMs` and fail with these codes in turn, the last one for ever; none after the last resolves.
+ */
 async function play(fails: readonly ErrorCode[], options: Partial<RetryOptions> = {}, eachMs = 0) {
   let now = 1000;
   const pauses: number[] = [];
@@ -16,17 +18,24 @@ async function play(fails: readonly ErrorCode[], options: Partial<RetryOptions> 
     if (code) throw new RolloutError(code, `attempt ${number}`);
     return "written";
   };
-  const end = await retryOnConflict(attempt, { clock, random: () => 1, ...options }).catch((error: unknown) => (error as Error).message);
+  const end = await retryOnConflict(attempt, { clock, random: () => 1, ...options }).catch(
+    (error: unknown) => (error as Error).message,
+  );
   return { end, numbers, pauses };
 }
 
 const conflicts = (count: number): ErrorCode[] => Array.from({ length: count }, () => "Conflict" as const);
 
 describe("a retry after a conflict", () => {
-  it("costs nothing without one", async () => assert.deepEqual(await play([]), { end: "written", numbers: [1], pauses: [] }));
+  it("costs nothing without one", async () =>
+    assert.deepEqual(await play([]), { end: "written", numbers: [1], pauses: [] }));
 
   it("follows after a pause that doubles", async () =>
-    assert.deepEqual(await play(conflicts(4)), { end: "written", numbers: [1, 2, 3, 4, 5], pauses: [20, 40, 80, 160] }));
+    assert.deepEqual(await play(conflicts(4)), {
+      end: "written",
+      numbers: [1, 2, 3, 4, 5],
+      pauses: [20, 40, 80, 160],
+    }));
 
   it("ends with the last error after five attempts, or as many as are asked for", async () => {
     assert.deepEqual((await play(conflicts(9))).end, "attempt 5");

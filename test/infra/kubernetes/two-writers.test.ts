@@ -1,4 +1,7 @@
-/** Never two writers: processes that contend for the Lease while clocks jump, answers are lost, machines freeze and processes are killed. */
+/**
+ * Never two writers: processes that contend for the Lease while clocks jump, answers are lost, machines freeze and
+ * processes are killed.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { either } from "../../runs.ts";
@@ -20,7 +23,10 @@ async function playAll(trouble: Trouble) {
 
 describe("of processes that contend for a Lease, only one may write", () => {
   const CASES: readonly [what: string, Trouble][] = [
-    ["while clocks of API servers agree and connections are lost", { serversApartMs: 2000, cuts: true, halts: true, clocksJump: false }],
+    [
+      "while clocks of API servers agree and connections are lost",
+      { serversApartMs: 2000, cuts: true, halts: true, clocksJump: false },
+    ],
     ["while machines' clocks jump, too", { serversApartMs: 2000, cuts: true, halts: true, clocksJump: true }],
     [
       "while clocks of API servers are 8 s apart and connections are lost",
@@ -36,7 +42,8 @@ describe("of processes that contend for a Lease, only one may write", () => {
       const { violations, ...reached } = await playAll(trouble);
       assert.deepEqual(violations, []);
       assert.ok(reached.handovers > either(20, 6), JSON.stringify(reached));
-      if (trouble.halts) assert.ok(reached.takeovers > either(20, 6) && reached.kills > either(10, 3), JSON.stringify(reached));
+      if (trouble.halts)
+        assert.ok(reached.takeovers > either(20, 6) && reached.kills > either(10, 3), JSON.stringify(reached));
     });
 
   it("would not hold if clocks were apart and holders could not renew: neither alone does harm", async () => {

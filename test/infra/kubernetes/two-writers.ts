@@ -1,4 +1,7 @@
-/** Processes that contend for one Lease in simulated time, with clocks that jump, slow and lost answers, freezes and kills: a cluster as a value. */
+/**
+ * Processes that contend for one Lease in simulated time, with clocks that jump, slow and lost answers, freezes and
+ * kills: a cluster as a value.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -84,12 +87,14 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
   const holderOf = (lease: Lease | undefined) => processes.find(({ name }) => name === lease?.spec?.holderIdentity);
 
   function store(body: Lease): Lease {
-    if (body.metadata?.resourceVersion !== stored?.metadata?.resourceVersion) throw new RolloutError("Conflict", "another version");
+    if (body.metadata?.resourceVersion !== stored?.metadata?.resourceVersion)
+      throw new RolloutError("Conflict", "another version");
     const [before, after] = [holderOf(stored), holderOf(body)];
     if (before && after && before !== after) {
       counts.takeovers++;
       const overlapMs = before.writesUntil - time.now();
-      if (overlapMs > 0) violations.push(`${after.name} took the Lease, and ${before.name} may write for ${overlapMs} ms`);
+      if (overlapMs > 0)
+        violations.push(`${after.name} took the Lease, and ${before.name} may write for ${overlapMs} ms`);
     }
     stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
     return structuredClone(stored);
@@ -97,7 +102,8 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
 
   /** Resolves while the process runs: never, once it is dead. */
   async function resume(process: Process): Promise<void> {
-    while (process.dead || process.thawAt > time.now()) await time.sleep(process.dead ? 1e9 : process.thawAt - time.now());
+    while (process.dead || process.thawAt > time.now())
+      await time.sleep(process.dead ? 1e9 : process.thawAt - time.now());
   }
 
   function connect(process: Process, follow: (date: string, tookMs: number) => void): Cluster {
@@ -131,7 +137,10 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
     } as unknown as Cluster;
   }
 
-  /** Waits for a while, holds the Lease for a while, and releases it, or is killed; again and again, each time as a new observer. */
+  /**
+   * Waits for a while, holds the Lease for a while, and releases it, or is killed; again and again, each time as a new
+   * observer.
+   */
   async function live(process: Process, end: number): Promise<void> {
     const machine: Clock = {
       now: () => time.now() + process.wallMs,
@@ -142,7 +151,13 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
     const tools = { cluster: connect(process, clock.follow), clock: clock.leaseClock };
     for (let life = 0; time.now() < end; life++) {
       await machine.sleep(roll(3000));
-      const options = { namespace: "n", name: "l", identity: process.name, durationMs: DURATION_MS, announces: roll(2) === 0 };
+      const options = {
+        namespace: "n",
+        name: "l",
+        identity: process.name,
+        durationMs: DURATION_MS,
+        announces: roll(2) === 0,
+      };
       const impatient = new AbortController();
       void machine.sleep(8000 + roll(16_000)).then(() => impatient.abort());
       process.held = await acquireLease(tools, options, impatient.signal).catch(() => undefined);
@@ -173,7 +188,8 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
           counts.kills++;
         }
         const [call] = attempt(() => process.held?.write());
-        if (call?.deadlineMs !== undefined) process.writesUntil = Math.max(process.writesUntil, time.now() + call.deadlineMs);
+        if (call?.deadlineMs !== undefined)
+          process.writesUntil = Math.max(process.writesUntil, time.now() + call.deadlineMs);
       }
     }
   }

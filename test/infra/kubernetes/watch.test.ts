@@ -15,12 +15,24 @@ interface Event {
 
 const event = (type: string, name: string, resourceVersion: string): Event => ({
   type,
-  object: { kind: "PartialObjectMetadata", metadata: { namespace: "cache", name, resourceVersion, annotations: { who: "Zoë" } } },
+  object: {
+    kind: "PartialObjectMetadata",
+    metadata: { namespace: "cache", name, resourceVersion, annotations: { who: "Zoë" } },
+  },
 });
-const bookmark: Event = { type: "BOOKMARK", object: { kind: "PartialObjectMetadata", metadata: { resourceVersion: "12" } } };
+const bookmark: Event = {
+  type: "BOOKMARK",
+  object: { kind: "PartialObjectMetadata", metadata: { resourceVersion: "12" } },
+};
 const tooOld: Event = {
   type: "ERROR",
-  object: { kind: "Status", status: "Failure", code: 410, reason: "Expired", message: "too old resource version: 1 (9)" },
+  object: {
+    kind: "Status",
+    status: "Failure",
+    code: 410,
+    reason: "Expired",
+    message: "too old resource version: 1 (9)",
+  },
 };
 const lines = (...events: readonly Event[]): string => events.map((one) => `${JSON.stringify(one)}\n`).join("");
 
@@ -37,7 +49,10 @@ async function hintsOf(cluster: Cluster, signal = new AbortController().signal, 
 describe("a watch", () => {
   it("turns events into hints, bookmarks included, until the server ends it", async () => {
     const { cluster } = await stage([
-      (response) => response.end(lines(event("ADDED", "p", "8"), event("MODIFIED", "p", "9"), bookmark, event("DELETED", "p", "13"))),
+      (response) =>
+        response.end(
+          lines(event("ADDED", "p", "8"), event("MODIFIED", "p", "9"), bookmark, event("DELETED", "p", "13")),
+        ),
     ]);
     assert.deepEqual(await hintsOf(cluster), [
       { type: "ADDED", namespace: "cache", name: "p", resourceVersion: "8" },
@@ -52,13 +67,18 @@ describe("a watch", () => {
     await hintsOf(cluster);
     const [one] = seen;
     const { watch, allowWatchBookmarks, resourceVersion, labelSelector, timeoutSeconds } = one?.query ?? {};
-    assert.deepEqual([watch, allowWatchBookmarks, resourceVersion, labelSelector, timeoutSeconds], ["true", "true", "7", "a=b", "300"]);
+    assert.deepEqual(
+      [watch, allowWatchBookmarks, resourceVersion, labelSelector, timeoutSeconds],
+      ["true", "true", "7", "a=b", "300"],
+    );
     assert.match(one?.headers.accept ?? "", /^application\/json;as=PartialObjectMetadata;g=meta\.k8s\.io;v=v1/);
   });
 
   it("gives a hint as soon as its line is there, not when the next comes", async () => {
     const stop = new AbortController();
-    const { cluster } = await stage([(response) => void response.writeHead(200).write(lines(event("ADDED", "p", "8")))]);
+    const { cluster } = await stage([
+      (response) => void response.writeHead(200).write(lines(event("ADDED", "p", "8"))),
+    ]);
     const hints: Hint[] = [];
     const take = (hint: Hint): void => {
       hints.push(hint);
@@ -91,7 +111,11 @@ const ENDS: readonly [name: string, Reply, code: string][] = [
     "ServerError",
   ],
   ["a connection cut before the stream", reset, "Unreachable"],
-  ["a connection cut in a line", (response) => response.write('{"type":"ADD', () => response.socket?.destroy()), "Unreachable"],
+  [
+    "a connection cut in a line",
+    (response) => response.write('{"type":"ADD', () => response.socket?.destroy()),
+    "Unreachable",
+  ],
   ["a line that is no JSON", (response) => response.end("<html>\n"), "ServerError"],
 ];
 

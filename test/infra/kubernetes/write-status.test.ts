@@ -25,7 +25,10 @@ async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
   const tools = {
     cluster: cluster as Cluster,
     fence: { write: () => (calls.push(["fence", undefined]), {}) },
-    freshness: { noteWritten: (_: unknown, version: string) => void calls.push(["freshness", version]), expect: () => () => {} },
+    freshness: {
+      noteWritten: (_: unknown, version: string) => void calls.push(["freshness", version]),
+      expect: () => () => {},
+    },
   };
   const whole = { object, before: { a: 1, b: 2 }, after: { a: 3 }, by: "patch", ...change } as const;
   const stored = await writeStatus(rolloutGates, whole, tools).catch((error: unknown) => {

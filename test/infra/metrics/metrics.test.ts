@@ -80,7 +80,9 @@ describe("the metrics", () => {
     const series = () => seriesOf(metrics, METRICS.groupBlocked.name);
     metrics.groupBlocked(ingester, "ZonePaused");
     metrics.groupBlocked(ingester, "OtherZoneNotReady");
-    assert.deepEqual(await series(), ['zonewise_group_blocked{namespace="cache",rollout_group="ingester",reason="OtherZoneNotReady"} 1']);
+    assert.deepEqual(await series(), [
+      'zonewise_group_blocked{namespace="cache",rollout_group="ingester",reason="OtherZoneNotReady"} 1',
+    ]);
     metrics.groupBlocked(ingester, undefined);
     assert.deepEqual(await series(), []);
   });
@@ -169,7 +171,9 @@ describe("the push", () => {
     ] as const) {
       status = answer;
       const url = `http://alice:s3cret@${where}`;
-      const failure = await pushMetrics(createMetrics(), { ...(await target()), url, deadlineMs: 50 }).catch((error: unknown) => error);
+      const failure = await pushMetrics(createMetrics(), { ...(await target()), url, deadlineMs: 50 }).catch(
+        (error: unknown) => error,
+      );
       assert.ok(failure instanceof RolloutError);
       log.warn("the metrics could not be pushed", { error: failure });
     }
@@ -185,6 +189,8 @@ describe("the push", () => {
     });
     status = 0;
     await assert.rejects(pushMetrics(createMetrics(), { ...(await target()), deadlineMs: 50 }), { code: "Timeout" });
-    await assert.rejects(pushMetrics(createMetrics(), { ...(await target()), url: "http://127.0.0.1:1" }), { code: "Unreachable" });
+    await assert.rejects(pushMetrics(createMetrics(), { ...(await target()), url: "http://127.0.0.1:1" }), {
+      code: "Unreachable",
+    });
   });
 });

@@ -8,7 +8,9 @@ import { createLeaseTotals } from "../../../reconciler/run/lease-totals.ts";
 
 const flat = (series: Samples): Record<string, number> =>
   Object.fromEntries(
-    [...series].flatMap(([name, samples]) => samples.map(({ labels, value }) => [`${name}${JSON.stringify(labels)}`, value])),
+    [...series].flatMap(([name, samples]) =>
+      samples.map(({ labels, value }) => [`${name}${JSON.stringify(labels)}`, value]),
+    ),
   );
 const TICKS = 'zonewise_ticks_total{"result":"ok"}';
 
@@ -73,7 +75,10 @@ describe("totals on the Lease", () => {
     metrics.tickDone("failed");
     await totals.record(undefined);
     const { passes, lastTick, series } = parseTotals(annotations.get(TOTALS));
-    assert.deepEqual([passes, lastTick, flat(series)], [0, undefined, { 'zonewise_ticks_total{"result":"failed"}': 1 }]);
+    assert.deepEqual(
+      [passes, lastTick, flat(series)],
+      [0, undefined, { 'zonewise_ticks_total{"result":"failed"}': 1 }],
+    );
   });
 
   it("keep a gauge as it was until the process has measured it, and drop what has gone then", async () => {
@@ -94,7 +99,15 @@ describe("totals on the Lease", () => {
   });
 
   it("that cannot be read count as none", () => {
-    for (const text of [undefined, "", "{", "7", "null", '{"passes":"x","series":{"zonewise_ticks_total":7}}', '{"series":[1]}'])
+    for (const text of [
+      undefined,
+      "",
+      "{",
+      "7",
+      "null",
+      '{"passes":"x","series":{"zonewise_ticks_total":7}}',
+      '{"series":[1]}',
+    ])
       assert.equal(parseTotals(text).passes, 0, String(text));
     fc.assert(fc.property(fc.json(), (text) => typeof parseTotals(text).passes === "number"));
   });

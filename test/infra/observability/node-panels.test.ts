@@ -1,5 +1,6 @@
 /**
- * The row "Node updates" of the dashboard over what a scrape a minute of the node API reads during a campaign: every panel has data. Time is simulated.
+ * The row "Node updates" of the dashboard over what a scrape a minute of the node API reads during a campaign: every
+ * panel has data. Time is simulated.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -10,11 +11,21 @@ import { showNodes } from "../../../functions/nodes/show-nodes.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
-import { createPolicy, NAMESPACE, NODES, report, setFleet, setNode, shadowOf, stepAgent } from "../../reconciler/nodes/act/stage.ts";
+import {
+  createPolicy,
+  NAMESPACE,
+  NODES,
+  report,
+  setFleet,
+  setNode,
+  shadowOf,
+  stepAgent,
+} from "../../reconciler/nodes/act/stage.ts";
 import { ROOT } from "../manifests.ts";
 import { startRecording } from "./recording.ts";
 
-const NEEDS_PROMTOOL = spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
+const NEEDS_PROMTOOL =
+  spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
 const MINUTES = 30;
 
 interface Panel {
@@ -24,7 +35,9 @@ interface Panel {
 
 /** The panels of the row, which is the last one. */
 function readRow(title: string): readonly (readonly [title: string, expr: string])[] {
-  const { panels } = JSON.parse(readFileSync(join(ROOT, "infra/observability/dashboard.json"), "utf8")) as { panels: Panel[] };
+  const { panels } = JSON.parse(readFileSync(join(ROOT, "infra/observability/dashboard.json"), "utf8")) as {
+    panels: Panel[];
+  };
   const row = panels.slice(panels.findIndex((panel) => panel.title === title) + 1);
   return row.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => [panel.title, expr] as const));
 }

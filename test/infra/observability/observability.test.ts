@@ -1,4 +1,6 @@
-/** The alerts and the dashboard name only metrics that exist, with labels that they have, and each alert has its page. */
+/**
+ * The alerts and the dashboard name only metrics that exist, with labels that they have, and each alert has its page.
+ */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -55,7 +57,10 @@ describe("the alerts", () => {
       assert.equal(annotations["runbook"], `docs/runbooks/${alert}.md`);
       const page = join(ROOT, annotations["runbook"]);
       assert.ok(existsSync(page), page);
-      assert.match(readFileSync(page, "utf8"), new RegExp(`^# ${alert}\n[^]*\n## Meaning\n[^]*\n## Look at\n[^]*\n## Do\n`));
+      assert.match(
+        readFileSync(page, "utf8"),
+        new RegExp(`^# ${alert}\n[^]*\n## Meaning\n[^]*\n## Look at\n[^]*\n## Do\n`),
+      );
     });
   it("are all that have a page", () => {
     const pages = globSync("docs/runbooks/*.md", { cwd: ROOT }).map((file) => basename(file, ".md"));
@@ -64,7 +69,8 @@ describe("the alerts", () => {
 });
 
 describe("the dashboard", () => {
-  for (const [title, expr] of panels) it(`${title}: its query names metrics that exist`, () => assert.deepEqual(findUnknown(expr), []));
+  for (const [title, expr] of panels)
+    it(`${title}: its query names metrics that exist`, () => assert.deepEqual(findUnknown(expr), []));
   it("has queries", () => assert.ok(panels.length > 20, `${panels.length}`));
 });
 

@@ -1,6 +1,6 @@
 /**
- * The alerts with their real durations, over what a scrape a minute reads of the functions beside the reconciler. Time is simulated: no alert fires in
- * a quarter of an hour of rollouts and evictions, and then each fires on its fault.
+ * The alerts with their real durations, over what a scrape a minute reads of the functions beside the reconciler. Time
+ * is simulated: no alert fires in a quarter of an hour of rollouts and evictions, and then each fires on its fault.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -14,12 +14,20 @@ import { writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, setStage } from "../../reconciler/stage.ts";
 import { breakStrategy, crashTemplate, hookThat, NAMESPACE, startProcesses, startTime } from "./simulated-hour.ts";
 
-const NEEDS_PROMTOOL = spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
+const NEEDS_PROMTOOL =
+  spawnSync("promtool", ["--version"]).status === 0 ? false : "there is no promtool: apt-get install prometheus";
 const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 const QUIET_MINUTES = 17;
 
-/** Fails unless the alerts fire as expected: at none of the quiet minutes, and each not yet at one minute, but at another. */
-async function checkAlerts(series: object[], quiet: number, expected: Readonly<Record<string, readonly [notYet: number, by: number]>>) {
+/**
+ * Fails unless the alerts fire as expected: at none of the quiet minutes, and each not yet at one minute, but at
+ * another.
+ */
+async function checkAlerts(
+  series: object[],
+  quiet: number,
+  expected: Readonly<Record<string, readonly [notYet: number, by: number]>>,
+) {
   const checks = Object.entries(expected).flatMap(([alert, [notYet, by]]) => [
     firing(`alertname="${alert}",`, notYet, 0),
     firing(`alertname="${alert}",`, by, 1),
@@ -68,16 +76,23 @@ test(
       if (i % 6 === 2) rollOut(`x:${i}`);
       if (i % 6 === 5) for (const zone of ["a", "b"]) await during(evict(`ingester-zone-${zone}-0`));
     });
-    const valuesOf = (start: string): string | undefined => recording.series().find(({ series }) => series.startsWith(start))?.values;
+    const valuesOf = (start: string): string | undefined =>
+      recording.series().find(({ series }) => series.startsWith(start))?.values;
     assert.match(valuesOf('zonewise_pods_replaced_total{namespace="default",rollout_group="store"') ?? "", / 27$/);
-    assert.match(valuesOf('rollout_operator_zpdb_eviction_requests_total{reason="denied",status="429",job=') ?? "", / [1-9]\d*$/);
+    assert.match(
+      valuesOf('rollout_operator_zpdb_eviction_requests_total{reason="denied",status="429",job=') ?? "",
+      / [1-9]\d*$/,
+    );
 
     stop.abort();
     await during(running);
     store.remove("secrets", NAMESPACE, "rollout-operator-self-signed-certificate");
     crashTemplate(stage, "ingester");
     breakStrategy(stage, "store-zone-b");
-    store.update(HOOKS, { ...(store.get(HOOKS, undefined, hook.metadata.name) ?? hook), ...hookThat("Ignore", hook.metadata) });
+    store.update(HOOKS, {
+      ...(store.get(HOOKS, undefined, hook.metadata.name) ?? hook),
+      ...hookThat("Ignore", hook.metadata),
+    });
     deploy(stage, "x:1", { group: "cache", annotations: { "grafana.com/rollout-downscale-leader": "nobody" } });
     writeBudget(stage, { selector: { matchLabels: { name: "nothing" } }, podNamePartitionRegex: "(a)(b)" }, "invalid");
     stop = new AbortController();

@@ -1,4 +1,7 @@
-/** What Prometheus would scrape of the functions, minute by minute of a simulated time: as input for `promtool test rules`. */
+/**
+ * What Prometheus would scrape of the functions, minute by minute of a simulated time: as input for `promtool test
+ * rules`.
+ */
 
 export interface Recording {
   /** Adds the text of one scrape. */
@@ -12,8 +15,8 @@ export interface Recording {
 const SAMPLE = /^(\w+)(?:\{(.*)\})? (\S+)$/;
 
 /**
- * `target` has the labels of the scrape's target; a series keeps those of its own (`honorLabels`). The first scrape is at `from`, seconds since the epoch:
- * promtool's time begins at 0, so that is taken from timestamps.
+ * `target` has the labels of the scrape's target; a series keeps those of its own (`honorLabels`). The first scrape is
+ * at `from`, seconds since the epoch: promtool's time begins at 0, so that is taken from timestamps.
  */
 export function startRecording(target: Readonly<Record<string, string>>, from: number): Recording {
   const recorded = new Map<string, string[]>();

@@ -1,4 +1,7 @@
-/** Reconciler and functions over one embedded cluster, in simulated time that is scraped each minute; and the faults of their alerts. */
+/**
+ * Reconciler and functions over one embedded cluster, in simulated time that is scraped each minute; and the faults of
+ * their alerts.
+ */
 import assert from "node:assert/strict";
 import { compose as composeFunctions } from "../../../functions/compose.ts";
 import { compose as composeReconciler } from "../../../reconciler/run/compose.ts";
@@ -49,9 +52,25 @@ export async function startProcesses(stage: Stage, kubeconfig: string) {
   /** Deletes the pod if its budget allows it. */
   async function evict(name: string): Promise<void> {
     const kind = { group: "policy", version: "v1", kind: "Eviction" };
-    const request = { uid: name, operation: "CREATE", subResource: "eviction", dryRun: false, namespace: NAMESPACE, name, kind };
-    const context = { path: "/admission/mutate-pod-eviction", signal: new AbortController().signal, log: functions.log };
-    const review = { ...request, resource: { group: "", version: "v1", resource: "pods" }, object: { ...kind, metadata: { name } } };
+    const request = {
+      uid: name,
+      operation: "CREATE",
+      subResource: "eviction",
+      dryRun: false,
+      namespace: NAMESPACE,
+      name,
+      kind,
+    };
+    const context = {
+      path: "/admission/mutate-pod-eviction",
+      signal: new AbortController().signal,
+      log: functions.log,
+    };
+    const review = {
+      ...request,
+      resource: { group: "", version: "v1", resource: "pods" },
+      object: { ...kind, metadata: { name } },
+    };
     const deadlineAt = stage.clock.monotonic() + 60_000;
     const { allowed } = await eviction
       .handle(review, { ...context, deadlineAt })
@@ -84,10 +103,14 @@ export function startTime(stage: Stage, scrape: () => Promise<string>) {
   const recording = startRecording(target, stage.time.now() / 1000 + 60);
   const { cluster } = stage.connect();
 
-  /** A step ends once several calls have gone to the API server and back, so that those of others have, too: they have deadlines in this time. */
+  /**
+   * A step ends once several calls have gone to the API server and back, so that those of others have, too: they have
+   * deadlines in this time.
+   */
   async function step(): Promise<void> {
     await stage.time.advance(STEP_MS);
-    for (let i = 0; i < ROUND_TRIPS; i++) await cluster.get({ group: "", version: "v1", plural: "namespaces" }, { name: NAMESPACE });
+    for (let i = 0; i < ROUND_TRIPS; i++)
+      await cluster.get({ group: "", version: "v1", plural: "namespaces" }, { name: NAMESPACE });
   }
   /** The time goes on until the work is done. */
   async function during<T>(work: Promise<T>): Promise<T> {

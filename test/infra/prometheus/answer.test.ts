@@ -9,7 +9,12 @@ const error = (code: string, message: string) => ({ kind: "Error", code, message
 
 const CASES: readonly (readonly [name: string, status: number, body: unknown, answer: QueryAnswer])[] = [
   ["an empty vector", 200, vector(0), { kind: "Vector", samples: 0, warnings: [] }],
-  ["a vector with series", 200, vector(2), { kind: "Vector", samples: 2, sample: `up{instance="pod-0"} 1`, warnings: [] }],
+  [
+    "a vector with series",
+    200,
+    vector(2),
+    { kind: "Vector", samples: 2, sample: `up{instance="pod-0"} 1`, warnings: [] },
+  ],
   [
     "a vector with a value that is not a number",
     200,
@@ -22,14 +27,24 @@ const CASES: readonly (readonly [name: string, status: number, body: unknown, an
     { status: "success", data: { resultType: "vector", result: [{ metric: { __name__: "h" }, histogram: [1, {}] }] } },
     { kind: "Vector", samples: 1, sample: "h{} (a histogram)", warnings: [] },
   ],
-  ["warnings", 200, vector(0, { warnings: ["store  a\nis down"] }), { kind: "Vector", samples: 0, warnings: ["store a is down"] }],
+  [
+    "warnings",
+    200,
+    vector(0, { warnings: ["store  a\nis down"] }),
+    { kind: "Vector", samples: 0, warnings: ["store a is down"] },
+  ],
   [
     "a partial answer of VictoriaMetrics, which has no warnings",
     200,
     vector(0, { isPartial: true }),
     { kind: "Vector", samples: 0, warnings: ["the answer is partial"] },
   ],
-  ["a whole answer of VictoriaMetrics", 200, vector(0, { isPartial: false }), { kind: "Vector", samples: 0, warnings: [] }],
+  [
+    "a whole answer of VictoriaMetrics",
+    200,
+    vector(0, { isPartial: false }),
+    { kind: "Vector", samples: 0, warnings: [] },
+  ],
   ["a scalar", 200, scalar, error("NotAVector", "the expression gives a scalar, not an instant vector")],
   [
     "a result that is no list",
@@ -44,10 +59,20 @@ const CASES: readonly (readonly [name: string, status: number, body: unknown, an
   ["a timeout with status 200", 200, failure("query timed out", "timeout"), error("Overloaded", "query timed out")],
   ["an unknown error with status 200", 200, failure("boom", "internal"), error("BadAnswer", "boom")],
   ["a bad expression", 400, failure("1:3: parse error"), error("BadQuery", "1:3: parse error (400)")],
-  ["an expression that fails", 422, failure("many-to-many matching", "execution"), error("BadQuery", "many-to-many matching (422)")],
+  [
+    "an expression that fails",
+    422,
+    failure("many-to-many matching", "execution"),
+    error("BadQuery", "many-to-many matching (422)"),
+  ],
   ["missing credentials", 401, "Unauthorized", error("Refused", "no error message of Prometheus (401)")],
   ["wrong credentials", 403, "secret of another server", error("Refused", "no error message of Prometheus (403)")],
-  ["too much load", 503, failure("query queue is full", "unavailable"), error("Overloaded", "query queue is full (503)")],
+  [
+    "too much load",
+    503,
+    failure("query queue is full", "unavailable"),
+    error("Overloaded", "query queue is full (503)"),
+  ],
   ["too many requests", 429, "", error("Overloaded", "no error message of Prometheus (429)")],
   ["a missing page", 404, "not found", error("BadAnswer", "no error message of Prometheus (404)")],
   ["a redirect", 302, "", error("BadAnswer", "a redirect (302) is not followed")],

@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import { credentialsOf, readCredentials } from "../../../infra/prometheus/credentials.ts";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
-const secret = (data: Record<string, string>) => Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)]));
+const secret = (data: Record<string, string>) =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, base64(value)]));
 
 describe("the credentials of a query", () => {
   for (const [name, data, authorization] of [
@@ -21,10 +22,19 @@ describe("the credentials of a query", () => {
     ["no key", {}, "has neither the key token nor the keys username and password"],
     ["no password", { username: "u" }, "has no password"],
     ["no username", { password: "p" }, "has no username"],
-    ["two kinds of credentials", { token: "t", username: "u", password: "p" }, "has both a token and a username or password"],
-    ["a token with a line break within", { token: "a\nb" }, "has a token with characters that no HTTP header can carry"],
+    [
+      "two kinds of credentials",
+      { token: "t", username: "u", password: "p" },
+      "has both a token and a username or password",
+    ],
+    [
+      "a token with a line break within",
+      { token: "a\nb" },
+      "has a token with characters that no HTTP header can carry",
+    ],
   ] as const)
-    it(`are refused with ${name}, without showing them`, () => assert.deepEqual(readCredentials(secret(data)), { problem }));
+    it(`are refused with ${name}, without showing them`, () =>
+      assert.deepEqual(readCredentials(secret(data)), { problem }));
 
   it("are the user and password of a URL", () => {
     assert.deepEqual(credentialsOf(new URL("http://u:p%40@prom")), {

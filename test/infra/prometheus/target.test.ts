@@ -55,5 +55,6 @@ describe("the target of a query", () => {
     it(`${expected ? "allows" : "refuses"} ${url} where ${allowed.join() || "nothing"} is listed`, () =>
       assert.equal(isHostAllowed(new URL(url), allowed), expected));
 
-  it("is shown without its user and password", () => assert.equal(describeQueryTarget(new URL("http://u:p@prom/x?y")), "http://prom/x"));
+  it("is shown without its user and password", () =>
+    assert.equal(describeQueryTarget(new URL("http://u:p@prom/x?y")), "http://prom/x"));
 });

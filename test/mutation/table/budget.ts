@@ -6,9 +6,15 @@ const STORE = {
   file: "reconciler/budget/act/reservation-store.ts",
   tests: ["test/reconciler/budget/act/reservation-store.test.ts", "test/reconciler/run/reserve-trouble.test.ts"],
 };
-const BATCH = { file: "reconciler/budget/act/decide-batch.ts", tests: [...RESERVE, "test/reconciler/run/reserve-bounds.test.ts"] };
+const BATCH = {
+  file: "reconciler/budget/act/decide-batch.ts",
+  tests: [...RESERVE, "test/reconciler/run/reserve-bounds.test.ts"],
+};
 const RESERVATION = { file: "reconciler/budget/reservation.ts", tests: RESERVE };
-const INTERLEAVINGS = ["test/reconciler/interleavings/slow-process.test.ts", "test/reconciler/interleavings/interleavings.test.ts"];
+const INTERLEAVINGS = [
+  "test/reconciler/interleavings/slow-process.test.ts",
+  "test/reconciler/interleavings/interleavings.test.ts",
+];
 
 const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, call);";
 const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
@@ -306,7 +312,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     ...STORE,
     tests: INTERLEAVINGS,
     find: "changeLease(leaseRefOf(budget), found, {",
-    replacement: 'changeLease(leaseRefOf(budget), found && { ...found, metadata: { ...found.metadata, resourceVersion: "" } }, {',
+    replacement:
+      'changeLease(leaseRefOf(budget), found && { ...found, metadata: { ...found.metadata, resourceVersion: "" } }, {',
   },
   {
     breaks: "a reservation counts for 2 minutes",
@@ -390,7 +397,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "an invalid budget protects the pods that it selects",
     file: "reconciler/budget/scope.ts",
     find: "matchLabels && matchesLabels(matchLabels, pod.labels));",
-    replacement: 'matchLabels && matchesLabels(matchLabels, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
+    replacement:
+      'matchLabels && matchesLabels(matchLabels, pod.labels) && budgets.some(({ content }) => !("problem" in content)));',
     tests: RESERVE,
   },
   {

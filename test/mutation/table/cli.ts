@@ -20,8 +20,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "zonewise changes nothing in a dry run",
     ...ACTIONS,
-    find: 'fieldManager: "zonewise-cli", dryRun }',
-    replacement: 'fieldManager: "zonewise-cli" }',
+    find: 'fieldManager: "zonewise-cli", dryRun,',
+    replacement: 'fieldManager: "zonewise-cli",',
   },
   {
     breaks: "zonewise never says that nothing was changed where a write may be stored",

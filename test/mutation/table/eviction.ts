@@ -3,7 +3,10 @@ import type { Mutation } from "../mutation.ts";
 
 const TWICE = "test/reconciler/budget/twice.test.ts";
 const PINNED = "test/functions/eviction/pinned.test.ts";
-const EVICTION = { file: "functions/eviction/pod-eviction.ts", tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"] };
+const EVICTION = {
+  file: "functions/eviction/pod-eviction.ts",
+  tests: [PINNED, "test/functions/eviction/pod-eviction.test.ts"],
+};
 const SCOPE = { file: "reconciler/budget/scope.ts", tests: ["test/reconciler/budget/scope.test.ts"] };
 const CACHE = {
   file: "reconciler/budget/denial-cache.ts",
@@ -43,8 +46,8 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a dry run that is set only in the Eviction is a dry run",
     ...EVICTION,
-    find: "dryRun: request.dryRun || eviction.dryRun }",
-    replacement: "dryRun: request.dryRun }",
+    find: "dryRun: request.dryRun || eviction.dryRun,",
+    replacement: "dryRun: request.dryRun,",
   },
   {
     breaks: "a Pending pod is judged and reserved like others",

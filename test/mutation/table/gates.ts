@@ -10,7 +10,9 @@ const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
 const CHECKING = { tests: ["test/reconciler/checks/act/ask-prometheus.test.ts"] };
 const TURNS = { file: "reconciler/checks/act/turns.ts", tests: ["test/reconciler/checks/act/turns.test.ts"] };
-const ON_CLUSTER = { tests: ["tick-gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gates/act/${name}.test.ts`) };
+const ON_CLUSTER = {
+  tests: ["tick-gates", "follow-gate", "list-gates"].map((name) => `test/reconciler/gates/act/${name}.test.ts`),
+};
 const CLIENT = { file: "infra/prometheus/act/client.ts", tests: ["test/infra/prometheus/act/client.test.ts"] };
 
 export const GATE_MUTATIONS: readonly Mutation[] = [

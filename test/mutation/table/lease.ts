@@ -1,7 +1,10 @@
 /** The reconciler's Lease, and the writes that it fences. */
 import type { Mutation } from "../mutation.ts";
 
-const LEASE = { file: "infra/kubernetes/lease.ts", tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"] };
+const LEASE = {
+  file: "infra/kubernetes/lease.ts",
+  tests: ["test/infra/lease-bounds.test.ts", "test/infra/kubernetes/lease.test.ts"],
+};
 const SUCCESSION = {
   file: "infra/kubernetes/lease-succession.ts",
   tests: ["test/infra/kubernetes/lease-succession.test.ts", "test/infra/kubernetes/two-writers.test.ts"],
@@ -118,7 +121,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     breaks: "an announcement is written only on the version that was read",
     file: "infra/kubernetes/lease-wait.ts",
     find: "changeLease(options, found, { annotations:",
-    replacement: "changeLease(options, { ...found, metadata: { annotations: found?.metadata?.annotations ?? {} } }, { annotations:",
+    replacement:
+      "changeLease(options, { ...found, metadata: { annotations: found?.metadata?.annotations ?? {} } }, { annotations:",
     tests: ["test/infra/kubernetes/handover.test.ts"],
   },
   {
@@ -150,8 +154,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a pod is deleted within the bounds of the Lease",
     ...BATCH,
-    find: "preconditions: { uid, resourceVersion } }, fence.write());",
-    replacement: "preconditions: { uid, resourceVersion } });",
+    find: "preconditions: { uid, resourceVersion } }, fence.write(),",
+    replacement: "preconditions: { uid, resourceVersion } },",
   },
   {
     breaks: "replicas are changed within the bounds of the Lease",
@@ -162,7 +166,7 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a status is patched within the bounds of the Lease",
     ...STATUS,
-    find: `type: "merge", body }, fence.write());`,
-    replacement: `type: "merge", body });`,
+    find: `type: "merge", body }, fence.write(),`,
+    replacement: `type: "merge", body },`,
   },
 ];

@@ -1,7 +1,10 @@
 /** Node updates: who may speak for a node, when a node is drained and given back, and when its host reboots. */
 import type { Mutation } from "../mutation.ts";
 
-const IDENTIFY = { file: "functions/nodes/identify-caller.ts", tests: ["test/functions/nodes/identify-caller.test.ts"] };
+const IDENTIFY = {
+  file: "functions/nodes/identify-caller.ts",
+  tests: ["test/functions/nodes/identify-caller.test.ts"],
+};
 const REVIEW = { ...IDENTIFY, file: "functions/nodes/judge-review.ts" };
 const DRAIN = { file: "functions/nodes/drain-node.ts", tests: ["test/functions/nodes/drain-node.test.ts"] };
 const STATUS = { file: "functions/nodes/shadow-status.ts", tests: ["test/functions/nodes/shadow-status.test.ts"] };

@@ -1,9 +1,17 @@
 /** Node updates: slots, freezes, deadlines, cordons and the question before a drain. */
 import type { Mutation } from "../mutation.ts";
 
-const TESTS = ["plan-starts", "plan-active", "deadlines", "freeze", "policy", "start-checks", "hostile-agents", "upkeep", "properties"].map(
-  (name) => `test/reconciler/nodes/${name}.test.ts`,
-);
+const TESTS = [
+  "plan-starts",
+  "plan-active",
+  "deadlines",
+  "freeze",
+  "policy",
+  "start-checks",
+  "hostile-agents",
+  "upkeep",
+  "properties",
+].map((name) => `test/reconciler/nodes/${name}.test.ts`);
 const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
@@ -15,7 +23,10 @@ const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 const PLACES = { file: "reconciler/nodes/places.ts", tests: ["test/reconciler/nodes/places.test.ts"] };
-const TOGETHER = { file: "reconciler/nodes/drain-together.ts", tests: ["test/reconciler/nodes/drain-together.test.ts"] };
+const TOGETHER = {
+  file: "reconciler/nodes/drain-together.ts",
+  tests: ["test/reconciler/nodes/drain-together.test.ts"],
+};
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [

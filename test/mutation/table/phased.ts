@@ -122,8 +122,8 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the way back from OnDelete raises the partition in the same write",
     ...ADMITTED,
-    find: "return !before.rolls ||",
-    replacement: "return (!before.rolls && before.partition < 0) ||",
+    find: "!before.rolls || before.firstOrdinal",
+    replacement: "(!before.rolls && before.partition < 0) || before.firstOrdinal",
   },
   {
     breaks: "other ordinals raise the partition in the same write",

@@ -10,7 +10,10 @@ const FRESHNESS = {
   file: "infra/kubernetes/freshness.ts",
   tests: ["test/reconciler/run/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
 };
-const LOST = { file: "reconciler/model/lost.ts", tests: [...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"] };
+const LOST = {
+  file: "reconciler/model/lost.ts",
+  tests: [...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"],
+};
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
 const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kubernetes/pod-protobuf.test.ts"] };

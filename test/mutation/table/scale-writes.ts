@@ -9,7 +9,10 @@ const ORDERS = { file: SCALE.file, tests: ["test/reconciler/interleavings/shrink
 const BOUND = { file: "reconciler/downscale/act/under-lease.ts", tests: ORDERS.tests };
 const ROLLOUT = {
   file: "reconciler/rollout/act/delete-pods.ts",
-  tests: ["test/reconciler/interleavings/rollout-beside-downscale.test.ts", "test/reconciler/rollout/act/downscale-lease.test.ts"],
+  tests: [
+    "test/reconciler/interleavings/rollout-beside-downscale.test.ts",
+    "test/reconciler/rollout/act/downscale-lease.test.ts",
+  ],
 };
 const CHANGED = ["test/reconciler/run/changed-writes.test.ts"];
 

@@ -1,7 +1,9 @@
 /** Decisions of scaling, and the preparation of pods. */
 import type { Mutation } from "../mutation.ts";
 
-const DECIDE = { tests: ["test/reconciler/scaling/decide-scaling.test.ts", "test/reconciler/scaling/decide-properties.test.ts"] };
+const DECIDE = {
+  tests: ["test/reconciler/scaling/decide-scaling.test.ts", "test/reconciler/scaling/decide-properties.test.ts"],
+};
 const CALL_PODS = { file: "infra/call-pods.ts", tests: ["test/infra/call-pods.test.ts"] };
 const STEADY = { file: "reconciler/scaling/steady.ts", tests: ["test/reconciler/scaling/steady.test.ts"] };
 const DELAYED = {
@@ -122,8 +124,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a refused zone is not tried again in the same tick",
     file: "reconciler/scaling/decide-scaling.ts",
     ...DECIDE,
-    find: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([notRefused, decideFollower, decideMirror])",
-    replacement: "firstOf<[Zone, ScalingSnapshot], ScalingStep | Unread>([decideFollower, decideMirror, notRefused])",
+    find: "notRefused, decideFollower, decideMirror,",
+    replacement: "decideFollower, decideMirror, notRefused,",
   },
   {
     breaks: "no pod is called once the Lease may have passed to another process",

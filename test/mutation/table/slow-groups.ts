@@ -132,7 +132,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/budget/act/gather-budget.ts",
     ...BUDGETS,
     find: 'let content: ListedBudget["content"] | undefined;',
-    replacement: 'let content: ListedBudget["content"] | undefined = parseBudget({ kind: BUDGET_KIND, ...object }, compile);',
+    replacement:
+      'let content: ListedBudget["content"] | undefined = parseBudget({ kind: BUDGET_KIND, ...object }, compile);',
   },
   {
     breaks: "the observer of budgets lets others have the process",
@@ -167,7 +168,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/gates/hold.ts",
     tests: ["test/reconciler/scaling/large-groups.test.ts"],
     find: "holds: { get, has: (uid) => get(uid) !== undefined },",
-    replacement: 'holds: new Map(view.zones.flatMap(({ uid }) => get(uid) ?? []).map((held) => [held.objects[0]?.uid ?? "", held])),',
+    replacement:
+      'holds: new Map(view.zones.flatMap(({ uid }) => get(uid) ?? []).map((held) => [held.objects[0]?.uid ?? "", held])),',
   },
   {
     breaks: "a group with too many zones is not rolled out",

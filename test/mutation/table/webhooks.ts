@@ -92,7 +92,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     breaks: "a renewal keeps the old CA in the bundle",
     file: "infra/certs/act/revise.ts",
     find: "return { cas: bundle([...needed, ...material.cas], now), serving: material.serving, next: { certPem, keyPem } };",
-    replacement: "return { cas: bundle(needed.slice(0, 1), now), serving: material.serving, next: { certPem, keyPem } };",
+    replacement:
+      "return { cas: bundle(needed.slice(0, 1), now), serving: material.serving, next: { certPem, keyPem } };",
     tests: ["test/infra/certs/act/job-renewal.test.ts"],
   },
   {

@@ -32,6 +32,8 @@ admin.close();
 times.sort((a, b) => a - b);
 const at = (share: number): string => `${Math.round(times[Math.floor((times.length - 1) * share)] ?? 0)} ms`;
 const answers = [...codes].map(([code, count]) => `${code}: ${count}`).join(", ");
-process.stdout.write(`answers ${answers}; failed ${failures.length}; median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)}\n`);
+process.stdout.write(
+  `answers ${answers}; failed ${failures.length}; median ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)}\n`,
+);
 for (const failure of failures.slice(0, 5)) process.stdout.write(`${failure}\n`);
 process.exitCode = failures.length > 0 ? 1 : 0;

@@ -1,4 +1,7 @@
-/** Prints, for each container of a namespace that ends, a line `<pod> <container>=<exit code>`, until SIGTERM: exits.ts NAMESPACE. */
+/**
+ * Prints, for each container of a namespace that ends, a line `<pod> <container>=<exit code>`, until SIGTERM: exits.ts
+ * NAMESPACE.
+ */
 import { connectAdmin } from "../../cluster/stage/client.ts";
 import { follow, type Followed } from "../../cluster/stage/follow.ts";
 

@@ -6,7 +6,10 @@ const refused = (status: number): Error => new Error(`${status}`, { cause: statu
 
 const CASES: readonly [string, readonly (Error | "written")[]][] = [
   ["ends once it is done", ["written"]],
-  ["is repeated after a broken connection and after a server's own fault", [new Error("ECONNREFUSED"), refused(503), "written"]],
+  [
+    "is repeated after a broken connection and after a server's own fault",
+    [new Error("ECONNREFUSED"), refused(503), "written"],
+  ],
   ["ends when the pod is gone", [refused(404)]],
   ["ends when another pod of the name is there", [refused(409)]],
   ["is not repeated after a refusal", [refused(422)]],

@@ -5,7 +5,9 @@ import { annotation } from "../../emulator/controllers/kubelet.ts";
 /** Nodes with this label, "true", have a kubelet of their own; pods ask for them by nodeSelector. */
 export const REAL = "sim/real";
 
-/** Nodes with this label, "true", take only pods with a nodeSelector: they go with their test, and their pods with them. */
+/**
+ * Nodes with this label, "true", take only pods with a nodeSelector: they go with their test, and their pods with them.
+ */
 export const RESERVED = "sim/reserved";
 
 export interface NodeFacts {

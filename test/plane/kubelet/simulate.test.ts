@@ -15,7 +15,8 @@ interface Call {
 /** A simulation with one simulated and one real node, the calls that it makes, and a way to wait for the next. */
 function open() {
   const calls: Call[] = [];
-  const call = async (method: string, path: string, body: unknown): Promise<unknown> => calls.push({ method, path, body });
+  const call = async (method: string, path: string, body: unknown): Promise<unknown> =>
+    calls.push({ method, path, body });
   const { onNode, onPod } = simulate({ call } as unknown as Admin);
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   onNode("ADDED", { metadata: { name: "simulated" }, status });
@@ -82,7 +83,11 @@ describe("the simulated kubelets", () => {
     assert.deepEqual([isReady(await next()), isReady(await next())], [false, true]);
     onPod("MODIFIED", pod({ nodeName: "simulated" }, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
     const end = await next();
-    assert.deepEqual(end, { method: "DELETE", path: PATH, body: { gracePeriodSeconds: 0, preconditions: { uid: "1" } } });
+    assert.deepEqual(end, {
+      method: "DELETE",
+      path: PATH,
+      body: { gracePeriodSeconds: 0, preconditions: { uid: "1" } },
+    });
   });
 
   it("report a ready pod as not ready once it is made to crash", async () => {

@@ -44,7 +44,13 @@ export function simulate(admin: Admin): Simulation {
 
   function meet(pod: Pod): PodState {
     lastIp += 1;
-    return { pod, ip: `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`, isUp: false, isStarting: false, isEnding: false };
+    return {
+      pod,
+      ip: `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`,
+      isUp: false,
+      isStarting: false,
+      isEnding: false,
+    };
   }
 
   function bind(state: PodState): void {
@@ -57,7 +63,12 @@ export function simulate(admin: Admin): Simulation {
     if (node === undefined) return;
     state.node = node;
     const { name } = state.pod.metadata;
-    const body = { apiVersion: "v1", kind: "Binding", metadata: { name }, target: { apiVersion: "v1", kind: "Node", name: node } };
+    const body = {
+      apiVersion: "v1",
+      kind: "Binding",
+      metadata: { name },
+      target: { apiVersion: "v1", kind: "Node", name: node },
+    };
     persist(0, () => admin.call("POST", `${pathOf(state.pod)}/binding`, body));
   }
 

@@ -30,10 +30,18 @@ const zoneOf = (letter: string, traits: ZoneTraits = {}): BudgetZone => {
 
 function reservedFrom(letter: string, from: number, ageMs = 0): Reservations {
   const statefulSet = `ingester-zone-${letter}`;
-  return { [downscaleKey({ statefulSet, from })]: { uid: `uid-${statefulSet}`, time: new Date(NOW - ageMs).toISOString(), by: "r" } };
+  return {
+    [downscaleKey({ statefulSet, from })]: {
+      uid: `uid-${statefulSet}`,
+      time: new Date(NOW - ageMs).toISOString(),
+      by: "r",
+    },
+  };
 }
 
-const reservedPod = (name: string): Reservations => ({ [name]: { uid: `uid-${name}`, time: new Date(NOW).toISOString(), by: "w" } });
+const reservedPod = (name: string): Reservations => ({
+  [name]: { uid: `uid-${name}`, time: new Date(NOW).toISOString(), by: "w" },
+});
 
 interface Downscale {
   readonly spec?: object;
@@ -121,8 +129,16 @@ describe("a downscale of zone c under a budget", () => {
       { spec: PARTITIONS, reservations: reservedPod("ingester-zone-b-2") },
       "BudgetSpent: 1 pod not ready in partition 2",
     ],
-    ["partition: does not wait for another partition", { spec: PARTITIONS, reservations: reservedPod("ingester-zone-b-1") }, "Allowed"],
-    ["partition: waits for none that has shrunk before", { spec: PARTITIONS, zones: { a: { replicas: 2 } } }, "Allowed"],
+    [
+      "partition: does not wait for another partition",
+      { spec: PARTITIONS, reservations: reservedPod("ingester-zone-b-1") },
+      "Allowed",
+    ],
+    [
+      "partition: waits for none that has shrunk before",
+      { spec: PARTITIONS, zones: { a: { replicas: 2 } } },
+      "Allowed",
+    ],
     [
       "partition: waits for one that shrinks",
       { spec: PARTITIONS, reservations: reservedFrom("a", 2) },
@@ -135,11 +151,17 @@ describe("a downscale of zone c under a budget", () => {
     ],
     ["partition: a budget of 0 counts as 1", { spec: { ...PARTITIONS, maxUnavailable: 0 } }, "Allowed"],
   ];
-  for (const [name, downscale, expected] of CASES) it(`${name}: ${expected}`, () => assert.equal(judge(downscale), expected));
+  for (const [name, downscale, expected] of CASES)
+    it(`${name}: ${expected}`, () => assert.equal(judge(downscale), expected));
 });
 
 describe("an eviction beside a downscale", () => {
-  function evict(pod: string, zones: Readonly<Record<string, ZoneTraits>>, reservations: Reservations = {}, spec = {}): string {
+  function evict(
+    pod: string,
+    zones: Readonly<Record<string, ZoneTraits>>,
+    reservations: Reservations = {},
+    spec = {},
+  ): string {
     const { reason, message } = decideEviction({ ...snapshot({ pod, zones, spec }), reservations });
     return reason === "Allowed" ? reason : message;
   }
@@ -181,7 +203,8 @@ describe("the reservation of a downscale", () => {
     ["counts from the first ordinal on", reservedFrom("c", 5), { start: 3 }, true],
     ["is stored by ordinals", reservedFrom("c", 5), { start: 3, replicas: 2 }, false],
   ];
-  for (const [name, reservations, traits, lives] of CASES) it(name, () => assert.equal(livesOn(reservations, traits), lives));
+  for (const [name, reservations, traits, lives] of CASES)
+    it(name, () => assert.equal(livesOn(reservations, traits), lives));
 
   it("ends with the StatefulSet of its UID", () => {
     const [[key, reservation] = ["", undefined]] = Object.entries(reservedFrom("c", 2));
@@ -197,10 +220,13 @@ describe("the reservation of a downscale", () => {
 describe("a reservation that somebody else wrote", () => {
   const present = { uidOfPod: () => "u", zone: () => undefined };
 
-  it("needs no author", () => assert.deepEqual(readReservations({ p: { uid: "u", time: "2026-01-01T12:00:00Z" } })["p"]?.by, ""));
+  it("needs no author", () =>
+    assert.deepEqual(readReservations({ p: { uid: "u", time: "2026-01-01T12:00:00Z" } })["p"]?.by, ""));
 
   it("does not deny with an exception without one", () => {
-    const reservations = readReservations({ "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString() } });
+    const reservations = readReservations({
+      "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString() },
+    });
     assert.equal(decideEviction({ ...snapshot({ pod: "zone-a-0" }), reservations }).reason, "AllowedAlready");
     assert.equal(decideEviction({ ...snapshot({ pod: "zone-b-0" }), reservations }).reason, "BudgetSpent");
   });

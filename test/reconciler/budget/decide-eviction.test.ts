@@ -12,9 +12,24 @@ const met = (partition: string): string => `zpdb met for partition ${partition} 
 
 const CASES: readonly EvictionCase[] = [
   // Upstream answers E08 and E11 with 403, which makes drainers give up.
-  ["E08, E09 maxUnavailable 0 is a no for now", { pod: "zone-a-0", spec: { maxUnavailable: 0 } }, 429, "max unavailable = 0"],
-  ["E10 the rollout's own limit replaces 0", { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 }, 200, ZONES_MET],
-  ["E10 in partition mode 1 replaces 0", { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 }, 200, met("0")],
+  [
+    "E08, E09 maxUnavailable 0 is a no for now",
+    { pod: "zone-a-0", spec: { maxUnavailable: 0 } },
+    429,
+    "max unavailable = 0",
+  ],
+  [
+    "E10 the rollout's own limit replaces 0",
+    { pod: "zone-a-0", spec: { maxUnavailable: 0 }, rollout: 1 },
+    200,
+    ZONES_MET,
+  ],
+  [
+    "E10 in partition mode 1 replaces 0",
+    { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3 },
+    200,
+    met("0"),
+  ],
   [
     "R12 in partition mode 1 replaces 0, regardless of the rollout's limit",
     { pod: "zone-a-0", spec: { maxUnavailable: 0, ...PARTITIONS }, rollout: 3, zones: { b: { pods: { 0: UNREADY } } } },
@@ -48,11 +63,20 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "E13 a peer that failed and one that was scaled away, max 2",
-    { pod: "zone-c-2", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { a: { replicas: 1 }, b: { pods: { 2: FAILED } } } },
+    {
+      pod: "zone-c-2",
+      spec: { maxUnavailable: 2, ...PARTITIONS },
+      zones: { a: { replicas: 1 }, b: { pods: { 2: FAILED } } },
+    },
     429,
     "1 pod not ready, 1 pod unknown in partition 2",
   ],
-  ["E14 the pod's own zone has one reserved", { pod: "zone-a-2", reserved: ["zone-a-0"] }, 429, "1 pod not ready in ingester-zone-a"],
+  [
+    "E14 the pod's own zone has one reserved",
+    { pod: "zone-a-2", reserved: ["zone-a-0"] },
+    429,
+    "1 pod not ready in ingester-zone-a",
+  ],
   ["E14 its own reservation does not block it", { pod: "zone-a-0", reserved: ["zone-a-0"] }, 200, ZONES_MET],
   ["E16 all pods ready", { pod: "zone-a-0" }, 200, ZONES_MET],
   [
@@ -170,7 +194,11 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "E19 two peers failed, max 2",
-    { pod: "zone-a-0", spec: { maxUnavailable: 2, ...PARTITIONS }, zones: { b: { pods: { 0: FAILED } }, c: { pods: { 0: UNREADY } } } },
+    {
+      pod: "zone-a-0",
+      spec: { maxUnavailable: 2, ...PARTITIONS },
+      zones: { b: { pods: { 0: FAILED } }, c: { pods: { 0: UNREADY } } },
+    },
     429,
     "2 pods not ready in partition 0",
   ],
@@ -182,19 +210,30 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "the rollout replaces an unavailable pod: the unavailable pods of its own zone do not block it",
-    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
+    {
+      pod: "zone-a-0",
+      rollout: 1,
+      zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } },
+    },
     200,
     ZONES_MET,
   ],
   [
     "they do block an eviction of the same pod",
-    { pod: "zone-a-0", zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } } },
+    {
+      pod: "zone-a-0",
+      zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" }, 1: { broken: "CrashLoopBackOff" } } } },
+    },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
   [
     "nor do those of other zones: it serves nothing",
-    { pod: "zone-a-0", rollout: 1, zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" } } }, b: { pods: { 0: UNREADY } } } },
+    {
+      pod: "zone-a-0",
+      rollout: 1,
+      zones: { a: { pods: { 0: { broken: "CrashLoopBackOff" } } }, b: { pods: { 0: UNREADY } } },
+    },
     200,
     ZONES_MET,
   ],
@@ -206,7 +245,12 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "in partitions as well",
-    { pod: "zone-a-0", rollout: 1, spec: PARTITIONS, zones: { a: { pods: { 0: UNREADY } }, b: { pods: { 0: UNREADY } } } },
+    {
+      pod: "zone-a-0",
+      rollout: 1,
+      spec: PARTITIONS,
+      zones: { a: { pods: { 0: UNREADY } }, b: { pods: { 0: UNREADY } } },
+    },
     200,
     "zpdb met for partition 0 across 3 zones",
   ],
@@ -218,7 +262,12 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "and for a pod that was ready until lately",
-    { pod: "zone-a-0", rollout: 1, now: NOT_LONG, zones: { a: { pods: { 0: RECOVERING } }, b: { pods: { 0: UNREADY } } } },
+    {
+      pod: "zone-a-0",
+      rollout: 1,
+      now: NOT_LONG,
+      zones: { a: { pods: { 0: RECOVERING } }, b: { pods: { 0: UNREADY } } },
+    },
     429,
     "1 pod not ready in ingester-zone-b",
   ],
@@ -236,13 +285,22 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "but not while another one of them is on its way",
-    { pod: "zone-a-1", rollout: 3, zones: { a: { at: "prev", pods: { 0: LIMPING, 1: LIMPING, 2: LIMPING } } }, reserved: ["zone-a-0"] },
+    {
+      pod: "zone-a-1",
+      rollout: 3,
+      zones: { a: { at: "prev", pods: { 0: LIMPING, 1: LIMPING, 2: LIMPING } } },
+      reserved: ["zone-a-0"],
+    },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
   [
     "or has its replacement, which is not ready",
-    { pod: "zone-a-1", rollout: 3, zones: { a: { at: "prev", pods: { 0: { ...LIMPING, revision: "last" }, 1: LIMPING, 2: LIMPING } } } },
+    {
+      pod: "zone-a-1",
+      rollout: 3,
+      zones: { a: { at: "prev", pods: { 0: { ...LIMPING, revision: "last" }, 1: LIMPING, 2: LIMPING } } },
+    },
     429,
     "1 pod not ready in ingester-zone-a",
   ],
@@ -266,7 +324,10 @@ const CASES: readonly EvictionCase[] = [
   ],
   [
     "all blocking zones are named, the pod's own last",
-    { pod: "zone-a-0", zones: { a: { pods: { 1: UNREADY } }, b: { statusReplicas: 4 }, c: { pods: { 0: UNREADY, 2: UNREADY } } } },
+    {
+      pod: "zone-a-0",
+      zones: { a: { pods: { 1: UNREADY } }, b: { statusReplicas: 4 }, c: { pods: { 0: UNREADY, 2: UNREADY } } },
+    },
     429,
     "1 pod unknown in ingester-zone-b; 2 pods not ready in ingester-zone-c; 1 pod not ready in ingester-zone-a",
   ],

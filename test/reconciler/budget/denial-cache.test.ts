@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
-import { planDenialCheck, missingPods, checkDenial, findBlocking, type Reread } from "../../../reconciler/budget/denial-cache.ts";
+import {
+  planDenialCheck,
+  missingPods,
+  checkDenial,
+  findBlocking,
+  type Reread,
+} from "../../../reconciler/budget/denial-cache.ts";
 import type { EvictionSnapshot } from "../../../reconciler/budget/unavailability.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import type { PodTraits, ZoneTraits } from "../builders.ts";
@@ -26,7 +32,10 @@ function denyAgain(before: EvictionSnapshot, now: EvictionSnapshot): string | un
 }
 
 const podTraits = fc.constantFrom<PodTraits | null>({}, {}, {}, { ready: false }, { terminating: true }, null);
-const zoneTraits = fc.record({ pods: fc.record({ 0: podTraits, 1: podTraits, 2: podTraits }), statusReplicas: fc.constantFrom(2, 3, 4) });
+const zoneTraits = fc.record({
+  pods: fc.record({ 0: podTraits, 1: podTraits, 2: podTraits }),
+  statusReplicas: fc.constantFrom(2, 3, 4),
+});
 const zones = fc.record({ a: zoneTraits, b: zoneTraits, c: zoneTraits });
 const specs = fc.oneof(
   fc.record({ maxUnavailable: fc.nat(3) }),
@@ -83,17 +92,24 @@ it("missing pods are named by the ordinals that the zone wants", () => {
   assert.deepEqual(missingPods(zone, zone.pods, 2), ["ingester-zone-b-1", "ingester-zone-b-3"]);
   const from = { ...zone, firstOrdinal: 2 };
   assert.deepEqual(missingPods(from, zone.pods, 9), ["ingester-zone-b-3", "ingester-zone-b-4", "ingester-zone-b-5"]);
-  assert.deepEqual(missingPods({ ...from, replicas: 2, status: { ...zone.status, replicas: 2 } }, zone.pods, 9), ["ingester-zone-b-3"]);
+  assert.deepEqual(missingPods({ ...from, replicas: 2, status: { ...zone.status, replicas: 2 } }, zone.pods, 9), [
+    "ingester-zone-b-3",
+  ]);
 });
 
 it("a zone with more replicas than memory can hold is remembered by a few of its pods", () => {
   const here = snapshot({ pod: "zone-a-0" });
-  const zones = here.zones.map((zone) => (zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone));
+  const zones = here.zones.map((zone) =>
+    zone.name === "ingester-zone-b" ? { ...zone, replicas: 2_147_483_647 } : zone,
+  );
   const cached = findBlocking(zones, here, 0);
   assert.equal(cached.blocking.length, 100);
   const claim = planDenialCheck("ingester-zone-a-0", cached, MAX_READS);
   assert.ok(claim);
-  assert.equal(checkDenial(claim, reread({ ...here, zones }, claim.blocking), here), "4 pods unknown in ingester-zone-b");
+  assert.equal(
+    checkDenial(claim, reread({ ...here, zones }, claim.blocking), here),
+    "4 pods unknown in ingester-zone-b",
+  );
 });
 
 it("a pod below the first ordinal of its zone is not missing", () => {

@@ -16,7 +16,10 @@ describe("the StatefulSets of an eviction", () => {
     const whole = snapshot({ pod: "zone-a-0" });
     const orphan = decideEviction({ ...whole, pod: { ...whole.pod, owner: undefined, controller: undefined } });
     assert.deepEqual([orphan.reason, orphan.message], ["OwnerNotFound", "unable to find a StatefulSet pod owner"]);
-    const deployed = decideEviction({ ...whole, pod: { ...whole.pod, controller: { kind: "ReplicaSet", name: "rs" } } });
+    const deployed = decideEviction({
+      ...whole,
+      pod: { ...whole.pod, controller: { kind: "ReplicaSet", name: "rs" } },
+    });
     assert.equal(deployed.message, "pod owner is not a StatefulSet - ingester-zone-a-0 has owner rs (ReplicaSet)");
     assert.equal(VERDICTS[deployed.reason].code, 400);
   });

@@ -55,7 +55,9 @@ describe("a cache of patterns", () => {
   it("compiles a pattern once, by its text and group, problems too", () => {
     const { compiled, compile } = set();
     for (let i = 0; i < 3; i++) {
-      const [first, second] = [compile("(a)-(b)", 1), compile("(a)-(b)", 2)].map((one) => typeof one === "function" && one("a-b"));
+      const [first, second] = [compile("(a)-(b)", 1), compile("(a)-(b)", 2)].map(
+        (one) => typeof one === "function" && one("a-b"),
+      );
       assert.deepEqual([first, second], ["a", "b"]);
       assert.ok("problem" in compile("(", undefined));
     }
@@ -79,7 +81,8 @@ describe("a cache of patterns", () => {
     const { compiled, compile } = set();
     const patterns = Array.from({ length: 300 }, (_, i) => (i % 2 === 0 ? `zone-(${i})` : `zone-(${i}`));
     for (let times = 0; times < 3; times++)
-      for (const [i, pattern] of patterns.entries()) assert.equal("problem" in compile(pattern, undefined), i % 2 === 1);
+      for (const [i, pattern] of patterns.entries())
+        assert.equal("problem" in compile(pattern, undefined), i % 2 === 1);
     assert.equal(compiled.length, 300);
   });
 });
@@ -127,7 +130,8 @@ describe("a pattern that would compile to a large program", () => {
     `(${"a".repeat(290)})`,
     "([a-z]{140})",
   ])
-    it(`${podNamePartitionRegex.slice(0, 30)}... is not`, () => void parse({ podNamePartitionRegex, podNameRegexGroup: 1 }));
+    it(`${podNamePartitionRegex.slice(0, 30)}... is not`, () =>
+      void parse({ podNamePartitionRegex, podNameRegexGroup: 1 }));
 });
 
 describe("a pattern that names characters beyond ASCII, whose tables take long to build", () => {
@@ -183,9 +187,14 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
       "\\b",
       "",
     ),
-    fc.tuple(fc.constantFrom("(", "(?:", "(?P<x>", "(?i:"), tie("pattern")).map(([open, inside]) => `${open}${inside})`),
     fc
-      .tuple(tie("piece"), fc.constantFrom("*", "+", "?", "*?", "{3}", "{0}", "{00}", "{0,7}", "{2,}", "{1,40}", "{250}"))
+      .tuple(fc.constantFrom("(", "(?:", "(?P<x>", "(?i:"), tie("pattern"))
+      .map(([open, inside]) => `${open}${inside})`),
+    fc
+      .tuple(
+        tie("piece"),
+        fc.constantFrom("*", "+", "?", "*?", "{3}", "{0}", "{00}", "{0,7}", "{2,}", "{1,40}", "{250}"),
+      )
       .map((parts) => parts.join("")),
   ),
   pattern: fc.oneof(
@@ -194,7 +203,9 @@ const { pattern } = fc.letrec<{ pattern: string; piece: string }>((tie) => ({
     fc.array(tie("piece"), { minLength: 2, maxLength: 4 }).map((pieces) => pieces.join("|")),
   ),
 }));
-const soup = fc.array(fc.constantFrom(..."()[]{}90,a\\QEpL|*?^-:".split("")), { maxLength: 40 }).map((characters) => characters.join(""));
+const soup = fc
+  .array(fc.constantFrom(..."()[]{}90,a\\QEpL|*?^-:".split("")), { maxLength: 40 })
+  .map((characters) => characters.join(""));
 
 describe("any pattern", () => {
   it("its size never exceeds the bound computed from its text, and no program above the limit is accepted", () => {

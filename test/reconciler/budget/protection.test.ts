@@ -9,7 +9,15 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object = {}): Protection {
   const selector = { matchLabels: { "rollout-group": "ingester" } };
   const content = parseBudget({ kind: BUDGET_KIND, metadata: { name: "b" }, spec: { selector, ...spec } });
-  return describeProtection({ content, generation: 3, zones: group(...traits).zones, reservations: {}, earlier: {}, now: START, ...more });
+  return describeProtection({
+    content,
+    generation: 3,
+    zones: group(...traits).zones,
+    reservations: {},
+    earlier: {},
+    now: START,
+    ...more,
+  });
 }
 
 const shown = ({ zones }: Protection): string =>
@@ -25,8 +33,16 @@ describe("what a budget protects", () => {
     ["half of a zone", "4/4 2, 3/3 1", protect([{ replicas: 4 }, {}], { maxUnavailablePercentage: 50 })],
     ["none at all", "3/3 0, 3/3 0", protect([{}, {}], { maxUnavailable: 0 })],
     ["a zone that lacks a pod: none elsewhere, and none more there", "2/3 0, 3/3 0", protect([{ statusReady: 2 }, {}])],
-    ["a zone that lacks a pod of two: one more there", "2/3 1, 3/3 0", protect([{ statusReady: 2 }, {}], { maxUnavailable: 2 })],
-    ["a pod that is reserved counts as lost", "2/3 0, 3/3 0", protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) })],
+    [
+      "a zone that lacks a pod of two: one more there",
+      "2/3 1, 3/3 0",
+      protect([{ statusReady: 2 }, {}], { maxUnavailable: 2 }),
+    ],
+    [
+      "a pod that is reserved counts as lost",
+      "2/3 0, 3/3 0",
+      protect([{}, {}], {}, { reservations: reserve("ingester-zone-a-1", 10) }),
+    ],
     [
       "one that is reserved and not ready counts once",
       "2/3 0, 3/3 0",
@@ -44,10 +60,18 @@ describe("what a budget protects", () => {
       protect(
         [{}, {}],
         {},
-        { reservations: { "ingester-zone-a-1+": { uid: "uid-ingester-zone-a", by: "x", time: new Date(START).toISOString() } } },
+        {
+          reservations: {
+            "ingester-zone-a-1+": { uid: "uid-ingester-zone-a", by: "x", time: new Date(START).toISOString() },
+          },
+        },
       ),
     ],
-    ["partitions: it depends on the pod", "3/3 -, 3/3 -", protect([{}, {}], { podNamePartitionRegex: "[a-z-]+-([0-9]+)" })],
+    [
+      "partitions: it depends on the pod",
+      "3/3 -, 3/3 -",
+      protect([{}, {}], { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
+    ],
     ["one zone alone: none", "3/3 0", protect([{}])],
   ] as const)
     it(`${name}: ${expected}`, () => assert.equal(shown(protection), expected));
@@ -60,13 +84,21 @@ describe("what a budget protects", () => {
   ] as const)
     it(`a budget that selects ${name} is Protecting=${status}: ${reason}`, () => {
       const [condition] = protection.conditions;
-      assert.partialDeepStrictEqual(condition, { status, reason, observedGeneration: 3, lastTransitionTime: "2026-01-01T00:00:00Z" });
+      assert.partialDeepStrictEqual(condition, {
+        status,
+        reason,
+        observedGeneration: 3,
+        lastTransitionTime: "2026-01-01T00:00:00Z",
+      });
     });
 
   it("the condition keeps the time of its last change", () => {
     const earlier = protect([{}, {}]);
     const [later] = protect([{}, {}, {}], {}, { earlier, now: START + 60_000 }).conditions;
     const [other] = protect([], {}, { earlier, now: START + 60_000 }).conditions;
-    assert.deepEqual([later?.lastTransitionTime, other?.lastTransitionTime], ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"]);
+    assert.deepEqual(
+      [later?.lastTransitionTime, other?.lastTransitionTime],
+      ["2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"],
+    );
   });
 });

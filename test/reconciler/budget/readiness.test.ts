@@ -13,7 +13,10 @@ function budgetPod(annotation: string | undefined, { turned = ago(120), started 
   const object = podObject("ingester-zone-b", 0, { ready });
   const { status } = object;
   return readBudgetPod({
-    metadata: { ...object.metadata, ...(annotation !== undefined && { annotations: { "grafana.com/ready-time": annotation } }) },
+    metadata: {
+      ...object.metadata,
+      ...(annotation !== undefined && { annotations: { "grafana.com/ready-time": annotation } }),
+    },
     status: {
       ...status,
       conditions: (status?.conditions ?? []).map((condition) => ({ ...condition, lastTransitionTime: turned })),
@@ -59,7 +62,11 @@ describe("the cross-zone delay (E23, 13.4)", () => {
   });
 
   it("a reservation counts as not ready, however long the pod has been ready", () => {
-    const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" }, reserved: ["zone-b-0"] });
+    const whole = snapshot({
+      pod: "zone-a-0",
+      spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" },
+      reserved: ["zone-b-0"],
+    });
     const zones = whole.zones
       .slice(0, 2)
       .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(ago(60)), ...zone.pods.slice(1)] } : zone));
@@ -84,7 +91,10 @@ describe("a reservation (E20, E21, E22)", () => {
   ];
   for (const [name, written, uid, counts] of CASES) {
     it(name, () =>
-      assert.equal("pod" in livingReservations(readReservations(written), { uidOfPod: () => uid, zone: () => undefined }, NOW), counts),
+      assert.equal(
+        "pod" in livingReservations(readReservations(written), { uidOfPod: () => uid, zone: () => undefined }, NOW),
+        counts,
+      ),
     );
   }
   for (const written of [undefined, null, "text", 7]) {

@@ -20,7 +20,13 @@ const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, st
   ["E05 a pod that has completed", { ...pod, phase: "Succeeded" }, [stored()], 200, "pod is not ready"],
   ["E05 a terminating pod", { ...pod, terminating: true }, [stored()], 200, "pod is not ready"],
   ["E07 no budget", pod, [], 200, "no zoned pod disruption budget selects the pod"],
-  ["B08 no budget that selects the pod", pod, [stored(elsewhere)], 200, "no zoned pod disruption budget selects the pod"],
+  [
+    "B08 no budget that selects the pod",
+    pod,
+    [stored(elsewhere)],
+    200,
+    "no zoned pod disruption budget selects the pod",
+  ],
   [
     "E28 two budgets that select the pod",
     pod,
@@ -42,7 +48,13 @@ const CASES: readonly [string, BudgetPod, readonly StoredBudget[], 200 | 400, st
     200,
     "no zoned pod disruption budget selects the pod",
   ],
-  ["an invalid budget whose selector is invalid", pod, [stored({ selector: {} })], 200, "no zoned pod disruption budget selects the pod"],
+  [
+    "an invalid budget whose selector is invalid",
+    pod,
+    [stored({ selector: {} })],
+    200,
+    "no zoned pod disruption budget selects the pod",
+  ],
 ];
 
 describe("the budget of a pod", () => {

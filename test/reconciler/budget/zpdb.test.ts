@@ -42,8 +42,14 @@ describe("an invalid budget (B04, B06, B07, B10)", () => {
     [object({ maxUnavailable: 1e300 }), "failed to extract value from config field maxUnavailable"],
     [object({ maxUnavailable: -1 }), "invalid value: max unavailable must be 0 <= val, got -1"],
     [object({ maxUnavailablePercentage: "5" }), "failed to extract value from config field maxUnavailablePercentage"],
-    [object({ maxUnavailablePercentage: -1 }), "invalid value: max unavailable percentage must be 0 <= val <= 100, got -1"],
-    [object({ maxUnavailablePercentage: 101 }), "invalid value: max unavailable percentage must be 0 <= val <= 100, got 101"],
+    [
+      object({ maxUnavailablePercentage: -1 }),
+      "invalid value: max unavailable percentage must be 0 <= val <= 100, got -1",
+    ],
+    [
+      object({ maxUnavailablePercentage: 101 }),
+      "invalid value: max unavailable percentage must be 0 <= val <= 100, got 101",
+    ],
     [
       object({ podNamePartitionRegex: 1 }),
       "invalid value: regex is not valid, got failed to extract regex value from config field podNamePartitionRegex",
@@ -79,9 +85,18 @@ describe("an invalid budget (B04, B06, B07, B10)", () => {
     [object({ selector: undefined }), "invalid value: selector is not found"],
     [object({ selector: {} }), "invalid value: selector is not found"],
     [object({ selector: null }), "invalid value: selector is not valid, got no map"],
-    [object({ selector: { matchLabels: [] } }), "invalid value: selector is not valid, got matchLabels that are no map"],
-    [object({ selector: { matchLabels: { a: 1 } } }), 'invalid value: selector is not valid, got "a": 1, which is no label'],
-    [object({ selector: { matchLabels: { a: "b,c=d" } } }), 'invalid value: selector is not valid, got "a": "b,c=d", which is no label'],
+    [
+      object({ selector: { matchLabels: [] } }),
+      "invalid value: selector is not valid, got matchLabels that are no map",
+    ],
+    [
+      object({ selector: { matchLabels: { a: 1 } } }),
+      'invalid value: selector is not valid, got "a": 1, which is no label',
+    ],
+    [
+      object({ selector: { matchLabels: { a: "b,c=d" } } }),
+      'invalid value: selector is not valid, got "a": "b,c=d", which is no label',
+    ],
     [object({ crossZoneEvictionDelay: 5 }), "failed to extract value from config field crossZoneEvictionDelay"],
     [
       object({ crossZoneEvictionDelay: "notaduration", podNamePartitionRegex: REGEX }),
@@ -91,14 +106,20 @@ describe("an invalid budget (B04, B06, B07, B10)", () => {
       object({ crossZoneEvictionDelay: "-5m", podNamePartitionRegex: REGEX }),
       "invalid value: crossZoneEvictionDelay must be >= 0, got -5m",
     ],
-    [object({ crossZoneEvictionDelay: "5m" }), "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set"],
+    [
+      object({ crossZoneEvictionDelay: "5m" }),
+      "invalid value: crossZoneEvictionDelay requires podNamePartitionRegex to be set",
+    ],
     [
       object({ maxUnavailablePercentage: 50, podNamePartitionRegex: REGEX }),
       "invalid value: max unavailable percentage can not be used with partition awareness",
     ],
     // Two errors: upstream has the same order.
     [object({ maxUnavailable: -1, selector: {} }), "invalid value: max unavailable must be 0 <= val, got -1"],
-    [object({ maxUnavailable: -1 }, { kind: "Pod" }), "unexpected object kind - expecting ZoneAwarePodDisruptionBudget"],
+    [
+      object({ maxUnavailable: -1 }, { kind: "Pod" }),
+      "unexpected object kind - expecting ZoneAwarePodDisruptionBudget",
+    ],
     [null, "no spec found in unstructured object"],
     [[], "no spec found in unstructured object"],
   ];
@@ -108,7 +129,17 @@ describe("an invalid budget (B04, B06, B07, B10)", () => {
 
 describe("a valid budget (B06, B07)", () => {
   const ACCEPTED: readonly [object, Partial<Budget>][] = [
-    [{}, { namespace: "test", name: "ingester", uid: "u", resourceVersion: "7", allowance: { pods: 1 }, partitionOf: undefined }],
+    [
+      {},
+      {
+        namespace: "test",
+        name: "ingester",
+        uid: "u",
+        resourceVersion: "7",
+        allowance: { pods: 1 },
+        partitionOf: undefined,
+      },
+    ],
     [{ maxUnavailable: 0 }, { allowance: { pods: 0 } }],
     [{ maxUnavailablePercentage: 0, podNamePartitionRegex: REGEX }, { allowance: { percent: 0 } }],
     [{ maxUnavailablePercentage: 100 }, { allowance: { percent: 100 } }],

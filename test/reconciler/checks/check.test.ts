@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import { addVerdict, dueAt, hasFailed, hasPassed, judgeAnswer, NO_STREAK, type CheckVerdict } from "../../../reconciler/checks/check.ts";
+import {
+  addVerdict,
+  dueAt,
+  hasFailed,
+  hasPassed,
+  judgeAnswer,
+  NO_STREAK,
+  type CheckVerdict,
+} from "../../../reconciler/checks/check.ts";
 
 const vector = (samples: number, ...warnings: string[]): QueryAnswer => ({ kind: "Vector", samples, warnings });
 const lost: QueryAnswer = { kind: "Error", code: "Unreachable", message: "refused" };
@@ -69,8 +77,18 @@ describe("a check", () => {
     ["5 s after an error", spec, { ...NO_STREAK, errors: 1, lastAt: 70_000 }, 75_000],
     ["20 s after the third error", spec, { ...NO_STREAK, errors: 3, lastAt: 70_000 }, 90_000],
     ["a period after many errors", spec, { ...NO_STREAK, errors: 2000, lastAt: 70_000 }, 130_000],
-    ["no more than a period after an error", { ...spec, periodSeconds: 2 }, { ...NO_STREAK, errors: 1, lastAt: 70_000 }, 72_000],
-    ["a second later with a period of 0", { ...spec, periodSeconds: 0 }, { ...NO_STREAK, failures: 1, lastAt: 70_000 }, 71_000],
+    [
+      "no more than a period after an error",
+      { ...spec, periodSeconds: 2 },
+      { ...NO_STREAK, errors: 1, lastAt: 70_000 },
+      72_000,
+    ],
+    [
+      "a second later with a period of 0",
+      { ...spec, periodSeconds: 0 },
+      { ...NO_STREAK, failures: 1, lastAt: 70_000 },
+      71_000,
+    ],
     ["not before an initial delay that was made longer", spec, { ...NO_STREAK, successes: 1, lastAt: 500 }, 61_000],
   ] as const)
     it(`is due ${name}`, () => assert.equal(dueAt(timing, 1000, streak), due));
@@ -86,7 +104,10 @@ describe("a check", () => {
           const last = (count: number, verdict: CheckVerdict) =>
             verdicts.length >= count && verdicts.slice(-count).every((one) => one === verdict);
           assert.equal(hasPassed({ successThreshold }, streak), last(successThreshold, S));
-          assert.equal(hasFailed({ failureThreshold }, streak), failureThreshold !== undefined && last(failureThreshold, F));
+          assert.equal(
+            hasFailed({ failureThreshold }, streak),
+            failureThreshold !== undefined && last(failureThreshold, F),
+          );
         },
       ),
     ));

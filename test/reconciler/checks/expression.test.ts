@@ -59,13 +59,16 @@ describe("the reading of expressions", () => {
     it(`leaves ${expr} to Prometheus, which may have other functions`, () => {
       const { error, warnings } = readExpression(expr);
       assert.deepEqual([error, warnings.length], [undefined, names.length]);
-      names.forEach((name, i) => assert.match(warnings[i] ?? "", new RegExp(`^${name} is no function that is known here`)));
+      names.forEach((name, i) =>
+        assert.match(warnings[i] ?? "", new RegExp(`^${name} is no function that is known here`)),
+      );
     });
 
   it("bounds the functions that it does not know", () =>
     assert.match(readExpression(`${"nofunction(".repeat(9)}x${")".repeat(9)}`).error ?? "", /at character 99, near/));
 
-  it("warns of both a scalar and its comparison with bool", () => assert.equal(readExpression("1 > bool 2").warnings.length, 2));
+  it("warns of both a scalar and its comparison with bool", () =>
+    assert.equal(readExpression("1 > bool 2").warnings.length, 2));
 
   it("bounds what it reads", () =>
     assert.equal(readExpression("a".repeat(10_001)).error, "the expression is longer than 10000 characters"));

@@ -18,7 +18,8 @@ describe("the direction of a change of replicas (P16)", () => {
     [5, 3, "down"],
     [1, 0, "down"],
   ];
-  for (const [from, to, expected] of CASES) it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
+  for (const [from, to, expected] of CASES)
+    it(`${from} to ${to}: ${expected}`, () => assert.equal(compareReplicas(from, to), expected));
 });
 
 describe("reading a scalable object (P15)", () => {
@@ -50,7 +51,9 @@ describe("the pods to remove (P17, P18)", () => {
   const HTTP = "grafana.com/prepare-downscale-http";
   const endpoints = (path: string, from: number, to: number): string[] => {
     const preparation = readPreparation(object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: path }));
-    return "problem" in preparation ? assert.fail(preparation.problem) : [...endpointsOf(preparation, { from, to }, "cluster.local.")];
+    return "problem" in preparation
+      ? assert.fail(preparation.problem)
+      : [...endpointsOf(preparation, { from, to }, "cluster.local.")];
   };
   it("are counted from the first ordinal", () => {
     const zone = object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: "p" });
@@ -69,7 +72,13 @@ describe("the pods to remove (P17, P18)", () => {
   it("are called with one slash before the path", () =>
     assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than memory can hold", () => {
-    const preparation = { statefulSet: "s", namespace: "n", serviceName: "v", firstOrdinal: 0, url: new URL("http://pod:1/p") };
+    const preparation = {
+      statefulSet: "s",
+      namespace: "n",
+      serviceName: "v",
+      firstOrdinal: 0,
+      url: new URL("http://pod:1/p"),
+    };
     assert.match(endpointsOf(preparation, { from: 2 ** 31 - 1, to: 0 }, "x").next().value ?? "", /s-2147483646/);
   });
 });
@@ -77,7 +86,11 @@ describe("the pods to remove (P17, P18)", () => {
 describe("waiting for other zones' health (P09, P12)", () => {
   const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
     ["all pods updated and ready", {}, undefined],
-    ["outdated pods", { at: "prev" }, "statefulset ingester-zone-a has 3 non-updated replicas and 0 non-ready replicas"],
+    [
+      "outdated pods",
+      { at: "prev" },
+      "statefulset ingester-zone-a has 3 non-updated replicas and 0 non-ready replicas",
+    ],
     [
       "a pod that is not ready",
       { pods: { 1: { ready: false } } },
@@ -88,8 +101,16 @@ describe("waiting for other zones' health (P09, P12)", () => {
       { pods: { 1: { terminating: true } } },
       "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
     ],
-    ["a pod that is missing", { pods: { 2: null } }, "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas"],
-    ["a pod beyond its replicas that never served", { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } }, undefined],
+    [
+      "a pod that is missing",
+      { pods: { 2: null } },
+      "statefulset ingester-zone-a has 0 non-updated replicas and 1 non-ready replicas",
+    ],
+    [
+      "a pod beyond its replicas that never served",
+      { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } },
+      undefined,
+    ],
     [
       "a pod beyond its replicas that has served",
       { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, restarts: 0 } } },
@@ -102,5 +123,7 @@ describe("waiting for other zones' health (P09, P12)", () => {
     ],
   ];
   for (const [name, traits, expected] of CASES)
-    it(name, () => assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected));
+    it(name, () =>
+      assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected),
+    );
 });

@@ -19,7 +19,10 @@ const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) 
 
 describe("a pending downscale from 5 to 3", () => {
   const EARLIER = at(3600);
-  /** Its state, and its conclusion: the time to write and the pods whose preparation is cancelled; undefined while it may still happen. */
+  /**
+   * Its state, and its conclusion: the time to write and the pods whose preparation is cancelled; undefined while it
+   * may still happen.
+   */
   const CASES: readonly [
     string,
     PendingDownscale,
@@ -34,7 +37,13 @@ describe("a pending downscale from 5 to 3", () => {
     ["can no longer happen once the spec has changed", pending(), zone(5, "u", 8), undefined, [undefined, 3, 5]],
     ["may have happened and been followed by an upscale", pending(), zone(5, "u", 9), at(10), [at(10), 3, 5]],
     ["may have happened, and the zone has grown by one since", pending(), zone(4, "u", 9), at(10), [at(10), 3, 4]],
-    ["was refused: later changes are others'", pending({ refused: true }), zone(5, "u", 9), undefined, [undefined, 3, 5]],
+    [
+      "was refused: later changes are others'",
+      pending({ refused: true }),
+      zone(5, "u", 9),
+      undefined,
+      [undefined, 3, 5],
+    ],
     ["happened", pending(), zone(3), at(10), [at(10), 3, 3]],
     ["happened long ago", pending({ at: at(4000) }), zone(3), at(4000), [at(4000), 3, 3]],
     ["happened, and more than it", pending(), zone(1), at(10), [at(10), 3, 3]],
@@ -45,7 +54,13 @@ describe("a pending downscale from 5 to 3", () => {
       undefined,
       [undefined, 3, 5],
     ],
-    ["never happened, but one before it did", pending({ at: at(90), earlier: EARLIER }), zone(5), EARLIER, [EARLIER, 3, 5]],
+    [
+      "never happened, but one before it did",
+      pending({ at: at(90), earlier: EARLIER }),
+      zone(5),
+      EARLIER,
+      [EARLIER, 3, 5],
+    ],
     ["happened, and one that went further did not", pending({ to: 4, lowest: 3 }), zone(4), at(10), [at(10), 3, 4]],
     ["concerns a StatefulSet that was recreated", pending(), zone(5, "other"), undefined, [undefined, 0, 0]],
     ["was admitted by a clock that is ahead", pending({ at: at(-60) }), zone(5), at(-60), undefined],
@@ -69,12 +84,18 @@ describe("a pending downscale from 5 to 3", () => {
 
 describe("a further downscale of the same StatefulSet", () => {
   const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
-  it("keeps the pods of the previous one", () => assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
+  it("keeps the pods of the previous one", () =>
+    assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
   it("that was admitted on the same spec has happened as soon as one of both has", () => {
     const further = addDownscale(pending(), { ...next, to: 2 });
     assert.deepEqual([further.to, further.lowest], [3, 2]);
     const concluded = concludeDownscale(further, zone(3), NOW);
-    assert.deepEqual(concluded, { happened: true, lastDownscale: at(0), staying: { from: 2, to: 3 }, cooldown: undefined });
+    assert.deepEqual(concluded, {
+      happened: true,
+      lastDownscale: at(0),
+      staying: { from: 2, to: 3 },
+      cooldown: undefined,
+    });
   });
   it("keeps the time of the previous one if that happened", () =>
     assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {

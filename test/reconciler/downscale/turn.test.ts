@@ -1,4 +1,7 @@
-/** Turns of zones whose downscales are never stored, under any requests, at any time of the reconciler's ticks, and with any other changes. */
+/**
+ * Turns of zones whose downscales are never stored, under any requests, at any time of the reconciler's ticks, and with
+ * any other changes.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -19,7 +22,10 @@ const START = Date.parse("2026-01-01T12:00:00Z");
 const ZONES = ["a", "b", "c"] as const;
 type Name = (typeof ZONES)[number];
 
-/** The outcome of an admitted downscale: it is stored after a while, another webhook refuses it, its pods answer neither POST nor DELETE, or its process dies before the answer. */
+/**
+ * The outcome of an admitted downscale: it is stored after a while, another webhook refuses it, its pods answer neither
+ * POST nor DELETE, or its process dies before the answer.
+ */
 type Fate = { readonly storedAfterMs: number } | "refused elsewhere" | "pods do not answer" | "dies";
 type Step =
   | { readonly kind: "downscale"; readonly name: Name; readonly fate: Fate }
@@ -27,7 +33,10 @@ type Step =
   | { readonly kind: "tick" };
 
 const fate: fc.Arbitrary<Fate> = fc.oneof(
-  { weight: 20, arbitrary: fc.constantFrom<Fate>("refused elsewhere", "refused elsewhere", "pods do not answer", "dies") },
+  {
+    weight: 20,
+    arbitrary: fc.constantFrom<Fate>("refused elsewhere", "refused elsewhere", "pods do not answer", "dies"),
+  },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 60 * S }).map((storedAfterMs) => ({ storedAfterMs })) },
 );
 const name = fc.constantFrom<Name>("a", "a", "a", "b", "c");
@@ -46,7 +55,10 @@ interface Zone {
   last?: string | undefined;
 }
 
-/** Three zones of a group with 12 h between downscales, the pending downscales in their Lease, and the admitted downscales that are not stored yet. */
+/**
+ * Three zones of a group with 12 h between downscales, the pending downscales in their Lease, and the admitted
+ * downscales that are not stored yet.
+ */
 function createWorld() {
   let now = START;
   const zones = ZONES.map((name): Zone => ({ name, uid: name, generation: 1, replicas: 9 }));
@@ -100,14 +112,19 @@ function createWorld() {
     pending = { ...pending, [zone.name]: note };
     seen.admitted++;
     checkTurn(zone);
-    if (typeof fate === "object") underway.push({ zone, generation: zone.generation, to, at: now + fate.storedAfterMs });
+    if (typeof fate === "object")
+      underway.push({ zone, generation: zone.generation, to, at: now + fate.storedAfterMs });
   }
 
-  /** Admissions within 120 s of each other are one turn, of at most 90 s: other zones wait for at most 180 s, and not for 30 s after that. */
+  /**
+   * Admissions within 120 s of each other are one turn, of at most 90 s: other zones wait for at most 180 s, and not
+   * for 30 s after that.
+   */
   function checkTurn({ name, generation }: Zone): void {
     const turn = turns.get(name);
     const goesOn = turn && now - turn.last < 120 * S && generation <= turn.generation + 1;
-    if (goesOn) assert.ok(now - turn.first <= 90 * S, `${name} is admitted ${now - turn.first} ms after its turn began`);
+    if (goesOn)
+      assert.ok(now - turn.first <= 90 * S, `${name} is admitted ${now - turn.first} ms after its turn began`);
     turns.set(name, { first: goesOn ? turn.first : now, last: now, generation });
   }
 

@@ -9,7 +9,8 @@ describe("a gate between zones", () => {
   it("lets the first zone begin once that is recorded", () => {
     const before = settledRecord(zonesAt("1"));
     const { identity } = viewOf(start, a);
-    const holdOf = (record: GateRecord) => judgeGates([stored({}, record)], { identity, zones: start, now: 0 }).holds.get(a.uid)?.reason;
+    const holdOf = (record: GateRecord) =>
+      judgeGates([stored({}, record)], { identity, zones: start, now: 0 }).holds.get(a.uid)?.reason;
     const { record } = follow({}, { record: before, view: viewOf(start, a), answer: noData });
     assert.deepEqual([holdOf(before), holdOf(record)], ["GateWaiting", undefined]);
   });
@@ -31,12 +32,24 @@ describe("a gate between zones", () => {
     ["begins again after a failure", {}, [noData, data, noData], "Waiting", "GateWaiting"],
     ["begins again after an error", {}, [noData, lost, noData], "Waiting", "GateWaiting"],
     ["says that it could not ask", {}, [noData, lost], "Waiting", "GateUnreachable"],
-    ["counts errors as successes where it is to proceed", { spec: { onError: "Proceed" } }, [lost, lost, lost], "Passed", undefined],
+    [
+      "counts errors as successes where it is to proceed",
+      { spec: { onError: "Proceed" } },
+      [lost, lost, lost],
+      "Passed",
+      undefined,
+    ],
     ["does not fail without a threshold", {}, [data, data, data, data], "Waiting", "GateWaiting"],
     ["fails after enough failures in a row", { check: { failureThreshold: 2 } }, [data, data], "Failed", "GateFailed"],
     ["does not fail before", { check: { failureThreshold: 2 } }, [data, noData, data], "Waiting", "GateWaiting"],
     ["stays failed", { check: { failureThreshold: 1 } }, [data, noData, noData, noData], "Failed", "GateFailed"],
-    ["reads an answer as a condition where it is one", { check: { successWhen: "Data" } }, [data, data, data], "Passed", undefined],
+    [
+      "reads an answer as a condition where it is one",
+      { check: { successWhen: "Data" } },
+      [data, data, data],
+      "Passed",
+      undefined,
+    ],
     ["holds nothing where it observes", { spec: { mode: "Observe" } }, [data, data], "Waiting", undefined],
   ] as const)
     it(name, () => {
@@ -70,13 +83,25 @@ describe("a gate between zones", () => {
     const { record: failed } = play(traits, [0, data]);
     const { identity } = failed;
     const again = follow({ ...traits, retry: identity }, { record: failed, view: viewOf(zones, b, 10), answer: data });
-    assert.deepEqual([again.asked, again.record.stages.at(-1)?.state, again.record.retried], [["errors"], "Failed", identity]);
-    const same = follow({ ...traits, retry: identity }, { record: again.record, view: viewOf(zones, b, 20), answer: noData });
+    assert.deepEqual(
+      [again.asked, again.record.stages.at(-1)?.state, again.record.retried],
+      [["errors"], "Failed", identity],
+    );
+    const same = follow(
+      { ...traits, retry: identity },
+      { record: again.record, view: viewOf(zones, b, 20), answer: noData },
+    );
     assert.deepEqual(same.asked, []);
-    const other = follow({ ...traits, retry: `${identity}/2` }, { record: again.record, view: viewOf(zones, b, 20), answer: noData });
+    const other = follow(
+      { ...traits, retry: `${identity}/2` },
+      { record: again.record, view: viewOf(zones, b, 20), answer: noData },
+    );
     assert.deepEqual([other.asked, other.record.stages.at(-1)?.state], [["errors"], "Waiting"]);
     for (const retry of ["0123456789abcdef", `${identity}x`, ""])
-      assert.deepEqual(follow({ ...traits, retry }, { record: failed, view: viewOf(zones, b, 10), answer: noData }).asked, []);
+      assert.deepEqual(
+        follow({ ...traits, retry }, { record: failed, view: viewOf(zones, b, 10), answer: noData }).asked,
+        [],
+      );
   });
 
   it("names a value of the annotation that it has not obeyed yet", () => {
@@ -104,10 +129,16 @@ describe("a gate between zones", () => {
   it("forgets the results of a check that is edited, not what has passed", () => {
     const { record } = play({}, [0, noData]);
     const edited = follow({ generation: 2 }, { record, view: viewOf(zones, b, 10), answer: noData });
-    assert.deepEqual([edited.record.stages[0]?.state, edited.record.stages[0]?.checks[0]?.streak.successes], ["Waiting", 1]);
+    assert.deepEqual(
+      [edited.record.stages[0]?.state, edited.record.stages[0]?.checks[0]?.streak.successes],
+      ["Waiting", 1],
+    );
     const passed = play({}, [0, noData], [10, noData]).record;
     const asked = follow({ generation: 2 }, { record: passed, view: viewOf(zones, b, 11), answer: noData });
-    assert.deepEqual([reasonFor({ generation: 2 }, passed, 11), asked.record.stages[0]?.state], ["GateWaiting", "Waiting"]);
+    assert.deepEqual(
+      [reasonFor({ generation: 2 }, passed, 11), asked.record.stages[0]?.state],
+      ["GateWaiting", "Waiting"],
+    );
     const begun = play({}, [0, noData], [10, noData], [11, noData]).record;
     const kept = follow({ generation: 2 }, { record: begun, view: viewOf(underWay, OTHER, 20), answer: data });
     assert.deepEqual([kept.asked, kept.record.stages[0]?.state], [[], "Passed"]);
@@ -120,7 +151,10 @@ describe("a gate between zones", () => {
     const cure = follow({}, { record, view: viewOf(third, nextB, 20), answer: noData });
     assert.deepEqual([cure.asked, began(cure.record)], [[], "zone-b"], "zone b had begun, and may be cured first");
     const [, , nextC = assert.fail()] = third;
-    assert.equal(judgeGates([stored({}, record)], viewOf(third, nextC, 20)).holds.get(nextC.uid)?.reason, "GateWaiting");
+    assert.equal(
+      judgeGates([stored({}, record)], viewOf(third, nextC, 20)).holds.get(nextC.uid)?.reason,
+      "GateWaiting",
+    );
     const { record: next } = follow({}, { record, view: viewOf(third, nextC, 20), answer: noData });
     assert.equal(next.stages[0]?.checks[0]?.streak.successes, 1);
   });
@@ -129,9 +163,15 @@ describe("a gate between zones", () => {
     const { record } = play({}, [0, noData]);
     const [stage = assert.fail()] = record.stages;
     const [check = assert.fail()] = stage.checks;
-    const old = { ...record, stages: [{ ...stage, checks: [{ ...check, streak: { ...check.streak, lastAt: stage.since - 1000 } }] }] };
+    const old = {
+      ...record,
+      stages: [{ ...stage, checks: [{ ...check, streak: { ...check.streak, lastAt: stage.since - 1000 } }] }],
+    };
     assert.deepEqual(stored({}, old).record?.stages[0]?.checks, []);
-    assert.deepEqual(stored({}, { ...record, stages: [{ ...stage, since: record.startedAt - 1000 }] }).record?.stages, []);
+    assert.deepEqual(
+      stored({}, { ...record, stages: [{ ...stage, since: record.startedAt - 1000 }] }).record?.stages,
+      [],
+    );
     assert.equal(gateOf({ status: { identity: "x", startTime: "yesterday" } }).record, undefined);
   });
 

@@ -21,7 +21,14 @@ export interface GateTraits {
 export const T0 = Date.parse("2026-01-01T00:00:00Z");
 
 /** A gate between zones with one check, which passes after two successes, without a delay. */
-export function gateObject({ name = "gate", spec, check, status, generation = 1, retry }: GateTraits = {}): RolloutGate {
+export function gateObject({
+  name = "gate",
+  spec,
+  check,
+  status,
+  generation = 1,
+  retry,
+}: GateTraits = {}): RolloutGate {
   const checks = [
     {
       name: "errors",
@@ -59,7 +66,8 @@ export function stored(traits: GateTraits, record: GateRecord | undefined): Gate
   return gateOf({ ...traits, status: { observedGeneration: 1, ...dropNulls(formatRecord(record)) } });
 }
 
-const dropNulls = (status: object): object => Object.fromEntries(Object.entries(status).filter(([, value]) => value !== null));
+const dropNulls = (status: object): object =>
+  Object.fromEntries(Object.entries(status).filter(([, value]) => value !== null));
 
 /** The view of a rollout `seconds` after T0. */
 export function viewOf(zones: readonly Zone[], wanted: Wanted | Zone, seconds = 0): GroupView {
@@ -71,13 +79,23 @@ export const SETTLED: Wanted = { kind: "settled" };
 export const OTHER: Wanted = { kind: "other" };
 
 export const noData = (at: number): CheckAnswer => ({ kind: "Vector", samples: 0, warnings: [], at });
-export const data = (at: number): CheckAnswer => ({ kind: "Vector", samples: 1, sample: "errors{} 7", warnings: [], at });
+export const data = (at: number): CheckAnswer => ({
+  kind: "Vector",
+  samples: 1,
+  sample: "errors{} 7",
+  warnings: [],
+  at,
+});
 export const lost = (at: number): CheckAnswer => ({ kind: "Error", code: "Unreachable", message: "refused", at });
 
 /** One tick: asks what is due, and resolves with the gate as it is stored afterwards. */
 export function follow(
   traits: GateTraits,
-  { record, view: group, answer }: { record: GateRecord | undefined; view: GroupView; answer: (at: number, name: string) => CheckAnswer },
+  {
+    record,
+    view: group,
+    answer,
+  }: { record: GateRecord | undefined; view: GroupView; answer: (at: number, name: string) => CheckAnswer },
 ) {
   const gate = stored(traits, record);
   const view = { ...group, isHeld: isHeld([gate], group) };

@@ -1,4 +1,7 @@
-/** A cluster of zones under one gate, and an onlooker who judges by what was seen, not from the gate's record, if a zone may begin. */
+/**
+ * A cluster of zones under one gate, and an onlooker who judges by what was seen, not from the gate's record, if a zone
+ * may begin.
+ */
 import assert from "node:assert/strict";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
@@ -27,7 +30,10 @@ export class Play {
   #successes = 0;
   /** When the last answer came that was written. */
   #answeredAt = 0;
-  /** Zones of which a serving pod was deleted under these templates, and under earlier ones since the group was last settled. */
+  /**
+   * Zones of which a serving pod was deleted under these templates, and under earlier ones since the group was last
+   * settled.
+   */
   #identity = "";
   readonly #begun = new Set<string>();
   readonly #begunEarlier = new Set<string>();
@@ -83,7 +89,13 @@ export class Play {
       pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating).length;
     const count = ({ pods, status }: ZoneWithPods) =>
       pods.filter(({ revision, terminating }) => revision === status.currentRevision && !terminating).length;
-    return { ...rest, zones: zones.map((zone) => ({ ...zone, status: { ...zone.status, current: count(zone), updated: updated(zone) } })) };
+    return {
+      ...rest,
+      zones: zones.map((zone) => ({
+        ...zone,
+        status: { ...zone.status, current: count(zone), updated: updated(zone) },
+      })),
+    };
   }
 
   #write(gate: Gate, record: GateRecord, hasAsked: boolean): void {
@@ -118,7 +130,9 @@ export class Play {
   #judge(name: string, revision: string): void {
     if (this.#begun.has(name)) return;
     const isRolled = (zone: SimulatedZone): boolean =>
-      zone.name !== name && `r${zone.template}` !== this.#good.get(zone.name) && zone.pods.every((pod) => pod.revision === zone.template);
+      zone.name !== name &&
+      `r${zone.template}` !== this.#good.get(zone.name) &&
+      zone.pods.every((pod) => pod.revision === zone.template);
     // A zone all of whose pods are as they were has not begun: a template came and went.
     const isBack = ({ pods }: SimulatedZone, good?: string): boolean =>
       pods.every(({ revision, phase }) => `r${revision}` === good && phase !== "terminating" && phase !== "missing");

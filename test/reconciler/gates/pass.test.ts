@@ -22,7 +22,10 @@ describe("a pass that its zone has not used yet", () => {
     }
     assert.equal(follow({}, { record, view: viewOf(zones, b, 31), answer: data }).record.stages[0]?.state, "Passed");
     const later = follow({}, { record, view: viewOf(zones, b, 86_400), answer: noData });
-    assert.deepEqual([later.record.stages[0]?.state, later.record.stages[0]?.checks[0]?.streak.successes], ["Waiting", 1]);
+    assert.deepEqual(
+      [later.record.stages[0]?.state, later.record.stages[0]?.checks[0]?.streak.successes],
+      ["Waiting", 1],
+    );
   });
 
   it("stays while its checks succeed", () => {
@@ -41,13 +44,19 @@ describe("a pass that its zone has not used yet", () => {
     it(`ends when a check ${name}`, () => {
       const { asked, record } = wait(answer);
       assert.deepEqual([asked, reasonFor({}, record, 22)], [["errors"], reason]);
-      assert.equal(follow({}, { record, view: viewOf(zones, b, 22), answer: noData }).record.stages[0]?.state, "Waiting");
+      assert.equal(
+        follow({}, { record, view: viewOf(zones, b, 22), answer: noData }).record.stages[0]?.state,
+        "Waiting",
+      );
     });
 
   it("ends as failed after as many failures as the check allows", () => {
     const traits = { check: { failureThreshold: 1 } };
     const { record } = follow(traits, { record: passed, view: viewOf(zones, OTHER, 21), answer: data });
-    assert.equal(follow(traits, { record, view: viewOf(zones, OTHER, 22), answer: noData }).record.stages[0]?.state, "Failed");
+    assert.equal(
+      follow(traits, { record, view: viewOf(zones, OTHER, 22), answer: noData }).record.stages[0]?.state,
+      "Failed",
+    );
   });
 
   for (const [seconds, reason] of [

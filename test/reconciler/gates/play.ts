@@ -16,12 +16,18 @@ export const [a = assert.fail(), b = assert.fail()] = start;
 /** Zone a is done. */
 export const zones = [...zonesAt("2").slice(0, 1), ...start.slice(1)];
 /** The rollout has replaced a pod of zone b. */
-export const underWay = zones.map((one) => (one.name === "zone-b" ? { ...one, status: { ...one.status, current: 2, updated: 1 } } : one));
+export const underWay = zones.map((one) =>
+  one.name === "zone-b" ? { ...one, status: { ...one.status, current: 2, updated: 1 } } : one,
+);
 export type Kind = (at: number, name: string) => CheckAnswer;
 
 /** A gate after zone a has begun and the rollout wants zone b: what it does at these seconds, with these answers. */
 export function play(traits: GateTraits, ...ticks: readonly (readonly [seconds: number, answer: Kind])[]) {
-  let { record } = follow(traits, { record: settledRecord(zonesAt("1"), traits), view: viewOf(start, a), answer: noData });
+  let { record } = follow(traits, {
+    record: settledRecord(zonesAt("1"), traits),
+    view: viewOf(start, a),
+    answer: noData,
+  });
   const seen: string[] = [];
   for (const [seconds, answer] of ticks) {
     const next = follow(traits, { record, view: viewOf(zones, b, seconds), answer });
@@ -37,4 +43,5 @@ export function reasonFor(traits: GateTraits, record: GateRecord | undefined, se
   return judgeGates([stored(traits, record)], { identity, zones, now }).holds.get(b.uid)?.reason;
 }
 
-export const began = (record: GateRecord): string => record.zones.flatMap((one) => (one.began === "Now" ? [one.name] : [])).join();
+export const began = (record: GateRecord): string =>
+  record.zones.flatMap((one) => (one.began === "Now" ? [one.name] : [])).join();

@@ -22,19 +22,47 @@ const record = (zones: readonly ZoneRecord[], more: Partial<GateRecord> = {}): G
   stages: [],
   ...more,
 });
-const entry = (name: string, began?: "Now" | "Earlier", settledRevision = "1"): ZoneRecord => ({ name, settledRevision, began });
+const entry = (name: string, began?: "Now" | "Earlier", settledRevision = "1"): ZoneRecord => ({
+  name,
+  settledRevision,
+  began,
+});
 
 describe("what a zone needs to begin", () => {
   for (const [name, when, zones, own, need] of [
     ["the first zone", ALL.when, [entry(A), entry(B), entry(C)], newA, "BeforeFirstZone"],
     ["the first zone under a gate between zones", ["BetweenZones"], [entry(A), entry(B), entry(C)], newA, "Record"],
     ["the next zone", ALL.when, [entry(A, "Now"), entry(B), entry(C)], newB, "BetweenZones"],
-    ["the next zone under a gate before the first zone", ["BeforeFirstZone"], [entry(A, "Now"), entry(B), entry(C)], newB, "Record"],
+    [
+      "the next zone under a gate before the first zone",
+      ["BeforeFirstZone"],
+      [entry(A, "Now"), entry(B), entry(C)],
+      newB,
+      "Record",
+    ],
     ["a zone that has begun", ALL.when, [entry(A, "Now"), entry(B), entry(C)], newA, "Nothing"],
     ["a zone on its way back", ALL.when, [entry(A, "Now"), entry(B, undefined, "2"), entry(C)], newB, "Record"],
-    ["a zone that an unfinished rollout had begun", ALL.when, [entry(A, "Earlier"), entry(B), entry(C)], newA, "Record"],
-    ["another zone after an unfinished rollout", ALL.when, [entry(A, "Earlier"), entry(B), entry(C)], newB, "BetweenZones"],
-    ["a second zone of an unfinished rollout", ALL.when, [entry(A, "Now"), entry(B, "Earlier"), entry(C)], newB, "BetweenZones"],
+    [
+      "a zone that an unfinished rollout had begun",
+      ALL.when,
+      [entry(A, "Earlier"), entry(B), entry(C)],
+      newA,
+      "Record",
+    ],
+    [
+      "another zone after an unfinished rollout",
+      ALL.when,
+      [entry(A, "Earlier"), entry(B), entry(C)],
+      newB,
+      "BetweenZones",
+    ],
+    [
+      "a second zone of an unfinished rollout",
+      ALL.when,
+      [entry(A, "Now"), entry(B, "Earlier"), entry(C)],
+      newB,
+      "BetweenZones",
+    ],
     ["a zone that the record does not know", ALL.when, [entry(A, "Now")], newC, "BetweenZones"],
   ] as const satisfies readonly (readonly [string, readonly string[], readonly ZoneRecord[], unknown, Need])[])
     it(`${name}: ${need}`, () => assert.equal(needOf({ when }, record(zones), own), need));
@@ -51,7 +79,10 @@ describe("the record of a rollout", () => {
 
   it("begins again with other templates, and keeps the way back", () => {
     const next = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
-    assert.deepEqual([next.settledAt, began(next), next.zones[0]?.settledRevision, next.startedAt], [undefined, "- - -", "1", T0]);
+    assert.deepEqual(
+      [next.settledAt, began(next), next.zones[0]?.settledRevision, next.startedAt],
+      [undefined, "- - -", "1", T0],
+    );
   });
 
   it("goes on while the templates are the same", () => {
@@ -61,7 +92,10 @@ describe("the record of a rollout", () => {
 
   it("remembers the zones that an unfinished rollout has begun", () => {
     const started = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
-    const before = { ...started, zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)) };
+    const before = {
+      ...started,
+      zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)),
+    };
     const third = [outdated(A, "2", "3"), outdated(B, "1", "3"), outdated(C, "1", "3")];
     const next = currentRecord(gate(before), viewOf(third, third[0] ?? assert.fail()));
     assert.deepEqual([began(next), next.zones[0]?.settledRevision, next.stages], ["Earlier - -", "1", []]);
@@ -69,14 +103,23 @@ describe("the record of a rollout", () => {
 
   it("asks again for a zone that was let begin and is not updated, once another zone is wanted", () => {
     const started = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
-    const before = { ...started, zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)) };
+    const before = {
+      ...started,
+      zones: started.zones.map((one) => (one.name === A ? { ...one, began: "Now" as const } : one)),
+    };
     assert.equal(began(currentRecord(gate(before), viewOf(newZones, newA))), "Now - -");
     assert.equal(began(currentRecord(gate(before), viewOf(newZones, newB))), "Earlier - -");
   });
 
   it("asks also for a zone that an earlier rollout has begun, once another zone has begun in this one", () => {
-    const zones = [outdated(A, "2", "3"), at(B, "1", { updateRevision: "3", pods: { 0: { revision: "3" } } }), outdated(C, "1", "3")];
-    const before = record([entry(A, "Earlier"), entry(B, "Now"), entry(C)], { identity: viewOf(zones, OTHER).identity });
+    const zones = [
+      outdated(A, "2", "3"),
+      at(B, "1", { updateRevision: "3", pods: { 0: { revision: "3" } } }),
+      outdated(C, "1", "3"),
+    ];
+    const before = record([entry(A, "Earlier"), entry(B, "Now"), entry(C)], {
+      identity: viewOf(zones, OTHER).identity,
+    });
     const [a = assert.fail()] = zones;
     const next = currentRecord(gate(before), viewOf(zones, a));
     assert.deepEqual([began(next), needOf({ when: ["BetweenZones"] }, next, a)], ["- Earlier -", "BetweenZones"]);
@@ -91,10 +134,20 @@ describe("the record of a rollout", () => {
   it("trusts no time that is to come: after the clock was turned back the checks of its open stages are asked again", () => {
     const streak = { successes: 2, failures: 0, errors: 0, totalFailures: 0, lastAt: T0 + 3_601_000 };
     const check = { name: "errors", lastVerdict: "Success" as const, streak };
-    const stage = { point: "BetweenZones" as const, zone: B, since: T0 + 3_600_000, state: "Passed" as const, checks: [check] };
+    const stage = {
+      point: "BetweenZones" as const,
+      zone: B,
+      since: T0 + 3_600_000,
+      state: "Passed" as const,
+      checks: [check],
+    };
     const failed = { ...stage, zone: C, state: "Failed" as const };
     const identity = viewOf(newZones, newB).identity;
-    const before = record([entry(A, "Now"), entry(B), entry(C)], { identity, startedAt: T0 + 3_600_000, stages: [stage, failed] });
+    const before = record([entry(A, "Now"), entry(B), entry(C)], {
+      identity,
+      startedAt: T0 + 3_600_000,
+      stages: [stage, failed],
+    });
     const next = currentRecord(gate(before), viewOf(newZones, newB, 0));
     assert.deepEqual(
       [next.startedAt, ...next.stages.map(({ since, state, checks }) => [since, state, checks.length])],

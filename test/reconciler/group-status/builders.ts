@@ -26,7 +26,12 @@ export function facts({ traits = [{}, {}, {}], ...more }: Case): GroupFacts {
     replaced: 0,
     failing: false,
   };
-  return { ...common, state: more.hold ? "held" : more.step ? "acted" : "settled", remaining: listRemaining(zones), ...more };
+  return {
+    ...common,
+    state: more.hold ? "held" : more.step ? "acted" : "settled",
+    remaining: listRemaining(zones),
+    ...more,
+  };
 }
 
 export function decide(
@@ -34,7 +39,15 @@ export function decide(
   earlier: Partial<RolloutGroupStatus> = {},
   { after = 0, generation = 1, deadlineMs = 1_800_000, passes = 1, tookMs = 0 } = {},
 ) {
-  return decideStatus({ facts: facts(given), earlier, generation, deadlineMs, passes, tookMs, now: START + after * 1000 });
+  return decideStatus({
+    facts: facts(given),
+    earlier,
+    generation,
+    deadlineMs,
+    passes,
+    tookMs,
+    now: START + after * 1000,
+  });
 }
 
 export const held = (reason: Reason, traits: readonly ZoneTraits[] = [OLD, {}, {}]): Case => ({

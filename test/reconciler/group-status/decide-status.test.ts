@@ -7,7 +7,10 @@ import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";
 
 const shown = ({ phase, conditions }: RolloutGroupStatus): string =>
-  [phase, ...conditions.map(({ type, status, reason }) => (status === "True" ? `${type} ${reason}` : `not ${type}`))].join(", ");
+  [
+    phase,
+    ...conditions.map(({ type, status, reason }) => (status === "True" ? `${type} ${reason}` : `not ${type}`)),
+  ].join(", ");
 
 describe("the phase and the conditions", () => {
   const READY = decide({});
@@ -25,7 +28,11 @@ describe("the phase and the conditions", () => {
       "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
       decide(held("GateWaiting", [{}, {}, {}]), READY),
     ],
-    ["pods were deleted", "RollingOut, not Ready, Reconciling RollingOut, not Stalled", decide({ traits: [OLD], step: deleted })],
+    [
+      "pods were deleted",
+      "RollingOut, not Ready, Reconciling RollingOut, not Stalled",
+      decide({ traits: [OLD], step: deleted }),
+    ],
     [
       "a zone was scaled",
       "Scaling, not Ready, Reconciling ScalingZone, not Stalled",
@@ -37,7 +44,11 @@ describe("the phase and the conditions", () => {
       "Waiting, not Ready, Reconciling MaxUnavailableReached, not Stalled",
       decide(held("MaxUnavailableReached"), MINUTE, { after: 30 }),
     ],
-    ["a hold without patience", "Waiting, not Ready, Reconciling OtherZoneNotReady, not Stalled", decide(held("OtherZoneNotReady"))],
+    [
+      "a hold without patience",
+      "Waiting, not Ready, Reconciling OtherZoneNotReady, not Stalled",
+      decide(held("OtherZoneNotReady")),
+    ],
     [
       "pods are not ready, with nothing to roll out",
       "Degraded, not Ready, Reconciling ZoneNotReady, not Stalled",
@@ -49,7 +60,11 @@ describe("the phase and the conditions", () => {
       "Waiting, not Ready, Reconciling GateWaiting, not Stalled",
       decide(held("GateWaiting"), decide(held("GateWaiting")), { after: 61, deadlineMs: 60_000 }),
     ],
-    ["a reason that fails the group", "Stalled, not Ready, not Reconciling, Stalled BudgetUnusable", decide(held("BudgetUnusable"))],
+    [
+      "a reason that fails the group",
+      "Stalled, not Ready, not Reconciling, Stalled BudgetUnusable",
+      decide(held("BudgetUnusable")),
+    ],
     [
       "no step for longer than the deadline",
       "Stalled, not Ready, not Reconciling, Stalled ProgressDeadlineExceeded",
@@ -133,7 +148,9 @@ describe("the phase and the conditions", () => {
 
   it("what blocks keeps its time as long as the cause is the same, whatever the message", () => {
     const first = decide({ hold: { ...hold("ZoneNotReady", "waiting for 2", []), dedupKey: "a" } });
-    const second = decide({ hold: { ...hold("ZoneNotReady", "waiting for 1", []), dedupKey: "a" } }, first, { after: 60 });
+    const second = decide({ hold: { ...hold("ZoneNotReady", "waiting for 1", []), dedupKey: "a" } }, first, {
+      after: 60,
+    });
     assert.deepEqual(
       second.blocked.map(({ since, message }) => [since, message]),
       [["2026-01-01T00:00:00Z", "waiting for 1"]],
@@ -167,11 +184,19 @@ describe("the difference of two statuses", () => {
           )
         : value;
 
-  it("none, in whatever order their fields are", () => assert.equal(compareStatus(reversed(status) as RolloutGroupStatus, status), "none"));
+  it("none, in whatever order their fields are", () =>
+    assert.equal(compareStatus(reversed(status) as RolloutGroupStatus, status), "none"));
   it("details, if only sentences and estimates differ", () => {
-    const said = { ...status, message: "other", conditions: status.conditions.map((one) => ({ ...one, message: "other" })) };
+    const said = {
+      ...status,
+      message: "other",
+      conditions: status.conditions.map((one) => ({ ...one, message: "other" })),
+    };
     assert.equal(compareStatus(said, status), "details");
-    assert.equal(compareStatus({ ...status, progress: { ...status.progress, secondsPerPod: 7 } as never }, status), "details");
+    assert.equal(
+      compareStatus({ ...status, progress: { ...status.progress, secondsPerPod: 7 } as never }, status),
+      "details",
+    );
   });
   for (const [name, other] of [
     ["a generation", { ...status, observedGeneration: 2 }],

@@ -22,7 +22,10 @@ describe("the progress clock", () => {
   it("moves on with a pod that is updated or becomes ready", () => {
     const unready = decide(held("ZoneNotReady", [{ ...OLD, statusReady: 2 }]), begun, { after: 60 });
     const ready = decide(held("MaxUnavailableReached", [OLD]), unready, { after: 90 });
-    assert.deepEqual([unready.progress?.lastStepTime, ready.progress?.lastStepTime], ["2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"]);
+    assert.deepEqual(
+      [unready.progress?.lastStepTime, ready.progress?.lastStepTime],
+      ["2026-01-01T00:00:00Z", "2026-01-01T00:01:30Z"],
+    );
   });
   it("starts again with another revision", () => {
     const again = decide(held("ZoneNotReady", [{ at: PREVIOUS, updateRevision: "newer" }]), begun, { after: 60 });
@@ -40,15 +43,25 @@ describe("the progress clock", () => {
     assert.deepEqual([done.progress, later.progress], [expected, expected]);
   });
   describe("the estimated end", () => {
-    const slow = (zone: string, seconds: number, count = 3) => ({ zone, count, pods: [], atOnce: 2, msPerPod: seconds * 1000 });
+    const slow = (zone: string, seconds: number, count = 3) => ({
+      zone,
+      count,
+      pods: [],
+      atOnce: 2,
+      msPerPod: seconds * 1000,
+    });
     const first = decide({ traits: [OLD], step: deleted, remaining: [slow("a", 60), slow("b", 120)] });
     const waiting = { ...held("MaxUnavailableReached"), remaining: [slow("a", 60, 1), slow("b", 120)] };
     const endAfter = (seconds: number, given: Parameters<typeof decide>[0] = waiting) =>
       decide(given, first, { after: seconds }).progress?.estimatedCompletionTime;
 
     it("is that of as many pods at once as the zone allows, by the pods' own ready times", () =>
-      assert.deepEqual([first.progress?.secondsPerPod, first.progress?.estimatedCompletionTime], [90, "2026-01-01T00:06:00Z"]));
-    it("is the same while the pods of the last step become ready", () => assert.equal(endAfter(20), "2026-01-01T00:06:00Z"));
+      assert.deepEqual(
+        [first.progress?.secondsPerPod, first.progress?.estimatedCompletionTime],
+        [90, "2026-01-01T00:06:00Z"],
+      ));
+    it("is the same while the pods of the last step become ready", () =>
+      assert.equal(endAfter(20), "2026-01-01T00:06:00Z"));
     it("moves with pods that take longer, and is never past", () => {
       const late = { ...waiting, hold: waiting.hold && { ...waiting.hold, dedupKey: "another" } };
       assert.equal(endAfter(150, late), "2026-01-01T00:07:00Z");
@@ -59,10 +72,14 @@ describe("the progress clock", () => {
       ["that is paused", held("ZonePaused")],
       ["that has stalled", held("BudgetUnusable")],
     ] as const)
-      it(`is unknown for a group ${name}`, () => assert.equal(endAfter(20, { ...given, remaining: waiting.remaining }), undefined));
+      it(`is unknown for a group ${name}`, () =>
+        assert.equal(endAfter(20, { ...given, remaining: waiting.remaining }), undefined));
   });
   it("estimates nothing if no pod shows how long it takes", () => {
     const unknown = { zone: "a", count: 3, pods: [], atOnce: 1, msPerPod: undefined };
-    assert.equal(decide({ traits: [OLD], step: deleted, remaining: [unknown] }).progress?.estimatedCompletionTime, undefined);
+    assert.equal(
+      decide({ traits: [OLD], step: deleted, remaining: [unknown] }).progress?.estimatedCompletionTime,
+      undefined,
+    );
   });
 });

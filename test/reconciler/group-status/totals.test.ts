@@ -20,7 +20,14 @@ describe("the totals", () => {
     }));
   it("count the ticks in which nothing was written as well", () => {
     const next = decide({ state: "failed", failing: true }, first, { passes: 112, tookMs: 1000, after: 60 });
-    const counted = { reconciles: 13, passes: 112, failures: 1, timed: 2, timedWithin: [0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2], seconds: 1.25 };
+    const counted = {
+      reconciles: 13,
+      passes: 112,
+      failures: 1,
+      timed: 2,
+      timedWithin: [0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2],
+      seconds: 1.25,
+    };
     assert.deepEqual(next.totals, { ...first.totals, ...counted, failing: true });
   });
   it("count durations by bucket, also on from a status without buckets", () => {
@@ -40,7 +47,11 @@ describe("the totals", () => {
   });
   it("that only count a failure are details", () => {
     const failing = decide({ state: "failed", failing: true }, first, { passes: 101 });
-    assert.equal(compareStatus(failing, decide({ state: "failed", failing: true }, failing, { passes: 102 })), "details");
+    assert.equal(
+      compareStatus(failing, decide({ state: "failed", failing: true }, failing, { passes: 102 })),
+      "details",
+    );
   });
-  it("stay as they are while the group has no zones", () => assert.deepEqual(decide({ traits: [] }, first).totals, first.totals));
+  it("stay as they are while the group has no zones", () =>
+    assert.deepEqual(decide({ traits: [] }, first).totals, first.totals));
 });

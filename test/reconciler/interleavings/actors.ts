@@ -43,7 +43,10 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
   });
 }
 
-/** A process of the function that gets concurrent requests for these pods; after NotNow each is repeated, at most `tries` in all, as drainers do. */
+/**
+ * A process of the function that gets concurrent requests for these pods; after NotNow each is repeated, at most
+ * `tries` in all, as drainers do.
+ */
 export async function evictor(stage: Stage, actor: string, names: readonly string[], tries = 1): Promise<void> {
   const { world, stepper } = stage;
   const reserver = reserverOf(stage, actor, evictionIdentity(actor));
@@ -65,7 +68,10 @@ export async function evictor(stage: Stage, actor: string, names: readonly strin
   await Promise.all(evictions);
 }
 
-/** A process that scales a zone down, as the reconciler or an admitted request does: reserve, then the API server stores it. */
+/**
+ * A process that scales a zone down, as the reconciler or an admitted request does: reserve, then the API server stores
+ * it.
+ */
 export async function downscaler(
   stage: Stage,
   actor: string,
@@ -82,7 +88,12 @@ export async function downscaler(
     firstOrdinal: 0,
   } as const;
   const epoch = world.epoch();
-  const { verdict, handles } = await reserver.reserveDownscale({ zone, to, forced: false, deadlineAt: world.now() + TIMEOUT_MS });
+  const { verdict, handles } = await reserver.reserveDownscale({
+    zone,
+    to,
+    forced: false,
+    deadlineAt: world.now() + TIMEOUT_MS,
+  });
   if (!isAllowed(verdict)) return;
   await stepper.step(`store ${to} replicas of ${name}`, "apiserver");
   if (world.epoch() !== epoch) return void (await Promise.all(handles.map((handle) => reserver.release(handle, {}))));
@@ -123,7 +134,13 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       scaling: { ...scalingOf(cluster), notifier },
       budgets: {
         mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),
-        maintenance: createBudgetMaintenance({ cluster, clock, log: silent, onBudgets: () => {}, patchTimeoutMs: 5000 }),
+        maintenance: createBudgetMaintenance({
+          cluster,
+          clock,
+          log: silent,
+          onBudgets: () => {},
+          patchTimeoutMs: 5000,
+        }),
       },
       report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
       checking: noChecks,

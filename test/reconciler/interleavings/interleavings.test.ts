@@ -107,7 +107,9 @@ describe("two evictions in every order of their API calls (E25)", () => {
 const MAX_TROUBLE = 6;
 
 interface Large {
-  readonly options: Pick<WorldOptions, "spec" | "keepsStatus" | "replicas" | "rollout" | "reach"> & { readonly checksVersions?: boolean };
+  readonly options: Pick<WorldOptions, "spec" | "keepsStatus" | "replicas" | "rollout" | "reach"> & {
+    readonly checksVersions?: boolean;
+  };
   /** The pods requested of each process of the function. */
   readonly podsOfFunctions: readonly (readonly string[])[];
   readonly stumbles: readonly string[];
@@ -115,7 +117,10 @@ interface Large {
   readonly elapses: number;
 }
 
-/** Three functions, a reconciler that rolls out all zones, pods that are recreated, and pods that fail and recover by themselves. */
+/**
+ * Three functions, a reconciler that rolls out all zones, pods that are recreated, and pods that fail and recover by
+ * themselves.
+ */
 async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large, choose: Random) {
   let trouble = 0;
   const fate = (): Fate => {
@@ -148,7 +153,9 @@ async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large,
   return world;
 }
 
-const pod = fc.tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom(0, 1)).map(([zone, ordinal]) => `ingester-zone-${zone}-${ordinal}`);
+const pod = fc
+  .tuple(fc.constantFrom("a", "b", "c"), fc.constantFrom(0, 1))
+  .map(([zone, ordinal]) => `ingester-zone-${zone}-${ordinal}`);
 
 const large = fc.record({
   options: fc.record({
@@ -197,7 +204,10 @@ describe("three functions, a reconciler, pods that come and go, lost answers and
 
   it("violations are found without the precondition", async () => {
     const property = fc.asyncProperty(large, fc.integer(), async (play, seed) => {
-      const world = await playLarge({ ...play, options: { ...play.options, checksVersions: false } }, seededRandom(seed));
+      const world = await playLarge(
+        { ...play, options: { ...play.options, checksVersions: false } },
+        seededRandom(seed),
+      );
       assert.deepEqual(world.violations, []);
     });
     const { failed } = await fc.check(property, { numRuns: 200, endOnFailure: true });

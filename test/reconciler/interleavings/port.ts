@@ -4,7 +4,10 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { createServer, Fields } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
-/** The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
+/**
+ * The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the
+ * process has seen.
+ */
 export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed", "stale"] as const;
 export type Fate = "well" | (typeof FATES)[number];
 
@@ -50,9 +53,13 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
     return await new Promise<never>(() => {});
   }
 
-  const see = (plural: string, version: number): void => void seen.set(plural, Math.max(version, seen.get(plural) ?? 0));
+  const see = (plural: string, version: number): void =>
+    void seen.set(plural, Math.max(version, seen.get(plural) ?? 0));
 
-  /** The current list, or the one that this process read earlier if it has seen a newer version since. An older view for 30 s would count as a restored store. */
+  /**
+   * The current list, or the one that this process read earlier if it has seen a newer version since. An older view for
+   * 30 s would count as a restored store.
+   */
   async function list(plural: string, selector: string) {
     const key = `${plural} ${selector}`;
     const answer = await call(`list ${plural}`, (fate) => {
@@ -78,7 +85,8 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
       yield { items: items as never[], resourceVersion: String(version) };
     },
     get: async ({ plural }, { name }) => (await call(`get ${plural} ${name}`, () => server.get(plural, name))) as never,
-    create: async ({ plural }, { body }) => (await call(`create ${plural}`, () => server.create(plural, body as Fields))) as never,
+    create: async ({ plural }, { body }) =>
+      (await call(`create ${plural}`, () => server.create(plural, body as Fields))) as never,
     replace: async ({ plural }, { name, body }) =>
       (await call(`replace ${plural} ${name}`, () => server.replace(plural, name, body as Fields))) as never,
     patch: ({ plural }, { name }) => call(`patch ${plural} ${name}`, () => ""),

@@ -8,8 +8,10 @@ const MAX_ORDERS = 10_000;
 
 /** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
-  "the rollout waits for the Lease": /ingester-zone-a waits: the downscale Lease of its group is held for ingester-zone-b/,
-  "the rollout waits for an admission": /ingester-zone-a waits: the downscale of ingester-zone-b .* may still be stored/,
+  "the rollout waits for the Lease":
+    /ingester-zone-a waits: the downscale Lease of its group is held for ingester-zone-b/,
+  "the rollout waits for an admission":
+    /ingester-zone-a waits: the downscale of ingester-zone-b .* may still be stored/,
   "the user waits for the Lease": /statefulset ingester-zone-a is already in process of updating replicas/,
 };
 

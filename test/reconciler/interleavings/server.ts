@@ -52,7 +52,12 @@ export function createServer(options: ServerOptions) {
         revision: life.revision,
       });
       const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
-      return [{ ...object, metadata: { ...object.metadata, name, uid: life.uid, resourceVersion: String(life.version), labels } }];
+      return [
+        {
+          ...object,
+          metadata: { ...object.metadata, name, uid: life.uid, resourceVersion: String(life.version), labels },
+        },
+      ];
     });
 
   const setObjects = (): StatefulSet[] =>
@@ -74,16 +79,20 @@ export function createServer(options: ServerOptions) {
     list: (plural: string, selector: string): unknown[] => {
       if (plural === "zoneawarepoddisruptionbudgets") return [structuredClone(budget)];
       const set = /^name=(?<set>.*)$/.exec(selector)?.groups?.["set"];
-      if (plural === "pods") return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
+      if (plural === "pods")
+        return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
       return setObjects();
     },
     /** All reservations, in the budget's status and in Leases. */
     reservations: (): Readonly<Record<string, { readonly uid: string }>> => {
-      const annotations = [...leases.values()].map((lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}");
-      return Object.assign({}, budget.status?.disruptedPods, ...annotations.map((note) => JSON.parse(note) as object)) as Record<
-        string,
-        { uid: string }
-      >;
+      const annotations = [...leases.values()].map(
+        (lease) => lease.metadata?.annotations?.["zonewise/disrupted-pods"] ?? "{}",
+      );
+      return Object.assign(
+        {},
+        budget.status?.disruptedPods,
+        ...annotations.map((note) => JSON.parse(note) as object),
+      ) as Record<string, { uid: string }>;
     },
     get: (plural: string, name: string): unknown => {
       const found =
@@ -101,7 +110,10 @@ export function createServer(options: ServerOptions) {
       // A Lease may be replaced without a version; a custom resource may not.
       const unconditional = plural === "leases" && expected === undefined;
       if (checksVersions && !unconditional && current.metadata?.resourceVersion !== expected) throw conflict(name);
-      const stored = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } };
+      const stored = {
+        ...structuredClone(body),
+        metadata: { ...body.metadata, resourceVersion: String(nextVersion()) },
+      };
       if (plural === "leases") leases.set(name, stored);
       else if (keepsStatus) budget = stored;
       return structuredClone(plural === "leases" ? stored : budget);
@@ -109,7 +121,10 @@ export function createServer(options: ServerOptions) {
     create: (plural: string, body: Fields & { metadata?: { name?: string } }): unknown => {
       const name = body.metadata?.name ?? "";
       if (plural !== "leases" || leases.has(name)) throw new RolloutError("AlreadyExists", name);
-      leases.set(name, { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(nextVersion()) } });
+      leases.set(name, {
+        ...structuredClone(body),
+        metadata: { ...body.metadata, resourceVersion: String(nextVersion()) },
+      });
       return leases.get(name);
     },
   };

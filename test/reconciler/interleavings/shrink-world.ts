@@ -1,6 +1,7 @@
 /**
- * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, or to roll it out once it was deployed; a user shrinks
- * zone b through the webhook prepare-downscale. Each list of StatefulSets, each call about the downscale Lease and each stored write is a step of the play.
+ * Two zones of a group with 3 pods each, as values: the reconciler is to shrink zone a to 2 replicas, or to roll it out
+ * once it was deployed; a user shrinks zone b through the webhook prepare-downscale. Each list of StatefulSets, each
+ * call about the downscale Lease and each stored write is a step of the play.
  */
 import assert from "node:assert/strict";
 import type { Answer } from "../../../functions/http/webhook.ts";
@@ -27,7 +28,10 @@ const WEBHOOK_MS = 10_000;
 const REQUEST_MS = 60_000;
 const TYPE = { apiVersion: "apps/v1", kind: "StatefulSet" };
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
-const ANNOTATIONS = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "80" };
+const ANNOTATIONS = {
+  "grafana.com/prepare-downscale-http-path": "prepare",
+  "grafana.com/prepare-downscale-http-port": "80",
+};
 
 export interface ShrinkOptions {
   readonly stepper: Stepper;
@@ -78,7 +82,8 @@ export function createShrinkWorld(options: ShrinkOptions) {
   }
 
   function writeLease(body: Lease): Lease {
-    if (checksVersions && lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw new RolloutError("Conflict", "lease");
+    if (checksVersions && lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion)
+      throw new RolloutError("Conflict", "lease");
     lease = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++version) } };
     return lease;
   }
@@ -86,7 +91,8 @@ export function createShrinkWorld(options: ShrinkOptions) {
   const podsOf = (name: string) => podObjects({ name }).filter(({ metadata }) => !deleted.has(metadata?.name ?? ""));
 
   function confirm(name: string, { metadata }: { readonly metadata: { readonly resourceVersion: string } }): string {
-    if (metadata.resourceVersion !== zoneNamed(name).metadata?.resourceVersion) throw new RolloutError("Conflict", name);
+    if (metadata.resourceVersion !== zoneNamed(name).metadata?.resourceVersion)
+      throw new RolloutError("Conflict", name);
     return metadata.resourceVersion;
   }
 
@@ -99,7 +105,11 @@ export function createShrinkWorld(options: ShrinkOptions) {
   function changeA(metadata: object, status: object): void {
     const found = zoneNamed(A);
     const next = { ...found.metadata, ...metadata, resourceVersion: String(++version) };
-    zones.set(A, { ...found, metadata: next, status: { ...found.status, ...status } as NonNullable<StatefulSet["status"]> });
+    zones.set(A, {
+      ...found,
+      metadata: next,
+      status: { ...found.status, ...status } as NonNullable<StatefulSet["status"]>,
+    });
   }
 
   function get(plural: string): Lease {
@@ -111,7 +121,8 @@ export function createShrinkWorld(options: ShrinkOptions) {
     return {
       async *list({ plural }, { labelSelector = "" }) {
         const resourceVersion = String(version);
-        if (plural !== "statefulsets") yield { items: podsOf(labelSelector.replace("name=", "")) as never[], resourceVersion };
+        if (plural !== "statefulsets")
+          yield { items: podsOf(labelSelector.replace("name=", "")) as never[], resourceVersion };
         else yield { items: (await call("list", () => [...zones.values()])) as never[], resourceVersion };
       },
       get: async ({ plural }, _ref, options) => {
@@ -119,16 +130,27 @@ export function createShrinkWorld(options: ShrinkOptions) {
         if (plural === "configmaps") throw new RolloutError("NotFound", "no tracker");
         return (await call("get lease", () => get(plural), options?.deadlineMs)) as never;
       },
-      create: async (_, { body }, options) => (await call("create lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
-      replace: async (_, { body }, options) => (await call("replace lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
+      create: async (_, { body }, options) =>
+        (await call("create lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
+      replace: async (_, { body }, options) =>
+        (await call("replace lease", () => writeLease(body as Lease), options?.deadlineMs)) as never,
       change: async (_, { name, body }, options) => {
         const { metadata, spec } = body as { metadata: { resourceVersion: string }; spec: { replicas: number } };
         const isJudged = labelled && (judgesReconciler || !isReconciler);
-        const change = { name, replicas: spec.replicas, version: metadata.resourceVersion, withinMs: options?.deadlineMs ?? CALL_MS };
+        const change = {
+          name,
+          replicas: spec.replicas,
+          version: metadata.resourceVersion,
+          withinMs: options?.deadlineMs ?? CALL_MS,
+        };
         return (await request(change, isJudged)).stored as never;
       },
       patch: (_, { name, body }, options) =>
-        call(`check ${name}`, () => confirm(name, body as { metadata: { resourceVersion: string } }), options?.deadlineMs),
+        call(
+          `check ${name}`,
+          () => confirm(name, body as { metadata: { resourceVersion: string } }),
+          options?.deadlineMs,
+        ),
       remove: (_, { name }, options) => call(`delete ${name}`, () => remove(name), options?.deadlineMs),
       discover: () => Promise.resolve([{ group: "g", version: "v1", plural: "replicatemplates" }]),
       watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),
@@ -139,7 +161,10 @@ export function createShrinkWorld(options: ShrinkOptions) {
 
   const zoneNamed = (name: string): StatefulSet => zones.get(name) ?? assert.fail(name);
 
-  /** What the API server does with a change of replicas: it asks the webhook if there is one, and stores the change in time. */
+  /**
+   * What the API server does with a change of replicas: it asks the webhook if there is one, and stores the change in
+   * time.
+   */
   async function request({ name, replicas, version: expected, withinMs }: Change, isJudged: boolean) {
     const begunAt = now;
     const old = zoneNamed(name);
@@ -148,7 +173,8 @@ export function createShrinkWorld(options: ShrinkOptions) {
     await stepper.step(`store ${name}`, "apiserver");
     if (now - begunAt >= withinMs) throw new RolloutError("Timeout", name);
     const { metadata = {}, spec } = zoneNamed(name);
-    if (metadata.resourceVersion !== (expected ?? old.metadata?.resourceVersion)) throw new RolloutError("Conflict", name);
+    if (metadata.resourceVersion !== (expected ?? old.metadata?.resourceVersion))
+      throw new RolloutError("Conflict", name);
     const next = { ...metadata, resourceVersion: String(++version), generation: (metadata.generation ?? 0) + 1 };
     const stored = { ...zoneNamed(name), metadata: next, spec: { ...spec, replicas } } as StatefulSet;
     zones.set(name, stored);
@@ -192,7 +218,10 @@ export function createShrinkWorld(options: ShrinkOptions) {
         clock,
         stop: signal,
         turns: { isResyncDue: () => false },
-        scaling: { ...scalingOf(cluster), notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }) },
+        scaling: {
+          ...scalingOf(cluster),
+          notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }),
+        },
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
         report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },
         checking: noChecks,

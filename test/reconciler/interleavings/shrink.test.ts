@@ -10,10 +10,13 @@ const MAX_ORDERS = 10_000;
 
 /** What a play reached, by the reports of the reconciler and the answers to the user. */
 const CASES = {
-  "the reconciler waits for the Lease": /ingester-zone-a waits to shrink: the downscale Lease of its group is held for ingester-zone-b/,
-  "the reconciler waits for an admission": /ingester-zone-a waits to shrink: the downscale of ingester-zone-b .* may still be stored/,
+  "the reconciler waits for the Lease":
+    /ingester-zone-a waits to shrink: the downscale Lease of its group is held for ingester-zone-b/,
+  "the reconciler waits for an admission":
+    /ingester-zone-a waits to shrink: the downscale of ingester-zone-b .* may still be stored/,
   "the user waits for the Lease": /statefulset ingester-zone-a is already in process of updating replicas/,
-  "the user waits for the zone": /statefulset ingester-zone-a has 2 replicas, which the StatefulSet controller has not observed yet/,
+  "the user waits for the zone":
+    /statefulset ingester-zone-a has 2 replicas, which the StatefulSet controller has not observed yet/,
   "the reconciler is too slow": /the last look took too long/,
 };
 const WAITS = Object.keys(CASES).slice(0, 4);
@@ -50,15 +53,20 @@ async function play(
       world.elapse(ms);
     }
   })();
-  const asking = (asksLate ? passing : Promise.resolve()).then(world.shrinkB).then((refusal) => texts.push(refusal ?? ""));
+  const asking = (asksLate ? passing : Promise.resolve())
+    .then(world.shrinkB)
+    .then((refusal) => texts.push(refusal ?? ""));
   await stepper.run(choose);
   await Promise.all([reconciling, asking, passing]);
-  for (const [name, text] of Object.entries(CASES)) if (texts.some((one) => text.test(one))) reached[name] = (reached[name] ?? 0) + 1;
+  for (const [name, text] of Object.entries(CASES))
+    if (texts.some((one) => text.test(one))) reached[name] = (reached[name] ?? 0) + 1;
   for (const zone of world.shrunk) reached[zone] = (reached[zone] ?? 0) + 1;
   return world.shrunk;
 }
 
-async function playAll(options: Play): Promise<{ readonly plays: number; readonly both: number; readonly reached: Reached }> {
+async function playAll(
+  options: Play,
+): Promise<{ readonly plays: number; readonly both: number; readonly reached: Reached }> {
   const reached: Reached = {};
   let both = 0;
   const plays = await playEveryOrder(async (choose) => {
@@ -69,7 +77,8 @@ async function playAll(options: Play): Promise<{ readonly plays: number; readonl
 
 /** Asserts that each of these cases was reached at least so often. */
 function assertReached(reached: Reached, least: Reached): void {
-  for (const [what, count] of Object.entries(least)) assert.ok((reached[what] ?? 0) >= count, `${what}: ${JSON.stringify(reached)}`);
+  for (const [what, count] of Object.entries(least))
+    assert.ok((reached[what] ?? 0) >= count, `${what}: ${JSON.stringify(reached)}`);
 }
 
 describe("a downscale by the reconciler and one through the webhook, in every order of their API calls", () => {
@@ -101,7 +110,9 @@ describe("a downscale by the reconciler and one through the webhook, in every or
 const delayWrite =
   (random: Random): Choose =>
   (_, waiting) => {
-    const rank = waiting.map(({ actor, label }) => (label === `store ${A}` ? 2 : actor === "time" && random(8) > 0 ? 1 : 0));
+    const rank = waiting.map(({ actor, label }) =>
+      label === `store ${A}` ? 2 : actor === "time" && random(8) > 0 ? 1 : 0,
+    );
     const first = rank.flatMap((one, i) => (one === Math.min(...rank) ? [i] : []));
     return first[random(first.length)] ?? 0;
   };
@@ -124,6 +135,9 @@ describe("a downscale by the reconciler that is delayed until its Lease has expi
       assert.ok(shrunk.length <= 1, `seed ${seed}: ${shrunk.join()}`);
     }
     const counts = { [A]: 300, [B]: 300, "the reconciler is too slow": 20, "the reconciler waits for the Lease": 50 };
-    assertReached(reached, Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, least(count, PLAYS)])));
+    assertReached(
+      reached,
+      Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, least(count, PLAYS)])),
+    );
   });
 });

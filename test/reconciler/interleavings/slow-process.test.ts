@@ -1,4 +1,7 @@
-/** A process that is suspended between two of its calls while all others continue: it must not act on what it read before. */
+/**
+ * A process that is suspended between two of its calls while all others continue: it must not act on what it read
+ * before.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { either } from "../../runs.ts";
@@ -9,7 +12,10 @@ import { createWorld } from "./world.ts";
 
 const SLOW = "slow function";
 
-/** The slow process makes so many calls, then waits until all others have ended. Recreated pods are ready only after that. */
+/**
+ * The slow process makes so many calls, then waits until all others have ended. Recreated pods are ready only after
+ * that.
+ */
 function stall(calls: number, seed: number): { readonly choose: Choose; readonly made: () => number } {
   const random = seededRandom(seed);
   let made = 0;

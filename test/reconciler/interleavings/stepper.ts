@@ -48,8 +48,14 @@ function quiet(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Plays every possible order, each from the start: `play` gets the choices and resolves at the end of the play. Resolves with the number of orders. */
-export async function playEveryOrder(play: (choose: (count: number) => number) => Promise<void>, most: number): Promise<number> {
+/**
+ * Plays every possible order, each from the start: `play` gets the choices and resolves at the end of the play.
+ * Resolves with the number of orders.
+ */
+export async function playEveryOrder(
+  play: (choose: (count: number) => number) => Promise<void>,
+  most: number,
+): Promise<number> {
   let prefix: number[] = [];
   for (let plays = 1; ; plays++) {
     const taken: { chosen: number; count: number }[] = [];

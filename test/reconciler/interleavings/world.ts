@@ -1,6 +1,7 @@
 /**
- * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port. Each call takes effect
- * at one step; the API server's own part in an eviction, and the recreation of a pod after it, are steps as well.
+ * A cluster as a value, for plays of every order: StatefulSets, pods, a budget and Leases behind the Kubernetes port.
+ * Each call takes effect at one step; the API server's own part in an eviction, and the recreation of a pod after it,
+ * are steps as well.
  */
 import type { Cluster, Preconditions } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
@@ -12,7 +13,11 @@ import type { Stepper } from "./stepper.ts";
 const LONG_MS = 121_000;
 
 /** How a pod fails and recovers by itself. */
-const STUMBLES: Partial<Record<Life["state"], Life["state"]>> = { ready: "recovering", recovering: "limping", limping: "ready" };
+const STUMBLES: Partial<Record<Life["state"], Life["state"]>> = {
+  ready: "recovering",
+  recovering: "limping",
+  limping: "ready",
+};
 
 export interface WorldOptions {
   readonly stepper: Stepper;
@@ -139,11 +144,23 @@ export function createWorld(options: WorldOptions): World {
   }
 
   const reach = options.reach ?? (() => {});
-  const port = { stepper, server, fate, reach, remove: removeIf, unchanging: !options.revives, epoch: () => epoch, version: () => version };
+  const port = {
+    stepper,
+    server,
+    fate,
+    reach,
+    remove: removeIf,
+    unchanging: !options.revives,
+    epoch: () => epoch,
+    version: () => version,
+  };
 
-  /** Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost. */
+  /**
+   * Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost.
+   */
   function elapse(): void {
-    for (const [name, { uid }] of Object.entries(server.reservations())) if (pods.get(name)?.uid === uid) reach("a reservation expired");
+    for (const [name, { uid }] of Object.entries(server.reservations()))
+      if (pods.get(name)?.uid === uid) reach("a reservation expired");
     now += LONG_MS;
     epoch++;
   }

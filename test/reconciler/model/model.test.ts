@@ -35,7 +35,11 @@ describe("order", () => {
   });
 
   it("U06 an object without a group label is in the group without a name", () => {
-    const sets = [{ metadata: { name: "x", uid: "1" } }, statefulSetObject({ name: "y" }), statefulSetObject({ name: "z" })];
+    const sets = [
+      { metadata: { name: "x", uid: "1" } },
+      statefulSetObject({ name: "y" }),
+      statefulSetObject({ name: "z" }),
+    ];
     const groups = groupBy(
       sets.map((set) => readZone(set)),
       (zone) => zone.group,
@@ -58,18 +62,28 @@ describe("order", () => {
 
 describe("running and ready", () => {
   const running = { name: "c", image: "", imageID: "", ready: true, restartCount: 0, state: { running: {} } };
-  const pod = (status: object, metadata: object = {}) => readPod({ metadata: { name: "p", uid: "u", ...metadata }, status });
+  const pod = (status: object, metadata: object = {}) =>
+    readPod({ metadata: { name: "p", uid: "u", ...metadata }, status });
   const TABLE: readonly [string, boolean, object, object?][] = [
     ["U04 one ready container", true, { phase: "Running", containerStatuses: [running] }],
     ["U04 three ready containers", true, { phase: "Running", containerStatuses: [running, running, running] }],
-    ["U04 an unready container", false, { phase: "Running", containerStatuses: [running, { ...running, ready: false }] }],
+    [
+      "U04 an unready container",
+      false,
+      { phase: "Running", containerStatuses: [running, { ...running, ready: false }] },
+    ],
     [
       "U04 a terminated container",
       false,
       { phase: "Running", containerStatuses: [{ ...running, state: { terminated: { exitCode: 1 } } }] },
     ],
     ["U04 phase Failed", false, { phase: "Failed", containerStatuses: [running] }],
-    ["U04 a deletion timestamp", false, { phase: "Running", containerStatuses: [running] }, { deletionTimestamp: "2026-01-01T00:00:00Z" }],
+    [
+      "U04 a deletion timestamp",
+      false,
+      { phase: "Running", containerStatuses: [running] },
+      { deletionTimestamp: "2026-01-01T00:00:00Z" },
+    ],
     ["no container statuses", true, { phase: "Running" }],
     ["no status at all", false, {}],
     [
@@ -78,7 +92,8 @@ describe("running and ready", () => {
       { phase: "Running", containerStatuses: [running], conditions: [{ type: "Ready", status: "False" }] },
     ],
   ];
-  for (const [name, ready, status, metadata] of TABLE) it(`${name}: ${ready}`, () => assert.equal(pod(status, metadata).ready, ready));
+  for (const [name, ready, status, metadata] of TABLE)
+    it(`${name}: ${ready}`, () => assert.equal(pod(status, metadata).ready, ready));
 });
 
 describe("a zone's pods", () => {
@@ -108,7 +123,9 @@ describe("whether a pod has been Ready since it was created", () => {
     startTime: START,
     phase: "Running",
     conditions: [{ type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) }],
-    containerStatuses: [{ name: "c", image: "", imageID: "", ready: status === "True", restartCount: 7, state: { running: {} } }],
+    containerStatuses: [
+      { name: "c", image: "", imageID: "", ready: status === "True", restartCount: 7, state: { running: {} } },
+    ],
   });
   /** "unknown": it may have been Ready in its first seconds. */
   const TABLE: readonly [string, "yes" | "no" | "unknown", object][] = [
@@ -116,7 +133,11 @@ describe("whether a pod has been Ready since it was created", () => {
     ["its condition turned long after its start", "yes", ready("False", "2026-01-01T00:00:11Z")],
     ["its condition is as old as its start, regardless of its containers", "no", ready("False", START)],
     ["its condition is of the same report, in the next second", "no", ready("False", "2026-01-01T00:00:01Z")],
-    ["its condition is from a late first report, or it served for a moment", "unknown", ready("False", "2026-01-01T00:00:02Z")],
+    [
+      "its condition is from a late first report, or it served for a moment",
+      "unknown",
+      ready("False", "2026-01-01T00:00:02Z"),
+    ],
     ["its condition is from a very late first report", "unknown", ready("False", "2026-01-01T00:00:10Z")],
     ["its condition has no time", "unknown", ready("False")],
     ["it has not started", "no", { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
@@ -135,7 +156,8 @@ describe("how long a pod took to become ready", () => {
     phase: "Running",
     conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:01:30Z" }],
   });
-  it("is known of a ready pod", () => assert.equal(readPod({ metadata: {}, status: status(true) }).readyAfterMs, 90_000));
+  it("is known of a ready pod", () =>
+    assert.equal(readPod({ metadata: {}, status: status(true) }).readyAfterMs, 90_000));
   it("is not known of a pod that is not ready", () =>
     assert.equal(readPod({ metadata: {}, status: status(false) }).readyAfterMs, undefined));
 });

@@ -29,7 +29,10 @@ describe("F01 force-replicas", () => {
 
 describe("settings that do not do what their author expects are pointed out, with their name", () => {
   const G = "grafana.com";
-  const MIRROR = { [`${G}/rollout-mirror-replicas-from-resource-name`]: "t", [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T" };
+  const MIRROR = {
+    [`${G}/rollout-mirror-replicas-from-resource-name`]: "t",
+    [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T",
+  };
   const URL = { [`${G}/rollout-prepare-delayed-downscale-url`]: "http://pod/prepare" };
   const DELAY = `${G}/rollout-delayed-downscale`;
   const cases: readonly [string, Record<string, string>, Record<string, string>, readonly string[]][] = [
@@ -39,11 +42,31 @@ describe("settings that do not do what their author expects are pointed out, wit
       { ...MIRROR, [DELAY]: "1h" },
       [`${DELAY} has no effect without ${G}/rollout-prepare-delayed-downscale-url`],
     ],
-    ["a URL without a delay", {}, { ...MIRROR, ...URL, [DELAY]: "" }, [`-downscale-url has no effect without ${DELAY}`]],
+    [
+      "a URL without a delay",
+      {},
+      { ...MIRROR, ...URL, [DELAY]: "" },
+      [`-downscale-url has no effect without ${DELAY}`],
+    ],
     ["both", {}, { ...MIRROR, ...URL, [DELAY]: "1d" }, []],
-    ["a delay that is none", {}, { ...MIRROR, ...URL, [DELAY]: "1 hour" }, [`${DELAY} is "1 hour", no duration such as 1h30m`]],
-    ["a name to mirror without a kind", {}, { [`${G}/rollout-mirror-replicas-from-resource-name`]: "t" }, ["-name has no effect without"]],
-    ["a kind to mirror without a name", {}, { [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T" }, ["-kind has no effect without"]],
+    [
+      "a delay that is none",
+      {},
+      { ...MIRROR, ...URL, [DELAY]: "1 hour" },
+      [`${DELAY} is "1 hour", no duration such as 1h30m`],
+    ],
+    [
+      "a name to mirror without a kind",
+      {},
+      { [`${G}/rollout-mirror-replicas-from-resource-name`]: "t" },
+      ["-name has no effect without"],
+    ],
+    [
+      "a kind to mirror without a name",
+      {},
+      { [`${G}/rollout-mirror-replicas-from-resource-kind`]: "T" },
+      ["-kind has no effect without"],
+    ],
     ["forced replicas of a zone that nobody scales", {}, { [FORCE]: "3" }, [`${FORCE} has no effect`]],
     ["forced replicas of a follower", {}, { [FORCE]: "3", [`${G}/rollout-downscale-leader`]: "a" }, []],
     ["forced replicas of a mirroring zone", {}, { ...MIRROR, [FORCE]: "3" }, []],
@@ -55,7 +78,12 @@ describe("settings that do not do what their author expects are pointed out, wit
     ],
     ["a negative one", { [`${G}/min-time-between-zones-downscale`]: "-1h" }, {}, ['-downscale is "-1h"']],
     ["a minimum time", { [`${G}/min-time-between-zones-downscale`]: "12h" }, {}, []],
-    ["a label that is almost true", { [`${G}/prepare-downscale`]: "True" }, {}, [`${G}/prepare-downscale is "True": only "true" counts`]],
+    [
+      "a label that is almost true",
+      { [`${G}/prepare-downscale`]: "True" },
+      {},
+      [`${G}/prepare-downscale is "True": only "true" counts`],
+    ],
     ["another one", { [`${G}/no-downscale`]: "yes" }, {}, [`${G}/no-downscale is "yes": only "true" counts`]],
     ["a label that says no", { [`${G}/no-downscale`]: "false" }, {}, []],
   ];

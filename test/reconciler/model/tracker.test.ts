@@ -15,7 +15,8 @@ describe("the zone tracker", () => {
     assert.equal(readTracker({}).size, 0);
   });
 
-  it("Z06 has no entry for an unknown zone", () => assert.equal(readTracker({ "zone-a": trackerEntry(AT) }).get("zone-b"), undefined));
+  it("Z06 has no entry for an unknown zone", () =>
+    assert.equal(readTracker({ "zone-a": trackerEntry(AT) }).get("zone-b"), undefined));
 
   it("accepts the key in any case, as Go does", () =>
     assert.equal(readTracker({ z: '{"LASTdownscaled":"2026-01-02T03:04:05Z"}' }).get("z"), "2026-01-02T03:04:05Z"));

@@ -58,7 +58,10 @@ describe("v1 to v2", () => {
       ["v2", "v1"],
     ] as const) {
       const spec = { state: "Idle", state_transition_timestamp: null, version: null };
-      assert.deepEqual(convertShadow(object(from, { state: "Idle" }, undefined, labels), to), object(to, spec, undefined, labels));
+      assert.deepEqual(
+        convertShadow(object(from, { state: "Idle" }, undefined, labels), to),
+        object(to, spec, undefined, labels),
+      );
     }
   });
 });
@@ -81,7 +84,8 @@ describe("v2 to v1", () => {
 /** Objects as JSON.parse makes them. */
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }, options: { requiredKeys?: (keyof T)[] } = {}) =>
   fc.record<T>(model, { ...options, noNullPrototype: true });
-const dictionary = (constraints = {}) => fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
+const dictionary = (constraints = {}) =>
+  fc.dictionary(fc.string(), fc.string(), { noNullPrototype: true, ...constraints });
 
 describe("there and back (NW22)", () => {
   const state = {
@@ -129,7 +133,10 @@ describe("there and back (NW22)", () => {
     ));
 
   it("holds the fields of a v2 status only while the state is unchanged", () => {
-    const v1 = convertShadow(object("v2", { state: "Idle" }, v2Status("ErrorReset", { crash_count: 3, boot_id: "b" })), "v1");
+    const v1 = convertShadow(
+      object("v2", { state: "Idle" }, v2Status("ErrorReset", { crash_count: 3, boot_id: "b" })),
+      "v1",
+    );
     assert.deepEqual(convertShadow(v1, "v2")["status"], v2Status("ErrorReset", { crash_count: 3, boot_id: "b" }));
     assert.deepEqual(convertShadow({ ...v1, status: v1Status("Idle") }, "v2")["status"], v2Status("Idle"));
   });
@@ -137,9 +144,10 @@ describe("there and back (NW22)", () => {
   it("takes no harm from a stash that somebody has edited", () => {
     for (const text of ["{", "[]", "null", "7", '{"status":7}'])
       assert.deepEqual(
-        convertShadow(object("v1", { state: "Idle" }, v1Status("Idle"), { annotations: { "zonewise.dev/converted-from": text } }), "v2")[
-          "status"
-        ],
+        convertShadow(
+          object("v1", { state: "Idle" }, v1Status("Idle"), { annotations: { "zonewise.dev/converted-from": text } }),
+          "v2",
+        )["status"],
         v2Status("Idle"),
       );
   });
@@ -165,7 +173,11 @@ describe("a ConversionReview", () => {
       ) as {
         kind: string;
         apiVersion: string;
-        response: { uid: string; result: { status: string }; convertedObjects: { apiVersion: string; spec: { state: string } }[] };
+        response: {
+          uid: string;
+          result: { status: string };
+          convertedObjects: { apiVersion: string; spec: { state: string } }[];
+        };
       };
       assert.deepEqual(
         [answer.kind, answer.apiVersion, answer.response.uid, answer.response.result.status],
@@ -187,7 +199,12 @@ describe("a ConversionReview", () => {
   });
 
   for (const [title, desired, objects, message] of [
-    ["an unknown version", `${GROUP}/-v2`, [], `desired version ${GROUP}/-v2 is not a valid BottlerocketShadow version`],
+    [
+      "an unknown version",
+      `${GROUP}/-v2`,
+      [],
+      `desired version ${GROUP}/-v2 is not a valid BottlerocketShadow version`,
+    ],
     [
       "an object without a version",
       `${GROUP}/v2`,
@@ -196,7 +213,9 @@ describe("a ConversionReview", () => {
     ],
   ] as const)
     it(`fails as a whole for ${title}`, () => {
-      const { response } = answerConversion(review(desired, [...objects, object("v1", { state: "Idle" })])) as { response: object };
+      const { response } = answerConversion(review(desired, [...objects, object("v1", { state: "Idle" })])) as {
+        response: object;
+      };
       assert.deepEqual(response, { uid: "r-1", result: { status: "Failure", message }, convertedObjects: [] });
     });
 

@@ -23,7 +23,9 @@ interface Outcome {
 
 function outcome(one: UpdateNode, stored: Partial<ActiveNode>, spec = {}): Outcome {
   const readings = new Map([["a", { ...FREE, obstacle: "zpdb exceeded", missing: "work" }]]);
-  const plan = planPass(snapshot([one], { readings, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }));
+  const plan = planPass(
+    snapshot([one], { readings, policy: policy(spec, { active: [entry("a", { since: at(LATE), ...stored })] }) }),
+  );
   const [write] = plan.writes;
   const [deferred] = plan.status.deferred;
   const reason = plan.status.failed[0]?.reason;
@@ -143,7 +145,9 @@ describe("a deadline (NW3)", () => {
 
   it("starts again with each phase", () => {
     const plan = planPass(
-      snapshot([busyNode("a", S, S)], { policy: policy({}, { active: [entry("a", { phase: "Staging", since: at(LATE) })] }) }),
+      snapshot([busyNode("a", S, S)], {
+        policy: policy({}, { active: [entry("a", { phase: "Staging", since: at(LATE) })] }),
+      }),
     );
     assert.deepEqual(plan.status.active[0]?.since, at(0));
   });
@@ -152,7 +156,12 @@ describe("a deadline (NW3)", () => {
 describe("a node that loses its label (NW13)", () => {
   for (const [title, one, phase, idle] of [
     ["is sent back while it stages", busyNode("a", S, "Idle", { node: { managed: false } }), "Staging", true],
-    ["is sent back while it is drained", busyNode("a", R, S, { node: { managed: false, ...cordoned } }), "Draining", true],
+    [
+      "is sent back while it is drained",
+      busyNode("a", R, S, { node: { managed: false, ...cordoned } }),
+      "Draining",
+      true,
+    ],
     [
       "is left alone while it reboots",
       busyNode("a", R, S, { node: { managed: false, ...cordoned }, status: rebooting }),
@@ -171,7 +180,12 @@ describe("a node that loses its label (NW13)", () => {
       "Rebooting",
       true,
     ],
-    ["is sent back once it has returned", busyNode("a", M, R, { node: { managed: false, ...back } }), "Returning", true],
+    [
+      "is sent back once it has returned",
+      busyNode("a", M, R, { node: { managed: false, ...back } }),
+      "Returning",
+      true,
+    ],
   ] as const)
     it(title, () => {
       const result = outcome(one, { phase, since: at(0) });
@@ -184,18 +198,25 @@ describe("a node that loses its label (NW13)", () => {
     ["keeps its slot while our cordon is on it", { managed: false, ...cordoned }, true],
     ["keeps its slot while its agent can report", { managed: true }, true],
   ] as const)
-    it(title, () => assert.equal(outcome(busyNode("a", "Idle", S, { node: one }), { phase: "Recovering", since: at(0) }).slot, slot));
+    it(title, () =>
+      assert.equal(outcome(busyNode("a", "Idle", S, { node: one }), { phase: "Recovering", since: at(0) }).slot, slot),
+    );
 
   it("leaves its slot in the boot after the announced one", () =>
     assert.equal(
-      outcome(busyNode("a", "Idle", S, { node: { managed: false, ...back }, status: rebooting }), { phase: "Recovering", since: at(0) })
-        .slot,
+      outcome(busyNode("a", "Idle", S, { node: { managed: false, ...back }, status: rebooting }), {
+        phase: "Recovering",
+        since: at(0),
+      }).slot,
       false,
     ));
 
   it("keeps its slot while a reboot is announced", () =>
     assert.equal(
-      outcome(busyNode("a", "Idle", S, { node: { managed: false }, status: rebooting }), { phase: "Recovering", since: at(0) }).slot,
+      outcome(busyNode("a", "Idle", S, { node: { managed: false }, status: rebooting }), {
+        phase: "Recovering",
+        since: at(0),
+      }).slot,
       true,
     ));
 });

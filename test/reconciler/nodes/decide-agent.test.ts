@@ -33,7 +33,14 @@ function snapshot({
     host: { version, bootId },
     shadow: {
       spec: { state: wanted, version: "1.1.0", ...spec },
-      status: { current_version: "1.0.0", target_version: "1.1.0", current_state: reported, crash_count: 2, boot_id: "b-1", ...status },
+      status: {
+        current_version: "1.0.0",
+        target_version: "1.1.0",
+        current_state: reported,
+        crash_count: 2,
+        boot_id: "b-1",
+        ...status,
+      },
     },
   };
 }
@@ -47,10 +54,19 @@ function shown(facts: AgentSnapshot): string {
 describe("before anything is reported", () => {
   it("NR12: the shadow is created", () => assert.equal(shown({ ...snapshot(), shadow: undefined }), "create"));
   it("NR14: the first report has the versions of the host", () => {
-    const step = decideAgent({ ...snapshot({ target: "1.1.0" }), shadow: { spec: { state: "Idle" }, status: undefined } });
+    const step = decideAgent({
+      ...snapshot({ target: "1.1.0" }),
+      shadow: { spec: { state: "Idle" }, status: undefined },
+    });
     assert.deepEqual(step, {
       step: "report",
-      status: { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0, boot_id: "b-1" },
+      status: {
+        current_version: "1.0.0",
+        target_version: "1.1.0",
+        current_state: "Idle",
+        crash_count: 0,
+        boot_id: "b-1",
+      },
     });
   });
 });
@@ -68,7 +84,8 @@ describe("NR6: for a wanted and a reported state", () => {
   for (const wanted of STATES)
     for (const reported of STATES) {
       const expected = ACTS[`${wanted}/${reported}`] ?? "wait";
-      it(`${wanted}/${reported}, the step is ${expected}`, () => assert.equal(shown(snapshot({ wanted, reported })), expected));
+      it(`${wanted}/${reported}, the step is ${expected}`, () =>
+        assert.equal(shown(snapshot({ wanted, reported })), expected));
     }
 });
 
@@ -82,7 +99,13 @@ describe("a failed attempt", () => {
     const status = { state_transition_failure_timestamp: "2026-01-01T11:00:00Z", failure_reason: "why" };
     const from = (reported: State): unknown => {
       const step = decideAgent(snapshot({ reported, status }));
-      return "status" in step && [step.status.crash_count, step.status.state_transition_failure_timestamp, step.status.failure_reason];
+      return (
+        "status" in step && [
+          step.status.crash_count,
+          step.status.state_transition_failure_timestamp,
+          step.status.failure_reason,
+        ]
+      );
     };
     assert.deepEqual(from("ErrorReset"), [2, "2026-01-01T11:00:00Z", "why"]);
     assert.deepEqual(from("StagedAndPerformedUpdate"), [2, "2026-01-01T11:00:00Z", "why"]);
@@ -98,8 +121,14 @@ describe("after a reboot", () => {
   it("into the wanted version, first the announcement is taken back, then the node is given back", () => {
     const back = { wanted, reported, version: "1.1.0", bootId: "b-2" } as const;
     const first = decideAgent(snapshot({ ...back, status: { rebooting } }));
-    assert.partialDeepStrictEqual(first, { step: "report", status: { current_state: reported, rebooting: null, boot_id: "b-2" } });
-    assert.equal(shown(snapshot({ ...back, status: { rebooting: null, boot_id: "b-2" } })), "uncordon RebootedIntoUpdate");
+    assert.partialDeepStrictEqual(first, {
+      step: "report",
+      status: { current_state: reported, rebooting: null, boot_id: "b-2" },
+    });
+    assert.equal(
+      shown(snapshot({ ...back, status: { rebooting: null, boot_id: "b-2" } })),
+      "uncordon RebootedIntoUpdate",
+    );
   });
 
   it("NR27, NW19: into another version it has failed, and there is no second drain", () => {
@@ -114,16 +143,26 @@ describe("after a reboot", () => {
           state_transition_failure_timestamp: "2026-01-01T12:00:00Z",
         },
       });
-      assert.match("status" in step ? String(step.status.failure_reason) : "", /came back in 1\.0\.0 instead of 1\.1\.0/);
+      assert.match(
+        "status" in step ? String(step.status.failure_reason) : "",
+        /came back in 1\.0\.0 instead of 1\.1\.0/,
+      );
     }
   });
 
   it("that nobody asked for into the staged version, the update goes on without a drain", () =>
-    assert.equal(shown(snapshot({ wanted, reported, version: "1.1.0", bootId: "b-2" })), "uncordon RebootedIntoUpdate"));
+    assert.equal(
+      shown(snapshot({ wanted, reported, version: "1.1.0", bootId: "b-2" })),
+      "uncordon RebootedIntoUpdate",
+    ));
 
   it("nothing is done while an announced reboot may still come; then the node is drained again", () => {
     const at = (agoMs: number): AgentSnapshot =>
-      snapshot({ wanted, reported, status: { rebooting: { boot_id: "b-1", at: new Date(NOW - agoMs).toISOString() } } });
+      snapshot({
+        wanted,
+        reported,
+        status: { rebooting: { boot_id: "b-1", at: new Date(NOW - agoMs).toISOString() } },
+      });
     assert.equal(shown(at(REBOOT_MS - 1)), "wait");
     assert.equal(shown(at(REBOOT_MS)), "drain");
   });
@@ -137,7 +176,10 @@ describe("after a reboot", () => {
 
 describe("a node at rest", () => {
   it("reports what the host chose, and nothing again if it is the same", () => {
-    assert.partialDeepStrictEqual(decideAgent(snapshot({ target: "1.2.0" })), { step: "report", status: { target_version: "1.2.0" } });
+    assert.partialDeepStrictEqual(decideAgent(snapshot({ target: "1.2.0" })), {
+      step: "report",
+      status: { target_version: "1.2.0" },
+    });
     assert.equal(shown(snapshot({ target: "1.1.0" })), "wait");
   });
   it("reports another boot", () => assert.equal(shown(snapshot({ bootId: "b-2" })), "report Idle"));
@@ -147,5 +189,8 @@ describe("a node at rest", () => {
     assert.ok("status" in step && !("drain" in step.status));
   });
   it("keeps the target while an update is under way", () =>
-    assert.equal(shown(snapshot({ wanted: "MonitoringUpdate", reported: "MonitoringUpdate", target: "1.9.0" })), "wait"));
+    assert.equal(
+      shown(snapshot({ wanted: "MonitoringUpdate", reported: "MonitoringUpdate", target: "1.9.0" })),
+      "wait",
+    ));
 });

@@ -1,7 +1,12 @@
 /** Whether a node can be drained beside those that are being updated. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Going, goingBeforeReboot, goingBeforeStart, whyNotTogether } from "../../../reconciler/nodes/drain-together.ts";
+import {
+  type Going,
+  goingBeforeReboot,
+  goingBeforeStart,
+  whyNotTogether,
+} from "../../../reconciler/nodes/drain-together.ts";
 import type { DrainFacts } from "../../../reconciler/nodes/drainable.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import type { Places } from "../../../reconciler/nodes/places.ts";
@@ -24,7 +29,10 @@ const budget = (disruptionsAllowed = 1) => ({
   allowsUnhealthy: false,
 });
 
-function reading(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeReading> & { readonly allowed?: number } = {}): NodeReading {
+function reading(
+  here: readonly Here[],
+  { allowed = 1, ...rest }: Partial<NodeReading> & { readonly allowed?: number } = {},
+): NodeReading {
   const places = new Map(
     here.map(([{ uid }, open, closed = {}]): [string, Places] => [
       uid,
@@ -45,12 +53,17 @@ function reading(here: readonly Here[], { allowed = 1, ...rest }: Partial<NodeRe
 
 const NOBODY: Going = { out: new Set(), leaving: [] };
 const going = (...names: readonly string[]): Going => ({ out: new Set(names), leaving: names });
-const db = (name: string, overrides = {}): NodePod => pod(name, { labels, owner: `set-${name}`, kind: "StatefulSet", ...overrides });
+const db = (name: string, overrides = {}): NodePod =>
+  pod(name, { labels, owner: `set-${name}`, kind: "StatefulSet", ...overrides });
 const ask = (readings: Readonly<Record<string, NodeReading>>, of: string, others = NOBODY, isForced = false) =>
   whyNotTogether({ node: of, going: others, readings: new Map(Object.entries(readings)), isForced });
 const reasonOf = (...question: Parameters<typeof ask>): string => {
   const answer = ask(...question);
-  return answer && "reason" in answer ? `${answer.reason}: ${answer.message}` : answer ? `read ${answer.toRead.join()}` : "";
+  return answer && "reason" in answer
+    ? `${answer.reason}: ${answer.message}`
+    : answer
+      ? `read ${answer.toRead.join()}`
+      : "";
 };
 
 describe("pods that fit on other nodes", () => {
@@ -81,7 +94,12 @@ describe("pods that fit on other nodes", () => {
       /n4 \(cordoned\) and 1 more alone$/,
     ],
     ["need none if no controller makes them anew", [[db("a", { kind: "" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
-    ["need none if a drain leaves them alone", [[db("a", { kind: "DaemonSet" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
+    [
+      "need none if a drain leaves them alone",
+      [[db("a", { kind: "DaemonSet" }), [], { n2: "cordoned" }]],
+      NOBODY,
+      /^$/,
+    ],
     ["need none if they are over", [[db("a", { phase: "Failed" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
   ] as const satisfies readonly (readonly [string, readonly Here[], Going, RegExp])[])
     it(title, () => assert.match(reasonOf({ n1: reading(here) }, "n1", others), expected));
@@ -132,10 +150,16 @@ describe("pods that can come back to their node alone", () => {
     assert.match(reasonOf({ n1: reading([[db("a"), ["n2"]]]) }, "n1", going("n2"), true), /^NoPlaceForPods/));
 
   const api = pod("api", { labels: { "brupop.bottlerocket.aws/component": "apiserver" }, owner: "rs-uid" });
-  const ready = (count: number) => ({ workloads: [{ kind: "ReplicaSet", namespace: "shop", name: "api", uid: "rs-uid", ready: count }] });
+  const ready = (count: number) => ({
+    workloads: [{ kind: "ReplicaSet", namespace: "shop", name: "api", uid: "rs-uid", ready: count }],
+  });
   it("stay if they are the whole node API: nobody could go on", () =>
-    assert.match(reasonOf({ n1: reading([[api, []]], ready(1)) }, "n1", NOBODY, true), /^DrainWouldNotEnd: shop\/api of the node API/));
-  it("go if other pods of the node API serve", () => assert.equal(reasonOf({ n1: reading([[api, []]], ready(3)) }, "n1"), ""));
+    assert.match(
+      reasonOf({ n1: reading([[api, []]], ready(1)) }, "n1", NOBODY, true),
+      /^DrainWouldNotEnd: shop\/api of the node API/,
+    ));
+  it("go if other pods of the node API serve", () =>
+    assert.equal(reasonOf({ n1: reading([[api, []]], ready(3)) }, "n1"), ""));
 });
 
 describe("beside a node that is being drained", () => {
@@ -169,12 +193,20 @@ describe("beside a node that is being drained", () => {
       ],
       /^NoPlaceForPods: shop\/b of n2, which is being updated, has no place but on n1$/,
     ],
-    ["a pod that has no place in any case holds nobody", [[pod("x"), ["n3"]]], [[db("a"), [], { n4: "cordoned" }]], /^$/],
+    [
+      "a pod that has no place in any case holds nobody",
+      [[pod("x"), ["n3"]]],
+      [[db("a"), [], { n4: "cordoned" }]],
+      /^$/,
+    ],
   ] as const satisfies readonly (readonly [string, readonly Here[], readonly Here[], RegExp])[])
     it(title, () => assert.match(reasonOf({ n1: reading(n1), n2: reading(n2) }, "n1", going("n2")), expected));
 
   it("a pod that waits for a budget in any case holds nobody", () =>
-    assert.equal(reasonOf({ n1: reading([[pod("x"), []]]), n2: reading([[db("a"), ["n3"]]], { allowed: 0 }) }, "n1", going("n2")), ""));
+    assert.equal(
+      reasonOf({ n1: reading([[pod("x"), []]]), n2: reading([[db("a"), ["n3"]]], { allowed: 0 }) }, "n1", going("n2")),
+      "",
+    ));
 });
 
 describe("which nodes count as going", () => {
@@ -228,7 +260,10 @@ function heldBy(fits: readonly (readonly string[])[]): NodeReading["held"] {
 }
 
 describe("the plan", () => {
-  const pinned = (name: string, other: string): readonly [string, NodeReading] => [name, reading([[pod(name), [other]]])];
+  const pinned = (name: string, other: string): readonly [string, NodeReading] => [
+    name,
+    reading([[pod(name), [other]]]),
+  ];
   const pairs = new Map([pinned("a1", "a2"), pinned("a2", "a1"), pinned("b1", "b2"), pinned("b2", "b1")]);
   const nodes = ["a1", "a2", "b1", "b2"].map((name) => node(name, { zone: name.slice(0, 1) }));
   const plan = (spec: object, status = {}, of = nodes, readings = pairs) =>
@@ -244,7 +279,9 @@ describe("the plan", () => {
   it("starts the second once the first is back from its reboot", () => {
     const back = busyNode("a1", "MonitoringUpdate", "RebootedIntoUpdate", { node: { zone: "a", bootId: "boot-2" } });
     const of = [back, ...nodes.slice(1)];
-    assert.deepEqual(startsOf({ maxConcurrent: 4 }, { active: [entry("a1", { zone: "a", phase: "Returning" })] }, of), ["a2"]);
+    assert.deepEqual(startsOf({ maxConcurrent: 4 }, { active: [entry("a1", { zone: "a", phase: "Returning" })] }, of), [
+      "a2",
+    ]);
   });
 
   it("counts the active nodes of other policies", () => {
@@ -261,7 +298,10 @@ describe("the plan", () => {
       writes.map(({ node: { name }, spec }) => `${name} ${spec.state}`),
       ["a1 RebootedIntoUpdate"],
     );
-    assert.match(status.active[1]?.waitsFor ?? "", /shop\/a2 of a2 has no place: it fits on a1 \(being updated\) alone/);
+    assert.match(
+      status.active[1]?.waitsFor ?? "",
+      /shop\/a2 of a2 has no place: it fits on a1 \(being updated\) alone/,
+    );
   });
 
   it("starts what comes before the first node that must be read, if more are allowed than a pass reads", () => {
@@ -271,7 +311,8 @@ describe("the plan", () => {
   });
 
   it("says that the places are not known", () =>
-    assert.deepEqual(plan({}, {}, nodes.slice(0, 1), new Map([["a1", reading([], { unknown: "Forbidden" })]])).status.waiting, [
-      { node: "a1", reason: "PlacesUnknown", message: "Forbidden" },
-    ]));
+    assert.deepEqual(
+      plan({}, {}, nodes.slice(0, 1), new Map([["a1", reading([], { unknown: "Forbidden" })]])).status.waiting,
+      [{ node: "a1", reason: "PlacesUnknown", message: "Forbidden" }],
+    ));
 });

@@ -12,7 +12,10 @@ import { node, pod } from "./fixture.ts";
 const healthy: ZoneTraits = { replicas: 3 };
 const labelled = (traits: ZoneTraits): NodePod[] =>
   podObjects(traits).map((object) =>
-    readNodePod({ ...object, metadata: { ...object.metadata, labels: { ...object.metadata?.labels, "rollout-group": "ingester" } } }),
+    readNodePod({
+      ...object,
+      metadata: { ...object.metadata, labels: { ...object.metadata?.labels, "rollout-group": "ingester" } },
+    }),
   );
 
 /** Three zones under one budget; `here` are the pods on the node, all others are elsewhere. */
@@ -24,7 +27,12 @@ function facts(here: readonly string[], zones: Readonly<Record<string, ZoneTrait
   const pods = all.flatMap((zone) => zone.pods).filter(({ name }) => here.includes(name.replace("ingester-zone-", "")));
   assert.equal(pods.length, here.length);
   const content = budget(spec);
-  const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: pods[0]?.namespace ?? "", name: content.name, uid: content.uid } as const;
+  const ref = {
+    kind: "ZoneAwarePodDisruptionBudget",
+    namespace: pods[0]?.namespace ?? "",
+    name: content.name,
+    uid: content.uid,
+  } as const;
   return {
     now: NOW,
     pods,
@@ -45,7 +53,11 @@ describe("a drain under a zone-aware budget", () => {
     ["fails while another zone has a pod that is not ready", facts(["a-0"], { b: sick }), false],
     ["fails while another pod of the zone is not ready elsewhere", facts(["a-0"], { a: sick }), false],
     ["succeeds if the pod that is not ready is on the node itself", facts(["a-0", "a-1"], { a: sick }), true],
-    ["succeeds if the pod of another zone that is not ready is on the node itself", facts(["a-0", "b-1"], { b: sick }), true],
+    [
+      "succeeds if the pod of another zone that is not ready is on the node itself",
+      facts(["a-0", "b-1"], { b: sick }),
+      true,
+    ],
     ["fails for a budget of 0", facts(["a-0"], {}, { maxUnavailable: 0 }), false],
     ["succeeds within a larger budget", facts(["a-0"], { a: sick }, { maxUnavailable: 2 }), true],
     ["fails if what the budget covers is not known", { ...facts(["a-0"]), covered: new Map() }, false],
@@ -63,7 +75,8 @@ describe("a drain under a zone-aware budget", () => {
     assert.ok(whyNotDrainable({ ...input, covered: new Map([[uid, { ...covered, reservations }]]) }));
   });
 
-  it("names the pod and what keeps it", () => assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
+  it("names the pod and what keeps it", () =>
+    assert.match(whyNotDrainable(facts(["a-0"], { b: sick })) ?? "", /zone-a-0: .*zone-b/));
 });
 
 describe("a drain under core budgets (NR10)", () => {
@@ -88,7 +101,12 @@ describe("a drain under core budgets (NR10)", () => {
   for (const [title, pods, budgets, drains] of [
     ["fails while none may go", [pod("a", { labels })], [core()], false],
     ["succeeds while one may go", [pod("a", { labels })], [core({ disruptionsAllowed: 1 })], true],
-    ["succeeds for several, which go in turn", [pod("a", { labels }), pod("b", { labels })], [core({ disruptionsAllowed: 1 })], true],
+    [
+      "succeeds for several, which go in turn",
+      [pod("a", { labels }), pod("b", { labels })],
+      [core({ disruptionsAllowed: 1 })],
+      true,
+    ],
     ["does not ask budgets of other namespaces", [pod("a", { labels })], [core({ namespace: "other" })], true],
     ["does not ask budgets of other pods", [pod("a")], [core()], true],
     [
@@ -110,13 +128,23 @@ describe("a drain under core budgets (NR10)", () => {
       true,
     ],
     ["fails for the pod itself that is not ready", [pod("a", { labels, ready: false })], [core()], false],
-    ["succeeds for it where the budget allows that", [pod("a", { labels, ready: false })], [core({ allowsUnhealthy: true })], true],
+    [
+      "succeeds for it where the budget allows that",
+      [pod("a", { labels, ready: false })],
+      [core({ allowsUnhealthy: true })],
+      true,
+    ],
     ["does not ask for pods that are over", [pod("a", { labels, phase: "Failed" })], [core()], true],
     ["does not ask for pods of DaemonSets", [pod("a", { labels, kind: "DaemonSet" })], [core()], true],
     ["does not ask for static pods", [pod("a", { labels, mirror: true })], [core()], true],
     ["an empty selector selects all", [pod("a")], [core({ selector: {} })], false],
     ["no selector selects none", [pod("a")], [core({ selector: undefined })], true],
-    ["In", [pod("a", { labels })], [core({ selector: { matchExpressions: [{ key: "app", operator: "In", values: ["api"] }] } })], false],
+    [
+      "In",
+      [pod("a", { labels })],
+      [core({ selector: { matchExpressions: [{ key: "app", operator: "In", values: ["api"] }] } })],
+      false,
+    ],
     [
       "NotIn",
       [pod("a", { labels })],
@@ -124,7 +152,12 @@ describe("a drain under core budgets (NR10)", () => {
       true,
     ],
     ["Exists", [pod("a")], [core({ selector: { matchExpressions: [{ key: "app", operator: "Exists" }] } })], true],
-    ["DoesNotExist", [pod("a")], [core({ selector: { matchExpressions: [{ key: "app", operator: "DoesNotExist" }] } })], false],
+    [
+      "DoesNotExist",
+      [pod("a")],
+      [core({ selector: { matchExpressions: [{ key: "app", operator: "DoesNotExist" }] } })],
+      false,
+    ],
     [
       "an operator that is not known matches",
       [pod("a")],
@@ -142,10 +175,16 @@ describe("a drain under core budgets (NR10)", () => {
 
 describe("a drain of a node whose pods have nowhere to go", () => {
   const dedicated = { key: "dedicated", effect: "NoSchedule" };
-  const alone = (pods: readonly NodePod[]): DrainFacts => ({ ...facts(["a-0"]), pods, budgets: [], hasElsewhere: false });
+  const alone = (pods: readonly NodePod[]): DrainFacts => ({
+    ...facts(["a-0"]),
+    pods,
+    budgets: [],
+    hasElsewhere: false,
+  });
   it("fails: what uncordons the node could not run, either", () =>
     assert.match(whyNotDrainable(alone([pod("a")])) ?? "", /^no other node is Ready and takes pods/));
-  it("succeeds without pods that have to leave", () => assert.equal(whyNotDrainable(alone([pod("a", { kind: "DaemonSet" })])), undefined));
+  it("succeeds without pods that have to leave", () =>
+    assert.equal(whyNotDrainable(alone([pod("a", { kind: "DaemonSet" })])), undefined));
 
   for (const [title, other, isSo] of [
     ["does", {}, true],
@@ -153,8 +192,13 @@ describe("a drain of a node whose pods have nowhere to go", () => {
     ["that is not Ready does not", { ready: false }, false],
     ["that is cordoned does not", { unschedulable: true }, false],
     ["that is being deleted does not", { terminating: true }, false],
-    ["with a taint of its own does not", { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] }, false],
+    [
+      "with a taint of its own does not",
+      { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] },
+      false,
+    ],
     ["that is the same does not", { name: "a" }, false],
   ] as const)
-    it(`another node ${title} take its pods`, () => assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
+    it(`another node ${title} take its pods`, () =>
+      assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
 });

@@ -4,7 +4,11 @@ import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 
 const ownedBy = (kind: string, controller?: boolean): PodObject => ({
-  metadata: { ownerReferences: [{ apiVersion: "apps/v1", kind, name: "x", uid: "u", ...(controller !== undefined && { controller }) }] },
+  metadata: {
+    ownerReferences: [
+      { apiVersion: "apps/v1", kind, name: "x", uid: "u", ...(controller !== undefined && { controller }) },
+    ],
+  },
 });
 
 const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolean])[] = [
@@ -19,7 +23,11 @@ const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolea
     { metadata: { annotations: { "kubernetes.io/config.mirror": "h" } }, status: { phase: "Succeeded" } },
     false,
   ],
-  ["a pod that is terminating", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Running" } }, true],
+  [
+    "a pod that is terminating",
+    { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Running" } },
+    true,
+  ],
   [
     "a pod that has ended and is deleted, whose finalizer nobody removes",
     { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { phase: "Failed" } },
@@ -28,4 +36,5 @@ const CASES: readonly (readonly [name: string, pod: PodObject, evictable: boolea
 ];
 
 for (const [name, pod, evictable] of CASES)
-  it(`a drain ${evictable ? "evicts" : "leaves"} ${name}`, () => assert.equal(findEvictable([pod]).length, evictable ? 1 : 0));
+  it(`a drain ${evictable ? "evicts" : "leaves"} ${name}`, () =>
+    assert.equal(findEvictable([pod]).length, evictable ? 1 : 0));

@@ -17,7 +17,11 @@ export function status(overrides: Partial<ShadowStatus> = {}): ShadowStatus {
   return { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0, ...overrides };
 }
 
-export function shadow(name: string, spec: Partial<ShadowSpec> = {}, reported: Partial<ShadowStatus> | "none" = {}): Shadow {
+export function shadow(
+  name: string,
+  spec: Partial<ShadowSpec> = {},
+  reported: Partial<ShadowStatus> | "none" = {},
+): Shadow {
   return {
     namespace: "brupop",
     name: `brs-${name}`,
@@ -61,7 +65,10 @@ export function busyNode(
   overrides: { readonly node?: Partial<UpdateNode>; readonly status?: Partial<ShadowStatus> } = {},
 ): UpdateNode {
   const spec = { state: wanted, version: "1.1.0", state_transition_timestamp: at(-MINUTE) };
-  return node(name, { shadow: shadow(name, spec, { current_state: reported, ...overrides.status }), ...overrides.node });
+  return node(name, {
+    shadow: shadow(name, spec, { current_state: reported, ...overrides.status }),
+    ...overrides.node,
+  });
 }
 
 export function entry(name: string, overrides: Partial<ActiveNode> = {}): ActiveNode {
@@ -113,11 +120,17 @@ export function pod(
       resourceVersion: "1",
       labels: rest.labels ?? {},
       annotations: rest.mirror ? { "kubernetes.io/config.mirror": "x" } : {},
-      ownerReferences: kind === "" ? [] : [{ apiVersion: "apps/v1", kind, name: `${kind}-x`, uid: owner, controller: true }],
+      ownerReferences:
+        kind === "" ? [] : [{ apiVersion: "apps/v1", kind, name: `${kind}-x`, uid: owner, controller: true }],
     },
     status: {
       phase,
-      containerStatuses: [{ ready, state: rest.waiting ? { waiting: { reason: rest.waiting } } : { running: { startedAt: at(-MINUTE) } } }],
+      containerStatuses: [
+        {
+          ready,
+          state: rest.waiting ? { waiting: { reason: rest.waiting } } : { running: { startedAt: at(-MINUTE) } },
+        },
+      ],
     },
   });
 }

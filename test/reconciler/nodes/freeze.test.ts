@@ -6,14 +6,22 @@ import { at, busyNode, entry, node, policy, shadow, snapshot } from "./fixture.t
 
 const S = "StagedAndPerformedUpdate";
 const R = "RebootedIntoUpdate";
-const afterReboot = busyNode("a", R, "ErrorReset", { node: { bootId: "boot-2" }, status: { failure_reason: "boot-2 runs 1.0.0" } });
+const afterReboot = busyNode("a", R, "ErrorReset", {
+  node: { bootId: "boot-2" },
+  status: { failure_reason: "boot-2 runs 1.0.0" },
+});
 const plan = (nodes: Parameters<typeof snapshot>[0], spec = {}, status: Partial<PolicyStatus> = {}) =>
   planPass(snapshot(nodes, { policy: policy(spec, status) }));
 
 describe("a suspected bad update (NR27, NR34, NR35)", () => {
   it("freezes at the first failure after a reboot, and says which node and why", () => {
     const { status, writes, started } = plan([afterReboot, node("b")], { maxConcurrent: 2 }, { active: [entry("a")] });
-    assert.deepEqual(status.frozen, { id: "a-20260601T120000Z", at: at(0), reason: "UpdateFailed", message: "a: boot-2 runs 1.0.0" });
+    assert.deepEqual(status.frozen, {
+      id: "a-20260601T120000Z",
+      at: at(0),
+      reason: "UpdateFailed",
+      message: "a: boot-2 runs 1.0.0",
+    });
     assert.deepEqual(
       status.failed.map(({ node }) => node),
       ["a"],
@@ -57,12 +65,18 @@ describe("a suspected bad update (NR27, NR34, NR35)", () => {
   });
 
   const frozen = { frozen: { id: "f1", at: at(-1), reason: "RebootTimeout", message: "a" } };
-  const failed = [{ node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" }];
+  const failed = [
+    { node: "a", startedAt: entry("a").startedAt, to: "1.1.0", at: at(-1), reason: "RebootTimeout", message: "" },
+  ];
   const gone = busyNode("a", R, S, {
     node: { ready: false, cordonedBy: "shadow-a" },
     status: { rebooting: { boot_id: "boot-1", at: at(-1) } },
   });
-  const stuck: Partial<PolicyStatus> = { ...frozen, failed, active: [entry("a", { phase: "Rebooting", since: at(-3600_000) })] };
+  const stuck: Partial<PolicyStatus> = {
+    ...frozen,
+    failed,
+    active: [entry("a", { phase: "Rebooting", since: at(-3600_000) })],
+  };
 
   it("starts nothing while frozen, and reboots no node that is staged", () => {
     const { started, writes } = plan(
@@ -122,7 +136,8 @@ describe("a suspected bad update (NR27, NR34, NR35)", () => {
   });
 
   describe("a node that is frozen as it came back and did not become Ready", () => {
-    const returning = (ready: boolean) => busyNode("a", R, R, { node: { ready, bootId: "boot-2", cordonedBy: "shadow-a" } });
+    const returning = (ready: boolean) =>
+      busyNode("a", R, R, { node: { ready, bootId: "boot-2", cordonedBy: "shadow-a" } });
     const late = [entry("a", { phase: "Returning", since: at(-3600_000), waitsFor: "the node is not Ready" })];
 
     it("names its cause, over and over the same", () => {
@@ -182,7 +197,12 @@ describe("a suspected bad update (NR27, NR34, NR35)", () => {
     ["that is not Ready takes a slot", gone, 2, 1],
     ["that is not Ready, and may never be, leaves one slot", gone, 1, 1],
     ["that is at rest takes none", node("a", { shadow: shadow("a", {}, { current_version: "1.1.0" }) }), 2, 2],
-    ["that is at rest and not Ready takes none", node("a", { ready: false, shadow: shadow("a", {}, { current_version: "1.1.0" }) }), 2, 2],
+    [
+      "that is at rest and not Ready takes none",
+      node("a", { ready: false, shadow: shadow("a", {}, { current_version: "1.1.0" }) }),
+      2,
+      2,
+    ],
   ] as const)
     it(`a released node ${title}`, () => assert.equal(startedWith(released, maxConcurrent), count));
 

@@ -11,7 +11,11 @@ describe("a node before its update (NR31)", () => {
     ["is fit with healthy pods", [pod("a")], true],
     ["is fit with a pod that is starting", [pod("a", { ready: false })], true],
     ["is not fit with a pod in CrashLoopBackOff", [pod("a", { ready: false, waiting: "CrashLoopBackOff" })], false],
-    ["is not fit with a pod whose image cannot be pulled", [pod("a", { ready: false, waiting: "ImagePullBackOff" })], false],
+    [
+      "is not fit with a pod whose image cannot be pulled",
+      [pod("a", { ready: false, waiting: "ImagePullBackOff" })],
+      false,
+    ],
     ["is fit with a pod that is over", [pod("a", { ready: false, phase: "Failed" })], true],
   ] as const)
     it(title, () => assert.equal(whyUnfit(pods) === undefined, fit));
@@ -23,7 +27,10 @@ describe("a node after its reboot", () => {
   const why = (node = {}, status = {}, stored = {}) =>
     whyNotReturned({
       now: NOW,
-      node: busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, ...node }, status: { ...updated, ...status } }),
+      node: busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
+        node: { ...back, ...node },
+        status: { ...updated, ...status },
+      }),
       entry: entry("a", stored),
       minReadySeconds: 60,
     });
@@ -36,8 +43,20 @@ describe("a node after its reboot", () => {
     ["is not well while it is not Ready", { ready: false }, {}, {}, false],
     ["is not well when it has been Ready for a moment", { readySince: NOW - 59_000 }, {}, {}, false],
     ["counts from the report if that came later", { readySince: 0 }, { boot_reported_at: at(-59_000) }, {}, false],
-    ["counts from its phase where nothing was reported", { readySince: 0 }, { boot_reported_at: null }, { since: at(-59_000) }, false],
-    ["is well once that phase is old enough", { readySince: 0 }, { boot_reported_at: null }, { since: at(-60_000) }, true],
+    [
+      "counts from its phase where nothing was reported",
+      { readySince: 0 },
+      { boot_reported_at: null },
+      { since: at(-59_000) },
+      false,
+    ],
+    [
+      "is well once that phase is old enough",
+      { readySince: 0 },
+      { boot_reported_at: null },
+      { since: at(-60_000) },
+      true,
+    ],
   ] as const)
     it(title, () => assert.equal(why(node, status, stored) === undefined, well, why(node, status, stored)));
 });
@@ -49,8 +68,16 @@ describe("the work of a node after its reboot (NR33, NR34)", () => {
   const crashing = pod("a", { ready: false, waiting: "CrashLoopBackOff" });
   for (const [title, rest, back] of [
     ["is back on an empty node", {}, true],
-    ["is not back while a DaemonSet's pod is not ready", { pods: [pod("a", { kind: "DaemonSet", ready: false })] }, false],
-    ["is not back with a pod that is broken here and healthy elsewhere", { pods: [crashing], owners: owners(2) }, false],
+    [
+      "is not back while a DaemonSet's pod is not ready",
+      { pods: [pod("a", { kind: "DaemonSet", ready: false })] },
+      false,
+    ],
+    [
+      "is not back with a pod that is broken here and healthy elsewhere",
+      { pods: [crashing], owners: owners(2) },
+      false,
+    ],
     ["is back if that pod is broken everywhere", { pods: [crashing], owners: owners(0) }, true],
     [
       "is not back while a drained controller has fewer ready pods than before",
@@ -58,9 +85,17 @@ describe("the work of a node after its reboot (NR33, NR34)", () => {
       false,
     ],
     ["is back once it has as many, wherever they are", { drained: [[set, { ...set, ready: 3, desired: 3 }]] }, true],
-    ["is back if the controller was scaled down meanwhile", { drained: [[set, { ...set, ready: 1, desired: 1 }]] }, true],
+    [
+      "is back if the controller was scaled down meanwhile",
+      { drained: [[set, { ...set, ready: 1, desired: 1 }]] },
+      true,
+    ],
     ["is back if the controller is gone", { drained: [[set, undefined]] }, true],
-    ["is back if the controller is another one by now", { drained: [[set, { ...set, uid: "new", ready: 0, desired: 3 }]] }, true],
+    [
+      "is back if the controller is another one by now",
+      { drained: [[set, { ...set, uid: "new", ready: 0, desired: 3 }]] },
+      true,
+    ],
   ] as const)
     it(title, () => assert.equal(work(rest as Partial<ReturnedWork>) === undefined, back));
 });

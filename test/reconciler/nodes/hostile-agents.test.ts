@@ -11,7 +11,10 @@ const LONG = "x".repeat(1_000_000);
 
 describe("an agent that lies", () => {
   it("makes no status too large to be stored by its reason of a failure", () => {
-    const failed = busyNode("a", "RebootedIntoUpdate", "ErrorReset", { node: { bootId: "boot-2" }, status: { failure_reason: LONG } });
+    const failed = busyNode("a", "RebootedIntoUpdate", "ErrorReset", {
+      node: { bootId: "boot-2" },
+      status: { failure_reason: LONG },
+    });
     const plan = planPass(snapshot([failed], { policy: policy({}, { active: [entry("a")] }) }));
     assert.ok(plan.status.frozen);
     assert.ok(JSON.stringify(plan.status).length < 10_000, `${JSON.stringify(plan.status).length} bytes`);
@@ -20,7 +23,11 @@ describe("an agent that lies", () => {
   it("is not believed with texts that no host has", () => {
     assert.equal(shadowStatus.safeParse(status({ target_version: `1.0.0+${LONG}` })).success, false);
     assert.equal(shadowStatus.safeParse(status({ failure_reason: LONG })).success, false);
-    const stored = readShadow({ metadata: { name: "brs-a" }, spec: { state: "Idle" }, status: status({ current_version: LONG }) });
+    const stored = readShadow({
+      metadata: { name: "brs-a" },
+      spec: { state: "Idle" },
+      status: status({ current_version: LONG }),
+    });
     assert.match(stored.problem ?? "", /current_version/);
   });
 
@@ -29,17 +36,25 @@ describe("an agent that lies", () => {
       for (const claimed of STATES) {
         const liar = busyNode("a", wanted, claimed);
         const { status: after, started } = planPass(
-          snapshot([liar, node("b")], { policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }) }),
+          snapshot([liar, node("b")], {
+            policy: policy({ maxConcurrent: 2 }, { active: [entry("a", { since: at(0) })] }),
+          }),
         );
         const freezes = wanted === "MonitoringUpdate" && claimed === "ErrorReset";
         const begun = started.map(({ name }) => name);
-        assert.deepEqual([after.frozen !== undefined, begun.includes("b")], [freezes, !freezes], `${wanted} ${claimed}`);
+        assert.deepEqual(
+          [after.frozen !== undefined, begun.includes("b")],
+          [freezes, !freezes],
+          `${wanted} ${claimed}`,
+        );
       }
   });
 
   it("claims to be updated at once, and is taken at its word: its slot is free", () => {
     const done = node("a", { shadow: shadow("a", { version: "1.1.0" }, { current_version: "1.1.0" }) });
-    const { started } = planPass(snapshot([done, node("b")], { policy: policy({}, { active: [entry("a", { phase: "Staging" })] }) }));
+    const { started } = planPass(
+      snapshot([done, node("b")], { policy: policy({}, { active: [entry("a", { phase: "Staging" })] }) }),
+    );
     assert.deepEqual(
       started.map(({ name }) => name),
       ["b"],
@@ -60,7 +75,9 @@ it("a thousand nodes that are held keep the status small enough to be stored", (
   const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
   const active = names.map((name) => entry(name, { phase: "Holding", since: at(0) }));
   const readings = new Map(names.map((name) => [name, { ...FREE, obstacle: "shop/db: budget ".repeat(100) }]));
-  const { status: after } = planPass(snapshot(nodes, { policy: policy({ maxConcurrent: "unlimited" }, { active }), readings }));
+  const { status: after } = planPass(
+    snapshot(nodes, { policy: policy({ maxConcurrent: "unlimited" }, { active }), readings }),
+  );
   assert.equal(after.active.length, 1000);
   assert.ok(JSON.stringify(after).length < 1_200_000, `${JSON.stringify(after).length} bytes`);
 });

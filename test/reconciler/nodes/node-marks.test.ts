@@ -25,11 +25,19 @@ function apply(node: MarkedNode, patch: NodePatch | undefined): MarkedNode {
 describe("NW8: a node's cordon and its exclusion from load balancers", () => {
   it("are one patch with the marks that they are ours, bound to the version that was read", () => {
     assert.deepEqual(markNode(bare, ours), {
-      metadata: { resourceVersion: "7", annotations: { [CORDONED_BY]: "s-1", [EXCLUDED_BY]: "s-1" }, labels: { [LB_LABEL]: "True" } },
+      metadata: {
+        resourceVersion: "7",
+        annotations: { [CORDONED_BY]: "s-1", [EXCLUDED_BY]: "s-1" },
+        labels: { [LB_LABEL]: "True" },
+      },
       spec: { unschedulable: true },
     });
     assert.deepEqual(unmarkNode(apply(bare, markNode(bare, ours))), {
-      metadata: { resourceVersion: "7", annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null }, labels: { [LB_LABEL]: null } },
+      metadata: {
+        resourceVersion: "7",
+        annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null },
+        labels: { [LB_LABEL]: null },
+      },
       spec: { unschedulable: null },
     });
   });
@@ -48,11 +56,20 @@ describe("NW8: a node's cordon and its exclusion from load balancers", () => {
   });
 
   it("leave a node as they found it, whatever a person had set before", () => {
-    const human = fc.record({ cordoned: fc.boolean(), excluded: fc.boolean(), exclude: fc.boolean(), twice: fc.boolean() });
+    const human = fc.record({
+      cordoned: fc.boolean(),
+      excluded: fc.boolean(),
+      exclude: fc.boolean(),
+      twice: fc.boolean(),
+    });
     fc.assert(
       fc.property(human, ({ cordoned, excluded, exclude, twice }) => {
         const before = apply(bare, {
-          metadata: { resourceVersion: "7", annotations: { a: "b" }, labels: { c: "d", ...(excluded && { [LB_LABEL]: "x" }) } },
+          metadata: {
+            resourceVersion: "7",
+            annotations: { a: "b" },
+            labels: { c: "d", ...(excluded && { [LB_LABEL]: "x" }) },
+          },
           ...(cordoned && { spec: { unschedulable: true } }),
         });
         let node = apply(before, markNode(before, { shadowUid: "s-1", exclude }));

@@ -1,6 +1,7 @@
 /**
- * A world of zones, nodes and pods that are bound to some of them: a scheduler that obeys their rules, drains that evict in any order what budgets allow,
- * reboots, and the controller's plan. No deadline is ever reached: a drain that does not end stands still for good.
+ * A world of zones, nodes and pods that are bound to some of them: a scheduler that obeys their rules, drains that
+ * evict in any order what budgets allow, reboots, and the controller's plan. No deadline is ever reached: a drain that
+ * does not end stands still for good.
  */
 import type { PodSpec } from "../../../infra/kubernetes/scheduling.ts";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
@@ -92,10 +93,18 @@ export class PinnedWorld {
     const sets = [...new Set(this.members.map(({ set }) => set))];
     const zones = sets.map((name) => {
       const own = this.members.filter(({ set }) => set === name);
-      return { ...readZone(statefulSetObject({ name, replicas: own.length })), pods: own.map((member) => this.#pod(member)) };
+      return {
+        ...readZone(statefulSetObject({ name, replicas: own.length })),
+        pods: own.map((member) => this.#pod(member)),
+      };
     });
     const content = budget({ maxUnavailable });
-    const ref = { kind: "ZoneAwarePodDisruptionBudget", namespace: "test", name: content.name, uid: content.uid } as const;
+    const ref = {
+      kind: "ZoneAwarePodDisruptionBudget",
+      namespace: "test",
+      name: content.name,
+      uid: content.uid,
+    } as const;
     return {
       now: NOW,
       pods: here.map((member) => this.#pod(member)),
@@ -109,7 +118,8 @@ export class PinnedWorld {
 
   #read(on: string): NodeReading {
     const drain = this.#facts(on);
-    for (const { open, closed } of drain.places?.values() ?? []) if (open.length + closed.size === 0) this.reached.captives++;
+    for (const { open, closed } of drain.places?.values() ?? [])
+      if (open.length + closed.size === 0) this.reached.captives++;
     return { workloads: [], drain, obstacle: whyNotDrainable(drain) };
   }
 
@@ -117,12 +127,20 @@ export class PinnedWorld {
   pass(): ReadonlyMap<string, string> {
     const readings = new Map<string, NodeReading>();
     for (let i = 0; ; i++) {
-      const plan = planPass({ now: NOW, policy: this.policy, nodes: this.nodes, contested: new Map(), readings, ownNode: undefined });
+      const plan = planPass({
+        now: NOW,
+        policy: this.policy,
+        nodes: this.nodes,
+        contested: new Map(),
+        readings,
+        ownNode: undefined,
+      });
       if (i > 200) throw new Error("the plan never ends");
       for (const name of plan.toRead) readings.set(name, this.#read(name));
       if (plan.toRead.length > 0) continue;
       this.policy = { ...this.policy, status: plan.status };
-      for (const { node: one, spec } of plan.writes) this.#change(one.name, { shadow: { ...(one.shadow ?? shadow(one.name)), spec } });
+      for (const { node: one, spec } of plan.writes)
+        this.#change(one.name, { shadow: { ...(one.shadow ?? shadow(one.name)), spec } });
       return new Map(plan.skips.map((skip) => [skip.node, skip.reason]));
     }
   }
@@ -148,8 +166,12 @@ export class PinnedWorld {
     const one = this.nodes.find((node) => node.name === name);
     const { spec, status } = one?.shadow ?? {};
     if (!one || !status || spec?.state === status.current_state) return;
-    if (spec?.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate") return this.#drain(one);
-    const cordon = spec?.state === "Idle" || spec?.state === "MonitoringUpdate" ? { unschedulable: false, cordonedBy: undefined } : {};
+    if (spec?.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate")
+      return this.#drain(one);
+    const cordon =
+      spec?.state === "Idle" || spec?.state === "MonitoringUpdate"
+        ? { unschedulable: false, cordonedBy: undefined }
+        : {};
     this.#change(name, {
       ...cordon,
       shadow: { ...(one.shadow ?? shadow(name)), status: { ...status, current_state: spec?.state ?? "Idle" } },
@@ -166,7 +188,8 @@ export class PinnedWorld {
       const content = found && !("problem" in found.content) ? found.content : undefined;
       const facts = content && covered.get(content.uid);
       const pod = this.#pod(victim);
-      if (!content || !facts || isAllowed(decideEviction({ now: NOW, pod, budget: content, ...facts, by: "" }))) victim.node = undefined;
+      if (!content || !facts || isAllowed(decideEviction({ now: NOW, pod, budget: content, ...facts, by: "" })))
+        victim.node = undefined;
       return;
     }
     this.reached.reboots++;

@@ -1,4 +1,7 @@
-/** Whatever binds pods to nodes, and however many nodes may be active: every drain that begins ends, and what is not begun is held by name. */
+/**
+ * Whatever binds pods to nodes, and however many nodes may be active: every drain that begins ends, and what is not
+ * begun is held by name.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -58,6 +61,7 @@ describe("pods that are bound to zones and nodes", () => {
     ));
 
   it("and these worlds reach what they claim", () => {
-    for (const what of ["waits", "captives", "reboots", "neverEnding"] as const) assert.ok(reached[what] >= 5, `${what}: ${reached[what]}`);
+    for (const what of ["waits", "captives", "reboots", "neverEnding"] as const)
+      assert.ok(reached[what] >= 5, `${what}: ${reached[what]}`);
   });
 });

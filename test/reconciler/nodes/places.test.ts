@@ -34,8 +34,12 @@ const tainted = object({ spec: { taints } });
 const affinity = (...nodeSelectorTerms: readonly object[]): PodSpec => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
 });
-const expression = (key: string, operator: string, ...values: readonly string[]) => ({ matchExpressions: [{ key, operator, values }] });
-const field = (operator: string, ...values: readonly string[]) => ({ matchFields: [{ key: "metadata.name", operator, values }] });
+const expression = (key: string, operator: string, ...values: readonly string[]) => ({
+  matchExpressions: [{ key, operator, values }],
+});
+const field = (operator: string, ...values: readonly string[]) => ({
+  matchFields: [{ key: "metadata.name", operator, values }],
+});
 const tolerates = (...tolerations: NonNullable<PodSpec["tolerations"]>): PodSpec => ({ tolerations });
 const requests = (amounts: Readonly<Record<string, string>>, init?: Readonly<Record<string, string>>): PodSpec => ({
   containers: [{ resources: { requests: amounts } }, { resources: { requests: amounts } }],
@@ -71,7 +75,12 @@ const CASES: readonly (readonly [
   ["an operator that is not known", affinity(expression("disk", "Like", "ssd")), plain, /disk Like/],
   [
     "all expressions of a term",
-    affinity({ matchExpressions: [...expression("disk", "Exists").matchExpressions, ...expression("gpu", "Exists").matchExpressions] }),
+    affinity({
+      matchExpressions: [
+        ...expression("disk", "Exists").matchExpressions,
+        ...expression("gpu", "Exists").matchExpressions,
+      ],
+    }),
     plain,
     /gpu Exists/,
   ],
@@ -93,7 +102,12 @@ const CASES: readonly (readonly [
   ["a toleration", tolerates({ key: "dedicated", value: "db", effect: "NoSchedule" }), tainted, undefined],
   ["a toleration of every effect", tolerates({ key: "dedicated", value: "db" }), tainted, undefined],
   ["a toleration of another value", tolerates({ key: "dedicated", value: "web" }), tainted, /taint dedicated/],
-  ["a toleration of another effect", tolerates({ key: "dedicated", value: "db", effect: "NoExecute" }), tainted, /taint dedicated/],
+  [
+    "a toleration of another effect",
+    tolerates({ key: "dedicated", value: "db", effect: "NoExecute" }),
+    tainted,
+    /taint dedicated/,
+  ],
   ["Exists of the key", tolerates({ key: "dedicated", operator: "Exists" }), tainted, undefined],
   ["Exists of another key", tolerates({ key: "x", operator: "Exists" }), tainted, /taint dedicated/],
   ["Exists of all", tolerates({ operator: "Exists" }), tainted, undefined],
@@ -140,12 +154,34 @@ const CASES: readonly (readonly [
     /must not be beside, by topology.kubernetes.io\/zone$/,
     { taken: [{ topologyKey: "topology.kubernetes.io/zone", values: ["za"] }] },
   ],
-  ["peers in another zone", {}, plain, undefined, { taken: [{ topologyKey: "topology.kubernetes.io/zone", values: ["zb"] }] }],
-  ["peers by a label that the node has not", {}, plain, undefined, { taken: [{ topologyKey: "rack", values: ["r1"] }] }],
+  [
+    "peers in another zone",
+    {},
+    plain,
+    undefined,
+    { taken: [{ topologyKey: "topology.kubernetes.io/zone", values: ["zb"] }] },
+  ],
+  [
+    "peers by a label that the node has not",
+    {},
+    plain,
+    undefined,
+    { taken: [{ topologyKey: "rack", values: ["r1"] }] },
+  ],
   ["requests that fit", requests({ cpu: "1900m", memory: "4Gi" }), sized, undefined],
-  ["requests of all containers together that do not", requests({ cpu: "2", memory: "1Gi" }), sized, /^never room for its cpu$/],
+  [
+    "requests of all containers together that do not",
+    requests({ cpu: "2", memory: "1Gi" }),
+    sized,
+    /^never room for its cpu$/,
+  ],
   ["an init container that does not", requests({ cpu: "1" }, { memory: "9Gi" }), sized, /never room for its memory/],
-  ["a resource that the node has not", requests({ "nvidia.com/gpu": "1" }), sized, /never room for its nvidia.com\/gpu/],
+  [
+    "a resource that the node has not",
+    requests({ "nvidia.com/gpu": "1" }),
+    sized,
+    /never room for its nvidia.com\/gpu/,
+  ],
   ["requests on a node that has not reported what it has", requests({ cpu: "100" }), plain, undefined],
 ];
 
@@ -169,7 +205,8 @@ describe("the places of a pod", () => {
     zoned("a5", "a", { removedBy: "karpenter.sh/disrupted" }),
     zoned("b1", "b"),
   ];
-  const placesOf = (nodeSelector: Record<string, string>, of = nodes) => findPlaces(judgeNodes(demands({ nodeSelector }), of), "here");
+  const placesOf = (nodeSelector: Record<string, string>, of = nodes) =>
+    findPlaces(judgeNodes(demands({ nodeSelector }), of), "here");
 
   it("are other nodes that fit; some take no pods now, and those that go away are none", () =>
     assert.deepEqual(placesOf({ zone: "a" }), {
@@ -182,24 +219,34 @@ describe("the places of a pod", () => {
     }));
   it("say what the others lack if there is none", () =>
     assert.deepEqual(placesOf({ zone: "c" }), { open: [], closed: new Map(), why: "of 4 other nodes: 4 not zone=c" }));
-  it("say so if there is no other node", () => assert.equal(placesOf({ zone: "a" }, nodes.slice(0, 1)).why, "there is no other node"));
+  it("say so if there is no other node", () =>
+    assert.equal(placesOf({ zone: "a" }, nodes.slice(0, 1)).why, "there is no other node"));
 });
 
 describe("what a pod asks for", () => {
   const repels = (term: object) =>
     readNeeds({
       metadata: { namespace: "shop" },
-      spec: { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "h", ...term }] } } },
+      spec: {
+        affinity: {
+          podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "h", ...term }] },
+        },
+      },
     }).repels[0];
   const labelSelector = { matchLabels: { a: "b" } };
   for (const [title, term, namespaces] of [
     ["its own namespace", { labelSelector }, ["shop"]],
     ["those that are named", { labelSelector, namespaces: ["x", "y"] }, ["x", "y"]],
     ["all by an empty selector", { labelSelector, namespaceSelector: {} }, [""]],
-    ["those that are named beside a selector of namespaces", { labelSelector, namespaces: ["x"], namespaceSelector: labelSelector }, ["x"]],
+    [
+      "those that are named beside a selector of namespaces",
+      { labelSelector, namespaces: ["x"], namespaceSelector: labelSelector },
+      ["x"],
+    ],
     ["none by a selector of namespaces alone", { labelSelector, namespaceSelector: labelSelector }, []],
   ] as const)
-    it(`repels pods of ${title}`, () => assert.deepEqual(repels(term), { topologyKey: "h", selector: labelSelector, namespaces }));
+    it(`repels pods of ${title}`, () =>
+      assert.deepEqual(repels(term), { topologyKey: "h", selector: labelSelector, namespaces }));
 
   it("binds it by claims, not by ephemeral volumes", () => {
     const volumes = [{ persistentVolumeClaim: { claimName: "data" } }, { ephemeral: {} }, { emptyDir: {} }];

@@ -16,7 +16,12 @@ describe("the steps of an active node", () => {
 
   for (const [title, one, stored, expected] of [
     ["waits for the agent that stages", busyNode("a", "StagedAndPerformedUpdate", "Idle"), {}, []],
-    ["reboots once staged", busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), {}, ["a RebootedIntoUpdate 1.1.0"]],
+    [
+      "reboots once staged",
+      busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"),
+      {},
+      ["a RebootedIntoUpdate 1.1.0"],
+    ],
     [
       "does not reboot a node that is not Ready (NR15)",
       busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate", { node: { ready: false } }),
@@ -50,7 +55,10 @@ describe("the steps of an active node", () => {
     ],
     [
       "monitors for as long as configured (NR33)",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: { ...back, readySince: NOW - 59_000 }, status: updated }),
+      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
+        node: { ...back, readySince: NOW - 59_000 },
+        status: updated,
+      }),
       {},
       [],
     ],
@@ -71,12 +79,20 @@ describe("the steps of an active node", () => {
     ],
     [
       "wants the new version",
-      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", { node: back, status: { ...updated, current_version: "1.0.0" } }),
+      busyNode("a", "MonitoringUpdate", "MonitoringUpdate", {
+        node: back,
+        status: { ...updated, current_version: "1.0.0" },
+      }),
       {},
       [],
     ],
     ["sends a failed node back to Idle", busyNode("a", "StagedAndPerformedUpdate", "ErrorReset"), {}, ["a Idle 1.1.0"]],
-    ["leaves a failed node alone that is on its way to Idle (NW2)", busyNode("a", "Idle", "ErrorReset"), { phase: "Recovering" }, []],
+    [
+      "leaves a failed node alone that is on its way to Idle (NW2)",
+      busyNode("a", "Idle", "ErrorReset"),
+      { phase: "Recovering" },
+      [],
+    ],
     ["repeats a start whose answer was lost", node("a"), { phase: "Starting" }, ["a StagedAndPerformedUpdate 1.1.0"]],
     ["takes back a wish for ErrorReset", busyNode("a", "ErrorReset", "Idle"), {}, ["a Idle 1.1.0"]],
   ] as const)
@@ -87,11 +103,16 @@ describe("the steps of an active node", () => {
     ["the window is closed", { window: { cron: "* * 3 * * *" } }],
   ] as const)
     it(`does not repeat a start whose answer was lost if ${title} by now (NR8)`, () =>
-      assert.deepEqual(writes(snapshot([node("a")], { policy: policy(spec, active({ phase: "Starting", since: at(0) })) })), []));
+      assert.deepEqual(
+        writes(snapshot([node("a")], { policy: policy(spec, active({ phase: "Starting", since: at(0) })) })),
+        [],
+      ));
 
   it("begins a phase now if it began in the future, as after a step of the clock", () => {
     const { status } = planPass(
-      snapshot([busyNode("a", "StagedAndPerformedUpdate", "Idle")], { policy: policy({}, active({ since: at(1000 * MINUTE) })) }),
+      snapshot([busyNode("a", "StagedAndPerformedUpdate", "Idle")], {
+        policy: policy({}, active({ since: at(1000 * MINUTE) })),
+      }),
     );
     assert.equal(status.active[0]?.since, at(0));
   });
@@ -99,7 +120,10 @@ describe("the steps of an active node", () => {
   it("does not reboot while a drain would not succeed, nor while a rollout is in progress", () => {
     const staged = busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate");
     for (const reading of [{ obstacle: "zpdb exceeded" }, { rollout: "group shop/db" }]) {
-      const input = snapshot([staged], { policy: policy({}, active()), readings: new Map([["a", { ...FREE, ...reading }]]) });
+      const input = snapshot([staged], {
+        policy: policy({}, active()),
+        readings: new Map([["a", { ...FREE, ...reading }]]),
+      });
       assert.deepEqual(writes(input), []);
       assert.equal(planPass(input).status.active[0]?.waitsFor, reading.obstacle ?? reading.rollout);
     }
@@ -127,14 +151,21 @@ describe("the steps of an active node", () => {
     }));
     const names = Array.from({ length: 1000 }, (_, i) => `node-${i}.example.internal`);
     const nodes = names.map((name) => busyNode(name, "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"));
-    const held = policy({ maxConcurrent: "unlimited" }, { active: names.map((name) => entry(name, { phase: "Holding" })) });
-    const { status } = planPass(snapshot(nodes, { policy: held, readings: new Map(names.map((name) => [name, { workloads }])) }));
+    const held = policy(
+      { maxConcurrent: "unlimited" },
+      { active: names.map((name) => entry(name, { phase: "Holding" })) },
+    );
+    const { status } = planPass(
+      snapshot(nodes, { policy: held, readings: new Map(names.map((name) => [name, { workloads }])) }),
+    );
     assert.ok(JSON.stringify(status).length < 1_200_000, `${JSON.stringify(status).length} bytes`);
     assert.ok(status.active.every((one) => one.workloads?.length === 3));
   });
 
   it("wipes what is left of an update, without taking a slot", () => {
-    const leftover = node("a", { shadow: shadow("a", { version: "1.1.0", state_transition_timestamp: at(-MINUTE) }, current) });
+    const leftover = node("a", {
+      shadow: shadow("a", { version: "1.1.0", state_transition_timestamp: at(-MINUTE) }, current),
+    });
     const input = snapshot([leftover, node("b")]);
     assert.deepEqual(writes(input), ["b StagedAndPerformedUpdate 1.1.0", "a Idle null"]);
   });
@@ -143,24 +174,38 @@ describe("the steps of an active node", () => {
     const settled = snapshot([node("a", { shadow: shadow("a", {}, current) })]);
     const first = planPass(settled);
     assert.deepEqual(first.writes, []);
-    assert.deepEqual(planPass({ ...settled, now: NOW + MINUTE, policy: { ...settled.policy, status: first.status } }).status, first.status);
+    assert.deepEqual(
+      planPass({ ...settled, now: NOW + MINUTE, policy: { ...settled.policy, status: first.status } }).status,
+      first.status,
+    );
   });
 
   it("frees the slot of a node that has finished, and of one that is gone", () => {
     const finished = node("a", { shadow: shadow("a", { version: "1.1.0" }, current) });
-    assert.deepEqual(started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })), ["b"]);
+    assert.deepEqual(
+      started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })),
+      ["b"],
+    );
     assert.deepEqual(started(snapshot([node("b")], { policy: policy({}, active()) })), ["b"]);
-    assert.deepEqual(started(snapshot([node("a", { uid: "a new node" }), node("b")], { policy: policy({}, active()) })), ["b"]);
+    assert.deepEqual(
+      started(snapshot([node("a", { uid: "a new node" }), node("b")], { policy: policy({}, active()) })),
+      ["b"],
+    );
   });
 
   it("keeps the slot of a finished node until our cordon is off", () => {
     const finished = node("a", { cordonedBy: "shadow-a", shadow: shadow("a", { version: "1.1.0" }, current) });
-    assert.deepEqual(started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })), []);
+    assert.deepEqual(
+      started(snapshot([finished, node("b")], { policy: policy({}, active({ phase: "Recovering" })) })),
+      [],
+    );
   });
 
   it("leaves a node on its way alone that two policies select and the other one drives", () => {
     const contested = new Map([["a", ["another", "default"]]]);
-    const { status, writes } = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate")], { contested }));
+    const { status, writes } = planPass(
+      snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate")], { contested }),
+    );
     assert.deepEqual([status.active, writes], [[], []]);
   });
 
@@ -170,7 +215,9 @@ describe("the steps of an active node", () => {
   });
 
   it("takes in nodes that another controller has started, and counts them", () => {
-    const adopted = planPass(snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")])).status;
+    const adopted = planPass(
+      snapshot([busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), node("b")]),
+    ).status;
     assert.deepEqual(
       adopted.active.map(({ node, phase }) => `${node} ${phase}`),
       ["a Draining"],

@@ -55,14 +55,23 @@ describe("starts", () => {
 
   for (const [name, nodes, expected, ownNode] of [
     ["ties by name (NW25)", [node("c"), node("a"), node("b")], "a", undefined],
-    ["the node with fewer failures", [node("a", { shadow: shadow("a", {}, { crash_count: 2 }) }), node("b")], "b", undefined],
+    [
+      "the node with fewer failures",
+      [node("a", { shadow: shadow("a", {}, { crash_count: 2 }) }), node("b")],
+      "b",
+      undefined,
+    ],
     ["another node than the controller's own", [node("a"), node("b")], "b", "a"],
     ["by name where the controller's node is not among them", [node("b"), node("a")], "a", "z"],
   ] as const)
     it(`prefers ${name}`, () => assert.deepEqual(started(snapshot(nodes, { ownNode })), [expected]));
 
   it("keeps the order of the others when the controller's node goes last", () =>
-    assert.deepEqual(started(snapshot(three, { ownNode: "a", policy: policy({ maxConcurrent: 3 }) })), ["b", "c", "a"]));
+    assert.deepEqual(started(snapshot(three, { ownNode: "a", policy: policy({ maxConcurrent: 3 }) })), [
+      "b",
+      "c",
+      "a",
+    ]));
 
   it("never starts a node for which its host has chosen no update (NR7)", () =>
     assert.deepEqual(started(snapshot([node("a", { shadow: shadow("a", {}, { target_version: "1.0.0" }) })])), []));
@@ -111,9 +120,10 @@ describe("starts", () => {
   it("lets running updates finish outside the window, and while it is switched off (NR8)", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate")];
     for (const spec of [{ enabled: false }, { window: { cron: "* * 3 * * *" } }])
-      assert.deepEqual(writes(snapshot(nodes, { policy: policy(spec, { active: [entry("a", { phase: "Holding" })] }) })), [
-        "a RebootedIntoUpdate 1.1.0",
-      ]);
+      assert.deepEqual(
+        writes(snapshot(nodes, { policy: policy(spec, { active: [entry("a", { phase: "Holding" })] }) })),
+        ["a RebootedIntoUpdate 1.1.0"],
+      );
   });
 });
 
@@ -159,7 +169,8 @@ describe("a node is skipped, with the reason (NR26, NR31, NR32), and the next on
   });
 
   it("Deferred, until the back-off of our own count is over", () => {
-    const deferred = (ms: number) => policy({}, { deferred: [{ node: "a", count: 2, at: at(ms), reason: "DrainTimeout" }] });
+    const deferred = (ms: number) =>
+      policy({}, { deferred: [{ node: "a", count: 2, at: at(ms), reason: "DrainTimeout" }] });
     assert.deepEqual(skipped(snapshot([node("a")], { policy: deferred(-4 * MINUTE) })), ["a Deferred"]);
     assert.deepEqual(started(snapshot([node("a")], { policy: deferred(-5 * MINUTE) })), ["a"]);
   });
@@ -189,9 +200,12 @@ describe("zones in order", () => {
   });
 
   it("waits for the last node of a zone before the next zone begins", () => {
-    const input = snapshot([busyNode("a1", "MonitoringUpdate", "RebootedIntoUpdate", { node: { zone: "a" } }), zoned("b1", "b")], {
-      policy: policy(many, { active: [entry("a1", { zone: "a", phase: "Returning" })] }),
-    });
+    const input = snapshot(
+      [busyNode("a1", "MonitoringUpdate", "RebootedIntoUpdate", { node: { zone: "a" } }), zoned("b1", "b")],
+      {
+        policy: policy(many, { active: [entry("a1", { zone: "a", phase: "Returning" })] }),
+      },
+    );
     assert.deepEqual(skipped(input), ["b1 OtherZoneFirst"]);
   });
 
@@ -199,7 +213,9 @@ describe("zones in order", () => {
     assert.deepEqual(started(snapshot(nodes, { policy: policy(many, { zone: "b" }) })), ["b1", "b2"]));
 
   it("counts skipped nodes as finished", () => {
-    const readings = new Map(nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]));
+    const readings = new Map(
+      nodes.map(({ name }) => [name, name.startsWith("a") ? { ...FREE, obstacle: "budget" } : FREE]),
+    );
     assert.deepEqual(started(snapshot(nodes, { readings, policy: policy(many) })), ["b1", "b2"]);
     const notReady = nodes.map((one) => (one.zone === "a" ? { ...one, ready: false } : one));
     assert.deepEqual(started(snapshot(notReady, { policy: policy(many) })), ["b1", "b2"]);

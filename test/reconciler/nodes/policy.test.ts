@@ -17,7 +17,9 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   const unwell = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
 
   it("starts nothing, and says why", () => {
-    const { started, skips } = planPass(snapshot([node("b")], { policy: { ...edited(unwell), maxConcurrent: "unlimited" } }));
+    const { started, skips } = planPass(
+      snapshot([node("b")], { policy: { ...edited(unwell), maxConcurrent: "unlimited" } }),
+    );
     assert.deepEqual(started, []);
     assert.deepEqual(
       skips.map(({ reason }) => reason),

@@ -32,7 +32,11 @@ const EVENTS: readonly (readonly [name: string, event: Event])[] = [
   ["a person", (world) => world.unfreeze()],
 ];
 
-const histories = fc.array(fc.tuple(fc.nat(EVENTS.length - 1), fc.nat(3)), { minLength: 20, maxLength: 150, size: "max" });
+const histories = fc.array(fc.tuple(fc.nat(EVENTS.length - 1), fc.nat(3)), {
+  minLength: 20,
+  maxLength: 150,
+  size: "max",
+});
 const limits = fc.integer({ min: 1, max: 3 });
 
 function play(limit: number, history: readonly (readonly [number, number])[]): World {
@@ -46,7 +50,8 @@ function play(limit: number, history: readonly (readonly [number, number])[]): W
 
 /** Everything that can be well is, and a person clears each freeze. */
 function settle(world: World, withPerson: boolean): void {
-  for (const host of world.hosts) Object.assign(host, { silent: false, blocked: false, missing: false, rollsBack: false });
+  for (const host of world.hosts)
+    Object.assign(host, { silent: false, blocked: false, missing: false, rollsBack: false });
   for (let i = 0; i < 400; i++) {
     if (withPerson) world.unfreeze();
     world.pass();
@@ -97,7 +102,8 @@ describe("whatever hosts, agents, drains and the controller do", () => {
         const world = play(limit, history);
         settle(world, false);
         const { frozen } = world.policy.status;
-        const isUpdated = ({ status, spec }: Host): boolean => status.current_version === TARGET && spec.state === "Idle";
+        const isUpdated = ({ status, spec }: Host): boolean =>
+          status.current_version === TARGET && spec.state === "Idle";
         const isDone = world.hosts.every((host) => isUpdated(host) || (host.dead && world.failures.has(host.name)));
         assert.ok(isDone || frozen?.message, JSON.stringify(world.policy.status));
       }),

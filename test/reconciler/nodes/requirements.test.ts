@@ -1,4 +1,6 @@
-/** Requirements about node updates as a whole: what they use, what they serve, and what they leave out of the original. */
+/**
+ * Requirements about node updates as a whole: what they use, what they serve, and what they leave out of the original.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
@@ -15,13 +17,18 @@ const ROOT = new URL("../../../", import.meta.url).pathname;
 const SOURCES = "{reconciler,functions}/nodes/**/*.ts";
 
 interface Container {
-  readonly env: readonly { readonly name: string; readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } } }[];
+  readonly env: readonly {
+    readonly name: string;
+    readonly valueFrom?: { readonly fieldRef?: { readonly fieldPath: string } };
+  }[];
 }
 
 describe("node updates", () => {
   it("use no package but those of schemas and schedules: nothing depends on a cloud (NR24)", () => {
     const texts = globSync(SOURCES, { cwd: ROOT }).map((file) => readFileSync(`${ROOT}/${file}`, "utf8"));
-    const imported = texts.flatMap((text) => [...text.matchAll(/from "(?<name>[^."][^"]*)"/g)].map(({ groups }) => groups?.["name"] ?? ""));
+    const imported = texts.flatMap((text) =>
+      [...text.matchAll(/from "(?<name>[^."][^"]*)"/g)].map(({ groups }) => groups?.["name"] ?? ""),
+    );
     assert.deepEqual([...new Set(imported)].filter((name) => !name.startsWith("node:")).toSorted(), [
       "croner",
       "zod",
@@ -72,8 +79,11 @@ describe("node updates", () => {
 
   it("spread the replicas of the API, and give the agent's pod no field that a pod does not have (NW26)", () => {
     const specOf = (file: string) =>
-      (read(`infra/manifests/node-updates/${file}.yaml`)[0] as unknown as { spec: { template: { spec: Record<string, unknown> } } }).spec
-        .template.spec;
+      (
+        read(`infra/manifests/node-updates/${file}.yaml`)[0] as unknown as {
+          spec: { template: { spec: Record<string, unknown> } };
+        }
+      ).spec.template.spec;
     assert.ok("affinity" in specOf("api"));
     assert.deepEqual(
       Object.keys(specOf("agent")).filter((field) => field.includes("_") || field === "topologySpreadConstraints"),
@@ -106,7 +116,8 @@ describe("the original's cases", () => {
     ["2099-12-01T00:00:00Z", "* * * 31 12 * 2099", 30 * MS.d],
     ["2099-12-01T00:00:00Z", "1 * * 1 12 * 2099", MS.s],
   ] as const)
-    it(`from ${from} it is ${ms} ms to ${cron}`, () => assert.equal((next(cron, from, 1)[0] ?? 0) - Date.parse(from), ms));
+    it(`from ${from} it is ${ms} ms to ${cron}`, () =>
+      assert.equal((next(cron, from, 1)[0] ?? 0) - Date.parse(from), ms));
 
   it("MAX_CONCURRENT_UPDATE is read as no limit, or as a number", () => {
     assert.equal(allowedActive(policy({ maxConcurrent: "unlimited" }).maxConcurrent, 3), Number.POSITIVE_INFINITY);

@@ -26,7 +26,10 @@ const result = (overrides: Partial<StartCheckResult> = {}): StartCheckResult => 
   consecutiveErrors: 0,
   ...overrides,
 });
-const checks = (...results: readonly StartCheckResult[]): StartChecks => ({ since: at(-60 * MINUTE), results: [...results] });
+const checks = (...results: readonly StartCheckResult[]): StartChecks => ({
+  since: at(-60 * MINUTE),
+  results: [...results],
+});
 
 interface Case {
   readonly spec?: object;
@@ -54,9 +57,21 @@ describe("checks of Prometheus before a start", () => {
     ],
     ["hold while one fails", { answer: bad }, ["CheckFailing"]],
     ["hold while Prometheus does not answer", { answer: none }, ["CheckUnreachable"]],
-    ["hold on an answer that is old", { status: { checks: checks(result({ lastTime: at(-5 * MINUTE) })) } }, ["CheckPending"]],
-    ["hold on an answer of the time to come", { status: { checks: checks(result({ lastTime: at(5 * MINUTE) })) } }, ["CheckPending"]],
-    ["do not count for another query", { status: { observedGeneration: 0, checks: checks(result()) } }, ["CheckPending"]],
+    [
+      "hold on an answer that is old",
+      { status: { checks: checks(result({ lastTime: at(-5 * MINUTE) })) } },
+      ["CheckPending"],
+    ],
+    [
+      "hold on an answer of the time to come",
+      { status: { checks: checks(result({ lastTime: at(5 * MINUTE) })) } },
+      ["CheckPending"],
+    ],
+    [
+      "do not count for another query",
+      { status: { observedGeneration: 0, checks: checks(result()) } },
+      ["CheckPending"],
+    ],
     ["let a node start once they have passed", { status: { checks: checks(result()) } }, ["LimitReached"]],
   ] as const)
     it(title, () => assert.deepEqual(reasons(one), expected));
@@ -80,7 +95,12 @@ describe("checks of Prometheus before a start", () => {
 
   it("never hold a node that is active (NR8)", () => {
     const nodes = [busyNode("a", "StagedAndPerformedUpdate", "StagedAndPerformedUpdate"), node("b")];
-    const { writes } = plan({ nodes, spec: { maxConcurrent: 2 }, status: { active: [entry("a", { phase: "Holding" })] }, answer: bad });
+    const { writes } = plan({
+      nodes,
+      spec: { maxConcurrent: 2 },
+      status: { active: [entry("a", { phase: "Holding" })] },
+      answer: bad,
+    });
     assert.deepEqual(
       writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
       ["a RebootedIntoUpdate"],
@@ -94,7 +114,10 @@ describe("checks of Prometheus before a start", () => {
         status: { current_version: "1.1.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 },
       } as never,
     });
-    const one = { nodes: [done, node("b")], status: { active: [entry("a", { phase: "Recovering" })], checks: checks(result()) } };
+    const one = {
+      nodes: [done, node("b")],
+      status: { active: [entry("a", { phase: "Recovering" })], checks: checks(result()) },
+    };
     assert.deepEqual([started(one), plan(one).status.checks], [[], { since: at(0), results: [] }]);
   });
 
@@ -118,7 +141,14 @@ describe("checks of Prometheus before a start", () => {
     assert.equal(due({}, { checks: checks(result({ lastTime: at(-59_000) })) }), 0);
     assert.equal(due({}, { checks: checks(result({ lastTime: at(-MINUTE) })) }), 1);
     assert.equal(
-      due({}, { checks: checks(result({ lastTime: at(-5000), lastVerdict: "Error", consecutiveSuccesses: 0, consecutiveErrors: 1 })) }),
+      due(
+        {},
+        {
+          checks: checks(
+            result({ lastTime: at(-5000), lastVerdict: "Error", consecutiveSuccesses: 0, consecutiveErrors: 1 }),
+          ),
+        },
+      ),
       1,
     );
   });

@@ -19,7 +19,10 @@ describe("the state machine (NR6)", () => {
     for (const [index, reported] of REPORTED.entries()) {
       it(`wants ${wanted}, hears ${reported}: ${TABLE[wanted]?.[index]}`, () => {
         const move = moveFor(wanted, reported === "none" ? undefined : reported);
-        assert.equal(move.move === "advance" ? `${move.to} if ${move.precondition}` : move.move, TABLE[wanted]?.[index]);
+        assert.equal(
+          move.move === "advance" ? `${move.to} if ${move.precondition}` : move.move,
+          TABLE[wanted]?.[index],
+        );
       });
     }
   }
@@ -29,5 +32,6 @@ describe("the state machine (NR6)", () => {
     assert.ok(all.every((move) => move.move !== "advance" || move.to !== ("ErrorReset" as string)));
   });
 
-  it("does nothing more in ErrorReset once Idle is wanted (NW2)", () => assert.equal(moveFor("Idle", "ErrorReset").move, "wait"));
+  it("does nothing more in ErrorReset once Idle is wanted (NW2)", () =>
+    assert.equal(moveFor("Idle", "ErrorReset").move, "wait"));
 });

@@ -69,8 +69,18 @@ describe("a cordon", () => {
       ["uncordon"],
       {},
     ],
-    ["of ours is undone when its shadow is gone", node("a", { managed: false, shadow: undefined, ...cordoned }), ["uncordon"], {}],
-    ["of ours is undone when its shadow is another one", node("a", { ...cordoned, cordonedBy: "earlier" }), ["uncordon"], {}],
+    [
+      "of ours is undone when its shadow is gone",
+      node("a", { managed: false, shadow: undefined, ...cordoned }),
+      ["uncordon"],
+      {},
+    ],
+    [
+      "of ours is undone when its shadow is another one",
+      node("a", { ...cordoned, cordonedBy: "earlier" }),
+      ["uncordon"],
+      {},
+    ],
     [
       "of ours is undone on a node that is not managed any more",
       busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { node: { ...cordoned, managed: false } }),
@@ -96,7 +106,11 @@ describe("a cordon", () => {
 
 describe("a node without a policy", () => {
   for (const [title, one, expected] of [
-    ["goes back to Idle, also in the middle of its drain", busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"), ["withdraw"]],
+    [
+      "goes back to Idle, also in the middle of its drain",
+      busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"),
+      ["withdraw"],
+    ],
     ["stays Idle", node("a"), []],
     [
       "is put right by its label if it has lost that as well",
@@ -118,9 +132,16 @@ describe("autoscalers (NR19)", () => {
   it("are kept away from an active node", () =>
     assert.deepEqual(patch(node("a"), true), { [CA]: "true", [KARPENTER]: "true", [MARK]: `${CA},${KARPENTER}` }));
   it("are let near again", () =>
-    assert.deepEqual(patch(node("a", { protectedBy: `${CA},${KARPENTER}` }), false), { [CA]: null, [KARPENTER]: null, [MARK]: null }));
+    assert.deepEqual(patch(node("a", { protectedBy: `${CA},${KARPENTER}` }), false), {
+      [CA]: null,
+      [KARPENTER]: null,
+      [MARK]: null,
+    }));
   it("are kept off by a person's annotation, which stays", () => {
-    assert.deepEqual(patch(node("a", { annotations: { [CA]: "true" } }), true), { [KARPENTER]: "true", [MARK]: KARPENTER });
+    assert.deepEqual(patch(node("a", { annotations: { [CA]: "true" } }), true), {
+      [KARPENTER]: "true",
+      [MARK]: KARPENTER,
+    });
     assert.deepEqual(patch(node("a", { annotations: { [CA]: "true", [KARPENTER]: "true" } }), true), undefined);
     assert.deepEqual(patch(node("a", { protectedBy: KARPENTER }), false), { [KARPENTER]: null, [MARK]: null });
   });

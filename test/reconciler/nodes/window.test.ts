@@ -2,13 +2,17 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { closeCampaign, isWindowOpen, parseWindow, type Window } from "../../../reconciler/nodes/window.ts";
 
-function window(cron: string, rest: { timeZone?: string; lastStartSeconds?: number; durationSeconds?: number } = {}): Window {
+function window(
+  cron: string,
+  rest: { timeZone?: string; lastStartSeconds?: number; durationSeconds?: number } = {},
+): Window {
   const parsed = parseWindow({ cron, timeZone: "UTC", lastStartSeconds: 0, ...rest });
   if ("problem" in parsed) throw new Error(parsed.problem);
   return parsed;
 }
 
-const opens = (cron: string, time: string, rest = {}): boolean => isWindowOpen(window(cron, rest), undefined, Date.parse(time)).open;
+const opens = (cron: string, time: string, rest = {}): boolean =>
+  isWindowOpen(window(cron, rest), undefined, Date.parse(time)).open;
 
 describe("the kind of a window", () => {
   for (const [cron, kind] of [
@@ -95,7 +99,9 @@ describe("a one-shot", () => {
   it("stays open until no node is left, and opens again at its next occurrence", () =>
     assert.deepEqual(
       walk(window("0 0 2 * * *"), minutes("2026-06-01T01:59:00Z", 1500), 3),
-      [...minutes("2026-06-01T02:00:00Z", 3), ...minutes("2026-06-02T02:00:00Z", 3)].map((time) => new Date(time).toISOString()),
+      [...minutes("2026-06-01T02:00:00Z", 3), ...minutes("2026-06-02T02:00:00Z", 3)].map((time) =>
+        new Date(time).toISOString(),
+      ),
     ));
 
   it("does not open for what lies before it was first seen", () =>
@@ -115,17 +121,21 @@ describe("a one-shot", () => {
     ));
 
   it("fires once in an hour that occurs twice", () =>
-    assert.deepEqual(walk(window("0 30 2 * * *", { timeZone: "Europe/Berlin" }), minutes("2026-10-24T23:00:00Z", 300)), [
-      "2026-10-25T00:30:00.000Z",
-    ]));
+    assert.deepEqual(
+      walk(window("0 30 2 * * *", { timeZone: "Europe/Berlin" }), minutes("2026-10-24T23:00:00Z", 300)),
+      ["2026-10-25T00:30:00.000Z"],
+    ));
 
   it("fires at the end of a gap that it falls into", () =>
-    assert.deepEqual(walk(window("0 30 2 * * *", { timeZone: "Europe/Berlin" }), minutes("2026-03-29T00:00:00Z", 300)), [
-      "2026-03-29T01:00:00.000Z",
-    ]));
+    assert.deepEqual(
+      walk(window("0 30 2 * * *", { timeZone: "Europe/Berlin" }), minutes("2026-03-29T00:00:00Z", 300)),
+      ["2026-03-29T01:00:00.000Z"],
+    ));
 
   it("may have one occurrence only, or none (NW11)", () => {
-    assert.deepEqual(walk(window("0 0 2 1 6 ? 2026"), minutes("2026-06-01T01:59:00Z", 5)), ["2026-06-01T02:00:00.000Z"]);
+    assert.deepEqual(walk(window("0 0 2 1 6 ? 2026"), minutes("2026-06-01T01:59:00Z", 5)), [
+      "2026-06-01T02:00:00.000Z",
+    ]);
     assert.deepEqual(walk(window("0 0 2 31 2 ?"), minutes("2026-06-01T01:59:00Z", 5)), []);
   });
 });

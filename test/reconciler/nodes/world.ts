@@ -15,7 +15,10 @@ export interface Host {
   status: ShadowStatus;
   version: number;
   boots: number;
-  /** What happens to it: its agent is silent, its drain is blocked, its work is missing, its host stays down or boots the old version. */
+  /**
+   * What happens to it: its agent is silent, its drain is blocked, its work is missing, its host stays down or boots
+   * the old version.
+   */
   silent: boolean;
   blocked: boolean;
   missing: boolean;
@@ -67,7 +70,9 @@ export class World {
     const nodes = this.hosts.map((host) => this.#read(host));
     const plan = this.#plan(nodes);
     if (plan.status.frozen && !this.policy.status.frozen) this.reached.freezes++;
-    this.reached.drainsUndone += plan.steps.filter(({ step }) => step.step === "reset" && step.reason === "Frozen").length;
+    this.reached.drainsUndone += plan.steps.filter(
+      ({ step }) => step.step === "reset" && step.reason === "Frozen",
+    ).length;
     if (dies < plan.writes.length + 1) this.reached.deaths++;
     const wasFrozen = this.policy.status.frozen !== undefined;
     if (alive()) this.policy = { ...this.policy, status: policyStatus.parse(JSON.parse(JSON.stringify(plan.status))) };
@@ -76,7 +81,11 @@ export class World {
     for (const { node: written, spec } of plan.writes) {
       if (!alive()) return;
       const host = this.#host(written.name);
-      if (wasFrozen && this.policy.status.frozen && (spec.state === "StagedAndPerformedUpdate" || spec.state === "RebootedIntoUpdate"))
+      if (
+        wasFrozen &&
+        this.policy.status.frozen &&
+        (spec.state === "StagedAndPerformedUpdate" || spec.state === "RebootedIntoUpdate")
+      )
         this.violations.push(`${host.name} was sent to ${spec.state} while frozen`);
       if (host.version === Number(written.shadow?.resourceVersion)) this.#write(host, { spec });
     }
@@ -90,18 +99,30 @@ export class World {
     });
     // A write that meets a change of the agent's is repeated by the next pass.
     if (this.policy.status.frozen && writes <= dies) this.#checkFrozen();
-    for (const one of upkeep) if (alive() && one.action === "uncordon") this.#mark(this.#host(one.node.name), undefined);
+    for (const one of upkeep)
+      if (alive() && one.action === "uncordon") this.#mark(this.#host(one.node.name), undefined);
     this.#check();
   }
 
   #plan(nodes: readonly UpdateNode[]): NodePlan {
     const readings = new Map<string, NodeReading>();
     for (let i = 0; i < 100; i++) {
-      const plan = planPass({ now: NOW + this.ms, policy: this.policy, nodes, contested: new Map(), readings, ownNode: undefined });
+      const plan = planPass({
+        now: NOW + this.ms,
+        policy: this.policy,
+        nodes,
+        contested: new Map(),
+        readings,
+        ownNode: undefined,
+      });
       if (plan.toRead.length === 0) return plan;
       for (const name of plan.toRead) {
         const { blocked, missing } = this.#host(name);
-        readings.set(name, { workloads: [], ...(blocked && { obstacle: "budget" }), ...(missing && { missing: "work" }) });
+        readings.set(name, {
+          workloads: [],
+          ...(blocked && { obstacle: "budget" }),
+          ...(missing && { missing: "work" }),
+        });
       }
     }
     throw new Error("the plan never ends");
@@ -127,7 +148,14 @@ export class World {
   /** The agent's action fails. */
   fail(host: Host): void {
     const { spec, status } = host;
-    if (host.silent || host.dead || !host.node.ready || status.rebooting || spec.state === status.current_state || spec.state === "Idle")
+    if (
+      host.silent ||
+      host.dead ||
+      !host.node.ready ||
+      status.rebooting ||
+      spec.state === status.current_state ||
+      spec.state === "Idle"
+    )
       return;
     this.#report(host, "ErrorReset");
   }
@@ -136,7 +164,9 @@ export class World {
     const { status } = host;
     if (current_state === "ErrorReset") this.reached.failures++;
     const counts =
-      current_state === "ErrorReset" ? { crash_count: status.crash_count + 1, state_transition_failure_timestamp: at(this.ms) } : {};
+      current_state === "ErrorReset"
+        ? { crash_count: status.crash_count + 1, state_transition_failure_timestamp: at(this.ms) }
+        : {};
     this.#write(host, { status: { ...status, ...counts, ...rest, current_state } });
   }
 
@@ -149,7 +179,9 @@ export class World {
     if (host.node.cordonedBy === undefined) return this.#mark(host, `shadow-${host.name}`);
     if (host.blocked) return;
     if (!host.status.rebooting)
-      return this.#write(host, { status: { ...host.status, rebooting: { boot_id: `boot-${host.boots}`, at: at(this.ms) } } });
+      return this.#write(host, {
+        status: { ...host.status, rebooting: { boot_id: `boot-${host.boots}`, at: at(this.ms) } },
+      });
     this.reached.reboots++;
     host.node = { ...host.node, ready: false, readySince: NOW + this.ms };
   }
@@ -168,7 +200,8 @@ export class World {
   }
 
   #mark(host: Host, cordonedBy: string | undefined): void {
-    const annotations: Record<string, string> = cordonedBy === undefined ? {} : { "zonewise.dev/cordoned-by": cordonedBy };
+    const annotations: Record<string, string> =
+      cordonedBy === undefined ? {} : { "zonewise.dev/cordoned-by": cordonedBy };
     host.node = { ...host.node, cordonedBy, annotations };
   }
 
@@ -196,16 +229,27 @@ export class World {
   /** After a pass that has ended, no node that is Ready goes on to its reboot while the policy is frozen. */
   #checkFrozen(): void {
     for (const { name, spec, status, node } of this.hosts)
-      if (node.ready && spec.state === "RebootedIntoUpdate" && status.current_state === "StagedAndPerformedUpdate" && !status.rebooting)
+      if (
+        node.ready &&
+        spec.state === "RebootedIntoUpdate" &&
+        status.current_state === "StagedAndPerformedUpdate" &&
+        !status.rebooting
+      )
         this.violations.push(`${name} goes on to its reboot while frozen`);
   }
 
   /** Nodes that we take out of service, without those that a person has let go. */
   #check(): void {
-    const released = new Set(this.policy.status.deferred.filter(({ reason }) => reason === "ReleasedByHand").map(({ node: name }) => name));
-    const out = this.hosts.filter((host) => !released.has(host.name) && (host.node.cordonedBy !== undefined || !host.node.ready));
-    if (out.length > this.#limit) this.violations.push(`${out.map(({ name }) => name).join()} are out of service at once`);
-    if (this.policy.status.active.length > this.#limit) this.violations.push(`${this.policy.status.active.length} are active`);
+    const released = new Set(
+      this.policy.status.deferred.filter(({ reason }) => reason === "ReleasedByHand").map(({ node: name }) => name),
+    );
+    const out = this.hosts.filter(
+      (host) => !released.has(host.name) && (host.node.cordonedBy !== undefined || !host.node.ready),
+    );
+    if (out.length > this.#limit)
+      this.violations.push(`${out.map(({ name }) => name).join()} are out of service at once`);
+    if (this.policy.status.active.length > this.#limit)
+      this.violations.push(`${this.policy.status.active.length} are active`);
   }
 
   advance(minutes: number): void {

@@ -74,11 +74,19 @@ export interface SetTraits {
 
 /** The StatefulSet `db`, claimed by `guard`. */
 export function setObject(traits: SetTraits = {}): StatefulSet {
-  const { replicas = 3, current = OLD, update = OLD, strategy = "RollingUpdate", generation = 2, owner = "guard" } = traits;
+  const {
+    replicas = 3,
+    current = OLD,
+    update = OLD,
+    strategy = "RollingUpdate",
+    generation = 2,
+    owner = "guard",
+  } = traits;
   const base = statefulSetObject({ name: "db", replicas, ...(traits.terminating && { terminating: true }) });
   const isClaimed = !("owner" in traits) || traits.owner !== undefined;
   const guard = current === update ? replicas : HELD;
-  const rollingUpdate = "partition" in traits && traits.partition === undefined ? {} : { partition: traits.partition ?? guard };
+  const rollingUpdate =
+    "partition" in traits && traits.partition === undefined ? {} : { partition: traits.partition ?? guard };
   return {
     ...base,
     metadata: {
@@ -109,7 +117,10 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
   };
 }
 
-/** One letter a pod, in the order of their indexes: `o` old, `n` new, `x` of another revision; a capital letter for a broken one, `!` after it for one that is not ready, `-` for one that is terminating; `.` for none. */
+/**
+ * One letter a pod, in the order of their indexes: `o` old, `n` new, `x` of another revision; a capital letter for a
+ * broken one, `!` after it for one that is not ready, `-` for one that is terminating; `.` for none.
+ */
 export function podsOf(text: string, start = 0): ReturnType<typeof podObject>[] {
   return [...text.matchAll(/([.onxONX])([!-]?)/g)].flatMap(([, letter = "", mark], index) => {
     if (letter === ".") return [];
@@ -144,7 +155,9 @@ export function snapshot({ set = {}, pods, now = NOW, answer, other, ...traits }
     ...pod,
     metadata: {
       ...pod.metadata,
-      ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: target?.uid ?? "", controller: true }],
+      ownerReferences: [
+        { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: target?.uid ?? "", controller: true },
+      ],
     },
   }));
   return {

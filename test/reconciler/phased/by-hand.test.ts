@@ -23,7 +23,13 @@ table("pausing and promoting by hand", [
     status: checking(3, { consecutiveSuccessfulChecks: 3, lastCheckTime: ago(1) }),
     expected: `Rolling ${READY} Paused@3 0/0`,
   },
-  { name: "only `true` pauses", set: NEWER, annotations: { "sts.plus/pause": "yes" }, status: checking(3), expected: "check" },
+  {
+    name: "only `true` pauses",
+    set: NEWER,
+    annotations: { "sts.plus/pause": "yes" },
+    status: checking(3),
+    expected: "check",
+  },
   {
     name: "after the pause the step begins again",
     set: NEWER,
@@ -67,8 +73,20 @@ table("pausing and promoting by hand", [
     status: { ...checking(3), promotedStep: `${NEW}/3` },
     expected: "check",
   },
-  { name: "a promotion of another revision is ignored", set: NEWER, ...promote(`${OLD}/3`), status: checking(3), expected: "check" },
-  { name: "a promotion of another partition is ignored", set: NEWER, ...promote(`${NEW}/2`), status: checking(3), expected: "check" },
+  {
+    name: "a promotion of another revision is ignored",
+    set: NEWER,
+    ...promote(`${OLD}/3`),
+    status: checking(3),
+    expected: "check",
+  },
+  {
+    name: "a promotion of another partition is ignored",
+    set: NEWER,
+    ...promote(`${NEW}/2`),
+    status: checking(3),
+    expected: "check",
+  },
   {
     name: "a promoted step still waits for its pods",
     set: { ...NEWER, available: 2 },

@@ -3,13 +3,22 @@ import { ago, data, empty, NEW, OLD, rolling, unreachable } from "./builders.ts"
 import { checking, NEWER, READY, table } from "./table.ts";
 
 table("the original's cases", [
-  { name: "no such StatefulSet", set: null, expected: "ErrorSTSNotFound False/ErrorSTSNotFound Unknown/ErrorSTSNotFound" },
+  {
+    name: "no such StatefulSet",
+    set: null,
+    expected: "ErrorSTSNotFound False/ErrorSTSNotFound Unknown/ErrorSTSNotFound",
+  },
   {
     name: "a StatefulSet with OnDelete",
     set: { strategy: "OnDelete" },
     expected: "ErrorCannotManage False/ErrorCannotManage Unknown/ErrorCannotManage",
   },
-  { name: "a StatefulSet of nobody: first the finalizer", set: { owner: undefined }, finalizers: [], expected: "addFinalizer" },
+  {
+    name: "a StatefulSet of nobody: first the finalizer",
+    set: { owner: undefined },
+    finalizers: [],
+    expected: "addFinalizer",
+  },
   { name: "a StatefulSet of nobody: then the claim", set: { owner: undefined }, expected: "claim, before: 3" },
   { name: "a StatefulSet of a PhasedRollout that is gone", set: { owner: "gone" }, expected: "claim from gone" },
   {
@@ -28,7 +37,11 @@ table("the original's cases", [
   { name: "an idle StatefulSet with all pods free to roll", set: { partition: 0 }, expected: "partition 3 Guard" },
   { name: "an idle StatefulSet without a partition", set: { partition: undefined }, expected: "partition 3 Guard" },
   { name: "an idle StatefulSet with its guard", expected: "Updated True/Ready True/Updated" },
-  { name: "suspended: the partition goes first", spec: { standardRollingUpdate: true }, expected: "partition 0 Suspend" },
+  {
+    name: "suspended: the partition goes first",
+    spec: { standardRollingUpdate: true },
+    expected: "partition 0 Suspend",
+  },
   {
     name: "suspended without a partition",
     spec: { skipCheck: true },
@@ -67,7 +80,12 @@ table("the original's cases", [
   {
     name: "the Secret is there",
     set: NEWER,
-    status: checking(3, { status: "PrometheusError", consecutiveErrors: 1, lastError: "SecretUnusable", lastAttemptTime: ago(5) }),
+    status: checking(3, {
+      status: "PrometheusError",
+      consecutiveErrors: 1,
+      lastError: "SecretUnusable",
+      lastAttemptTime: ago(5),
+    }),
     answer: empty,
     expected: `Rolling ${READY} WaitForChecks@3 1/0 checks True due in 60 s`,
   },

@@ -67,7 +67,12 @@ it("an edit of the expression, the server, its Secret, or a new default of succe
   const base = { expr: "up == 0", url: "http://prom" };
   const hashed = (query: object, check: object = {}, byDefault: "NoData" | "Data" = "NoData"): string =>
     hashOf(readPhasedRollout(rolloutObject({ query: { ...base, ...query }, check }), byDefault).check);
-  const others = [hashed({ expr: "up" }), hashed({ url: "http://other" }), hashed({ secretRef: "s" }), hashed({}, {}, "Data")];
+  const others = [
+    hashed({ expr: "up" }),
+    hashed({ url: "http://other" }),
+    hashed({ secretRef: "s" }),
+    hashed({}, {}, "Data"),
+  ];
   assert.equal(new Set([hashed({}), ...others]).size, 5);
   const more = { initialDelaySeconds: 5, periodSeconds: 5, successThreshold: 9, failureThreshold: 9 };
   assert.equal(hashed({ successWhen: "NoData" }, more), hashed({}));

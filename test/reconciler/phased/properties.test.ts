@@ -11,8 +11,17 @@ import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 import { heal, releaseKey } from "./world-controllers.ts";
 
 /** So often that rollouts, reverts and broken pods meet; any other change is rarer. */
-const often = fc.constantFrom("deploy" as const, "revert" as const, "break" as const, "fire" as const, "clear" as const);
-const happening = fc.record({ what: fc.oneof({ weight: 2, arbitrary: often }, fc.constantFrom(...HAPPENINGS)), at: fc.nat(5) });
+const often = fc.constantFrom(
+  "deploy" as const,
+  "revert" as const,
+  "break" as const,
+  "fire" as const,
+  "clear" as const,
+);
+const happening = fc.record({
+  what: fc.oneof({ weight: 2, arbitrary: often }, fc.constantFrom(...HAPPENINGS)),
+  at: fc.nat(5),
+});
 /** What goes on all the time, so that histories come far. */
 const progress = fc.constantFrom(
   { what: "advance" as const, at: 0 },
@@ -52,7 +61,10 @@ interface Read extends Witness {
 
 type OnWrite = (decision: PhasedDecision, read: Read) => void;
 
-/** Pods from this index on may be replaced after the write: it has checked, asked for none, or found that they are not there. */
+/**
+ * Pods from this index on may be replaced after the write: it has checked, asked for none, or found that they are not
+ * there.
+ */
 function freedFrom(decision: PhasedDecision, world: World): number {
   const { partition } = world.set;
   if (decision.action === "claim") return partition;
@@ -88,7 +100,11 @@ interface Recording {
   readonly onWrite: OnWrite;
 }
 
-function tickOnce(world: World, { meanwhile, dies }: Exclude<Step, { what: unknown }>, { witness, onWrite }: Recording): void {
+function tickOnce(
+  world: World,
+  { meanwhile, dies }: Exclude<Step, { what: unknown }>,
+  { witness, onWrite }: Recording,
+): void {
   const read = versionsOf(world);
   const key = keyOf(world);
   const { decision, verdict } = decide(world);
@@ -118,7 +134,9 @@ const LEAST = {
 
 /** How many pods of these indexes are still to be replaced. */
 const staleBetween = (from: number, to: number, { set }: World): number =>
-  [...set.pods].filter(([index, pod]) => index >= from && index < Math.min(to, set.replicas) && pod.revision !== set.status.update).length;
+  [...set.pods].filter(
+    ([index, pod]) => index >= from && index < Math.min(to, set.replicas) && pod.revision !== set.status.update,
+  ).length;
 
 describe("over random histories of a StatefulSet, its users and Prometheus", () => {
   it("S21 whatever users write, and whenever the process dies: the StatefulSet controller replaces no pod that no decision has released, and adds none before the first is", () => {
@@ -131,7 +149,9 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         const templateOf = (key: string): string => key.slice(0, key.lastIndexOf(" "));
         const check = (): void => {
           world.replaced.forEach((key) => assert.ok(freed.has(key), `${key} was not released`));
-          world.made.forEach((key) => assert.ok(begun.has(templateOf(key)), `${key} was added before a pod was released`));
+          world.made.forEach((key) =>
+            assert.ok(begun.has(templateOf(key)), `${key} was added before a pod was released`),
+          );
         };
         play(world, steps, (decision) => {
           check();

@@ -1,4 +1,7 @@
-/** Over random histories of scaling during a rollout: the StatefulSet controller gives the latest template to no more pods than steps have passed (§16.15). */
+/**
+ * Over random histories of scaling during a rollout: the StatefulSet controller gives the latest template to no more
+ * pods than steps have passed (§16.15).
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -12,7 +15,8 @@ function tick(world: World): PhasedDecision {
   const read = versionsOf(world);
   const snapshot = observe(world);
   const first = decidePhased(snapshot);
-  const decision = first.action === "check" ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.now } }) : first;
+  const decision =
+    first.action === "check" ? decidePhased({ ...snapshot, answer: { ...ask(world), at: world.now } }) : first;
   carryOut(decision, world, read);
   return decision;
 }
@@ -43,7 +47,8 @@ const history = fc.record({
 const play = (world: World, steps: readonly (Happening | "tick")[]): void =>
   steps.forEach((what) => (what === "tick" ? tick(world) : happen(what, world, 0)));
 
-const updated = ({ set }: World): number => [...set.pods.values()].filter(({ revision }) => revision === set.template).length;
+const updated = ({ set }: World): number =>
+  [...set.pods.values()].filter(({ revision }) => revision === set.template).length;
 
 function adopted(traits: Parameters<typeof createWorld>[0]): World {
   const world = createWorld({ ...traits, guarded: true });
@@ -91,7 +96,17 @@ for (const ordered of [true, false])
   });
 
 it("whatever happens to the StatefulSet besides: once that ends no pod is replaced twice, and the rollout completes", () => {
-  const besides = fc.constantFrom(...SCALING, "remake", "recreate", "deploy", "revert", "wipePartition", "replace", "advance", "advance");
+  const besides = fc.constantFrom(
+    ...SCALING,
+    "remake",
+    "recreate",
+    "deploy",
+    "revert",
+    "wipePartition",
+    "replace",
+    "advance",
+    "advance",
+  );
   let replaced = 0;
   fc.assert(
     fc.property(history, fc.array(besides, { maxLength: 12 }), ({ quietFor, during, deploy, ...traits }, steps) => {
@@ -126,7 +141,10 @@ it("once the checks fail and the scaling ends, as many pods have the latest temp
       strays += updated(world) > released + late ? 1 : 0;
       const later = runOn(world, 60);
       assert.equal(later, 0);
-      assert.ok(updated(world) <= released + late, `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(world.set)}`);
+      assert.ok(
+        updated(world) <= released + late,
+        `${updated(world)} pods, and ${released + late} steps: ${JSON.stringify(world.set)}`,
+      );
     }),
     { numRuns: runs(1000) },
   );

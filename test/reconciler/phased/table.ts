@@ -10,7 +10,9 @@ import { ago, NEW, NOW, OLD, rolling, type Scene, snapshot } from "./builders.ts
 function summarize(decision: PhasedDecision): string {
   switch (decision.action) {
     case "setPartition":
-      return decision.partition === HELD ? `held: ${decision.reason}` : `partition ${decision.partition} ${decision.reason}`;
+      return decision.partition === HELD
+        ? `held: ${decision.reason}`
+        : `partition ${decision.partition} ${decision.reason}`;
     case "releasePod":
       return `release ${decision.pod?.name ?? "nothing"} by partition ${decision.partition}`;
     case "replacePod":
@@ -33,7 +35,9 @@ function summarize(decision: PhasedDecision): string {
 function describeStatus({ status, dueAt }: Extract<PhasedDecision, { action: "report" }>): string {
   const { phase, rollingPodStatus: step, conditions } = status;
   const [ready, updated, checks] = conditions;
-  const of = step ? ` ${step.status}@${step.partition} ${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}` : "";
+  const of = step
+    ? ` ${step.status}@${step.partition} ${step.consecutiveSuccessfulChecks}/${step.consecutiveFailedChecks}`
+    : "";
   const due = dueAt === undefined ? "" : ` due in ${Math.round((dueAt - NOW) / 1000)} s`;
   const health = checks ? ` checks ${checks.status}` : "";
   return `${phase}${ready ? ` ${ready.status}/${ready.reason} ${updated?.status}/${updated?.reason}` : ""}${of}${health}${due}`;
@@ -60,10 +64,16 @@ export function table(title: string, rows: readonly Row[]): void {
 export const checking = (partition: number, more: object = {}): object =>
   rolling(partition, { status: "WaitForChecks", analisysStartTime: ago(61), ...more });
 
-export const stepped = (partition: number): object => checking(partition, { consecutiveSuccessfulChecks: 1, lastAttemptTime: ago(30) });
+export const stepped = (partition: number): object =>
+  checking(partition, { consecutiveSuccessfulChecks: 1, lastAttemptTime: ago(30) });
 
 export function backing(type: string): object {
   return { type, status: "False", reason: "RollingBack", message: "m", lastTransitionTime: ago(5) };
 }
 
-export const ROLLED_BACK = { phase: "Rolling", targetUID: "uid-db", updateRevision: OLD, conditions: [backing("Updated")] };
+export const ROLLED_BACK = {
+  phase: "Rolling",
+  targetUID: "uid-db",
+  updateRevision: OLD,
+  conditions: [backing("Updated")],
+};

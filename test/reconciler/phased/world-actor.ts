@@ -41,19 +41,37 @@ export function observe(world: World, answer?: QueryAnswer): PhasedSnapshot {
   );
   const pods = [...set.pods].map(([index, pod]) => readPod(podOf(index, pod, target.uid)));
   const owner = set.owner === own.name ? own : undefined;
-  return { now, rollout: own, target, owner, pods: podsByIndex(target, pods), ...(answer && { answer: { ...answer, at: now } }) };
-}
-
-function podOf(index: number, { revision, phase }: SimulatedPod, uid: string): PodObject {
-  const traits = { revision: `r${revision}`, ready: phase === "ready" || phase === "terminating", terminating: phase === "terminating" };
-  const pod = podObject("db", index, { ...traits, ...(phase === "broken" && { broken: "CrashLoopBackOff", ready: false }) });
   return {
-    ...pod,
-    metadata: { ...pod.metadata, ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid, controller: true }] },
+    now,
+    rollout: own,
+    target,
+    owner,
+    pods: podsByIndex(target, pods),
+    ...(answer && { answer: { ...answer, at: now } }),
   };
 }
 
-export const ask = ({ prometheus }: World): QueryAnswer => ({ quiet: empty, firing: data, down: unreachable })[prometheus];
+function podOf(index: number, { revision, phase }: SimulatedPod, uid: string): PodObject {
+  const traits = {
+    revision: `r${revision}`,
+    ready: phase === "ready" || phase === "terminating",
+    terminating: phase === "terminating",
+  };
+  const pod = podObject("db", index, {
+    ...traits,
+    ...(phase === "broken" && { broken: "CrashLoopBackOff", ready: false }),
+  });
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid, controller: true }],
+    },
+  };
+}
+
+export const ask = ({ prometheus }: World): QueryAnswer =>
+  ({ quiet: empty, firing: data, down: unreachable })[prometheus];
 
 export interface Versions {
   readonly set: number;

@@ -11,12 +11,15 @@ export function sync(world: World): void {
   const isHealthy = (pod: SimulatedPod | undefined): boolean => pod?.phase === "ready";
   const indexes = Array.from({ length: replicas }, (_, index) => index);
   const unhealthy = indexes.filter((index) => !isHealthy(pods.get(index)));
-  const missing = unhealthy.filter((index) => !pods.has(index)).filter((index) => !set.ordered || index === unhealthy[0]);
+  const missing = unhealthy
+    .filter((index) => !pods.has(index))
+    .filter((index) => !set.ordered || index === unhealthy[0]);
   const count = (): void => {
     const all = [...pods.values()];
     const updated = all.filter(({ revision, phase }) => revision === template && phase !== "terminating").length;
     const available = all.filter(isHealthy).length;
-    const isDone = set.strategy === "RollingUpdate" && [updated, available, pods.size].every((number) => number === replicas);
+    const isDone =
+      set.strategy === "RollingUpdate" && [updated, available, pods.size].every((number) => number === replicas);
     set.status = {
       observed: set.generation,
       current: isDone ? template : status.current,
@@ -42,7 +45,10 @@ export function sync(world: World): void {
   count();
 }
 
-/** Which pods are replaced in one sync: the highest once all above it are healthy, or as many as may be unavailable, whatever the others are. */
+/**
+ * Which pods are replaced in one sync: the highest once all above it are healthy, or as many as may be unavailable,
+ * whatever the others are.
+ */
 function nextUpdates(
   { ordered, maxUnavailable, partition, pods, replicas, template }: World["set"],
   unhealthy: readonly number[],

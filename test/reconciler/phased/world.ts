@@ -1,4 +1,7 @@
-/** A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the properties of a phased rollout. */
+/**
+ * A model of one StatefulSet with its controller and kubelets, of its PhasedRollout and of Prometheus, for the
+ * properties of a phased rollout.
+ */
 import { keepPartition, type ReleaseFields } from "../../../functions/phased/keep-partition.ts";
 import type { PhasedStatus } from "../../../reconciler/phased/status.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
@@ -16,7 +19,10 @@ export interface World {
   prometheus: "quiet" | "firing" | "down";
   /** Writes of users pass the admission of StatefulSets (§16.9). */
   readonly guarded: boolean;
-  /** The pods of the managed StatefulSet that its controller has replaced by another template than the current one, by `releaseKey`. */
+  /**
+   * The pods of the managed StatefulSet that its controller has replaced by another template than the current one, by
+   * `releaseKey`.
+   */
   readonly replaced: string[];
   /** Those that it has made by another template than the current one. */
   readonly made: string[];
@@ -63,7 +69,9 @@ export function createWorld({
   finalCheck?: boolean;
   guarded?: boolean;
 }): World {
-  const pods = new Map(Array.from({ length: replicas }, (_, i): [number, SimulatedPod] => [i, { revision: 0, phase: "ready" }]));
+  const pods = new Map(
+    Array.from({ length: replicas }, (_, i): [number, SimulatedPod] => [i, { revision: 0, phase: "ready" }]),
+  );
   const status = { observed: 1, current: 0, update: 0, updated: replicas, available: replicas, replicas };
   const set = {
     uid: 1,
@@ -83,7 +91,15 @@ export function createWorld({
     replaced: [],
     made: [],
     set: { ...set, owner: undefined, original: undefined, pods, status },
-    rollout: { version: 1, generation: 1, skipCheck: false, paused: false, finalizer: false, status: undefined, finalCheck },
+    rollout: {
+      version: 1,
+      generation: 1,
+      skipCheck: false,
+      paused: false,
+      finalizer: false,
+      status: undefined,
+      finalCheck,
+    },
   };
 }
 
@@ -155,9 +171,14 @@ export function happen(what: Happening, world: World, at: number): void {
     applyMore: () => change(more),
     deployMore: () => change(() => (more(), set.template++)),
     wipePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = 0)),
-    raisePartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(HELD, set.partition + 1))),
-    lowerPartition: () => set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(set.partition, at))),
-    replace: () => change(() => Object.assign(set, { strategy: "RollingUpdate", partition: 0, owner: undefined, original: undefined })),
+    raisePartition: () =>
+      set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(HELD, set.partition + 1))),
+    lowerPartition: () =>
+      set.strategy === "RollingUpdate" && change(() => void (set.partition = Math.min(set.partition, at))),
+    replace: () =>
+      change(() =>
+        Object.assign(set, { strategy: "RollingUpdate", partition: 0, owner: undefined, original: undefined }),
+      ),
     unclaim: () => change(() => Object.assign(set, { owner: undefined, original: undefined })),
     break: () => pod && pod.phase !== "terminating" && (pod.phase = "broken"),
     stumble: () => pod?.phase === "ready" && (pod.phase = "starting"),

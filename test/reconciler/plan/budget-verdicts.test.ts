@@ -33,7 +33,11 @@ it("a zone that is to shrink waits for a reservation in another zone, too", () =
 });
 
 const HOUR = 3_600_000;
-const DELAYED = { maxUnavailable: 1, podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)", crossZoneEvictionDelay: "1h" };
+const DELAYED = {
+  maxUnavailable: 1,
+  podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)",
+  crossZoneEvictionDelay: "1h",
+};
 
 it("pods whose ready times nobody has written yet count from now on, as the next tick writes them", () => {
   const { steps, end } = planGroup(withBudget([OUTDATED, {}, {}], DELAYED), 100);
@@ -45,7 +49,10 @@ it("pods of another group under the budget are waited for until their delay is o
   const world = withBudget([OUTDATED, {}], DELAYED);
   const [other] = withBudget([{ name: "other-zone-b" }], {}).zones;
   const pods = other?.pods.map((pod) => ({ ...pod, readySince: world.now - HOUR / 2 })) ?? [];
-  const old = world.zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readySince: world.now - 2 * HOUR })) }));
+  const old = world.zones.map((zone) => ({
+    ...zone,
+    pods: zone.pods.map((pod) => ({ ...pod, readySince: world.now - 2 * HOUR })),
+  }));
   const budgets = world.budgets.map((budget) => ({ ...budget, others: other ? [{ ...other, pods }] : [] }));
   const { steps, end } = planGroup({ ...world, zones: old, budgets }, 100);
   assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs, end], [["BudgetSpent"], HOUR / 2 + 1, "settled"]);
@@ -60,7 +67,11 @@ it("a long wait under a budget is one wait, whether a pod can come up or not", (
   };
   const [step] = planGroup(withBudget([leader, follower], {}), 1).steps;
   assert.deepEqual([step?.action, step?.waits, step?.waitMs], ["ScaleZone", ["MinTimeBetweenZones"], 11 * HOUR + 1]);
-  const broken = { ...OUTDATED, updateRevision: OUTDATED.at ?? "", pods: { 0: { ready: false, broken: "CrashLoopBackOff" } } };
+  const broken = {
+    ...OUTDATED,
+    updateRevision: OUTDATED.at ?? "",
+    pods: { 0: { ready: false, broken: "CrashLoopBackOff" } },
+  };
   const { end, endsAt } = planGroup(withBudget([broken, OUTDATED], {}), 100);
   assert.deepEqual([end, endsAt], ["blocked", Date.parse("2026-01-01T12:00:00Z")]);
 });

@@ -8,7 +8,13 @@ export const NOW = Date.parse("2026-01-01T12:00:00Z");
 /** Zones of the rules' builders, with what only budgets look at. */
 export function toBudgetZone(zone: ZoneWithPods): BudgetZone {
   const controller = { kind: "StatefulSet", name: zone.name };
-  const pods = zone.pods.map((pod) => ({ ...pod, labels: zone.podLabels, phase: "Running", controller, readySince: undefined }));
+  const pods = zone.pods.map((pod) => ({
+    ...pod,
+    labels: zone.podLabels,
+    phase: "Running",
+    controller,
+    readySince: undefined,
+  }));
   return { ...zone, pods };
 }
 

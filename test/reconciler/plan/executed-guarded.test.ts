@@ -1,6 +1,6 @@
 /**
- * The plan is what happens under disruption budgets, in zones and in partitions, with delays between zones, and with zones that mirror a resource and
- * whose pods prepare before they go.
+ * The plan is what happens under disruption budgets, in zones and in partitions, with delays between zones, and with
+ * zones that mirror a resource and whose pods prepare before they go.
  */
 import type { ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
@@ -68,7 +68,9 @@ function observeWith({ mirrors, minTime }: Start, lives: Lives) {
 /** Kubelets and controllers do all they can: a pod that was deleted is another one, and ready from now on. */
 function settle(zones: readonly SimulatedZone[], lives: Lives, now: number): boolean {
   const moving = zones.flatMap(({ name, pods }) =>
-    pods.flatMap(({ phase }, i) => (["terminating", "missing", "recovering"].includes(phase) ? [{ name: `${name}-${i}`, phase }] : [])),
+    pods.flatMap(({ phase }, i) =>
+      ["terminating", "missing", "recovering"].includes(phase) ? [{ name: `${name}-${i}`, phase }] : [],
+    ),
   );
   const moved = moveAll(zones);
   for (const { name, phase } of moving)
@@ -85,7 +87,9 @@ interface Execution {
   readonly read: ReturnType<typeof observeWith>;
 }
 
-/** Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more. */
+/**
+ * Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more.
+ */
 function execute({ zones, lives, spec, reservations, references, read }: Execution): string[] {
   const downscales = new Map<string, string>();
   const prepared = new Map<string, number>();
@@ -95,7 +99,8 @@ function execute({ zones, lives, spec, reservations, references, read }: Executi
   for (let tick = 0; tick < 5000; tick++) {
     for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
     const group = { namespace: "test", name: "ingester", zones: read(zones, downscales) };
-    const denies = (shrink: ScaleZone): Hold | undefined => denyShrink(shrink, group.zones, { budget, reservations, now });
+    const denies = (shrink: ScaleZone): Hold | undefined =>
+      denyShrink(shrink, group.zones, { budget, reservations, now });
     const { step, holds } = chooseScale(group, { now, references, prepared, denies });
     if (step) {
       applyScale(step, zones, downscales);
@@ -108,7 +113,8 @@ function execute({ zones, lives, spec, reservations, references, read }: Executi
       done.push(decision.zone.name);
       continue;
     }
-    const granted = decision?.action === "deletePods" ? grantPods(decision, group.zones, { budget, reservations, now }) : [];
+    const granted =
+      decision?.action === "deletePods" ? grantPods(decision, group.zones, { budget, reservations, now }) : [];
     if (decision?.action === "deletePods" && granted.length > 0) {
       carryOut({ ...decision, pods: granted }, zones);
       done.push(...granted.map(({ name }) => name));
@@ -118,9 +124,13 @@ function execute({ zones, lives, spec, reservations, references, read }: Executi
     if (settle(zones, lives, now) || isSynced) continue;
     if (!decision && holds.length === 0) return done;
     const times = [
-      ...[...holds, ...(decision?.action === "hold" ? [decision] : [])].flatMap(({ until }) => (until === undefined ? [] : [until + 1])),
+      ...[...holds, ...(decision?.action === "hold" ? [decision] : [])].flatMap(({ until }) =>
+        until === undefined ? [] : [until + 1],
+      ),
       ...[...reservations.values()].map(({ time }) => Date.parse(time) + 2 * MINUTE),
-      ...[...lives.values()].flatMap(({ readySince }) => (readySince === undefined ? [] : [readySince + 10 * MINUTE + 1])),
+      ...[...lives.values()].flatMap(({ readySince }) =>
+        readySince === undefined ? [] : [readySince + 10 * MINUTE + 1],
+      ),
     ];
     const later = times.filter((at) => at > now);
     if (later.length === 0) return done;
@@ -151,14 +161,22 @@ it("over random groups with budgets and mirrors, the plan has the steps in the o
       const reserved = claimed ? { [claimed.name]: { uid: claimed.uid, time, by: "webhook_x" } } : {};
       const resource = { group: "g", version: "v1", plural: "templates" };
       const references = new Map(
-        observed.map(({ uid }, i) => [uid, { resource, wantedReplicas: given.mirrors[i]?.wanted ?? 0, reportedReplicas: 0 }]),
+        observed.map(({ uid }, i) => [
+          uid,
+          { resource, wantedReplicas: given.mirrors[i]?.wanted ?? 0, reportedReplicas: 0 },
+        ]),
       );
 
       const budgets = [{ ...budgetOf(spec), reservations: reserved }];
       const plan = planGroup({ ...worldOf([]), zones: observed, budgets, references }, 10_000);
       const taken = plan.steps.filter(({ action }) => action !== "PreparePods");
-      const planned = taken.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
-      assert.deepEqual(planned, execute({ zones, lives, spec, reservations: new Map(Object.entries(reserved)), references, read }));
+      const planned = taken.flatMap(({ zone, pods = [zone], replicas }) =>
+        replicas === undefined ? pods : [`${zone}=${replicas}`],
+      );
+      assert.deepEqual(
+        planned,
+        execute({ zones, lives, spec, reservations: new Map(Object.entries(reserved)), references, read }),
+      );
       const count = (reason: string): number => plan.steps.filter(({ waits }) => waits.includes(reason)).length;
       seen[plan.end]++;
       seen.steps += planned.length;

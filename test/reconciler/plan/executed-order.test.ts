@@ -1,4 +1,7 @@
-/** The plan is what happens: over random groups, the steps of a look ahead are those that a rollout then takes, in the same order. */
+/**
+ * The plan is what happens: over random groups, the steps of a look ahead are those that a rollout then takes, in the
+ * same order.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -11,7 +14,17 @@ import { worldOf } from "./builders.ts";
 import { moveAll, moveOne, playPast } from "./play.ts";
 
 /** What may have happened to the group before anybody looks. */
-const PAST = ["deploy", "stumble", "crash", "limp", "vanish", "recreate", "pause", "recover", "revert"] as const satisfies Happening[];
+const PAST = [
+  "deploy",
+  "stumble",
+  "crash",
+  "limp",
+  "vanish",
+  "recreate",
+  "pause",
+  "recover",
+  "revert",
+] as const satisfies Happening[];
 
 const start = fc.record({
   sizes: fc.array(fc.nat(6), { minLength: 1, maxLength: 4, size: "max" }),
@@ -30,8 +43,9 @@ function namesOf(decision: RolloutDecision): string[] {
 }
 
 /**
- * Ticks, with controllers and kubelets at their own pace, until nothing moves any more. Which of several pods of a batch is ready first decides whether
- * another zone has its turn in between: there they get ready together, once the ticks have nothing to do but wait, as the plan says.
+ * Ticks, with controllers and kubelets at their own pace, until nothing moves any more. Which of several pods of a
+ * batch is ready first decides whether another zone has its turn in between: there they get ready together, once the
+ * ticks have nothing to do but wait, as the plan says.
  */
 function execute(zones: readonly SimulatedZone[], pace: readonly number[]): string[] {
   const atOnce = zones[0]?.maxUnavailable ?? 1;

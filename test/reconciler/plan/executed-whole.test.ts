@@ -1,6 +1,6 @@
 /**
- * The plan is what happens, with all that a tick weighs: followers that take over the replicas of leaders, minimum times between downscales, gates whose
- * checks fail at first, batches, mixed revisions and broken pods.
+ * The plan is what happens, with all that a tick weighs: followers that take over the replicas of leaders, minimum
+ * times between downscales, gates whose checks fail at first, batches, mixed revisions and broken pods.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -48,7 +48,13 @@ function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
       const kind = i === 0 ? "none" : leaders[i - 1];
       const leader = kind === "none" ? undefined : group.zones[kind === "first" ? 0 : i - 1]?.name;
       const lastDownscale = lastDownscales.get(zone.name);
-      const scaling: Scaling = { ...zone.scaling, leader, upscaleOnlyWhenLeaderReady: readyOnly, minTime, lastDownscale };
+      const scaling: Scaling = {
+        ...zone.scaling,
+        leader,
+        upscaleOnlyWhenLeaderReady: readyOnly,
+        minTime,
+        lastDownscale,
+      };
       return { ...zone, scaling, status: { ...zone.status, ...countRevisions(zone) } };
     };
     return { ...group, zones: group.zones.map(read) };
@@ -64,7 +70,9 @@ const outline = (record: GateRecord | undefined): string =>
     record?.stages.map(({ point, zone, state }) => [point, zone, state]),
   ]);
 
-/** Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more. */
+/**
+ * Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more.
+ */
 function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): string[] {
   const lastDownscales = new Map<string, string>();
   const done: string[] = [];
@@ -123,7 +131,9 @@ it("over random groups with followers and gates, the plan has the steps in the o
 
       const gates = when ? [stored({ spec: { when } }, undefined)] : [];
       const plan = planGroup(worldOf(read(zones, new Map()).zones, { gates }), 10_000);
-      const planned = plan.steps.flatMap(({ zone, pods = [zone], replicas }) => (replicas === undefined ? pods : [`${zone}=${replicas}`]));
+      const planned = plan.steps.flatMap(({ zone, pods = [zone], replicas }) =>
+        replicas === undefined ? pods : [`${zone}=${replicas}`],
+      );
       assert.deepEqual(planned, execute(zones, given, read));
       assert.ok(plan.end !== "cut");
       seen[plan.end]++;
@@ -134,6 +144,13 @@ it("over random groups with followers and gates, the plan has the steps in the o
     }),
     { numRuns: runs(COUNT) },
   );
-  for (const [what, count] of Object.entries({ settled: 200, blocked: 100, steps: 2000, scaled: 300, gated: 100, waits: 30 }))
+  for (const [what, count] of Object.entries({
+    settled: 200,
+    blocked: 100,
+    steps: 2000,
+    scaled: 300,
+    gated: 100,
+    waits: 30,
+  }))
     assert.ok(seen[what as keyof typeof seen] >= least(count, COUNT), `${what}: ${JSON.stringify(seen)}`);
 });

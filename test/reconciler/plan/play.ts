@@ -1,6 +1,14 @@
 /** What has happened to a simulated group before a plan is made, and how its pods get on. */
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import { calmDown, carryOut, createWorld, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import {
+  calmDown,
+  carryOut,
+  createWorld,
+  happen,
+  observe,
+  type Happening,
+  type SimulatedZone,
+} from "../rollout/world.ts";
 
 export interface Past {
   readonly sizes: readonly number[];
@@ -26,7 +34,9 @@ export function playPast({ sizes, maxUnavailable, past, ticks }: Past): Simulate
 /** A pod after the other, in an order of their own, gets on. */
 export function moveOne(zones: readonly SimulatedZone[], pick: number): boolean {
   const moving = zones.flatMap((zone) =>
-    zone.pods.flatMap((pod, at) => (["terminating", "missing", "recovering"].includes(pod.phase) ? [{ zone, pod, at }] : [])),
+    zone.pods.flatMap((pod, at) =>
+      ["terminating", "missing", "recovering"].includes(pod.phase) ? [{ zone, pod, at }] : [],
+    ),
   );
   const next = moving[pick % Math.max(1, moving.length)];
   if (!next) return false;

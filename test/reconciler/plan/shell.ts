@@ -1,4 +1,7 @@
-/** The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one does. */
+/**
+ * The shell of a tick over values: it takes the steps of scaling, and asks budgets before it deletes, as the real one
+ * does.
+ */
 import type { DeletePods, ScaleZone } from "../../../reconciler/model/outcome.ts";
 import assert from "node:assert/strict";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
@@ -18,7 +21,8 @@ import { happen, type SimulatedZone } from "../rollout/world.ts";
 
 /** By these a gate knows a zone that has begun; the model leaves them out. */
 export function countRevisions({ pods, status: { currentRevision, updateRevision } }: ZoneWithPods) {
-  const count = (revision: string): number => pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
+  const count = (revision: string): number =>
+    pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
   return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
 }
 
@@ -61,7 +65,11 @@ export function chooseScale(
 }
 
 /** A pod remembers when it was first called. */
-function callPods({ wanted, pods, delay }: PreparePods, prepared: Map<string, number>, now: number): NonNullable<ZoneFacts["answers"]> {
+function callPods(
+  { wanted, pods, delay }: PreparePods,
+  prepared: Map<string, number>,
+  now: number,
+): NonNullable<ZoneFacts["answers"]> {
   const ages = foldAges(delay);
   for (const [place, { pod }] of [...pods].entries()) {
     if (!prepared.has(pod)) prepared.set(pod, now);
@@ -96,7 +104,14 @@ export function denyShrink(
   { budget, reservations, now }: StoredGrants & { readonly now: number },
 ): Hold | undefined {
   const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
-  const verdict = decideDownscale({ now, budget, zones, reservations: living, uid: zone.uid, from: zone.firstOrdinal + replicas });
+  const verdict = decideDownscale({
+    now,
+    budget,
+    zones,
+    reservations: living,
+    uid: zone.uid,
+    from: zone.firstOrdinal + replicas,
+  });
   return isAllowed(verdict) ? undefined : holdDownscale(verdict, zone);
 }
 
@@ -111,7 +126,8 @@ export function grantPods(
     const pod = own.pods.find((one) => one.name === name) ?? assert.fail(name);
     const living = livingReservations(Object.fromEntries(reservations), presentIn(zones), now);
     const rollout = { maxUnavailable: own.maxUnavailable };
-    if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, by: "reconciler", rollout }))) return false;
+    if (!isAllowed(decideEviction({ now, pod, budget, zones, reservations: living, by: "reconciler", rollout })))
+      return false;
     reservations.set(name, { uid: pod.uid, time: new Date(now).toISOString(), by: "reconciler" });
     return true;
   });

@@ -6,7 +6,12 @@ const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 
 describe("the Event of an object", () => {
   const draft = (name: string, message = "m") =>
-    ({ regarding: { kind: "StatefulSet", namespace: "test", name, uid: "u" }, type: "Warning", reason: "R", message }) as const;
+    ({
+      regarding: { kind: "StatefulSet", namespace: "test", name, uid: "u" },
+      type: "Warning",
+      reason: "R",
+      message,
+    }) as const;
 
   it("has a name that the API server takes, however long the object's is", () => {
     for (const name of ["a", "a".repeat(253), `${"a".repeat(234)}.-b`, `${"a".repeat(62)}.`.repeat(4) + "b"]) {

@@ -24,12 +24,23 @@ const replace: Outcome = { ...finish, effect: { replaced: [readPod(podObject("zo
 
 /** The memory after these outcomes, one second apart. */
 function rememberAll(...outcomes: readonly Outcome[]): GroupMemory | undefined {
-  return outcomes.reduce<GroupMemory | undefined>((earlier, outcome, i) => remember(earlier, outcome, i * 1000), undefined);
+  return outcomes.reduce<GroupMemory | undefined>(
+    (earlier, outcome, i) => remember(earlier, outcome, i * 1000),
+    undefined,
+  );
 }
 
 const REMEMBERED: readonly [name: string, outcomes: readonly Outcome[], expected: Partial<GroupMemory>][] = [
-  ["the start of a hold, while it lasts", [held, held, held], { holds: new Map([["ZonePaused: zone-a is paused", 0]]) }],
-  ["the same hold as a new one after it ended", [held, settled, held], { holds: new Map([["ZonePaused: zone-a is paused", 2000]]) }],
+  [
+    "the start of a hold, while it lasts",
+    [held, held, held],
+    { holds: new Map([["ZonePaused: zone-a is paused", 0]]) },
+  ],
+  [
+    "the same hold as a new one after it ended",
+    [held, settled, held],
+    { holds: new Map([["ZonePaused: zone-a is paused", 2000]]) },
+  ],
   [
     "a scaling hold by its dedupKey, regardless of its message",
     [waiting("9s"), waiting("8s")],
@@ -46,7 +57,9 @@ const REMEMBERED: readonly [name: string, outcomes: readonly Outcome[], expected
 
 describe("a process remembers of a group", () => {
   for (const [name, outcomes, expected] of REMEMBERED)
-    it(name, () => assert.partialDeepStrictEqual(rememberAll(...outcomes), { namespace: "test", group: "g", ...expected }));
+    it(name, () =>
+      assert.partialDeepStrictEqual(rememberAll(...outcomes), { namespace: "test", group: "g", ...expected }),
+    );
 });
 
 const LOGGED: readonly [name: string, earlier: readonly Outcome[], outcome: Outcome, lines: readonly string[]][] = [

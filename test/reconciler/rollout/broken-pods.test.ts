@@ -23,7 +23,15 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
   ],
   [
     "of pods with only a crash-looping sidecar no more than the maximum unavailable are deleted",
-    [{ ...old, statusReady: 0, pods: { 0: limping, 1: limping, 2: limping }, annotations: { "rollout-max-unavailable": "1" } }, updated],
+    [
+      {
+        ...old,
+        statusReady: 0,
+        pods: { 0: limping, 1: limping, 2: limping },
+        annotations: { "rollout-max-unavailable": "1" },
+      },
+      updated,
+    ],
     "delete a-0",
   ],
   [
@@ -54,7 +62,15 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
   ],
   [
     "and one more if the maximum allows it besides a replacement that cannot start",
-    [{ ...old, replicas: 4, statusReady: 0, pods: { 0: { ...crashing, revision: "last" }, 1: limping, 2: limping, 3: limping } }, updated],
+    [
+      {
+        ...old,
+        replicas: 4,
+        statusReady: 0,
+        pods: { 0: { ...crashing, revision: "last" }, 1: limping, 2: limping, 3: limping },
+      },
+      updated,
+    ],
     "delete a-1",
   ],
   [
@@ -72,10 +88,22 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
     ],
     "hold MaxUnavailableReached",
   ],
-  ["broken pods are deleted before healthy ones, and alone", [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated], "delete a-2"],
-  ["also while another zone is degraded", [{ ...old, statusReady: 2, pods: { 1: crashing } }, { statusReady: 2 }], "delete a-1"],
+  [
+    "broken pods are deleted before healthy ones, and alone",
+    [{ ...old, statusReady: 2, pods: { 2: crashing } }, updated],
+    "delete a-2",
+  ],
+  [
+    "also while another zone is degraded",
+    [{ ...old, statusReady: 2, pods: { 1: crashing } }, { statusReady: 2 }],
+    "delete a-1",
+  ],
   ["not in a paused zone", [{ ...old, ...paused, statusReady: 2, pods: { 1: crashing } }, updated], "hold ZonePaused"],
-  ["an updated pod that crash-loops is not deleted", [{ statusReady: 2, pods: { 1: crashing } }, old], "hold ZoneNotReady"],
+  [
+    "an updated pod that crash-loops is not deleted",
+    [{ statusReady: 2, pods: { 1: crashing } }, old],
+    "hold ZoneNotReady",
+  ],
   [
     "a pod of a faulty template that runs and was never ready is replaced though it is the one that may be unavailable",
     [{ ...old, statusReady: 2, pods: { 1: { ready: false } }, ...one }, updated],
@@ -120,7 +148,10 @@ const BROKEN: readonly [string, ZoneTraits[], string][] = [
 
 const rolling = { at: PREVIOUS, statusReady: 2 };
 
-/** Times are minutes after the pods turned unready: those that were never ready when they began, at 00:00; the others an hour later. */
+/**
+ * Times are minutes after the pods turned unready: those that were never ready when they began, at 00:00; the others an
+ * hour later.
+ */
 const ZONES: readonly [string, ZoneTraits[], string, minutes?: number][] = [
   [
     "lost pods of every zone are replaced, one zone a step",
@@ -284,10 +315,12 @@ const ZONES: readonly [string, ZoneTraits[], string, minutes?: number][] = [
 ];
 
 describe("broken pods first (§1.5.6)", () => {
-  for (const [name, zones, expected] of BROKEN) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
+  for (const [name, zones, expected] of BROKEN)
+    it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
 });
 
 describe("pods that serve nothing, in several zones (§1.5.6)", () => {
   for (const [name, zones, expected, minutes = 0] of ZONES)
-    it(`${name}: ${expected}`, () => assert.equal(decideAt(Date.parse("2026-01-01T00:00:00Z") + minutes * 60_000, ...zones), expected));
+    it(`${name}: ${expected}`, () =>
+      assert.equal(decideAt(Date.parse("2026-01-01T00:00:00Z") + minutes * 60_000, ...zones), expected));
 });

@@ -20,34 +20,59 @@ describe("a batch of deletions", () => {
     ["its zone is paused", view({ annotations: { "grafana.com/rollout-paused": "true" } }), "zone-a was paused"],
     ["its zone has another spec", view({ generation: 2 }), "zone-a was changed"],
     ["its zone may lose fewer pods", view({ annotations: { "rollout-max-unavailable": "1" } }), "zone-a was changed"],
-    ["the maximum of its zone's pods is unavailable", view({ statusReady: 1 }), "zone-a has 2 unavailable pods already"],
-    ["pods of its zone are missing", view({ statusReady: 1, statusReplicas: 1 }), "zone-a has 2 unavailable pods already"],
+    [
+      "the maximum of its zone's pods is unavailable",
+      view({ statusReady: 1 }),
+      "zone-a has 2 unavailable pods already",
+    ],
+    [
+      "pods of its zone are missing",
+      view({ statusReady: 1, statusReplicas: 1 }),
+      "zone-a has 2 unavailable pods already",
+    ],
     ["its zone is being deleted", view({ terminating: true }), "zone-a is being deleted"],
     ["another zone is being deleted", view({}, {}, { terminating: true }), "zone-c is being deleted"],
     ["another zone has fewer ready pods", view({}, { statusReady: 2 }), "zone-b is no longer healthy"],
-    ["another zone has fewer available pods", view({}, { minReadySeconds: 9, available: 2 }), "zone-b is no longer healthy"],
+    [
+      "another zone has fewer available pods",
+      view({}, { minReadySeconds: 9, available: 2 }),
+      "zone-b is no longer healthy",
+    ],
     [
       "another zone has fewer ready pods than replicas beside one that goes",
       view({}, { statusReplicas: 4, statusReady: 2 }),
       "zone-b is no longer healthy",
     ],
-    ["it serves nothing, and another zone has lost pods", { ...view({}, { statusReady: 0 }), servesNothing: true }, undefined],
+    [
+      "it serves nothing, and another zone has lost pods",
+      { ...view({}, { statusReady: 0 }), servesNothing: true },
+      undefined,
+    ],
     [
       "it serves nothing, and its zone was paused",
       { ...view({ annotations: { "grafana.com/rollout-paused": "true" } }), servesNothing: true },
       "zone-a was paused",
     ],
     ["another zone lacks a pod", view({}, { statusReplicas: 2 }), "zone-b is no longer healthy"],
-    ["another zone has another spec", view({}, {}, { generation: 2, observedGeneration: 1 }), "zone-c is no longer healthy"],
+    [
+      "another zone has another spec",
+      view({}, {}, { generation: 2, observedGeneration: 1 }),
+      "zone-c is no longer healthy",
+    ],
     [
       "another zone was recreated under its name",
       { ...view(), judged: group({}, {}, { name: "x" }).zones },
       "the group has other zones than before",
     ],
-    ["another zone was removed", { ...view(), now: group({ at: PREVIOUS }, {}).zones }, "the group has other zones than before"],
+    [
+      "another zone was removed",
+      { ...view(), now: group({ at: PREVIOUS }, {}).zones },
+      "the group has other zones than before",
+    ],
   ];
   for (const [name, given, expected] of TABLE)
-    it(`${name}: ${expected ?? "it goes on"}`, () => assert.equal(whyStopBatch(given)?.replaceAll("ingester-", ""), expected));
+    it(`${name}: ${expected ?? "it goes on"}`, () =>
+      assert.equal(whyStopBatch(given)?.replaceAll("ingester-", ""), expected));
 
   it("takes a pod that is not ready although the maximum is unavailable: it is one of them", () => {
     const given = view({ statusReady: 1 });
@@ -62,7 +87,8 @@ describe("a batch of deletions", () => {
 
   it("has room beside a pod of its zone that never served and is about to go", () => {
     const given = view({ statusReplicas: 5, statusReady: 2 });
-    const zone = group({ at: PREVIOUS, pods: { 3: { ready: false }, 4: { ready: false, terminating: true } } }).zones[0];
+    const zone = group({ at: PREVIOUS, pods: { 3: { ready: false }, 4: { ready: false, terminating: true } } })
+      .zones[0];
     assert.ok(zone);
     assert.equal(whyStopBatch({ ...given, zone }), undefined);
     assert.match(whyStopBatch(given) ?? "", /3 unavailable pods already/);
@@ -86,7 +112,10 @@ describe("a batch of deletions", () => {
       zonesToList(given).map(({ name }) => name),
       ["ingester-zone-c", "ingester-zone-d"],
     );
-    const equal = counted.map((zone) => ({ ...zone, status: { ...zone.status, updated: 2, current: 2, updateRevision: "old" } }));
+    const equal = counted.map((zone) => ({
+      ...zone,
+      status: { ...zone.status, updated: 2, current: 2, updateRevision: "old" },
+    }));
     assert.equal(zonesToList({ ...given, now: equal }).length, 4, "of one revision each pod is counted twice");
   });
 });

@@ -33,22 +33,46 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
   ["R05 all pods updated", [updated, updated], "settled"],
   ["R06 only zone b outdated", [updated, old], "delete b-0 b-1"],
   ["R11 both zones outdated", [old, old], "delete a-0 a-1"],
-  ["R13 max-unavailable is not a number", [{ ...old, annotations: { "rollout-max-unavailable": "xxx" } }, old], "delete a-0"],
+  [
+    "R13 max-unavailable is not a number",
+    [{ ...old, annotations: { "rollout-max-unavailable": "xxx" } }, old],
+    "delete a-0",
+  ],
   ["R14 zone b is not ready and goes first", [old, { ...old, statusReady: 2 }], "delete b-0"],
   ["R15 zone b has the maximum unavailable", [updated, { ...old, statusReady: 1 }], "hold MaxUnavailableReached"],
-  ["R16 a terminating pod uses one of the places", [{ ...old, pods: { 0: { terminating: true } } }, updated], "delete a-1"],
+  [
+    "R16 a terminating pod uses one of the places",
+    [{ ...old, pods: { 0: { terminating: true } } }, updated],
+    "delete a-1",
+  ],
   ["R17 a finished zone", [{ currentRevision: PREVIOUS }, updated], "finish a"],
-  ["R18 updated, but not ready by status", [{ currentRevision: PREVIOUS, statusReady: 1 }, updated], "hold ZoneNotReady"],
-  ["R19 updated, but a pod is missing", [{ currentRevision: PREVIOUS, pods: { 2: null } }, updated], "hold ZoneNotReady"],
+  [
+    "R18 updated, but not ready by status",
+    [{ currentRevision: PREVIOUS, statusReady: 1 }, updated],
+    "hold ZoneNotReady",
+  ],
+  [
+    "R19 updated, but a pod is missing",
+    [{ currentRevision: PREVIOUS, pods: { 2: null } }, updated],
+    "hold ZoneNotReady",
+  ],
   ["R20 zone a updated but not ready, zone b outdated", [{ statusReady: 2 }, old], "hold ZoneNotReady"],
-  ["R21 zone a updated with a terminating pod unseen by status", [{ pods: { 0: { terminating: true } } }, old], "hold ZoneNotReady"],
+  [
+    "R21 zone a updated with a terminating pod unseen by status",
+    [{ pods: { 0: { terminating: true } } }, old],
+    "hold ZoneNotReady",
+  ],
   ["R22 zone a without a pod in the list", [{ pods: { 0: null, 1: null, 2: null } }, old], "hold ZoneNotReady"],
   ["R24 zones of different size, nothing scaled: the rollout goes on", [{ replicas: 2 }, old], "delete b-0 b-1"],
   ["R28 a leader that is larger than its follower", [updated, { ...old, replicas: 2 }], "delete b-0 b-1"],
   ["R32 zone a paused and outdated", [{ ...old, ...paused }, updated], "hold ZonePaused"],
   ["R33 zone a paused, zone b outdated", [paused, old], "delete b-0 b-1"],
   ["R33 zone a paused and outdated, zone b outdated", [{ ...old, ...paused }, old], "delete b-0 b-1"],
-  ["R34 paused is false", [{ ...old, annotations: { "grafana.com/rollout-paused": "false" } }, updated], "delete a-0 a-1"],
+  [
+    "R34 paused is false",
+    [{ ...old, annotations: { "grafana.com/rollout-paused": "false" } }, updated],
+    "delete a-0 a-1",
+  ],
   ["R35 a revert: revisions are equal, pods are not", [{ pods: { 1: { revision: PREVIOUS } } }, updated], "delete a-1"],
   ["R36 no current revision", [{ ...old, currentRevision: "" }, updated], "hold RevisionUnknown"],
   ["R36 no update revision", [{ updateRevision: "", currentRevision: "x" }, updated], "hold RevisionUnknown"],
@@ -58,17 +82,37 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     [{ ...paused, statusReady: 2 }, old],
     "hold OtherZoneNotReady",
   ],
-  ["R37 also by a pod that status does not know of", [{ ...paused, pods: { 2: { ready: false } } }, old], "hold OtherZoneNotReady"],
-  ["R37 nor is the group settled, though the others are", [{ ...paused, statusReady: 2 }, updated], "hold ZoneNotReady"],
+  [
+    "R37 also by a pod that status does not know of",
+    [{ ...paused, pods: { 2: { ready: false } } }, old],
+    "hold OtherZoneNotReady",
+  ],
+  [
+    "R37 nor is the group settled, though the others are",
+    [{ ...paused, statusReady: 2 }, updated],
+    "hold ZoneNotReady",
+  ],
   ["§1.5.1 a paused zone that is not recorded", [{ currentRevision: PREVIOUS, ...paused }, updated], "hold ZonePaused"],
   [
     "another zone has a pod beyond its replicas, which is about to go",
     [old, { statusReplicas: 4, pods: { 3: {} } }],
     "hold OtherZoneNotReady",
   ],
-  ["another zone has such a pod, and its status does not show it", [old, { pods: { 3: {} } }], "hold OtherZoneNotReady"],
-  ["another zone has such a pod in place of one that is missing", [old, { pods: { 0: null, 3: {} } }], "hold ZoneNotReady"],
-  ["another zone has a new first ordinal, and its last pod has yet to be made", [old, { start: 1 }], "hold ZoneNotReady"],
+  [
+    "another zone has such a pod, and its status does not show it",
+    [old, { pods: { 3: {} } }],
+    "hold OtherZoneNotReady",
+  ],
+  [
+    "another zone has such a pod in place of one that is missing",
+    [old, { pods: { 0: null, 3: {} } }],
+    "hold ZoneNotReady",
+  ],
+  [
+    "another zone has a new first ordinal, and its last pod has yet to be made",
+    [old, { start: 1 }],
+    "hold ZoneNotReady",
+  ],
   ["another zone does not begin at 0", [old, { start: 2, pods: { 0: null, 1: null, 3: {}, 4: {} } }], "delete a-0 a-1"],
   [
     "another zone has such a pod, which never served",
@@ -93,11 +137,19 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     ],
     "delete a-0 a-1",
   ],
-  ["the zone itself has such a pod", [{ ...old, statusReplicas: 4, pods: { 3: { revision: PREVIOUS } } }, updated], "delete a-0 a-1"],
+  [
+    "the zone itself has such a pod",
+    [{ ...old, statusReplicas: 4, pods: { 3: { revision: PREVIOUS } } }, updated],
+    "delete a-0 a-1",
+  ],
   ["a pod without a revision label is outdated", [{ pods: { 1: { revision: "" } } }, updated], "delete a-1"],
   ["a single zone rolls", [old], "delete a-0 a-1"],
   ["an empty zone is finished at once", [{ replicas: 0, currentRevision: PREVIOUS }, updated], "finish a"],
-  ["more places than pods", [{ ...old, annotations: { "rollout-max-unavailable": "10" } }, updated], "delete a-0 a-1 a-2"],
+  [
+    "more places than pods",
+    [{ ...old, annotations: { "rollout-max-unavailable": "10" } }, updated],
+    "delete a-0 a-1 a-2",
+  ],
   [
     "the status lags behind the spec (design: stale status)",
     [old, { ...old, generation: 2, observedGeneration: 1 }],
@@ -120,12 +172,17 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
 ];
 
 describe("the rollout of a group", () => {
-  for (const [name, zones, expected] of TABLE) it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
+  for (const [name, zones, expected] of TABLE)
+    it(`${name}: ${expected}`, () => assert.equal(decide(...zones), expected));
 });
 
 it("one decision deletes at most 50 pods, after which the zones are gathered again", () => {
   const large = { ...old, replicas: 120, annotations: { "rollout-max-unavailable": "100%" } };
-  const lost = { ...large, statusReady: 0, pods: Object.fromEntries(Array.from({ length: 120 }, (_, i) => [i, crashing])) };
+  const lost = {
+    ...large,
+    statusReady: 0,
+    pods: Object.fromEntries(Array.from({ length: 120 }, (_, i) => [i, crashing])),
+  };
   for (const zone of [large, lost]) {
     const decision = decideRollout(group(zone, updated));
     assert.equal(decision?.action === "deletePods" && decision.pods.length, 50);
@@ -148,6 +205,9 @@ describe("a hold", () => {
 
   it("R01 names the strategy", () => {
     const decision = decideRollout(group({ updateStrategy: "RollingUpdate" }));
-    assert.match(decision?.action === "hold" ? decision.message : "", /ingester-zone-a has RollingUpdate update strategy/);
+    assert.match(
+      decision?.action === "hold" ? decision.message : "",
+      /ingester-zone-a has RollingUpdate update strategy/,
+    );
   });
 });

@@ -81,16 +81,21 @@ describe("over random groups and histories", () => {
           const serving = chosen.filter((pod) => !servesNothing(pod));
           assert.ok(serving.length === 0 || serving.length === chosen.length, "pods that serve go alone");
           if (serving.length > 0)
-            for (const other of zones) if (other !== target) assert.ok(!other.pods.some(isDown), `${other.name} is down already`);
+            for (const other of zones)
+              if (other !== target) assert.ok(!other.pods.some(isDown), `${other.name} is down already`);
           assert.ok(
-            chosen.length > 0 && chosen.every((pod) => pod.revision !== target.template || target.status.template !== target.template),
+            chosen.length > 0 &&
+              chosen.every((pod) => pod.revision !== target.template || target.status.template !== target.template),
           );
           assert.ok(chosen.every((pod) => pod.phase !== "terminating" && pod.phase !== "missing"));
           // An outdated pod that is not ready and is not deleted serves as before.
           const isSpared = (pod: SimulatedPod): boolean =>
             ["limping", "recovering"].includes(pod.phase) && pod.revision !== target.status.update;
-          const downAfter = target.pods.filter((pod) => serving.includes(pod) || (isDown(pod) && !isSpared(pod))).length;
-          if (serving.length > 0) assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
+          const downAfter = target.pods.filter(
+            (pod) => serving.includes(pod) || (isDown(pod) && !isSpared(pod)),
+          ).length;
+          if (serving.length > 0)
+            assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
           const isReady = serving.some(({ phase }) => phase === "ready");
           if (isReady) assert.ok(!target.pods.some((pod) => isSpared(pod)), "ready pods go last");
           if (chosen.length > 1) reach("several deletions");
@@ -115,7 +120,8 @@ describe("over random groups and histories", () => {
       fc.property(history, ({ sizes, maxUnavailable, steps }) => {
         const zones = createWorld(sizes, maxUnavailable);
         play(zones, steps, () => {});
-        // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor pods of two zones that work in part: those recover.
+        // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor pods of two zones that
+        // work in part: those recover.
         const limping = zones.filter((zone) => zone.pods.some(({ phase }) => phase === "limping"));
         for (const zone of zones) {
           zone.paused = false;
@@ -133,11 +139,14 @@ describe("over random groups and histories", () => {
           assert.ok(tick < most, `still ${JSON.stringify(decision)} after ${tick} ticks`);
           carryOut(decision, zones);
         }
-        for (const zone of zones) assert.ok(zone.pods.every((pod) => pod.revision === zone.template && pod.phase === "ready"));
+        for (const zone of zones)
+          assert.ok(zone.pods.every((pod) => pod.revision === zone.template && pod.phase === "ready"));
         const snapshot = observe(zones);
         assert.equal(decideRollout(snapshot), undefined);
         assert.equal(
-          decideByStatus(snapshot.zones.map((zone) => ({ ...zone, status: { ...zone.status, updated: zone.replicas } }))),
+          decideByStatus(
+            snapshot.zones.map((zone) => ({ ...zone, status: { ...zone.status, updated: zone.replicas } })),
+          ),
           undefined,
         );
       }),

@@ -19,7 +19,13 @@ describe("what is left of a rollout", () => {
     [
       "pods that serve nothing first, and pods that are not ready before those that are",
       ["a 4: a-2 a-3 a-1 a-0"],
-      [{ ...OLD, replicas: 4, pods: { 1: { ready: false, restarts: 0 }, 2: { broken: "CrashLoopBackOff" }, 3: { ready: false } } }],
+      [
+        {
+          ...OLD,
+          replicas: 4,
+          pods: { 1: { ready: false, restarts: 0 }, 2: { broken: "CrashLoopBackOff" }, 3: { ready: false } },
+        },
+      ],
     ],
     ["a zone that only has to be recorded", ["a 0: "], [{ currentRevision: PREVIOUS }]],
   ];
@@ -40,17 +46,24 @@ describe("what is left of a rollout", () => {
   it("shows how long half of the ready pods took", () => {
     const { zones } = group(OLD);
     const times = [10_000, 90_000, 20_000];
-    const timed = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod, i) => ({ ...pod, readyAfterMs: times[i] })) }));
+    const timed = zones.map((zone) => ({
+      ...zone,
+      pods: zone.pods.map((pod, i) => ({ ...pod, readyAfterMs: times[i] })),
+    }));
     assert.equal(listRemaining(timed)[0]?.msPerPod, 20_000);
   });
 
   it("does not take the time of a disruption for that of a start", () => {
     const { zones } = group(OLD);
-    const days = zones.map((zone) => ({ ...zone, pods: zone.pods.map((pod) => ({ ...pod, readyAfterMs: 10 * 86_400_000 })) }));
+    const days = zones.map((zone) => ({
+      ...zone,
+      pods: zone.pods.map((pod) => ({ ...pod, readyAfterMs: 10 * 86_400_000 })),
+    }));
     assert.equal(listRemaining(days)[0]?.msPerPod, undefined);
   });
 
-  it("names 10 pods of a zone at most", () => assert.equal(listRemaining(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
+  it("names 10 pods of a zone at most", () =>
+    assert.equal(listRemaining(group({ ...OLD, replicas: 50 }).zones)[0]?.pods.length, 10));
 
   it("has the same counts by status alone", () => {
     const { zones } = group(OLD, {}, { ...OLD, replicas: 5 });

@@ -53,12 +53,15 @@ export function happen(what: Happening, zones: readonly SimulatedZone[], in_: Si
   const pod = in_.pods[at % Math.max(1, in_.pods.length)];
   const moves: Record<Happening, () => void> = {
     recover: () =>
-      pod && ["recovering", "crashing", "limping"].includes(pod.phase) && Object.assign(pod, { phase: "ready", hasServed: true }),
+      pod &&
+      ["recovering", "crashing", "limping"].includes(pod.phase) &&
+      Object.assign(pod, { phase: "ready", hasServed: true }),
     stumble: () => pod?.phase === "ready" && (pod.phase = "recovering"),
     crash: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "crashing"),
     limp: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "limping"),
     vanish: () => pod?.phase === "terminating" && (pod.phase = "missing"),
-    recreate: () => pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template, hasServed: false }),
+    recreate: () =>
+      pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template, hasServed: false }),
     sync: () => sync(in_),
     syncAll: () => zones.forEach(sync),
     deploy: () => zones.forEach((zone) => void zone.template++),
@@ -86,7 +89,14 @@ export function observe(zones: readonly SimulatedZone[]): GroupSnapshot {
   return { namespace: "test", name: "ingester", zones: zones.map(observeZone) };
 }
 
-function observeZone({ name, maxUnavailable, paused, template, pods, status }: SimulatedZone): GroupSnapshot["zones"][number] {
+function observeZone({
+  name,
+  maxUnavailable,
+  paused,
+  template,
+  pods,
+  status,
+}: SimulatedZone): GroupSnapshot["zones"][number] {
   const traits = pods.map((pod): PodTraits | null => {
     const { revision, phase, hasServed } = pod;
     if (phase === "missing") return null;
@@ -109,7 +119,10 @@ function observeZone({ name, maxUnavailable, paused, template, pods, status }: S
     updateRevision: `r${status.update}`,
     generation: 2,
     observedGeneration: status.template === template ? 2 : 1,
-    annotations: { "rollout-max-unavailable": String(maxUnavailable), ...(paused && { "grafana.com/rollout-paused": "true" }) },
+    annotations: {
+      "rollout-max-unavailable": String(maxUnavailable),
+      ...(paused && { "grafana.com/rollout-paused": "true" }),
+    },
     pods: Object.fromEntries(traits.entries()),
   });
 }
@@ -135,7 +148,9 @@ export const servesNothing = ({ phase, hasServed }: SimulatedPod): boolean =>
 
 export const isDown = (pod: SimulatedPod): boolean => pod.phase !== "ready";
 
-/** Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged. */
+/**
+ * Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged.
+ */
 export function calmDown(zones: readonly SimulatedZone[]): void {
   for (const zone of zones) {
     for (const pod of zone.pods) {

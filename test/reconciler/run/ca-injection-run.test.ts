@@ -103,8 +103,12 @@ describe("CA injection while a run goes on", () => {
       }
       await pass(250);
     }
-    assert.ok((counts.lists - before) / 2 <= 6 * 3, `${counts.lists - before} lists in 5 s, with those begun again after a conflict`);
-    const isWhole = (): boolean => Array.from({ length: 10 }, (_, at) => bundle(stage, `stormy-${at}`)[0]).every((one) => one === ca);
+    assert.ok(
+      (counts.lists - before) / 2 <= 6 * 3,
+      `${counts.lists - before} lists in 5 s, with those begun again after a conflict`,
+    );
+    const isWhole = (): boolean =>
+      Array.from({ length: 10 }, (_, at) => bundle(stage, `stormy-${at}`)[0]).every((one) => one === ca);
     await passUntil(isWhole, "all have the bundle");
     await pass(3000);
     const settled = [counts.lists, lines.length];

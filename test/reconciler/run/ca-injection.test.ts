@@ -37,7 +37,9 @@ describe("CA injection", () => {
     const { store } = stage.emulator;
     on.putSecret(store, {});
     on.addHook(store, on.VALIDATING, "ours");
-    const { look, lines } = injector(stage, { firstCertificate: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) } });
+    const { look, lines } = injector(stage, {
+      firstCertificate: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) },
+    });
     await look();
     const { ca = "", cert = "" } = on.secretOf(store);
     assert.ok(on.accepts(ca, cert));
@@ -65,7 +67,10 @@ describe("CA injection", () => {
   it("K07 exports the failure policy of each webhook of its namespace, follows changes, and removes deleted webhooks", async () => {
     const { store } = stage.emulator;
     on.addHook(store, on.VALIDATING, "unset");
-    on.addHook(store, on.MUTATING, "ignoring", { failurePolicy: "Ignore", labels: { "grafana.com/namespace": "default" } });
+    on.addHook(store, on.MUTATING, "ignoring", {
+      failurePolicy: "Ignore",
+      labels: { "grafana.com/namespace": "default" },
+    });
     on.addHook(store, on.VALIDATING, "elsewhere", { labels: { ...on.LABELS, "grafana.com/namespace": "other" } });
     const { look, policies } = injector(stage);
     await look();

@@ -12,7 +12,11 @@ export function injector(stage: Stage, more: Partial<CaInjectionInput> = {}) {
   const lines: string[] = [];
   const { cluster, calls } = stage.connect();
   const metrics = createMetrics();
-  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const log = createLog({
+    level: "info",
+    write: (line) => void lines.push(line),
+    now: () => new Date(stage.time.now()),
+  });
   const injection = createCaInjection({
     cluster,
     clock: stage.clock,
@@ -36,4 +40,5 @@ export async function giveSecret({ emulator, time }: Stage): Promise<string> {
 }
 
 /** The CA bundles of a validating configuration. */
-export const bundle = ({ emulator }: Stage, name: string): string[] => on.bundlesOf(emulator.store, on.VALIDATING, name);
+export const bundle = ({ emulator }: Stage, name: string): string[] =>
+  on.bundlesOf(emulator.store, on.VALIDATING, name);

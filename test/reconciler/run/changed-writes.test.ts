@@ -1,4 +1,7 @@
-/** Writes that the API server accepts and changes, and views that have become old: no zone may lose a pod by them while another one does. */
+/**
+ * Writes that the API server accepts and changes, and views that have become old: no zone may lose a pod by them while
+ * another one does.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";

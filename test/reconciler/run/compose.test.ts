@@ -11,7 +11,10 @@ import { listen } from "../../loopback.ts";
 
 it("a run does not start unless its Lease is shorter than its time budget", async () => {
   const env = { KUBERNETES_NAMESPACE: "own", RECONCILE_TIME_BUDGET: "10s" };
-  await assert.rejects(compose(env, systemClock), { code: "BadConfiguration", message: /LEASE_DURATION is 15s by default/ });
+  await assert.rejects(compose(env, systemClock), {
+    code: "BadConfiguration",
+    message: /LEASE_DURATION is 15s by default/,
+  });
 });
 
 it("a run pushes its metrics under the job and instance that are the installation's, for dashboards of the original", async (t) => {
@@ -24,7 +27,12 @@ it("a run pushes its metrics under the job and instance that are the installatio
   const url = `http://127.0.0.1:${await listen(server)}`;
   const cluster = { name: "c", cluster: { server: url } };
   const context = { name: "c", context: { cluster: "c", user: "u" } };
-  const kubeconfig = { "current-context": "c", clusters: [cluster], contexts: [context], users: [{ name: "u", user: {} }] };
+  const kubeconfig = {
+    "current-context": "c",
+    clusters: [cluster],
+    contexts: [context],
+    users: [{ name: "u", user: {} }],
+  };
   writeFileSync(join(folder, "config"), JSON.stringify(kubeconfig));
   const { push } = await compose(
     { KUBERNETES_NAMESPACE: "own", PUSHGATEWAY_URL: url, KUBECONFIG: join(folder, "config"), LOG_LEVEL: "error" },
@@ -32,6 +40,8 @@ it("a run pushes its metrics under the job and instance that are the installatio
   );
   const pushed = once(server, "request") as Promise<[IncomingMessage]>;
   await push();
-  const grouping = ["own/rollout-operator", "own/zonewise-reconciler"].map((text) => Buffer.from(text).toString("base64url"));
+  const grouping = ["own/rollout-operator", "own/zonewise-reconciler"].map((text) =>
+    Buffer.from(text).toString("base64url"),
+  );
   assert.equal((await pushed)[0].url, `/metrics/job@base64/${grouping[0]}/instance@base64/${grouping[1]}`);
 });

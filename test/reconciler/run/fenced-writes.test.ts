@@ -1,4 +1,6 @@
-/** Every write of a tick carries the bounds of the Lease, and takes effect only on the object version that was judged. */
+/**
+ * Every write of a tick carries the bounds of the Lease, and takes effect only on the object version that was judged.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -22,11 +24,20 @@ async function beginRollout(t: TestContext): Promise<Stage> {
 function onWrite(cluster: Cluster, onSend: (verb: string, name: string, call: Call | undefined) => void): Cluster {
   return {
     ...cluster,
-    create: (resource, creation, call) => (onSend("create", resource.plural, call), cluster.create(resource, creation, call)),
-    replace: (resource, replacement, call) => (onSend("replace", replacement.name, call), cluster.replace(resource, replacement, call)),
+    create: (resource, creation, call) => (
+      onSend("create", resource.plural, call),
+      cluster.create(resource, creation, call)
+    ),
+    replace: (resource, replacement, call) => (
+      onSend("replace", replacement.name, call),
+      cluster.replace(resource, replacement, call)
+    ),
     patch: (resource, patch, call) => (onSend("patch", patch.name, call), cluster.patch(resource, patch, call)),
     change: (resource, patch, call) => (onSend("change", patch.name, call), cluster.change(resource, patch, call)),
-    remove: (resource, removal, call) => (onSend("remove", removal.name, call), cluster.remove(resource, removal, call)),
+    remove: (resource, removal, call) => (
+      onSend("remove", removal.name, call),
+      cluster.remove(resource, removal, call)
+    ),
   };
 }
 
@@ -47,7 +58,10 @@ function afterPods(cluster: Cluster, happen: () => void): Cluster {
 function annotate(stage: Stage, resource: string, name: string, annotations: Record<string, string>): void {
   const { store } = stage.emulator;
   const object = store.get(resource, "default", name) as KubeObject;
-  store.update(resource, { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } } });
+  store.update(resource, {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, ...annotations } },
+  });
 }
 
 const replicasOf = (stage: Stage, name: string): number | undefined =>
@@ -61,12 +75,15 @@ describe("a write", () => {
       seen[verb] = (seen[verb] ?? 0) + 1;
       assert.ok((call?.deadlineMs ?? Infinity) <= BOUND_MS, `${verb} ${name} is not bounded`);
     });
-    const tick = (): Promise<unknown> => tickOnce(stage, cluster, { fence: { write: () => ({ deadlineMs: BOUND_MS }) } });
+    const tick = (): Promise<unknown> =>
+      tickOnce(stage, cluster, { fence: { write: () => ({ deadlineMs: BOUND_MS }) } });
     for (let i = 0; i < 100; i++) {
       await tick();
       await stage.time.advance(100);
     }
-    annotate(stage, "statefulsets.apps", "ingester-zone-b", { "grafana.com/rollout-downscale-leader": "ingester-zone-a" });
+    annotate(stage, "statefulsets.apps", "ingester-zone-b", {
+      "grafana.com/rollout-downscale-leader": "ingester-zone-a",
+    });
     deploy(stage, "x:2", { zones: ["a"], replicas: 4 });
     await stage.time.advance(1000);
     await tick();
@@ -87,7 +104,10 @@ describe("a write", () => {
   });
 
   const CHANGES: readonly [string, (stage: Stage) => void][] = [
-    ["the zone was paused", (stage) => annotate(stage, "statefulsets.apps", "ingester-zone-a", { "grafana.com/rollout-paused": "true" })],
+    [
+      "the zone was paused",
+      (stage) => annotate(stage, "statefulsets.apps", "ingester-zone-a", { "grafana.com/rollout-paused": "true" }),
+    ],
     ["the pod changed", (stage) => annotate(stage, "pods", "ingester-zone-a-0", { note: "changed" })],
     [
       "the pod was recreated",
@@ -103,7 +123,8 @@ describe("a write", () => {
     it(`deletes no pod if ${name} since it was read`, async (t) => {
       const stage = await beginRollout(t);
       const cluster = afterPods(stage.connect().cluster, () => change(stage));
-      const uid = (): string | undefined => stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid;
+      const uid = (): string | undefined =>
+        stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid;
       const seen = witness(stage);
       const { outcomes } = await tickOnce(stage, cluster);
       assert.equal(outcomes[0]?.state, "superseded");

@@ -15,7 +15,11 @@ interface Room {
 }
 
 /** A tick that begins groups while there is room, `most` at most; returns those that it began. */
-function tickOf(turns: GroupTurns, keys: readonly string[], { most, busy, room }: { most: number; busy: ReadonlySet<string>; room: Room }) {
+function tickOf(
+  turns: GroupTurns,
+  keys: readonly string[],
+  { most, busy, room }: { most: number; busy: ReadonlySet<string>; room: Room },
+) {
   const begun: string[] = [];
   const full = new Set<string>();
   const namespaceOf = (key: string) => key.slice(0, key.indexOf("/"));
@@ -41,7 +45,10 @@ describe("turns", () => {
   it("begin every group once before any is begun twice, by runs that are cut and keep nothing but annotations", () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 30 });
     // Of each tick: how many groups it begins, and whether its run ends with it.
-    const ticks = fc.array(fc.record({ most: fc.integer({ min: 1, max: 60 }), ends: fc.boolean() }), { minLength: 1, maxLength: 60 });
+    const ticks = fc.array(fc.record({ most: fc.integer({ min: 1, max: 60 }), ends: fc.boolean() }), {
+      minLength: 1,
+      maxLength: 60,
+    });
     fc.assert(
       fc.property(sizes, ticks, (of, played) => {
         const keys = namesOf(of);
@@ -76,7 +83,10 @@ describe("turns", () => {
             counts.set(key, (counts.get(key) ?? 0) + 1);
           for (const [n] of [90, ...of].entries()) {
             const own = [...counts].filter(([key]) => key.startsWith(`ns-${n}/`)).map(([, count]) => count);
-            assert.ok(Math.max(...own) - Math.min(...own) <= 1, `namespace ${n} after tick ${played}: ${own.join(" ")}`);
+            assert.ok(
+              Math.max(...own) - Math.min(...own) <= 1,
+              `namespace ${n} after tick ${played}: ${own.join(" ")}`,
+            );
           }
           if (isEnd) turns = createGroupTurns(clock, annotations);
           if (++played === 100) break;

@@ -43,7 +43,14 @@ describe("a run that another waits for", () => {
       else messages.push(msg);
     };
     const log = createLog({ level: "info", write, now: () => new Date(stage.time.now()) });
-    const input = { ...runInputOf(stage, cluster, identity), budgetMs: 110_000, intervalMs: INTERVAL_MS, log, stop: stop.signal, ...more };
+    const input = {
+      ...runInputOf(stage, cluster, identity),
+      budgetMs: 110_000,
+      intervalMs: INTERVAL_MS,
+      log,
+      stop: stop.signal,
+      ...more,
+    };
     const started: Started = { messages, result: run(input), stop, over: false };
     void started.result.finally(() => (started.over = true));
     return started;
@@ -63,7 +70,8 @@ describe("a run that another waits for", () => {
   }
 
   /** Milliseconds between the last tick of one and the first of the other. */
-  const gap = (one: string, other: string): number => (ticksOf(other)[0]?.at ?? Infinity) - (ticksOf(one).at(-1)?.at ?? Infinity);
+  const gap = (one: string, other: string): number =>
+    (ticksOf(other)[0]?.at ?? Infinity) - (ticksOf(one).at(-1)?.at ?? Infinity);
 
   const longestGap = (): number => Math.max(...ticks.map(({ at }, i) => at - (ticks[i - 1]?.at ?? at)));
 
@@ -91,7 +99,10 @@ describe("a run that another waits for", () => {
     await until(() => ticksOf("one").length > 0);
     const { cluster } = stage.connect();
     const announcement = { [SUCCESSOR]: formatAnnouncement("dead", stage.time.now()) };
-    await cluster.replace(leases, { ...REF, body: changeLease(REF, await cluster.get(leases, REF), { annotations: announcement }) });
+    await cluster.replace(leases, {
+      ...REF,
+      body: changeLease(REF, await cluster.get(leases, REF), { annotations: announcement }),
+    });
     await until(() => one.messages.includes("handing the lease over to the next run"));
     const before = ticks.length;
     await until(() => ticks.length > before);
@@ -163,7 +174,8 @@ describe("a run that another waits for", () => {
       ...cluster,
       get: async (resource, ref, call) => {
         const isOver = started[0]?.messages.some((message) => message.startsWith("handing the lease over"));
-        if (isOver && resource.plural === "leases" && errors++ === 0) throw new RolloutError("Unreachable", "connection reset");
+        if (isOver && resource.plural === "leases" && errors++ === 0)
+          throw new RolloutError("Unreachable", "connection reset");
         return cluster.get(resource, ref, call);
       },
     };

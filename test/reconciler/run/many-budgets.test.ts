@@ -1,4 +1,7 @@
-/** Budgets of many tenants, each with a pattern of its own: only the one that decides is compiled, and reports on the others take turns. */
+/**
+ * Budgets of many tenants, each with a pattern of its own: only the one that decides is compiled, and reports on the
+ * others take turns.
+ */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -51,9 +54,21 @@ const source = () => ({
 
 /** An eviction of a pod of zone a, decided among all budgets. */
 async function evict() {
-  const reserver = createReserver({ ...source(), clock: stage.clock, by: "eviction", onBudgets: () => {}, random: () => 0 });
+  const reserver = createReserver({
+    ...source(),
+    clock: stage.clock,
+    by: "eviction",
+    onBudgets: () => {},
+    random: () => 0,
+  });
   const uid = stage.emulator.store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid;
-  const request = { namespace: "default", name: "ingester-zone-a-0", uid, dryRun: false, deadlineAt: stage.clock.monotonic() + 5000 };
+  const request = {
+    namespace: "default",
+    name: "ingester-zone-a-0",
+    uid,
+    dryRun: false,
+    deadlineAt: stage.clock.monotonic() + 5000,
+  };
   return (await reserver.reserve(request)).verdict;
 }
 
@@ -100,7 +115,11 @@ describe("of 60 budgets with patterns", () => {
     await setImmediate();
     assert.deepEqual(invalid, ["ingester"]);
     observe("default", await listBudgets("default", source()));
-    assert.deepEqual([compiled.length, invalid], [BUDGETS + 1, ["ingester", "ingester"]], "what has been judged is not compiled again");
+    assert.deepEqual(
+      [compiled.length, invalid],
+      [BUDGETS + 1, ["ingester", "ingester"]],
+      "what has been judged is not compiled again",
+    );
   });
 
   it("the writer of statuses compiles a few at a time", async () => {

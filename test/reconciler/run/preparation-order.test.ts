@@ -19,7 +19,12 @@ it("a zone that shrinks waits for the requests in flight, even for cancelled one
       return { status: 200, body: "" };
     },
   };
-  const notifier = createPodNotifier({ http, clock: { monotonic: () => 0 }, onNote: () => {}, signal: new AbortController().signal });
+  const notifier = createPodNotifier({
+    http,
+    clock: { monotonic: () => 0 },
+    onNote: () => {},
+    signal: new AbortController().signal,
+  });
   await notifier.cancelPreparation(zone(), pods(3));
   let over = false;
   const shrinking = notifier.cancelPreparation(zone(), pods(2)).then(() => (over = true));

@@ -66,7 +66,10 @@ describe("a reservation under errors", () => {
     };
     const { requestDisruption } = startProcess({ ...stage, connect: () => ({ ...connected, cluster: slow }) });
     assert.equal(await requestDisruption("zone-a-0", { deadlineMs: 500 }), "NotNow");
-    const both = [requestDisruption("zone-a-0", { deadlineMs: 500 }), requestDisruption("zone-a-1", { deadlineMs: 5000 })];
+    const both = [
+      requestDisruption("zone-a-0", { deadlineMs: 500 }),
+      requestDisruption("zone-a-1", { deadlineMs: 5000 }),
+    ];
     assert.deepEqual(await Promise.all(both), ["Allowed", "Allowed"]);
   });
 
@@ -91,7 +94,12 @@ describe("a reservation under errors", () => {
       identity: "one",
     });
     const deadlineAt = systemClock.monotonic() + 130;
-    const { verdict } = await reserver.reserve({ namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt });
+    const { verdict } = await reserver.reserve({
+      namespace: "default",
+      name: "ingester-zone-a-0",
+      dryRun: false,
+      deadlineAt,
+    });
     assert.equal(verdict.reason, "NotNow");
     await sleep(200);
     assert.deepEqual(reserved(stage), {});
@@ -148,7 +156,10 @@ describe("a reservation under errors", () => {
         deadlineAt: Infinity,
       });
       assert.deepEqual([verdict.reason, held], ["Allowed", undefined]);
-      assert.equal(await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
+      assert.equal(
+        await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"),
+        "1 pod not ready in ingester-zone-a",
+      );
     });
 
   for (const seconds of [1, 41])
@@ -195,7 +206,12 @@ describe("a reservation under errors", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const { handle } = await reserver.reserve({ namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity });
+    const { handle } = await reserver.reserve({
+      namespace: "default",
+      name: "ingester-zone-a-0",
+      dryRun: false,
+      deadlineAt: Infinity,
+    });
     assert.ok(handle);
     conflictOn({ times: 2 });
     await reserver.release(handle, {});

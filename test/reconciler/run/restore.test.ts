@@ -36,7 +36,11 @@ describe("after a restore of etcd", () => {
     assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
     stage.emulator.store.restore(backup);
     const answers: string[] = [];
-    await live(stage, 40, async () => void answers.push(await webhook.requestDisruption("zone-b-0", { deadlineMs: 100 })));
+    await live(
+      stage,
+      40,
+      async () => void answers.push(await webhook.requestDisruption("zone-b-0", { deadlineMs: 100 })),
+    );
     assert.equal(answers[0], "NotNow");
     assert.equal(answers.at(-1), "Allowed");
     assert.equal(new Set(answers).size, 2);
@@ -54,7 +58,8 @@ describe("after a restore of etcd", () => {
     assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
     for (let second = 0; second < 90; second++) {
       await live(stage, 1);
-      if (second % 20 === 19) assert.match(await webhook.requestDisruption("zone-b-0", rollout), /^1 pod not ready in ingester-zone-a/);
+      if (second % 20 === 19)
+        assert.match(await webhook.requestDisruption("zone-b-0", rollout), /^1 pod not ready in ingester-zone-a/);
       const lagging = { kind: "stale", resourceVersion: before - 20 + second } as const;
       const endFault = stage.emulator.faults.inject({ effect: lagging, verb: "list" });
       assert.equal(await webhook.requestDisruption("zone-b-0", { ...rollout, deadlineMs: 100 }), "NotNow");
@@ -66,7 +71,11 @@ describe("after a restore of etcd", () => {
   describe("the lease", () => {
     const acquire = async (stage: Stage, identity: string): Promise<AcquiredLease> => {
       const options = { namespace: "default", name: "zonewise-reconciler", identity, durationMs: 15_000 };
-      const taking = acquireLease({ cluster: stage.connect().cluster, clock: stage.clock }, options, new AbortController().signal);
+      const taking = acquireLease(
+        { cluster: stage.connect().cluster, clock: stage.clock },
+        options,
+        new AbortController().signal,
+      );
       let lease: AcquiredLease | undefined;
       void taking.then((taken) => (lease = taken));
       for (let i = 0; i < 120 && !lease; i++) await stage.time.advance(250);

@@ -31,7 +31,8 @@ describe("the resync", () => {
             if (dueForResync(until, now)(key)) looks++;
           }
           assert.ok(looks <= 1);
-          if (now - start >= PERIOD && pauses.length > 1) assert.ok(looks + Number(dueForResync(start, start + PERIOD)(key)) >= 1);
+          if (now - start >= PERIOD && pauses.length > 1)
+            assert.ok(looks + Number(dueForResync(start, start + PERIOD)(key)) >= 1);
         },
       ),
     );
@@ -43,7 +44,11 @@ describe("the resync", () => {
     fc.assert(
       fc.property(
         fc.array(
-          fc.record({ chance: fc.double({ min: 0, max: 1, noNaN: true }), pause: fc.integer({ min: 1, max: 90_000 }), ends: fc.boolean() }),
+          fc.record({
+            chance: fc.double({ min: 0, max: 1, noNaN: true }),
+            pause: fc.integer({ min: 1, max: 90_000 }),
+            ends: fc.boolean(),
+          }),
           {
             maxLength: 30,
           },
@@ -65,7 +70,10 @@ describe("the resync", () => {
             resync.endTick(keys, now);
             if (ends) resync = createResync(annotations);
             for (const key of keys)
-              assert.ok(resync.isDue(key, now) || now - (begunAt.get(key) ?? -Infinity) < PERIOD, `${key} is taken for resynced`);
+              assert.ok(
+                resync.isDue(key, now) || now - (begunAt.get(key) ?? -Infinity) < PERIOD,
+                `${key} is taken for resynced`,
+              );
           }
         },
       ),

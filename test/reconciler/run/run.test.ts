@@ -42,7 +42,8 @@ describe("a run", () => {
   }
 
   /** The logged messages. */
-  const messages = ({ lines }: { lines: string[] }): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const messages = ({ lines }: { lines: string[] }): string[] =>
+    lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
 
   const countEvents = (reason: string): number => eventReasons().filter((other) => other === reason).length;
 
@@ -50,7 +51,9 @@ describe("a run", () => {
     stage.emulator.store
       .list("events", "default")
       .flatMap((event) =>
-        (event["source"] as { component?: string } | undefined)?.component === "zonewise" ? [String(event["reason"])] : [],
+        (event["source"] as { component?: string } | undefined)?.component === "zonewise"
+          ? [String(event["reason"])]
+          : [],
       );
 
   it("rolls a group out, reports it by Events and one log line a tick, and exits with 0", async () => {
@@ -60,8 +63,13 @@ describe("a run", () => {
     const [result] = await play(run(one));
     assert.equal(result?.exitCode, 0);
     assert.deepEqual([seen.deleted.length, seen.violations], [9, []]);
-    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents), [1, 9, 3, 1]);
-    const last = one.lines.map((line) => JSON.parse(line) as Record<string, unknown>).findLast((line) => line["msg"] === "tick");
+    assert.deepEqual(
+      ["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents),
+      [1, 9, 3, 1],
+    );
+    const last = one.lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .findLast((line) => line["msg"] === "tick");
     assert.deepEqual([last?.["groups"], last?.["settled"], last?.["failed"]], [1, 1, 0]);
     const lease = stage.emulator.store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler");
     assert.equal((lease?.["spec"] as { holderIdentity: string }).holderIdentity, "");
@@ -73,7 +81,10 @@ describe("a run", () => {
       await play(run(input(`process-${i}`, { once: true })));
       await stage.time.advance(200);
     }
-    assert.deepEqual(["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents), [1, 9, 3, 1]);
+    assert.deepEqual(
+      ["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents),
+      [1, 9, 3, 1],
+    );
   });
 
   it("R39 two at once: one works, the other writes nothing", async () => {
@@ -98,7 +109,10 @@ describe("a run", () => {
     assert.equal(result?.exitCode, 1);
     assert.deepEqual(eventReasons(), ["UpdateStrategyNotOnDelete"]);
     const metrics = await one.metrics.render();
-    assert.match(metrics, /rollout_operator_group_reconciles_failed_total\{namespace="default",rollout_group="ingester"\} [1-9]/);
+    assert.match(
+      metrics,
+      /rollout_operator_group_reconciles_failed_total\{namespace="default",rollout_group="ingester"\} [1-9]/,
+    );
     assert.match(metrics, /zonewise_group_blocked\{[^}]*reason="UpdateStrategyNotOnDelete"\} 1/);
   });
 
@@ -119,7 +133,11 @@ describe("a run", () => {
     const { caPem, certPem, keyPem } = await certs.issueAt(() => stage.time.now())();
     certs.putSecret(stage.emulator.store, { ca: caPem, cert: certPem, key: keyPem });
     certs.addHook(stage.emulator.store, certs.VALIDATING, "ours");
-    stage.emulator.faults.inject({ effect: { kind: "latency", ms: 4000 }, verb: "list", resource: "statefulsets.apps" });
+    stage.emulator.faults.inject({
+      effect: { kind: "latency", ms: 4000 },
+      verb: "list",
+      resource: "statefulsets.apps",
+    });
     const one = input("one");
     const stop = new AbortController();
     const settings = { namespace: "default", secretName: certs.NAME, inject: true };
@@ -147,7 +165,8 @@ describe("a run", () => {
       const { cluster } = stage.connect();
       const clock = createServerClock(stage.clock);
       let answers = 0;
-      const answered = (): void => clock.follow(new Date(stage.time.now() + (answers++ % 2 ? aheadMs : 0)).toUTCString(), 5);
+      const answered = (): void =>
+        clock.follow(new Date(stage.time.now() + (answers++ % 2 ? aheadMs : 0)).toUTCString(), 5);
       const balanced: Cluster = {
         ...cluster,
         get: (...call) => cluster.get(...call).finally(answered),
@@ -171,14 +190,16 @@ describe("a run", () => {
     const seen = witness(stage);
     const { cluster } = stage.connect();
     const from = stage.time.now() + 2000;
-    const phase = (): string => (stage.time.now() < from ? "up" : stage.time.now() < from + 20_000 ? "away" : "starting");
+    const phase = (): string =>
+      stage.time.now() < from ? "up" : stage.time.now() < from + 20_000 ? "away" : "starting";
     let refusals = 0;
     const restarted: Cluster = {
       ...cluster,
       async get(...call) {
         const isLease = call[0].plural === "leases";
         if (isLease && phase() === "away") throw new RolloutError("Unreachable", "connection refused");
-        if (isLease && phase() === "starting" && refusals++ < 2) throw new RolloutError("Forbidden", "no RBAC policy matched");
+        if (isLease && phase() === "starting" && refusals++ < 2)
+          throw new RolloutError("Forbidden", "no RBAC policy matched");
         return cluster.get(...call);
       },
       async replace(...call) {

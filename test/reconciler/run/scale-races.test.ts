@@ -1,4 +1,7 @@
-/** Zones that follow a leader, while answers are lost and other clients change the group between the tick's reads and writes. */
+/**
+ * Zones that follow a leader, while answers are lost and other clients change the group between the tick's reads and
+ * writes.
+ */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -23,10 +26,16 @@ async function follow(t: TestContext, replicas: number): Promise<Stage> {
 }
 
 const replicas = (stage: Stage): (number | undefined)[] =>
-  stage.emulator.store.list("statefulsets.apps", "default").map((set) => (set["spec"] as { replicas?: number }).replicas);
+  stage.emulator.store
+    .list("statefulsets.apps", "default")
+    .map((set) => (set["spec"] as { replicas?: number }).replicas);
 
 /** Changes a zone's annotations once, after the first list of StatefulSets. */
-function annotateAfterList(stage: Stage, zone: string, annotations: Record<string, string>): { cluster: Cluster; calls: string[] } {
+function annotateAfterList(
+  stage: Stage,
+  zone: string,
+  annotations: Record<string, string>,
+): { cluster: Cluster; calls: string[] } {
   const { cluster, calls } = stage.connect();
   let lists = 0;
   const late: Cluster = {

@@ -24,7 +24,10 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-/** Three zones of the group `ingester` whose pods are to go and do not answer, and a group `store` of nine pods that is rolled out. */
+/**
+ * Three zones of the group `ingester` whose pods are to go and do not answer, and a group `store` of nine pods that is
+ * rolled out.
+ */
 async function setScene(): Promise<void> {
   await on.reference(1);
   const silent = { replicas: 3, annotations: { ...MIRROR, ...DELAYED } };
@@ -99,7 +102,10 @@ const zonesOf = (group: string) =>
 /** Of nine pods of the group, those at its update revision, by the status. */
 const updated = (group: string): number =>
   zonesOf(group).reduce((sum, { status }) => {
-    const { updatedReplicas = 0, readyReplicas = 0 } = (status ?? {}) as { updatedReplicas?: number; readyReplicas?: number };
+    const { updatedReplicas = 0, readyReplicas = 0 } = (status ?? {}) as {
+      updatedReplicas?: number;
+      readyReplicas?: number;
+    };
     return sum + Math.min(updatedReplicas, readyReplicas);
   }, 0);
 
@@ -202,8 +208,13 @@ describe("the end of a slow step", () => {
           await stage.clock.sleep(1500);
         }
         for await (const page of cluster.list(resource, query, call)) {
-          const notReady = (item: object) => ({ ...item, status: { ...(item as { status?: object }).status, readyReplicas: 0 } });
-          yield resource.plural === "statefulsets" ? { ...page, items: page.items.map((item) => notReady(item as object)) as never } : page;
+          const notReady = (item: object) => ({
+            ...item,
+            status: { ...(item as { status?: object }).status, readyReplicas: 0 },
+          });
+          yield resource.plural === "statefulsets"
+            ? { ...page, items: page.items.map((item) => notReady(item as object)) as never }
+            : page;
         }
       },
     };
@@ -229,14 +240,20 @@ describe("the end of a slow step", () => {
   it("starts a tick when its check is due, which ends the pause", async () => {
     const looks = await play((now) => now + 10_000);
     const pauses = looks.slice(1).map((at, i) => at - (looks[i] ?? 0));
-    assert.ok(looks.length >= 4 && pauses.slice(1).every((pause) => pause >= 10_000 && pause <= 13_000), pauses.join(" "));
+    assert.ok(
+      looks.length >= 4 && pauses.slice(1).every((pause) => pause >= 10_000 && pause <= 13_000),
+      pauses.join(" "),
+    );
   });
 
   it("starts a tick at once if one has left its group out meanwhile", async () => {
     const touch = (): void => {
       const zone = stage.emulator.store.get("statefulsets.apps", "default", "g-zone-a");
       if (!zone) throw new Error("no zone");
-      stage.emulator.store.update("statefulsets.apps", { ...zone, metadata: { ...zone.metadata, annotations: { touched: "true" } } });
+      stage.emulator.store.update("statefulsets.apps", {
+        ...zone,
+        metadata: { ...zone.metadata, annotations: { touched: "true" } },
+      });
     };
     const looks = await play(
       () => undefined,

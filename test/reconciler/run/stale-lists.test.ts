@@ -21,8 +21,14 @@ async function begin(t: TestContext): Promise<{ stage: Stage; tick: () => Promis
 
 /** Lists of this resource return the state before the last write to it. */
 function beforeLastWrite(stage: Stage, resource: string): void {
-  const versions = stage.emulator.store.list(resource, "default").map(({ metadata }) => Number(metadata.resourceVersion));
-  stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: Math.max(...versions) - 1 }, resource, verb: "list" });
+  const versions = stage.emulator.store
+    .list(resource, "default")
+    .map(({ metadata }) => Number(metadata.resourceVersion));
+  stage.emulator.faults.inject({
+    effect: { kind: "stale", resourceVersion: Math.max(...versions) - 1 },
+    resource,
+    verb: "list",
+  });
 }
 
 const codeOf = (outcome: Outcome | undefined): string | undefined =>

@@ -42,11 +42,17 @@ const zoneOf = (namespace: string) => ({
 });
 
 /** Plays runs of 55 s for so many minutes, in which each list of pods takes `listMs`. */
-async function play(namespaces: readonly string[], { listMs, minutes }: { readonly listMs: number; readonly minutes: number }) {
+async function play(
+  namespaces: readonly string[],
+  { listMs, minutes }: { readonly listMs: number; readonly minutes: number },
+) {
   const time = manualClock();
   const clock = clockOf(time);
   const looks = new Map(namespaces.map((namespace) => [namespace, 0]));
-  const list = async function* ({ plural }: { plural: string }, { namespace = "" }: { namespace?: string }): AsyncGenerator {
+  const list = async function* (
+    { plural }: { plural: string },
+    { namespace = "" }: { namespace?: string },
+  ): AsyncGenerator {
     if (plural === "statefulsets") {
       yield { items: namespaces.map(zoneOf), resourceVersion: "9" };
       return;
@@ -76,7 +82,11 @@ async function play(namespaces: readonly string[], { listMs, minutes }: { readon
         namespaces: [""],
         clock,
         stop: stop.signal,
-        turns: { isResyncDue: (key) => resync.isDue(key, tickAt), onResync: (key) => resync.begin(key, tickAt), memory },
+        turns: {
+          isResyncDue: (key) => resync.isDue(key, tickAt),
+          onResync: (key) => resync.begin(key, tickAt),
+          memory,
+        },
         steps,
         scaling: { ...scalingOf(cluster), notifier: {} as TickInput["scaling"]["notifier"] },
         budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },

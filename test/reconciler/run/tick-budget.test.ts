@@ -20,7 +20,10 @@ async function rollOutLarge(): Promise<Witness> {
   writeBudget(stage, { maxUnavailable: 20 });
   const { store } = stage.emulator;
   for (const set of store.list("statefulsets.apps", "default"))
-    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "100%" } } });
+    store.update("statefulsets.apps", {
+      ...set,
+      metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "100%" } },
+    });
   deploy(stage, "x:1", { ...LABELS, replicas: 20 });
   await stage.time.advance(5000);
   deploy(stage, "x:2", { ...LABELS, replicas: 20 });
@@ -34,7 +37,10 @@ async function rollOut(spec: object): Promise<Witness> {
   writeBudget(stage, spec);
   const { store } = stage.emulator;
   for (const set of store.list("statefulsets.apps", "default"))
-    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } } });
+    store.update("statefulsets.apps", {
+      ...set,
+      metadata: { ...set.metadata, annotations: { "rollout-max-unavailable": "2" } },
+    });
   deploy(stage, "x:2", LABELS);
   await stage.time.advance(500);
   return witness(stage, 2);
@@ -43,7 +49,9 @@ async function rollOut(spec: object): Promise<Witness> {
 async function tick(): Promise<Outcome | undefined> {
   const { reserver } = startProcess(stage, "rollout");
   const { cluster } = stage.connect();
-  const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(reserver, stage.clock, createMetrics().budgets) });
+  const { outcomes } = await tickOnce(stage, cluster, {
+    mayDisrupt: createMayDisrupt(reserver, stage.clock, createMetrics().budgets),
+  });
   return outcomes[0];
 }
 
@@ -62,9 +70,19 @@ describe("a rollout under a budget", () => {
     ["R07 deletes the pods that the budget allows", {}, [], ["a-0"]],
     ["R11 deletes all if it allows all", { maxUnavailable: 2 }, [], ["a-0", "a-1"]],
     ["R11 deletes up to the rollout's limit if the budget is 0", { maxUnavailable: 0 }, [], ["a-0", "a-1"]],
-    ["R12 in partition mode deletes one per partition if the budget is 0", { maxUnavailable: 0, ...PARTITIONS }, [], ["a-0", "a-1"]],
+    [
+      "R12 in partition mode deletes one per partition if the budget is 0",
+      { maxUnavailable: 0, ...PARTITIONS },
+      [],
+      ["a-0", "a-1"],
+    ],
     ["R08, R10 continues after a denial", PARTITIONS, ["ingester-zone-c-0"], ["a-1"]],
-    ["R12 1 per partition, regardless of the rollout's limit", { maxUnavailable: 0, ...PARTITIONS }, ["ingester-zone-b-1"], ["a-0"]],
+    [
+      "R12 1 per partition, regardless of the rollout's limit",
+      { maxUnavailable: 0, ...PARTITIONS },
+      ["ingester-zone-b-1"],
+      ["a-0"],
+    ],
   ];
   for (const [name, spec, pending, deleted] of CASES) {
     it(`${name}: ${deleted.join(", ")}`, async () => {
@@ -86,7 +104,10 @@ describe("a rollout under a budget", () => {
     assert.ok(outcome?.state === "held");
     assert.deepEqual(
       [outcome.hold.reason, outcome.hold.message],
-      ["BudgetSpent", "ingester-zone-a-0 stays: 1 pod not ready in ingester-zone-c (ready, but allowed to go: ingester-zone-c-0)"],
+      [
+        "BudgetSpent",
+        "ingester-zone-a-0 stays: 1 pod not ready in ingester-zone-c (ready, but allowed to go: ingester-zone-c-0)",
+      ],
     );
     assert.deepEqual(seen.deleted, []);
   });
@@ -112,7 +133,9 @@ describe("a rollout under a budget", () => {
     const seen = await rollOutLarge();
     const rollout = startProcess(stage, "rollout");
     const { cluster } = stage.connect();
-    await tickOnce(stage, cluster, { mayDisrupt: createMayDisrupt(rollout.reserver, stage.clock, createMetrics().budgets) });
+    await tickOnce(stage, cluster, {
+      mayDisrupt: createMayDisrupt(rollout.reserver, stage.clock, createMetrics().budgets),
+    });
     assert.deepEqual([seen.deleted.length, Object.keys(reserved(stage)).length, seen.violations], [20, 20, []]);
     const pages = rollout.calls.filter((call) => call === "GET core/v1/pods collection");
     const reads = rollout.calls.filter((call) => call === "GET core/v1/pods object");
@@ -145,7 +168,12 @@ describe("a rollout under a budget", () => {
     stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "pods", verb: "delete", times: 1 });
     assert.equal((await tick())?.state, "superseded");
     assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
-    stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: "statefulsets.apps", verb: "patch", times: 1 });
+    stage.emulator.faults.inject({
+      effect: { kind: "conflict" },
+      resource: "statefulsets.apps",
+      verb: "patch",
+      times: 1,
+    });
     assert.equal((await tick())?.state, "superseded");
     assert.deepEqual([seen.deleted, reserved(stage)], [[], {}]);
   });

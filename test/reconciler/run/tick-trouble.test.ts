@@ -15,7 +15,9 @@ const TROUBLES: readonly Effect[] = [
 ];
 
 /** Healthy zones with a new image. */
-async function beginRollout(t: TestContext): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
+async function beginRollout(
+  t: TestContext,
+): Promise<{ stage: Stage; cluster: Cluster; seen: ReturnType<typeof witness> }> {
   const stage = await setStage();
   t.after(() => stage.close());
   deploy(stage, "x:1");
@@ -88,7 +90,11 @@ describe("under errors of the API server", () => {
     const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
     await tickOnce(stage, cluster, { freshness });
     assert.equal(seen.deleted.length, 1);
-    stage.emulator.faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "pods" });
+    stage.emulator.faults.inject({
+      effect: { kind: "stale", resourceVersion: before },
+      verb: "list",
+      resource: "pods",
+    });
     const { outcomes } = await tickOnce(stage, cluster, { freshness });
     assert.deepEqual(
       outcomes.map((outcome) => outcome.state),

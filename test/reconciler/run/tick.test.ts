@@ -87,7 +87,9 @@ describe("a tick, again and again", () => {
     await stage.time.advance(5000);
     const seen = witness(stage);
     const { cluster } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt: () => Promise.reject(new Error("two budgets match")) });
+    const { outcomes } = await tickOnce(stage, cluster, {
+      mayDisrupt: () => Promise.reject(new Error("two budgets match")),
+    });
     assert.equal(outcomes[0]?.state, "failed");
     assert.deepEqual(seen.deleted, []);
   });
@@ -98,7 +100,8 @@ describe("a tick, again and again", () => {
     let removed = 0;
     const failing: Cluster = {
       ...cluster,
-      remove: (...call) => (++removed === 2 ? Promise.reject(new RolloutError("ServerError", "no")) : cluster.remove(...call)),
+      remove: (...call) =>
+        ++removed === 2 ? Promise.reject(new RolloutError("ServerError", "no")) : cluster.remove(...call),
       list: (resource, query, call) => {
         if (query.namespace === "forbidden") throw new RolloutError("Forbidden", "no");
         return cluster.list(resource, query, call);

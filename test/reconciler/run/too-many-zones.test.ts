@@ -8,7 +8,8 @@ import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { group } from "../builders.ts";
 import { deploy, setStage, tickOnce } from "../stage.ts";
 
-const outdated = (count: number) => group(...Array.from({ length: count }, (_, i) => ({ name: `zone-${i}`, replicas: 1, at: "prev" })));
+const outdated = (count: number) =>
+  group(...Array.from({ length: count }, (_, i) => ({ name: `zone-${i}`, replicas: 1, at: "prev" })));
 
 describe(`a group of more than ${MAX_ZONES} zones`, () => {
   it("is neither rolled out nor scaled, and says so", () => {

@@ -110,7 +110,8 @@ describe("if time is up before all groups have had their turn", () => {
       return begun[0];
     };
     assert.deepEqual([await order(), await order()], [GROUPS[0], GROUPS[0]]);
-    for (const group of GROUPS.slice(0, 2)) stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
+    for (const group of GROUPS.slice(0, 2))
+      stage.emulator.store.remove("statefulsets.apps", "default", `${group}-zone-a`);
     assert.equal(await order(), GROUPS[2]);
   });
 });

@@ -7,7 +7,13 @@ import { hold } from "../../../reconciler/model/decision.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 import { readDelay } from "../../../reconciler/scaling/delayed.ts";
-import { addFacts, zoneFactsOf, type PodAnswers, type ScalingSnapshot, type ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
+import {
+  addFacts,
+  zoneFactsOf,
+  type PodAnswers,
+  type ScalingSnapshot,
+  type ZoneFacts,
+} from "../../../reconciler/scaling/snapshot.ts";
 import { planScale, type ScalingStep } from "../../../reconciler/scaling/steps.ts";
 import { least, runs } from "../../runs.ts";
 import type { ZoneTraits } from "../builders.ts";
@@ -16,7 +22,8 @@ import { DELAYED, MIRROR, NO_WRITE_BACK } from "./mirror-stage.ts";
 import { minTime, NOW } from "./snapshots.ts";
 
 const LEADER = "grafana.com/rollout-downscale-leader";
-const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
+const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined });
 const small = fc.nat(5);
 
 const traits = fc
@@ -38,7 +45,10 @@ const traits = fc
   .map(({ replicas, annotations, forced, waits, terminating }): ZoneTraits => ({
     replicas,
     terminating,
-    annotations: { ...annotations, ...(forced !== undefined && { "grafana.com/rollout-force-replicas": String(forced) }) },
+    annotations: {
+      ...annotations,
+      ...(forced !== undefined && { "grafana.com/rollout-force-replicas": String(forced) }),
+    },
     ...(waits && minTime("12h")),
   }));
 const zones = fc.array(traits, { minLength: 1, maxLength: 4, size: "max" });
@@ -66,14 +76,21 @@ const facts: fc.Arbitrary<ZoneFacts> = fc.record(
   { requiredKeys: [] },
 );
 
-/** A zone with a delay loses only pods that answered, for the number that is still wanted, after the last pod whose delay is not over. */
+/**
+ * A zone with a delay loses only pods that answered, for the number that is still wanted, after the last pod whose
+ * delay is not over.
+ */
 function checkPrepared({ zone, replicas }: ScaleZone, snapshot: ScalingSnapshot): void {
   const delay = readDelay(zone);
   if (zone.scaling.leader !== undefined || replicas >= zone.replicas || !delay) return;
   const { answers, confirmed } = zoneFactsOf(snapshot, zone);
   assert.ok(answers && "youngest" in answers, "pods were prepared");
   assert.ok(replicas > answers.wanted + (answers.youngest?.place ?? -1), "their delays are over");
-  assert.ok(confirmed && "wantedReplicas" in confirmed && (zone.scaling.forcedReplicas ?? confirmed.wantedReplicas) === answers.wanted);
+  assert.ok(
+    confirmed &&
+      "wantedReplicas" in confirmed &&
+      (zone.scaling.forcedReplicas ?? confirmed.wantedReplicas) === answers.wanted,
+  );
 }
 
 function check(next: ScalingStep | undefined, snapshot: ScalingSnapshot): void {
@@ -96,8 +113,10 @@ type Outcome = typeof outcome extends fc.Arbitrary<infer T> ? T : never;
 function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Outcome): ScalingSnapshot | undefined {
   const { next, scalingHolds, unread } = decideScaling(snapshot);
   check(next, snapshot);
-  const addToZone = (zone: Zone, more: ZoneFacts): ScalingSnapshot => addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
-  if (unread) return addToZone(unread, zoneFactsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
+  const addToZone = (zone: Zone, more: ZoneFacts): ScalingSnapshot =>
+    addFacts(snapshot, zone, { facts: more, now: snapshot.now + 1 });
+  if (unread)
+    return addToZone(unread, zoneFactsOf(snapshot, unread).reference ? { confirmed: reading } : { reference: reading });
   switch (next?.action) {
     case undefined:
     case "hold":
@@ -111,7 +130,9 @@ function carryOut(snapshot: ScalingSnapshot, { reading, youngest, succeeds }: Ou
       return addToZone(next.zone, { answers: succeeds ? { wanted, youngest: place } : { wanted, failure: "no" } });
     }
     case "scaleZone":
-      return succeeds ? { ...snapshot, scaled: { step: next, scalingHolds } } : addToZone(next.zone, { refused: refusal });
+      return succeeds
+        ? { ...snapshot, scaled: { step: next, scalingHolds } }
+        : addToZone(next.zone, { refused: refusal });
     case "writeBack":
       return addToZone(next.zone, { writtenBack: succeeds ? "done" : { failure: "no" } });
     default:
@@ -125,14 +146,22 @@ const LEAST = { scaled: 300, shrunk: 100, refused: 100, prepared: 100, "written 
 describe("over random groups and facts", () => {
   it("no zone is scaled unprepared, together with another or in a group that loses a zone, and only its replicas are written back", () => {
     fc.assert(
-      fc.property(zones, fc.array(facts, { maxLength: 4, size: "max" }), fc.option(fc.nat(3)), (zones, facts, scaled) => {
-        const scene = sceneOf(zones, facts);
-        const zone = scene.zones[scaled ?? -1];
-        const snapshot = zone
-          ? { ...scene, scaled: { step: planScale(zone, { replicas: 2, why: "mirroring" }, scene), scalingHolds: [] } }
-          : scene;
-        check(decideScaling(snapshot).next, snapshot);
-      }),
+      fc.property(
+        zones,
+        fc.array(facts, { maxLength: 4, size: "max" }),
+        fc.option(fc.nat(3)),
+        (zones, facts, scaled) => {
+          const scene = sceneOf(zones, facts);
+          const zone = scene.zones[scaled ?? -1];
+          const snapshot = zone
+            ? {
+                ...scene,
+                scaled: { step: planScale(zone, { replicas: 2, why: "mirroring" }, scene), scalingHolds: [] },
+              }
+            : scene;
+          check(decideScaling(snapshot).next, snapshot);
+        },
+      ),
       { numRuns: runs(5000) },
     );
   });

@@ -9,9 +9,15 @@ import { decide, reference, sceneOf } from "./decide-scene.ts";
 import { DELAYED, MIRROR, NO_WRITE_BACK } from "./mirror-stage.ts";
 import { NOW } from "./snapshots.ts";
 
-const mirror = (replicas: number, more: Record<string, string> = {}): ZoneTraits => ({ replicas, annotations: { ...MIRROR, ...more } });
-const delayed = (replicas: number, more: Record<string, string> = {}): ZoneTraits => mirror(replicas, { ...DELAYED, ...more });
-const follows = (leader: string): ZoneTraits => ({ annotations: { "grafana.com/rollout-downscale-leader": `ingester-zone-${leader}` } });
+const mirror = (replicas: number, more: Record<string, string> = {}): ZoneTraits => ({
+  replicas,
+  annotations: { ...MIRROR, ...more },
+});
+const delayed = (replicas: number, more: Record<string, string> = {}): ZoneTraits =>
+  mirror(replicas, { ...DELAYED, ...more });
+const follows = (leader: string): ZoneTraits => ({
+  annotations: { "grafana.com/rollout-downscale-leader": `ingester-zone-${leader}` },
+});
 const force = (replicas: number) => ({ "grafana.com/rollout-force-replicas": String(replicas) });
 
 const MINUTE = 60_000;
@@ -24,14 +30,34 @@ const young = (place: number, wanted = 3): ZoneFacts => ({
   answers: { wanted, youngest: { place, preparedAt: NOW - 30 * MINUTE } },
 });
 
-type Case = readonly [name: string, zones: readonly ZoneTraits[], facts: readonly ZoneFacts[], expected: readonly string[]];
+type Case = readonly [
+  name: string,
+  zones: readonly ZoneTraits[],
+  facts: readonly ZoneFacts[],
+  expected: readonly string[],
+];
 
 const CASES: readonly Case[] = [
   ["zones that neither follow nor mirror have no step", [{}, {}], [], ["nothing"]],
-  ["a group with a zone that is being deleted is not scaled", [{ replicas: 4 }, follows("a"), { terminating: true }], [], ["nothing"]],
+  [
+    "a group with a zone that is being deleted is not scaled",
+    [{ replicas: 4 }, follows("a"), { terminating: true }],
+    [],
+    ["nothing"],
+  ],
   ["a follower is scaled", [{ replicas: 4 }, follows("a")], [], ["scale b to 4"]],
-  ["followers come before mirroring zones", [mirror(2), { replicas: 4 }, follows("b")], [{ reference: reference(5, 5) }], ["scale c to 4"]],
-  ["a waiting follower leaves its turn to a mirroring zone", [follows("x"), mirror(2)], [], ["read b", "LeaderNotFound"]],
+  [
+    "followers come before mirroring zones",
+    [mirror(2), { replicas: 4 }, follows("b")],
+    [{ reference: reference(5, 5) }],
+    ["scale c to 4"],
+  ],
+  [
+    "a waiting follower leaves its turn to a mirroring zone",
+    [follows("x"), mirror(2)],
+    [],
+    ["read b", "LeaderNotFound"],
+  ],
   [
     "a zone with both waits, and its reference is not read",
     [{}, { annotations: { ...MIRROR, ...follows("a").annotations } }],
@@ -41,7 +67,12 @@ const CASES: readonly Case[] = [
 
   ["a reference is read first", [mirror(2)], [], ["read a"]],
   ["and other zones' references in their turn", [mirror(2), mirror(2)], [{ reference: reference(2, 2) }], ["read b"]],
-  ["a reference that cannot be read holds its zone", [mirror(2)], [{ reference: unreadable }], ["wait", "ReferenceUnreadable"]],
+  [
+    "a reference that cannot be read holds its zone",
+    [mirror(2)],
+    [{ reference: unreadable }],
+    ["wait", "ReferenceUnreadable"],
+  ],
   ["and the next zone follows", [mirror(2), mirror(2)], [{ reference: unreadable }], ["read b", "ReferenceUnreadable"]],
   ["a zone grows", [mirror(2)], [{ reference: reference(5, 2) }], ["scale a to 5"]],
   ["a zone shrinks", [mirror(5)], [{ reference: reference(2, 2) }], ["scale a to 2"]],
@@ -58,10 +89,25 @@ const CASES: readonly Case[] = [
 
   ["pods that stay are notified first", [delayed(5)], [{ reference: reference(3, 5) }], ["keep a-0 a-1 a-2"]],
   ["also if nothing is to change", [delayed(2)], [{ reference: reference(2, 2) }], ["keep a-0 a-1"]],
-  ["also if no pod stays: requests in flight for others have to end", [delayed(2)], [{ reference: reference(0, 2) }], ["keep"]],
-  ["then a zone with a delay grows at once", [delayed(2)], [{ reference: reference(5, 2), notified: true }], ["scale a to 5"]],
+  [
+    "also if no pod stays: requests in flight for others have to end",
+    [delayed(2)],
+    [{ reference: reference(0, 2) }],
+    ["keep"],
+  ],
+  [
+    "then a zone with a delay grows at once",
+    [delayed(2)],
+    [{ reference: reference(5, 2), notified: true }],
+    ["scale a to 5"],
+  ],
   ["pods to remove are prepared", [delayed(5)], [{ reference: reference(3, 5), notified: true }], ["prepare a-3 a-4"]],
-  ["also of a zone that is forced", [delayed(5, force(4))], [{ reference: reference(3, 5), notified: true }], ["prepare a-4"]],
+  [
+    "also of a zone that is forced",
+    [delayed(5, force(4))],
+    [{ reference: reference(3, 5), notified: true }],
+    ["prepare a-4"],
+  ],
   [
     "a pod that failed holds the zone",
     [delayed(5)],
@@ -77,9 +123,19 @@ const CASES: readonly Case[] = [
   ],
   ["once pods may be removed, the reference is read again", [delayed(5)], [answered], ["read a"]],
   ["it is unchanged: the zone shrinks", [delayed(5)], [{ ...answered, confirmed: reference(3, 5) }], ["scale a to 3"]],
-  ["as far as the pods' delays are over", [delayed(5)], [{ ...young(0), confirmed: reference(3, 5) }], ["scale a to 4"]],
+  [
+    "as far as the pods' delays are over",
+    [delayed(5)],
+    [{ ...young(0), confirmed: reference(3, 5) }],
+    ["scale a to 4"],
+  ],
   ["it has changed: the zone is not scaled", [delayed(5)], [{ ...answered, confirmed: reference(4, 5) }], ["nothing"]],
-  ["it cannot be read any more", [delayed(5)], [{ ...answered, confirmed: unreadable }], ["wait", "ReferenceUnreadable"]],
+  [
+    "it cannot be read any more",
+    [delayed(5)],
+    [{ ...answered, confirmed: unreadable }],
+    ["wait", "ReferenceUnreadable"],
+  ],
   [
     "pods that answered for another number do not count as prepared",
     [delayed(5)],
@@ -99,7 +155,12 @@ const CASES: readonly Case[] = [
     [{ reference: reference(5, 5), refused }],
     ["wait", "ScaleRefused"],
   ],
-  ["and the next zone follows", [{ replicas: 4 }, follows("a"), follows("a")], [{}, { refused }], ["scale c to 4", "ScaleRefused"]],
+  [
+    "and the next zone follows",
+    [{ replicas: 4 }, follows("a"), follows("a")],
+    [{}, { refused }],
+    ["scale c to 4", "ScaleRefused"],
+  ],
 ];
 
 describe("the next step of a group's scaling", () => {
@@ -113,14 +174,21 @@ describe("the next step of a group's scaling", () => {
     );
     const [, b] = scene.zones;
     assert.ok(b);
-    const scaled = { ...scene, scaled: { step: planScale(b, { replicas: 3, why: "mirroring" }, scene), scalingHolds: [refused] } };
+    const scaled = {
+      ...scene,
+      scaled: { step: planScale(b, { replicas: 3, why: "mirroring" }, scene), scalingHolds: [refused] },
+    };
     assert.deepEqual(decide(scaled), ["write back 3 of b", "ScaleRefused"]);
     const facts = new Map(scaled.facts).set(b.uid, { reference: reference(3, 5), writtenBack: "done" });
     assert.deepEqual(decide({ ...scaled, facts }), ["nothing", "ScaleRefused"]);
   });
 
   it("names the pod that could not be prepared", () => {
-    const { next } = decideScaling(sceneOf([delayed(5)], [{ ...answered, answers: { wanted: 3, failure: "a-3 answered 500" } }]));
-    assert.partialDeepStrictEqual(next, { message: "ingester-zone-a is not scaled down: a pod could not be prepared: a-3 answered 500" });
+    const { next } = decideScaling(
+      sceneOf([delayed(5)], [{ ...answered, answers: { wanted: 3, failure: "a-3 answered 500" } }]),
+    );
+    assert.partialDeepStrictEqual(next, {
+      message: "ingester-zone-a is not scaled down: a pod could not be prepared: a-3 answered 500",
+    });
   });
 });

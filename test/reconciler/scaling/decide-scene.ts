@@ -21,7 +21,10 @@ export function sceneOf(zones: readonly ZoneTraits[], facts: readonly ZoneFacts[
   return { ...base, facts: new Map(known), clusterDomain: "cluster.local." };
 }
 
-/** The next step, and the reasons of waiting zones: `prepare a-3 a-4`, `scale a to 3`, `write back 3 of a`, `read a`, `wait`, `nothing`. */
+/**
+ * The next step, and the reasons of waiting zones: `prepare a-3 a-4`, `scale a to 3`, `write back 3 of a`, `read a`,
+ * `wait`, `nothing`.
+ */
 export function decide(scene: ScalingSnapshot): readonly [next: string, ...reasons: string[]] {
   const decision = decideScaling(scene);
   return [show(decision), ...decision.scalingHolds.map(({ reason }) => reason)];

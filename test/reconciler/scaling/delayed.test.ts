@@ -8,7 +8,10 @@ const NOW = Date.UTC(2026, 0, 2, 12);
 const MINUTE = 60_000;
 
 const delayed = (delay: string, url = "http://pod/prepare-delayed-downscale"): ZoneTraits => ({
-  annotations: { "grafana.com/rollout-delayed-downscale": delay, "grafana.com/rollout-prepare-delayed-downscale-url": url },
+  annotations: {
+    "grafana.com/rollout-delayed-downscale": delay,
+    "grafana.com/rollout-prepare-delayed-downscale-url": url,
+  },
 });
 
 function delayOf(traits: ZoneTraits) {
@@ -40,7 +43,10 @@ describe("a zone's delay", () => {
       const hold = readDelay(zone(delayed(delay, url)));
       assert.ok(hold && "reason" in hold);
       assert.equal(hold.reason, "DelayInvalid");
-      assert.match(hold.message, /annotation grafana\.com\/rollout-(delayed-downscale|prepare-delayed-downscale-url) is /);
+      assert.match(
+        hold.message,
+        /annotation grafana\.com\/rollout-(delayed-downscale|prepare-delayed-downscale-url) is /,
+      );
     });
   }
 
@@ -57,7 +63,10 @@ describe("a zone's delay", () => {
       const hold = readDelay({ ...zone(delayed("1h")), serviceName });
       assert.ok(hold && "reason" in hold);
       assert.equal(hold.reason, "DelayInvalid");
-      assert.equal(hold.message, `ingester-zone-a is not scaled: its serviceName ${JSON.stringify(serviceName)} is not a DNS label`);
+      assert.equal(
+        hold.message,
+        `ingester-zone-a is not scaled: its serviceName ${JSON.stringify(serviceName)} is not a DNS label`,
+      );
     });
 });
 
@@ -66,7 +75,8 @@ describe("D16 the pods to call", () => {
     const all = { ...traits, ...delayed("1h", url) };
     return planPreparation(zone(all), wanted, { url: delayOf(all).url, clusterDomain: domain });
   };
-  const ordinals = (endpoints: Iterable<{ pod: string }>): string[] => [...endpoints].map(({ pod }) => pod.replace("ingester-zone-a-", ""));
+  const ordinals = (endpoints: Iterable<{ pod: string }>): string[] =>
+    [...endpoints].map(({ pod }) => pod.replace("ingester-zone-a-", ""));
 
   for (const [name, replicas, wanted, stay, leave] of [
     ["shrinks", 3, 1, ["0"], ["1", "2"]],
@@ -88,7 +98,10 @@ describe("D16 the pods to call", () => {
     assert.equal(url("http://example.com/a"), `http://${host}/a`);
     assert.equal(url("http://example.com:8080/a"), `http://${host}:8080/a`);
     assert.equal(url("https://me:word@example.com:8443/a/b?c=d#e"), `https://me:word@${host}:8443/a/b?c=d#e`);
-    assert.equal(url("http://pod/a", "cluster.example"), "http://ingester-zone-a-0.ingester-zone-a.test.svc.cluster.example/a");
+    assert.equal(
+      url("http://pod/a", "cluster.example"),
+      "http://ingester-zone-a-0.ingester-zone-a.test.svc.cluster.example/a",
+    );
   });
 
   it("builds the pods' names one by one: there may be more than memory can hold", () => {
@@ -105,11 +118,17 @@ describe("D16 the pods to call", () => {
 
   it("uses the Service's name from the spec, and counts from the first ordinal", () => {
     const object = statefulSetObject({ replicas: 2, ...delayed("1h") });
-    const set = withPods(readZone({ ...object, spec: { ...object.spec, serviceName: "ring", ordinals: { start: 7 } } as never }), []);
+    const set = withPods(
+      readZone({ ...object, spec: { ...object.spec, serviceName: "ring", ordinals: { start: 7 } } as never }),
+      [],
+    );
     const delay = readDelay(set);
     assert.ok(delay && "url" in delay);
     assert.deepEqual(
-      Array.from(planPreparation(set, 1, { url: delay.url, clusterDomain: "cluster.local." }).leaving, ({ url }) => url),
+      Array.from(
+        planPreparation(set, 1, { url: delay.url, clusterDomain: "cluster.local." }).leaving,
+        ({ url }) => url,
+      ),
       ["http://ingester-zone-a-8.ring.test.svc.cluster.local./prepare-delayed-downscale"],
     );
   });
@@ -130,7 +149,8 @@ describe("D17 the time of a pod's preparation", () => {
     '{"timestamp": 1e300}',
     '{"timestamp": 1767225600000000}',
   ];
-  for (const body of nothing) it(`is not in ${JSON.stringify(body)}`, () => assert.equal(readPreparedAt(body), undefined));
+  for (const body of nothing)
+    it(`is not in ${JSON.stringify(body)}`, () => assert.equal(readPreparedAt(body), undefined));
 });
 
 describe("the lowest replicas of a shrinking zone", () => {

@@ -23,7 +23,11 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 
 /** Zone a leads, zone b follows; all pods are ready, then the named zones get a new image. */
-async function zones(a: number, b: number, { outdated = ["b"], lastDownscale = "", labels = LABEL } = {}): Promise<void> {
+async function zones(
+  a: number,
+  b: number,
+  { outdated = ["b"], lastDownscale = "", labels = LABEL } = {},
+): Promise<void> {
   deploy(stage, "x:1", {
     zones: ["a"],
     replicas: a,
@@ -70,17 +74,24 @@ describe("scaling and rollout in one tick", () => {
 
   it("R25 a follower is scaled by one patch with its version and the time, and nothing is deleted in that pass", async () => {
     await zones(2, 3);
-    const before = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata.resourceVersion;
+    const before = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata
+      .resourceVersion;
     const { outcomes, acted } = await tickOnce(stage, connect());
     const annotations = { "grafana.com/last-downscale": `${new Date(stage.time.now()).toISOString().slice(0, 19)}Z` };
-    assert.deepEqual([patches, seen.deleted], [[{ metadata: { resourceVersion: before, annotations }, spec: { replicas: 2 } }], []]);
+    assert.deepEqual(
+      [patches, seen.deleted],
+      [[{ metadata: { resourceVersion: before, annotations }, spec: { replicas: 2 } }], []],
+    );
     assert.deepEqual([outcomes[0]?.state, acted, replicasOf("ingester-zone-b")], ["acted", true, 2]);
   });
 
   it("R26 a refused patch does not end the pass: the rollout continues", async () => {
     await zones(2, 3);
     const { outcomes } = await tickOnce(stage, connect(true));
-    assert.deepEqual([patches.length, seen.deleted, replicasOf("ingester-zone-b")], [1, ["ingester-zone-b-0", "ingester-zone-b-1"], 3]);
+    assert.deepEqual(
+      [patches.length, seen.deleted, replicasOf("ingester-zone-b")],
+      [1, ["ingester-zone-b-0", "ingester-zone-b-1"], 3],
+    );
     assert.deepEqual(
       outcomes[0]?.scalingHolds.map(({ reason }) => reason),
       ["ScaleRefused"],
@@ -120,7 +131,11 @@ describe("scaling and rollout in one tick", () => {
   const LOST: readonly [name: string, error: RolloutError, done: boolean][] = [
     ["its answer was lost, but it took effect", new RolloutError("Timeout", "no answer"), true],
     ["its answer was lost, and it did not take effect", new RolloutError("Unreachable", "reset"), false],
-    ["it may still take effect after a server error", new RolloutError("ServerError", "etcdserver: request timed out"), false],
+    [
+      "it may still take effect after a server error",
+      new RolloutError("ServerError", "etcdserver: request timed out"),
+      false,
+    ],
   ];
   for (const [name, error, done] of LOST) {
     it(`nothing else is done to the group after a change of replicas with an unknown effect: ${name}`, async () => {
@@ -150,7 +165,8 @@ describe("scaling and rollout in one tick", () => {
     deploy(stage, "x:1", { zones: ["c"] });
     stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
     deploy(stage, "x:1", { zones: ["a"], replicas: 2 });
-    for (let i = 0; i < 100 && [before, undefined].includes(uidOf("ingester-zone-c-0")); i++) await stage.time.advance(10);
+    for (let i = 0; i < 100 && [before, undefined].includes(uidOf("ingester-zone-c-0")); i++)
+      await stage.time.advance(10);
     await stage.time.advance(50);
     const { outcomes } = await tickOnce(stage, cluster);
     assert.deepEqual(
@@ -174,7 +190,10 @@ describe("scaling and rollout in one tick", () => {
       change: (resource, patch, call) =>
         pinned.change(resource, { ...patch, body: { ...(patch.body as object), spec: { replicas: 3 } } }, call),
     });
-    assert.match(outcomes[0]?.scalingHolds[0]?.message ?? "", /accepted, but ingester-zone-b still has 3 replicas: something pins them/);
+    assert.match(
+      outcomes[0]?.scalingHolds[0]?.message ?? "",
+      /accepted, but ingester-zone-b still has 3 replicas: something pins them/,
+    );
     assert.deepEqual([outcomes[0]?.state, acted, seen.deleted.length], ["acted", true, 2], "the rollout goes on");
   });
 
@@ -207,7 +226,10 @@ describe("scaling and rollout in one tick", () => {
       stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
     });
     const { outcomes } = await tickOnce(stage, late);
-    assert.deepEqual([outcomes[0]?.scalingHolds.map(({ reason }) => reason), replicasOf("ingester-zone-b")], [["MinTimeBetweenZones"], 3]);
+    assert.deepEqual(
+      [outcomes[0]?.scalingHolds.map(({ reason }) => reason), replicasOf("ingester-zone-b")],
+      [["MinTimeBetweenZones"], 3],
+    );
   });
 
   it("a zone that has changed since it was read is not scaled, and nothing else is done to its group", async () => {
@@ -228,7 +250,10 @@ describe("scaling and rollout in one tick", () => {
     const readyOnly = { "grafana.com/rollout-upscale-only-when-leader-ready": "true" };
     deploy(stage, "x:1", { zones: ["a"] });
     deploy(stage, "x:1", { zones: ["b"], annotations: { ...FOLLOWS_A, ...readyOnly } });
-    deploy(stage, "x:1", { zones: ["c"], annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-b", ...readyOnly } });
+    deploy(stage, "x:1", {
+      zones: ["c"],
+      annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-b", ...readyOnly },
+    });
     await stage.time.advance(3000);
     const { cluster } = stage.connect();
     const scaled: string[] = [];
@@ -240,15 +265,21 @@ describe("scaling and rollout in one tick", () => {
         if (outcome?.state !== "acted" || outcome.decision.action !== "scaleZone") continue;
         const ready = ["a", "b", "c"].map(
           (zone) =>
-            (stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`)?.["status"] as { readyReplicas?: number })
-              .readyReplicas,
+            (
+              stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`)?.["status"] as {
+                readyReplicas?: number;
+              }
+            ).readyReplicas,
         );
         scaled.push(`${outcome.decision.zone.name} to ${outcome.decision.replicas} with ${ready.join(",")} ready`);
       }
     };
     deploy(stage, "x:1", { zones: ["a"], replicas: 5 });
     await play();
-    assert.deepEqual(scaled.splice(0), ["ingester-zone-b to 5 with 5,3,3 ready", "ingester-zone-c to 5 with 5,5,3 ready"]);
+    assert.deepEqual(scaled.splice(0), [
+      "ingester-zone-b to 5 with 5,3,3 ready",
+      "ingester-zone-c to 5 with 5,5,3 ready",
+    ]);
     deploy(stage, "x:1", { zones: ["a"], replicas: 2 });
     await play();
     assert.deepEqual(

@@ -1,4 +1,7 @@
-/** What a decision costs, and how long its messages are, does not grow with the square of the zones. Counted, as times depend on the machine. */
+/**
+ * What a decision costs, and how long its messages are, does not grow with the square of the zones. Counted, as times
+ * depend on the machine.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describeProtection } from "../../../reconciler/budget/protection.ts";
@@ -57,9 +60,18 @@ const rollOut = (zones: readonly ZoneWithPods[]): Hold[] => {
 };
 
 const protect = (zones: readonly ZoneWithPods[]): Hold[] => {
-  const content = parseBudget({ kind: BUDGET_KIND, metadata: { name: "b" }, spec: { selector: { matchLabels: { a: "b" } } } });
-  const reservations = Object.fromEntries(zones.map(({ name }) => [`${name}-0`, { uid: "u", time: new Date(NOW).toISOString(), by: "x" }]));
-  assert.equal(describeProtection({ content, generation: 1, zones, reservations, earlier: {}, now: NOW }).zones.length, zones.length);
+  const content = parseBudget({
+    kind: BUDGET_KIND,
+    metadata: { name: "b" },
+    spec: { selector: { matchLabels: { a: "b" } } },
+  });
+  const reservations = Object.fromEntries(
+    zones.map(({ name }) => [`${name}-0`, { uid: "u", time: new Date(NOW).toISOString(), by: "x" }]),
+  );
+  assert.equal(
+    describeProtection({ content, generation: 1, zones, reservations, earlier: {}, now: NOW }).zones.length,
+    zones.length,
+  );
   return [];
 };
 
@@ -71,7 +83,8 @@ const gate = (zones: readonly ZoneWithPods[]): Hold[] => {
 };
 
 const SICK: ZoneTraits = { pods: { 0: { ready: false }, 1: { ready: false } } };
-const many = (n: number, traits: (i: number) => ZoneTraits): ZoneTraits[] => Array.from({ length: n }, (_, i) => traits(i));
+const many = (n: number, traits: (i: number) => ZoneTraits): ZoneTraits[] =>
+  Array.from({ length: n }, (_, i) => traits(i));
 
 type Case = readonly [
   name: string,
@@ -83,11 +96,17 @@ type Case = readonly [
 
 const CASES: readonly Case[] = [
   ["a cycle of all zones", (n) => many(n, (i) => ({ annotations: follows((i + 1) % n) })), scale, 1],
-  ["a chain that leads to a cycle", (n) => many(n, (i) => ({ annotations: follows(Math.min(i + 1, n - 2)) })), scale, 1],
+  [
+    "a chain that leads to a cycle",
+    (n) => many(n, (i) => ({ annotations: follows(Math.min(i + 1, n - 2)) })),
+    scale,
+    1,
+  ],
   ["a chain without a cycle", (n) => many(n, (i) => (i === 0 ? {} : { annotations: follows(i - 1) })), scale, 0],
   [
     "followers that wait for the time between zones",
-    (n) => many(n, (i) => (i === 0 ? { replicas: 2 } : { ...MIN_TIME, annotations: { ...follows(0), [LAST]: ago(1) } })),
+    (n) =>
+      many(n, (i) => (i === 0 ? { replicas: 2 } : { ...MIN_TIME, annotations: { ...follows(0), [LAST]: ago(1) } })),
     scale,
     0.9,
   ],
@@ -106,7 +125,10 @@ describe("a group of ten times as many zones costs about ten times as much, and 
       const [small, large] = [count(traits(100), looksAt), count(traits(1000), looksAt)];
       decide(small.zones);
       const holds = decide(large.zones);
-      assert.ok(large.reads() <= 15 * (small.reads() + 1), `${small.reads()} looks at 100 zones, ${large.reads()} at 1,000`);
+      assert.ok(
+        large.reads() <= 15 * (small.reads() + 1),
+        `${small.reads()} looks at 100 zones, ${large.reads()} at 1,000`,
+      );
       assert.ok(holds.length >= share * 1000 - 1, `${holds.length} holds`);
       for (const { message, dedupKey = "" } of holds) {
         assert.ok(message.length <= MAX_MESSAGE_LENGTH, message);

@@ -25,11 +25,23 @@ const decide = (...zones: readonly ZoneTraits[]): string[] => {
 const TABLE: readonly [string, ZoneTraits[], string[]][] = [
   ["L01 without a leader", [{ replicas: 2 }, { replicas: 3 }], ["-", "-"]],
   ["L02 a leader that is not in the group", [{}, leader("x")], ["-", "LeaderNotFound"]],
-  ["L02 a leader without a name", [{ annotations: { "grafana.com/rollout-downscale-leader": "" } }], ["LeaderNotFound"]],
+  [
+    "L02 a leader without a name",
+    [{ annotations: { "grafana.com/rollout-downscale-leader": "" } }],
+    ["LeaderNotFound"],
+  ],
   ["L03 a leader of the same size", [{}, leader("a")], ["-", "-"]],
   ["L04 a larger leader", [{ replicas: 4 }, leader("a")], ["-", "4"]],
-  ["L05 a larger leader that is not ready, without ready-only", [{ replicas: 4, statusReady: 2 }, leader("a")], ["-", "4"]],
-  ["L06 ready-only: a leader that is not ready", [{ replicas: 4, statusReady: 3 }, leader("a", readyOnly)], ["-", "LeaderNotReady"]],
+  [
+    "L05 a larger leader that is not ready, without ready-only",
+    [{ replicas: 4, statusReady: 2 }, leader("a")],
+    ["-", "4"],
+  ],
+  [
+    "L06 ready-only: a leader that is not ready",
+    [{ replicas: 4, statusReady: 3 }, leader("a", readyOnly)],
+    ["-", "LeaderNotReady"],
+  ],
   ["L06 ready-only: a ready leader", [{ replicas: 4 }, leader("a", readyOnly)], ["-", "4"]],
   [
     "L06 ready-only: a leader whose status is older than its spec",
@@ -41,8 +53,16 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     [{ replicas: 4 }, { replicas: 4, statusReady: 3, ...leader("a", readyOnly) }, leader("b", readyOnly)],
     ["-", "-", "LeaderNotReady"],
   ],
-  ["L06 and then follows", [{ replicas: 4 }, { replicas: 4, ...leader("a", readyOnly) }, leader("b", readyOnly)], ["-", "-", "4"]],
-  ["L07 ready-only does not stop a zone from shrinking", [{ replicas: 2, statusReady: 1 }, leader("a", readyOnly)], ["-", "2"]],
+  [
+    "L06 and then follows",
+    [{ replicas: 4 }, { replicas: 4, ...leader("a", readyOnly) }, leader("b", readyOnly)],
+    ["-", "-", "4"],
+  ],
+  [
+    "L07 ready-only does not stop a zone from shrinking",
+    [{ replicas: 2, statusReady: 1 }, leader("a", readyOnly)],
+    ["-", "2"],
+  ],
   [
     "L08 a label that is not a duration, another zone scaled down",
     [
@@ -94,8 +114,16 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
     [{ ...downscaled(0) }, { ...leader("a", { [FORCE]: "1" }), ...minTime("12h") }],
     ["-", "1"],
   ],
-  ["forced, and a leader that is not ready", [{ replicas: 5, statusReady: 0 }, leader("a", { ...readyOnly, [FORCE]: "4" })], ["-", "4"]],
-  ["forced to its replicas it stays, regardless of the leader", [{ replicas: 5 }, leader("a", { [FORCE]: "3" })], ["-", "-"]],
+  [
+    "forced, and a leader that is not ready",
+    [{ replicas: 5, statusReady: 0 }, leader("a", { ...readyOnly, [FORCE]: "4" })],
+    ["-", "4"],
+  ],
+  [
+    "forced to its replicas it stays, regardless of the leader",
+    [{ replicas: 5 }, leader("a", { [FORCE]: "3" })],
+    ["-", "-"],
+  ],
   ["F03 force affects only its own zone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
   ["force without leader or reference does nothing", [{ annotations: { [FORCE]: "0" } }], ["-"]],
   ["a zone that follows itself", [leader("a")], ["LeaderCycle"]],

@@ -20,10 +20,20 @@ describe("the time between scaling down two zones (L11, L12)", () => {
       {},
       "MinTimeBetweenZones",
     ],
-    ["the newest of several counts", [label, downscaled(14), downscaled(10), downscaled(20)], {}, "MinTimeBetweenZones"],
+    [
+      "the newest of several counts",
+      [label, downscaled(14), downscaled(10), downscaled(20)],
+      {},
+      "MinTimeBetweenZones",
+    ],
     ["one in the future is not over", [label, downscaled(-1)], {}, "MinTimeBetweenZones"],
     ["one that only the zone tracker records", [label, {}], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
-    ["the zone tracker is newer than the annotation", [label, downscaled(14)], { "ingester-zone-b": ago(10) }, "MinTimeBetweenZones"],
+    [
+      "the zone tracker is newer than the annotation",
+      [label, downscaled(14)],
+      { "ingester-zone-b": ago(10) },
+      "MinTimeBetweenZones",
+    ],
     ["an entry of the zone tracker that cannot be read", [label, {}], { "ingester-zone-b": "{" }, "MinTimeUnknown"],
     ["entries of other zones do not count", [label, {}], { "store-zone-b": "{", "ingester-zone-a": ago(0) }, undefined],
     ["without a label of its own", [{}, downscaled(10)], {}, "MinTimeUnknown"],
@@ -52,15 +62,25 @@ describe("the time between scaling down two zones (L11, L12)", () => {
       assert.ok(zone);
       return minTimeOver(zone, given, "required");
     };
-    assert.equal(at(NOW)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 2h10m ago, 9h50m left of 12h");
-    assert.equal(at(NOW + 3_600_000)?.message, "ingester-zone-c waits: ingester-zone-b was downscaled 3h10m ago, 8h50m left of 12h");
+    assert.equal(
+      at(NOW)?.message,
+      "ingester-zone-c waits: ingester-zone-b was downscaled 2h10m ago, 9h50m left of 12h",
+    );
+    assert.equal(
+      at(NOW + 3_600_000)?.message,
+      "ingester-zone-c waits: ingester-zone-b was downscaled 3h10m ago, 8h50m left of 12h",
+    );
     assert.equal(at(NOW)?.dedupKey, at(NOW + 3_600_000)?.dedupKey);
   });
 });
 
 describe("a downscale under admission, which waits for other zones' time", () => {
   const AT = Date.parse("2026-01-01T12:00:00Z");
-  const other = (lastDownscale: string | undefined, minTime: string | undefined): OtherZone => ({ name: "b", lastDownscale, minTime });
+  const other = (lastDownscale: string | undefined, minTime: string | undefined): OtherZone => ({
+    name: "b",
+    lastDownscale,
+    minTime,
+  });
   const wait = { reason: "MinTimeNotElapsed" };
   const CASES: readonly [string, OtherZone[], object | undefined][] = [
     ["no zone was scaled down", [other(undefined, "soon")], undefined],
@@ -69,8 +89,16 @@ describe("a downscale under admission, which waits for other zones' time", () =>
     ["one second is missing", [other("2026-01-01T00:00:01Z", "12h")], wait],
     ["its clock is ahead", [other("2026-01-02T00:00:00Z", "1s")], wait],
     ["it is not labelled", [other("2026-01-01T12:00:00Z", undefined)], undefined],
-    ["its label is not a duration", [other("2026-01-01T12:00:00Z", "1d")], { reason: "DownscaleUnreadable", message: "?" }],
-    ["its time is not a time", [other("2026-01-01 12:00:00", undefined)], { reason: "DownscaleUnreadable", message: "?" }],
+    [
+      "its label is not a duration",
+      [other("2026-01-01T12:00:00Z", "1d")],
+      { reason: "DownscaleUnreadable", message: "?" },
+    ],
+    [
+      "its time is not a time",
+      [other("2026-01-01 12:00:00", undefined)],
+      { reason: "DownscaleUnreadable", message: "?" },
+    ],
     ["the second zone", [other(undefined, "1h"), other("2026-01-01T11:30:00Z", "1h")], wait],
   ];
   for (const [name, others, expected] of CASES)

@@ -5,7 +5,8 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { A, type Case, mirroring, playCases, STATUS } from "./mirror-cases.ts";
 import { DELAYED, mirrorStage, type MirrorStage, type MirrorZone, type PodAnswers } from "./mirror-stage.ts";
 
-const delayed = (replicas: number, more: Record<string, string> = {}): MirrorZone => mirroring(replicas, { ...DELAYED, ...more });
+const delayed = (replicas: number, more: Record<string, string> = {}): MirrorZone =>
+  mirroring(replicas, { ...DELAYED, ...more });
 const force = (replicas: number) => ({ "grafana.com/rollout-force-replicas": String(replicas) });
 
 let on: MirrorStage;

@@ -8,7 +8,9 @@ import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { deploy, setStage, notifierOf, tickOnce, type Stage } from "../stage.ts";
 
-const CRD = parse(readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8")) as object;
+const CRD = parse(
+  readFileSync(join(import.meta.dirname, "../../../infra/manifests/crds/replicatemplates.yaml"), "utf8"),
+) as object;
 const TEMPLATES = "/apis/rollout-operator.grafana.com/v1/namespaces/default/replicatemplates";
 export const MINUTE = 60_000;
 
@@ -38,11 +40,20 @@ export interface Pass {
 }
 
 /** A pod's answer to POST or DELETE: a body or an error; it was prepared `minutesAgo`. */
-export type PodAnswers = (method: string, ordinal: number, zone: string) => { status?: number; minutesAgo?: number; body?: string } | Error;
+export type PodAnswers = (
+  method: string,
+  ordinal: number,
+  zone: string,
+) => { status?: number; minutesAgo?: number; body?: string } | Error;
 
 export interface MirrorStage {
   readonly stage: Stage;
-  readonly call: (method: string, path: string, body?: unknown, type?: string) => Promise<{ status: number; body: unknown }>;
+  readonly call: (
+    method: string,
+    path: string,
+    body?: unknown,
+    type?: string,
+  ) => Promise<{ status: number; body: unknown }>;
   /** Sets the reference's `spec.replicas` and `status.replicas`. */
   reference(spec: number, status?: number): Promise<void>;
   /** Creates the zones a, b, c…, and waits until their pods are ready. */
@@ -87,7 +98,8 @@ export async function mirrorStage(): Promise<MirrorStage> {
       };
       const created = await call("POST", TEMPLATES, body);
       if (created.status === 409) await call("PATCH", `${TEMPLATES}/template`, { spec: { replicas } }, merge);
-      if (status !== undefined) await call("PATCH", `${TEMPLATES}/template/status`, { status: { replicas: status } }, merge);
+      if (status !== undefined)
+        await call("PATCH", `${TEMPLATES}/template/status`, { status: { replicas: status } }, merge);
     },
     async zones(...zones) {
       for (const [i, zone] of zones.entries()) deploy(stage, "x:1", { zones: ["abcd".charAt(i)], ...zone });
@@ -101,14 +113,17 @@ export async function mirrorStage(): Promise<MirrorStage> {
         ...cluster,
         change: async (resource, patch, given) => {
           const result = await cluster.change(resource, patch, given);
-          patches.push(`${resource.plural} ${patch.name} ${(patch.body as { spec: { replicas: number } }).spec.replicas}`);
+          patches.push(
+            `${resource.plural} ${patch.name} ${(patch.body as { spec: { replicas: number } }).spec.replicas}`,
+          );
           return result;
         },
         patch: async (resource, patch, given) => {
           const { name, subresource, body } = patch;
           const result = await cluster.patch(resource, patch, given);
           const replicas = (body as { status?: { replicas?: number } }).status?.replicas;
-          if (replicas !== undefined) patches.push(`${resource.plural}${subresource ? `/${subresource}` : ""} ${name} ${replicas}`);
+          if (replicas !== undefined)
+            patches.push(`${resource.plural}${subresource ? `/${subresource}` : ""} ${name} ${replicas}`);
           return result;
         },
       };
@@ -116,7 +131,12 @@ export async function mirrorStage(): Promise<MirrorStage> {
       await notifier.idle();
       const [outcome] = outcomes;
       if (!outcome) throw new Error("no group");
-      return { patches, requests: requests.toSorted(), outcome, waits: outcome.scalingHolds.map(({ reason }) => reason) };
+      return {
+        patches,
+        requests: requests.toSorted(),
+        outcome,
+        waits: outcome.scalingHolds.map(({ reason }) => reason),
+      };
     },
   };
 }

@@ -12,9 +12,17 @@ afterEach(() => on.stage.close());
 
 const CASES: Readonly<Record<string, Case>> = {
   "C01 grows, and writes back": { zones: [mirroring(2)], reference: [5, 2], patches: [`${A} 5`, `${STATUS} 5`] },
-  "C02 grows, and does not write back": { zones: [mirroring(2, NO_WRITE_BACK)], reference: [5, 2], patches: [`${A} 5`] },
+  "C02 grows, and does not write back": {
+    zones: [mirroring(2, NO_WRITE_BACK)],
+    reference: [5, 2],
+    patches: [`${A} 5`],
+  },
   "C03 shrinks, and writes back": { zones: [mirroring(3)], reference: [2, 3], patches: [`${A} 2`, `${STATUS} 2`] },
-  "C04 shrinks, and does not write back": { zones: [mirroring(3, NO_WRITE_BACK)], reference: [2, 3], patches: [`${A} 2`] },
+  "C04 shrinks, and does not write back": {
+    zones: [mirroring(3, NO_WRITE_BACK)],
+    reference: [2, 3],
+    patches: [`${A} 2`],
+  },
   "C05 stays, and writes back": { zones: [mirroring(3)], reference: [3, 5], patches: [`${STATUS} 3`] },
   "C06 stays, and does not write back": { zones: [mirroring(3, NO_WRITE_BACK)], reference: [3, 5], patches: [] },
   "C07 stays, and has written back": { zones: [mirroring(3)], reference: [3, 3], patches: [] },
@@ -62,7 +70,11 @@ const CASES: Readonly<Record<string, Case>> = {
     waits: ["ReferenceUnreadable"],
   },
   "only the group of the API version counts": {
-    zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v999" })],
+    zones: [
+      mirroring(2, {
+        "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v999",
+      }),
+    ],
     reference: [5, 5],
     patches: [`${A} 5`],
   },
@@ -89,7 +101,10 @@ describe("mirroring", () => {
     await on.zones(mirroring(2, kind));
     assert.deepEqual((await on.pass()).waits, ["ReferenceUnreadable"]);
     const crd = (
-      await on.call("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/replicatemplates.rollout-operator.grafana.com")
+      await on.call(
+        "GET",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/replicatemplates.rollout-operator.grafana.com",
+      )
     ).body as { spec: object };
     const names = { plural: "lates", singular: "late", kind: "Late", listKind: "LateList" };
     await on.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
@@ -120,6 +135,9 @@ describe("mirroring", () => {
     };
     const { patches, waits, outcome } = await on.pass(undefined, refusing);
     assert.deepEqual([patches, waits], [["statefulsets ingester-zone-b 5"], ["ScaleRefused"]]);
-    assert.match(outcome.scalingHolds[0]?.message ?? "", /scaling ingester-zone-a from 2 to 5 replicas.*denied the request: no/);
+    assert.match(
+      outcome.scalingHolds[0]?.message ?? "",
+      /scaling ingester-zone-a from 2 to 5 replicas.*denied the request: no/,
+    );
   });
 });

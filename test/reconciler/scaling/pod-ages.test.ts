@@ -15,7 +15,11 @@ it("no pod is removed before its delay is over, nor before all pods after it", (
       const ages = foldAges(DELAY);
       const arrived = answers.map((given, place) => ({ ...given, place })).toSorted((a, b) => a.order - b.order);
       for (const { place, minutes } of arrived) ages.add(place, NOW - minutes * 60_000, NOW);
-      const shrunk = shrinkTo(zone({ replicas: 10 }), { count: answers.length, youngest: ages.youngest() }, { ms: DELAY.ms, now: NOW });
+      const shrunk = shrinkTo(
+        zone({ replicas: 10 }),
+        { count: answers.length, youngest: ages.youngest() },
+        { ms: DELAY.ms, now: NOW },
+      );
       const lastYoung = answers.findLastIndex(({ minutes }) => minutes < 60);
       const going = answers.length - 1 - lastYoung;
       if (going === 0) assert.ok(typeof shrunk === "object" && shrunk.reason === "DelayNotReached");

@@ -1,4 +1,7 @@
-/** Safety of every zone under any answers of pods, any changes of the group, any outcomes of calls, and a process that dies at any time. */
+/**
+ * Safety of every zone under any answers of pods, any changes of the group, any outcomes of calls, and a process that
+ * dies at any time.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
@@ -15,7 +18,12 @@ import { FATES, startProcess, type Process } from "./world-cluster.ts";
 /** One tick of a new process; records a violation if more than one zone was touched. */
 async function pass(world: World, { cluster, podHttp, write, end }: Process): Promise<Outcome | undefined> {
   const over = new AbortController();
-  const notifier = createPodNotifier({ http: podHttp, clock: { monotonic: () => world.now }, onNote: () => {}, signal: over.signal });
+  const notifier = createPodNotifier({
+    http: podHttp,
+    clock: { monotonic: () => world.now },
+    onNote: () => {},
+    signal: over.signal,
+  });
   world.touched.clear();
   const ticking = tick({
     cluster,
@@ -61,7 +69,10 @@ const step = fc.record({
   ),
   fates: fc.oneof(
     { weight: 2, arbitrary: fc.constant([]) },
-    { weight: 1, arbitrary: fc.array(fc.constantFrom("well", "well", "well", "well", ...FATES), { maxLength: 14, size: "max" }) },
+    {
+      weight: 1,
+      arbitrary: fc.array(fc.constantFrom("well", "well", "well", "well", ...FATES), { maxLength: 14, size: "max" }),
+    },
   ),
 });
 
@@ -112,13 +123,17 @@ describe("scaling and rolling out under any changes", () => {
           for (const { happening, settles, diesAfter, ...others } of steps) {
             happen(world, happening.what, happening.by);
             if (settles) happen(world, "sync", happening.by);
-            const outcome = await pass(world, startProcess(world, { callsToLive: diesAfter, ...others, earlier, reached }));
+            const outcome = await pass(
+              world,
+              startProcess(world, { callsToLive: diesAfter, ...others, earlier, reached }),
+            );
             assert.deepEqual(world.violations, []);
             for (const { reason, message } of outcome?.scalingHolds ?? []) {
               const what = message.includes("the downscale Lease of its group is held") ? "LeaseHeld" : reason;
               held[what] = (held[what] ?? 0) + 1;
             }
-            if (outcome?.state === "acted" && outcome.effect.replaced.length > 1) held["several"] = (held["several"] ?? 0) + 1;
+            if (outcome?.state === "acted" && outcome.effect.replaced.length > 1)
+              held["several"] = (held["several"] ?? 0) + 1;
           }
         },
       ),
@@ -126,6 +141,7 @@ describe("scaling and rolling out under any changes", () => {
     );
     const all: Record<string, number> = { ...reached, ...held };
 
-    for (const [what, count] of Object.entries(LEAST)) assert.ok((all[what] ?? 0) >= least(count, 400), `${what}: ${JSON.stringify(all)}`);
+    for (const [what, count] of Object.entries(LEAST))
+      assert.ok((all[what] ?? 0) >= least(count, 400), `${what}: ${JSON.stringify(all)}`);
   });
 });

@@ -17,7 +17,11 @@ const why = (...others: readonly ZoneTraits[]): string | undefined => {
 describe("while another zone", () => {
   const cases: readonly [string, ZoneTraits, string | undefined][] = [
     ["is well", {}, undefined],
-    ["has a pod that was ready and no longer is (L07)", { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } }, undefined],
+    [
+      "has a pod that was ready and no longer is (L07)",
+      { statusReady: 2, pods: { 0: { ready: false, restarts: 0 } } },
+      undefined,
+    ],
     [
       "has a pod that was ready and has crash-looped since",
       { statusReady: 2, pods: { 0: { broken: "CrashLoopBackOff", restarts: 9 } } },
@@ -25,7 +29,11 @@ describe("while another zone", () => {
     ],
     ["is not ready by its status, though its pods are", { statusReady: 2 }, undefined],
     ["lacks a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
-    ["has a pod beyond its replicas in place of one", { pods: { 0: null, 3: {} } }, "zone-a waits to shrink: zone-b: 1 missing"],
+    [
+      "has a pod beyond its replicas in place of one",
+      { pods: { 0: null, 3: {} } },
+      "zone-a waits to shrink: zone-b: 1 missing",
+    ],
     [
       "lacks a pod, which is also missing in its status",
       { statusReplicas: 2, pods: { 2: null } },
@@ -46,7 +54,11 @@ describe("while another zone", () => {
       { statusReady: 2, pods: { 0: { broken: "Unschedulable" } } },
       "zone-a waits to shrink: zone-b: zone-b-0 Unschedulable",
     ],
-    ["has a pod beyond its replicas that never served", { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } }, undefined],
+    [
+      "has a pod beyond its replicas that never served",
+      { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false } } },
+      undefined,
+    ],
     [
       "has one that terminates and never served",
       { statusReplicas: 4, statusReady: 3, pods: { 3: { ready: false, terminating: true } } },
@@ -58,7 +70,11 @@ describe("while another zone", () => {
       "zone-a waits to shrink: zone-b: zone-b-3 CrashLoopBackOff",
     ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
-    ["has a terminating pod", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b: zone-b-2 terminating"],
+    [
+      "has a terminating pod",
+      { pods: { 2: { terminating: true } } },
+      "zone-a waits to shrink: zone-b: zone-b-2 terminating",
+    ],
     [
       "has outdated pods and one that is not ready",
       { at: PREVIOUS, statusReady: 2, pods: { 0: { ready: false } } },
@@ -76,14 +92,18 @@ describe("while another zone", () => {
     ],
   ];
   for (const [name, other, expected] of cases)
-    it(`${name}: ${expected === undefined ? "a zone may shrink" : "it waits"}`, () => assert.equal(why(other), expected));
+    it(`${name}: ${expected === undefined ? "a zone may shrink" : "it waits"}`, () =>
+      assert.equal(why(other), expected));
 
   it("has pods beyond its replicas that do not terminate yet: it waits", () => {
     const snapshot = group({}, { replicas: 4, statusReplicas: 4 });
     const [zone, other] = snapshot.zones;
     assert.ok(zone && other);
     const shrinking = { ...snapshot, zones: [zone, { ...other, replicas: 2 }] };
-    assert.match(othersSteady({ zone, replicas: 2 }, shrinking, NOW)?.message ?? "", /zone-b has 4 pods, 2 more than it should have/);
+    assert.match(
+      othersSteady({ zone, replicas: 2 }, shrinking, NOW)?.message ?? "",
+      /zone-b has 4 pods, 2 more than it should have/,
+    );
   });
 
   it("terminates pods, the wait keeps its dedupKey", () => {
@@ -112,13 +132,22 @@ describe("a zone that is to shrink to 3 replicas", () => {
   const CASES: readonly [string, ZoneTraits, string | undefined, number?][] = [
     ["its fourth pod serves", {}, "OtherZoneNotReady"],
     ["its fourth pod was never ready", OTHER, undefined],
-    ["its fourth pod crash-loops", { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 3 } } }, undefined],
-    ["a container of it works", { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", working: true } } }, "OtherZoneNotReady"],
+    [
+      "its fourth pod crash-loops",
+      { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 3 } } },
+      undefined,
+    ],
+    [
+      "a container of it works",
+      { statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", working: true } } },
+      "OtherZoneNotReady",
+    ],
     ["its fourth pod is missing", { statusReplicas: 3, statusReady: 3, pods: { 3: null } }, undefined],
     ["a pod that stays was never ready", { statusReady: 3, pods: { 0: { ready: false } } }, "OtherZoneNotReady"],
   ];
   for (const [name, own, expected, now] of CASES)
-    it(`${name}: ${expected === undefined ? "it shrinks" : "it waits for the other zone"}`, () => assert.equal(whyNot(own, now), expected));
+    it(`${name}: ${expected === undefined ? "it shrinks" : "it waits for the other zone"}`, () =>
+      assert.equal(whyNot(own, now), expected));
 
   const FOLLOWS = { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } };
   const MIRRORS = {
@@ -140,7 +169,11 @@ describe("a zone that is to shrink to 3 replicas", () => {
       assert.deepEqual([whyNot(own, NOW, broken), whyNot(own, at(-55), broken)], ["OtherZoneNotReady", expected]);
       const missing = { ...other, statusReplicas: 3, pods: { 3: null } };
       assert.equal(whyNot(own, NOW, missing), expected);
-      assert.equal(whyNot(own, NOW, { ...missing, statusReplicas: 4 }), "OtherZoneNotReady", "its controller does not know");
+      assert.equal(
+        whyNot(own, NOW, { ...missing, statusReplicas: 4 }),
+        "OtherZoneNotReady",
+        "its controller does not know",
+      );
     });
 
   it("follows leaders to the end: of a chain, no zone waits for those after it", () => {

@@ -1,4 +1,6 @@
-/** The world behind the Kubernetes port and behind HTTP to pods of one reconciler process: calls may fail in every way. */
+/**
+ * The world behind the Kubernetes port and behind HTTP to pods of one reconciler process: calls may fail in every way.
+ */
 import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kubernetes/cluster.ts";
 import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -6,13 +8,25 @@ import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/re
 import { podObject, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
-/** The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the process has seen. */
+/**
+ * The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the
+ * process has seen.
+ */
 export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "stale", "leaseLost"] as const;
 export type Fate = (typeof FATES)[number];
 
 /** The number of times that all plays together reached each case. */
 export type Reached = Record<
-  "lostBefore" | "lostAfter" | "late" | "refused" | "stale" | "leaseLost" | "killed" | "shrunk" | "shrinkUnanswered" | "deleted",
+  | "lostBefore"
+  | "lostAfter"
+  | "late"
+  | "refused"
+  | "stale"
+  | "leaseLost"
+  | "killed"
+  | "shrunk"
+  | "shrinkUnanswered"
+  | "deleted",
   number
 >;
 
@@ -35,7 +49,10 @@ type Fields = {
 };
 type Lists = Map<string, { readonly items: unknown[]; readonly version: number }>;
 
-/** A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed, a downscale by `shrinkFate`. `earlier` keeps lists from process to process. */
+/**
+ * A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed, a
+ * downscale by `shrinkFate`. `earlier` keeps lists from process to process.
+ */
 export function startProcess(
   world: World,
   options: { callsToLive: number; fates: readonly Fate[]; shrinkFate: Fate; earlier: Lists; reached: Reached },
@@ -116,28 +133,40 @@ export function startProcess(
   }
 
   function writeLease(body: Lease): Lease {
-    if (world.lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion) throw new RolloutError("Conflict", "changed");
-    world.lease = { ...structuredClone(body), metadata: { ...body.metadata, resourceVersion: String(++world.version) } };
+    if (world.lease?.metadata?.resourceVersion !== body.metadata?.resourceVersion)
+      throw new RolloutError("Conflict", "changed");
+    world.lease = {
+      ...structuredClone(body),
+      metadata: { ...body.metadata, resourceVersion: String(++world.version) },
+    };
     return world.lease;
   }
 
   const cluster: Pick<Cluster, "get" | "create" | "replace" | "patch" | "change" | "discover" | "list" | "remove"> = {
     list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
       if (plural === "statefulsets") yield await call(() => listOf(plural, "", world.zones.map(asStatefulSet)));
-      else yield await call(() => listOf(plural, labelSelector, podsOf(zoneNamed(world, labelSelector.replace("name=", "")))));
+      else
+        yield await call(() =>
+          listOf(plural, labelSelector, podsOf(zoneNamed(world, labelSelector.replace("name=", "")))),
+        );
     } as Cluster["list"],
     get: (async ({ plural }: { plural: string }) => call(() => getObject(plural))) as Cluster["get"],
-    create: ((_resource: unknown, { body }: { body: Lease }) => call(() => writeLease(body), true)) as Cluster["create"],
-    replace: ((_resource: unknown, { body }: { body: Lease }) => call(() => writeLease(body), true)) as Cluster["replace"],
+    create: ((_resource: unknown, { body }: { body: Lease }) =>
+      call(() => writeLease(body), true)) as Cluster["create"],
+    replace: ((_resource: unknown, { body }: { body: Lease }) =>
+      call(() => writeLease(body), true)) as Cluster["replace"],
     discover: () => call(() => [{ group: "g", version: "v1", plural: "replicatemplates" }]),
-    patch: (resource, patch) => call(() => (resource.plural === "statefulsets" ? (changeZone(patch, patch.body as Fields), "") : ""), true),
+    patch: (resource, patch) =>
+      call(() => (resource.plural === "statefulsets" ? (changeZone(patch, patch.body as Fields), "") : ""), true),
     change: (async (_resource: unknown, patch: Patch) => {
       const body = patch.body as Fields;
       const shrinks = (body.spec?.replicas ?? 0) < zoneNamed(world, patch.name).replicas;
-      return await call(() => asStatefulSet(changeZone(patch, body)), true, shrinks ? shrinkFate : "well").catch((error: unknown) => {
-        if (shrinks && hasCode(error, "Timeout", "Unreachable")) reached.shrinkUnanswered++;
-        throw error;
-      });
+      return await call(() => asStatefulSet(changeZone(patch, body)), true, shrinks ? shrinkFate : "well").catch(
+        (error: unknown) => {
+          if (shrinks && hasCode(error, "Timeout", "Unreachable")) reached.shrinkUnanswered++;
+          throw error;
+        },
+      );
     }) as Cluster["change"],
     remove: (_resource, removal) => call(() => removePod(removal), true),
   };
@@ -178,7 +207,16 @@ function answerOf(world: World, method: string, url: string): { status: number; 
   return { status: 200, body: JSON.stringify({ timestamp: Math.ceil((pod.preparedAt ?? 0) / 1000) }) };
 }
 
-function asStatefulSet({ name, replicas, version, annotations, template, current, observed, status }: SimulatedZone): StatefulSet {
+function asStatefulSet({
+  name,
+  replicas,
+  version,
+  annotations,
+  template,
+  current,
+  observed,
+  status,
+}: SimulatedZone): StatefulSet {
   const object = statefulSetObject({
     name,
     replicas,
@@ -201,7 +239,12 @@ function asStatefulSet({ name, replicas, version, annotations, template, current
 function podsOf({ name, pods }: SimulatedZone): PodObject[] {
   return [...pods].map(([ordinal, { uid, version, revision, state }]) => {
     const ready = state === "ready" || state === "terminating";
-    const traits = { revision: `r${revision}`, ready, terminating: state === "terminating", ...(state === "failed" && { restarts: 1 }) };
+    const traits = {
+      revision: `r${revision}`,
+      ready,
+      terminating: state === "terminating",
+      ...(state === "failed" && { restarts: 1 }),
+    };
     const object = podObject(name, ordinal, traits);
     return { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
   });

@@ -1,4 +1,7 @@
-/** Zones that scale by their settings and roll out at the same time, with their pods and their reference. It records violations. */
+/**
+ * Zones that scale by their settings and roll out at the same time, with their pods and their reference. It records
+ * violations.
+ */
 import assert from "node:assert/strict";
 import { isHeldByOther } from "../../../infra/kubernetes/lease-object.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
@@ -41,7 +44,11 @@ export const SETTINGS = [
   { "grafana.com/rollout-downscale-leader": "ingester-zone-a" },
   { "grafana.com/rollout-downscale-leader": "ingester-zone-b" },
   MIRROR,
-  { ...MIRROR, "grafana.com/rollout-delayed-downscale": "1h", "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/prepare" },
+  {
+    ...MIRROR,
+    "grafana.com/rollout-delayed-downscale": "1h",
+    "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/prepare",
+  },
 ] as const;
 
 /** The changes of a zone between two of our passes; `by` is the amount or picks the pod. */
@@ -103,7 +110,8 @@ export function createWorld(settings: readonly number[], sizes: readonly number[
 
 export type World = ReturnType<typeof createWorld>;
 
-export const zoneNamed = ({ zones }: World, name: string): SimulatedZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
+export const zoneNamed = ({ zones }: World, name: string): SimulatedZone =>
+  zones.find((zone) => zone.name === name) ?? assert.fail(name);
 
 /** Another client changes the spec; the controller has not observed it yet. */
 function change(zone: SimulatedZone, spec: Partial<Pick<SimulatedZone, "replicas" | "template">>): void {
@@ -116,7 +124,12 @@ function sync(world: World, zone: SimulatedZone): void {
     if (ordinal >= zone.replicas) Object.assign(pod, { state: "terminating", version: ++world.version });
   for (let ordinal = 0; ordinal < zone.replicas; ordinal++)
     if (!zone.pods.has(ordinal))
-      zone.pods.set(ordinal, { uid: `u${++world.version}`, version: world.version, revision: zone.template, state: "starting" });
+      zone.pods.set(ordinal, {
+        uid: `u${++world.version}`,
+        version: world.version,
+        revision: zone.template,
+        state: "starting",
+      });
   const pods = [...zone.pods.values()];
   zone.status = {
     replicas: pods.length,
@@ -155,7 +168,8 @@ function losses(zone: SimulatedZone): number[] {
 
 function blameOthers(world: World, zone: SimulatedZone, what: string): void {
   for (const other of world.zones)
-    if (other !== zone && losses(other).length > 0) world.violations.push(`${what} while ${other.name} loses ${losses(other).join(", ")}`);
+    if (other !== zone && losses(other).length > 0)
+      world.violations.push(`${what} while ${other.name} loses ${losses(other).join(", ")}`);
 }
 
 /** We delete a pod of the zone. */
@@ -179,7 +193,8 @@ export function scaleTo(world: World, zone: SimulatedZone, to: number): void {
 
 function shrink(world: World, zone: SimulatedZone, to: number): void {
   const { violations, lease } = world;
-  if (!lease || !isHeldByOther(lease, "", world.now)) violations.push(`${zone.name} shrank without the downscale Lease`);
+  if (!lease || !isHeldByOther(lease, "", world.now))
+    violations.push(`${zone.name} shrank without the downscale Lease`);
   const leader = zone.annotations["grafana.com/rollout-downscale-leader"];
   const least = leader === undefined ? world.reference : zoneNamed(world, leader).replicas;
   if (to < least) violations.push(`${zone.name} shrank to ${to}, below ${least}`);

@@ -28,7 +28,12 @@ const event = fc.oneof(
   fc.record({ what: fc.constant("deploy" as const), sickness: fc.option(sickness, { nil: undefined }) }),
   fc.record({ what: fc.constant("scale" as const), by: fc.integer({ min: -1, max: 2 }) }),
   fc.record({ what: fc.constant("fail" as const), zone: fc.nat(3), pod: fc.nat(5), sickness }),
-  fc.record({ what: fc.constant("nodeDies" as const), zone: fc.nat(3), pod: fc.nat(5), minutes: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({
+    what: fc.constant("nodeDies" as const),
+    zone: fc.nat(3),
+    pod: fc.nat(5),
+    minutes: fc.integer({ min: 1, max: 40 }),
+  }),
   fc.record({ what: fc.constant("pause" as const), zone: fc.nat(3) }),
   fc.record({ what: fc.constant("ticks" as const), ticks: fc.integer({ min: 1, max: 8 }) }),
 );
@@ -81,7 +86,8 @@ class Play {
   readonly group: SickGroup;
 
   constructor(group: SickGroup) {
-    // A partition without a pod in some zone counts as unavailable there, so that a budget of 1 never lets its pods go (§5.5).
+    // A partition without a pod in some zone counts as unavailable there, so that a budget of 1 never lets its pods go
+    // (§5.5).
     const { sizes } = group.shape;
     const even = group.budget !== undefined && "podNamePartitionRegex" in group.budget;
     this.group = even ? { ...group, shape: { ...group.shape, sizes: sizes.map(() => sizes[0] ?? 1) } } : group;
@@ -93,7 +99,10 @@ class Play {
     const { world } = this;
     const snapshot = { namespace: "test", name: "ingester", zones: observeSick(world), now: world.now };
     const references = new Map(
-      snapshot.zones.map(({ uid }) => [uid, { resource: RESOURCE, wantedReplicas: world.reference, reportedReplicas: world.reference }]),
+      snapshot.zones.map(({ uid }) => [
+        uid,
+        { resource: RESOURCE, wantedReplicas: world.reference, reportedReplicas: world.reference },
+      ]),
     );
     const { step, holds } = chooseScale(snapshot, { now: world.now, references });
     if (step) {
@@ -112,8 +121,12 @@ class Play {
     const granted = this.grant(decision, snapshot.zones);
     this.judgeDeletion(decision, granted, snapshot.zones);
     for (const { name } of granted)
-      terminate(zoneOf(world, decision.zone.name).pods.get(Number(name.split("-").at(-1))) ?? assert.fail(name), world.now);
-    if (granted.length === 0) this.holds = [{ action: "hold", reason: "BudgetSpent", message: "", objects: decision.pods }, ...holds];
+      terminate(
+        zoneOf(world, decision.zone.name).pods.get(Number(name.split("-").at(-1))) ?? assert.fail(name),
+        world.now,
+      );
+    if (granted.length === 0)
+      this.holds = [{ action: "hold", reason: "BudgetSpent", message: "", objects: decision.pods }, ...holds];
     return granted.length > 0;
   }
 
@@ -128,11 +141,15 @@ class Play {
   private judgeDeletion({ zone }: DeletePods, pods: DeletePods["pods"], zones: readonly BudgetZone[]): void {
     const working = pods.filter((pod) => pod.working);
     if (working.length === 0) return;
-    for (const other of zones) if (other.uid !== zone.uid && isDegraded(other)) this.blame(`${working[0]?.name} goes beside ${other.name}`);
+    for (const other of zones)
+      if (other.uid !== zone.uid && isDegraded(other)) this.blame(`${working[0]?.name} goes beside ${other.name}`);
     const own = zones.find(({ uid }) => uid === zone.uid) ?? assert.fail();
-    const wanted = own.pods.slice(0, own.replicas).filter((pod) => pod.working && !working.some(({ uid }) => uid === pod.uid));
+    const wanted = own.pods
+      .slice(0, own.replicas)
+      .filter((pod) => pod.working && !working.some(({ uid }) => uid === pod.uid));
     const { budget } = this.group;
-    const allowed = budget && !("podNamePartitionRegex" in budget) && budget.maxUnavailable > 0 ? budget.maxUnavailable : Infinity;
+    const allowed =
+      budget && !("podNamePartitionRegex" in budget) && budget.maxUnavailable > 0 ? budget.maxUnavailable : Infinity;
     if (own.replicas - wanted.length > Math.min(zone.maxUnavailable, allowed))
       this.blame(`${working.length} pods of ${zone.name} go, too many`);
   }
@@ -140,7 +157,9 @@ class Play {
   private judgeScale({ zone, replicas }: ScaleZone, zones: readonly BudgetZone[]): void {
     const own = zones.find(({ uid }) => uid === zone.uid);
     if (!own?.pods.slice(replicas).some((pod) => pod.working)) return;
-    const losing = zones.find((other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.hasBeenReady));
+    const losing = zones.find(
+      (other) => other.uid !== zone.uid && other.pods.some((pod) => pod.terminating && pod.hasBeenReady),
+    );
     if (losing) this.blame(`${zone.name} shrinks while ${losing.name} loses pods`);
   }
 
@@ -213,12 +232,17 @@ class Play {
   }
 }
 
-const zoneOf = ({ zones }: SickWorld, name: string): SickZone => zones.find((zone) => zone.name === name) ?? assert.fail(name);
+const zoneOf = ({ zones }: SickWorld, name: string): SickZone =>
+  zones.find((zone) => zone.name === name) ?? assert.fail(name);
 
 /** A pod of its ordinals is not ready or missing; one beyond them serves or has served. */
 function isDegraded({ pods, replicas }: BudgetZone): boolean {
   const wanted = pods.filter(({ name }) => Number(name.split("-").at(-1)) < replicas);
-  return wanted.length < replicas || wanted.some(({ ready }) => !ready) || pods.some((pod) => !wanted.includes(pod) && pod.hasBeenReady);
+  return (
+    wanted.length < replicas ||
+    wanted.some(({ ready }) => !ready) ||
+    pods.some((pod) => !wanted.includes(pod) && pod.hasBeenReady)
+  );
 }
 
 /** Longer than any time that a rule or a dead node waits for. */

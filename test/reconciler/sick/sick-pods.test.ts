@@ -1,4 +1,7 @@
-/** What is waited for can still happen: whatever made pods of several zones sick, after the user's cure everything settles (§1.10). */
+/**
+ * What is waited for can still happen: whatever made pods of several zones sick, after the user's cure everything
+ * settles (§1.10).
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
@@ -44,7 +47,8 @@ it("pods of one zone that work in part are all cured, and no more of them go at 
       });
       assert.deepEqual(violations, []);
       assert.equal(end, "settled", JSON.stringify(holds));
-      if (allowed > 0 && allowed < maxUnavailable && new Set(pods.map((pod) => pod % replicas)).size > allowed) several++;
+      if (allowed > 0 && allowed < maxUnavailable && new Set(pods.map((pod) => pod % replicas)).size > allowed)
+        several++;
     }),
     { numRuns: 200 },
   );

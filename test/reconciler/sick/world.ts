@@ -1,4 +1,6 @@
-/** Groups whose pods are sick in every way that Kubernetes knows, with the controllers, kubelets and users around them. */
+/**
+ * Groups whose pods are sick in every way that Kubernetes knows, with the controllers, kubelets and users around them.
+ */
 import type { BudgetPod, BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { statefulSetObject } from "../builders.ts";
@@ -54,12 +56,20 @@ export interface Shape {
   readonly scaling: "none" | "followers" | "mirrors";
 }
 
-export function createSickWorld({ sizes, maxUnavailable, scaling }: Shape, firstSickness: Sickness | undefined): SickWorld {
+export function createSickWorld(
+  { sizes, maxUnavailable, scaling }: Shape,
+  firstSickness: Sickness | undefined,
+): SickWorld {
   const same = sizes[0] ?? 1;
   const zones = sizes.map((size, i): SickZone => {
     const name = `ingester-zone-${"abcd".charAt(i)}`;
-    const follow = scaling === "followers" && i > 0 ? { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } : {};
-    const annotations = { "rollout-max-unavailable": String(maxUnavailable), ...follow, ...(scaling === "mirrors" && MIRROR) };
+    const follow =
+      scaling === "followers" && i > 0 ? { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } : {};
+    const annotations = {
+      "rollout-max-unavailable": String(maxUnavailable),
+      ...follow,
+      ...(scaling === "mirrors" && MIRROR),
+    };
     return { name, replicas: scaling === "none" ? size : same, template: 0, current: 0, annotations, pods: new Map() };
   });
   const world: SickWorld = { zones, templates: new Map([[0, firstSickness]]), reference: same, now: START, uids: 0 };
@@ -85,7 +95,15 @@ export function control(world: SickWorld): boolean {
 
 function createPod(world: SickWorld, { template }: SickZone): SickPod {
   const sickness = world.templates.get(template);
-  return { uid: ++world.uids, revision: template, sickness, state: "starting", hasBeenReady: false, since: world.now, stuckUntil: 0 };
+  return {
+    uid: ++world.uids,
+    revision: template,
+    sickness,
+    state: "starting",
+    hasBeenReady: false,
+    since: world.now,
+    stuckUntil: 0,
+  };
 }
 
 export function terminate(pod: SickPod, now: number): true {
@@ -103,7 +121,9 @@ export function moveKubelet(world: SickWorld, zone: SickZone, ordinal: number): 
 }
 
 export function settleKubelets(world: SickWorld): boolean {
-  const moves = world.zones.flatMap((zone) => [...zone.pods.keys()].map((ordinal) => moveKubelet(world, zone, ordinal)));
+  const moves = world.zones.flatMap((zone) =>
+    [...zone.pods.keys()].map((ordinal) => moveKubelet(world, zone, ordinal)),
+  );
   return moves.includes(true);
 }
 
@@ -114,7 +134,12 @@ export function observeSick(world: SickWorld): BudgetZone[] {
     const count = (matches: (pod: BudgetPod) => boolean): number => pods.filter(matches).length;
     const at = (revision: number): number => count((pod) => pod.revision === `r${revision}` && !pod.terminating);
     const read = readZone(
-      statefulSetObject({ name: zone.name, replicas: zone.replicas, annotations: zone.annotations, updateRevision: `r${zone.template}` }),
+      statefulSetObject({
+        name: zone.name,
+        replicas: zone.replicas,
+        annotations: zone.annotations,
+        updateRevision: `r${zone.template}`,
+      }),
     );
     const status = {
       ...read.status,

@@ -8,7 +8,10 @@ const labelled = (label: string): object => ({ objectSelector: { matchLabels: { 
 
 /** The webhook's response to an object, by the object's label `case`. */
 const BY_CASE: Readonly<Record<string, ReturnType<Handler>>> = {
-  denied: { allowed: false, status: { code: 429, reason: "TooManyRequests", message: "not now", details: { retryAfterSeconds: 7 } } },
+  denied: {
+    allowed: false,
+    status: { code: 429, reason: "TooManyRequests", message: "not now", details: { retryAfterSeconds: 7 } },
+  },
   "denied-below-400": { allowed: false, status: { code: 200, message: "no" } },
   "denied-bare": { allowed: false },
   "denied-by-reason": { allowed: false, status: { reason: "because" } },
@@ -25,15 +28,21 @@ function jsonPatch(operations: readonly object[]): object {
   return { allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(operations)).toString("base64") };
 }
 
-const byCase: Handler = (request) => BY_CASE[textOf(dig(request, "object", "metadata", "labels", "case")) ?? ""] ?? { allowed: true };
+const byCase: Handler = (request) =>
+  BY_CASE[textOf(dig(request, "object", "metadata", "labels", "case")) ?? ""] ?? { allowed: true };
 
 export const admission: readonly Scenario[] = [
   scenario("a webhook's response is applied, and its warnings and errors are returned", byCase, async (stage, hook) => {
-    const others = Object.keys(BY_CASE).filter((label) => !["broken-passed-over", "slow", "patched", "patched-badly"].includes(label));
+    const others = Object.keys(BY_CASE).filter(
+      (label) => !["broken-passed-over", "slow", "patched", "patched-badly"].includes(label),
+    );
     const ofOthers = { objectSelector: { matchExpressions: [{ key: "case", operator: "In", values: others }] } };
     await hook.register("Validating", [
       hook.webhook("a.example.com", ["configmaps"], ofOthers),
-      hook.webhook("lenient.example.com", ["configmaps"], { ...labelled("broken-passed-over"), failurePolicy: "Ignore" }),
+      hook.webhook("lenient.example.com", ["configmaps"], {
+        ...labelled("broken-passed-over"),
+        failurePolicy: "Ignore",
+      }),
       hook.webhook("slow.example.com", ["configmaps"], { ...labelled("slow"), timeoutSeconds: 1 }),
       hook.webhook("elsewhere.example.com", ["configmaps"], { namespaceSelector: { matchLabels: { no: "such" } } }),
     ]);
@@ -44,7 +53,9 @@ export const admission: readonly Scenario[] = [
     const all = at(stage.namespace, "configmaps");
     for (const label of Object.keys(BY_CASE)) {
       const request = post(all, configMap(label, { k: "1" }, { labels: { case: label } }));
-      const { headers } = await (label === "patched-badly" ? stage.refused(label, request) : stage.call(label, request, "data"));
+      const { headers } = await (label === "patched-badly"
+        ? stage.refused(label, request)
+        : stage.call(label, request, "data"));
       stage.record(`${label}: headers`, { warning: headers["warning"], "retry-after": headers["retry-after"] });
       stage.record(
         `${label}: reviews`,
@@ -64,25 +75,40 @@ export const admission: readonly Scenario[] = [
     ]);
     await step(
       "create",
-      post(`${sets}?fieldManager=me`, statefulSet("z", { replicas: 0, spec: { updateStrategy: { type: "OnDelete" } } })),
+      post(
+        `${sets}?fieldManager=me`,
+        statefulSet("z", { replicas: 0, spec: { updateStrategy: { type: "OnDelete" } } }),
+      ),
     );
     await settle(stage, `${sets}/z`);
     hook.takeRequests();
     await step(
       "patch",
-      patch(`${sets}/z`, { spec: { template: { spec: { containers: [{ name: "main", image: "app:2" }] } } } }, STRATEGIC),
+      patch(
+        `${sets}/z`,
+        { spec: { template: { spec: { containers: [{ name: "main", image: "app:2" }] } } } },
+        STRATEGIC,
+      ),
     );
     await settle(stage, `${sets}/z`);
     await step("patch of nothing new", patch(`${sets}/z`, { metadata: { name: "z" } }));
     const { body } = await stage.send(get(`${sets}/z/scale`));
-    await step("replace of the scale in a dry run", put(`${sets}/z/scale?dryRun=All`, { ...(body as object), spec: { replicas: 2 } }));
+    await step(
+      "replace of the scale in a dry run",
+      put(`${sets}/z/scale?dryRun=All`, { ...(body as object), spec: { replicas: 2 } }),
+    );
     await step("patch of the scale", patch(`${sets}/z/scale?fieldManager=kubectl-scale`, { spec: { replicas: 0 } }));
     await step(
       "the status subresource is not in the rules",
       patch(`${sets}/z/status`, { status: { conditions: [{ type: "a", status: "True" }] } }),
     );
     await stage.send(post(at(stage.namespace, "pods"), pod("p", {}, { nodeName: "node-1" })));
-    const eviction = (more: object = {}): object => ({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "p" }, ...more });
+    const eviction = (more: object = {}): object => ({
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: "p" },
+      ...more,
+    });
     const evict = (name: string, query = ""): string => at(stage.namespace, "pods", name, `eviction${query}`);
     await step("eviction in a dry run", post(evict("p", "?dryRun=All"), eviction()));
     await step("eviction in a dry run of its own", post(evict("p"), eviction({ deleteOptions: { dryRun: ["All"] } })));
@@ -116,7 +142,11 @@ export const admission: readonly Scenario[] = [
         );
         conflicts = true;
         const resourceVersion = dig((await stage.send(get(one))).body, "metadata", "resourceVersion");
-        await stage.call("patch of a version", patch(one, { metadata: { resourceVersion }, data: { mine: "2" } }), "data");
+        await stage.call(
+          "patch of a version",
+          patch(one, { metadata: { resourceVersion }, data: { mine: "2" } }),
+          "data",
+        );
         conflicts = true;
         await stage.call("replace without a version", put(one, configMap("a", { mine: "3" })), "data");
         stage.record("created as", dig(body, "data"));

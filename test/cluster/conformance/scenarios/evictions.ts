@@ -3,7 +3,12 @@ import { dig } from "../../../emulator/objects.ts";
 import { at, configMap, del, get, patch, pod, post, statefulSet } from "../requests.ts";
 import type { Scenario, Stage } from "../stage.ts";
 
-const budget = (name: string, spec: object): object => ({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name }, spec });
+const budget = (name: string, spec: object): object => ({
+  apiVersion: "policy/v1",
+  kind: "PodDisruptionBudget",
+  metadata: { name },
+  spec,
+});
 const eviction = (name: string, deleteOptions?: object): object => ({
   apiVersion: "policy/v1",
   kind: "Eviction",
@@ -21,7 +26,10 @@ export const evictions: readonly Scenario[] = [
       const allowed = (count: number) =>
         watching.until((events) => {
           const last = events.findLast(({ object }) => dig(object, "metadata", "name") === "b");
-          return dig(last?.object, "status", "disruptionsAllowed") === count && dig(last?.object, "status", "expectedPods") === 3;
+          return (
+            dig(last?.object, "status", "disruptionsAllowed") === count &&
+            dig(last?.object, "status", "expectedPods") === 3
+          );
         });
       await stage.send(post(budgets, budget("b", { maxUnavailable: 1, selector: { matchLabels: { app: "z" } } })));
       await stage.send(
@@ -47,11 +55,16 @@ export const evictions: readonly Scenario[] = [
       await allowed(1);
       await stage.call(
         "with the wrong uid",
-        post(`${pods}/z-0/eviction`, eviction("z-0", { preconditions: { uid: "11111111-2222-3333-4444-555555555555" } })),
+        post(
+          `${pods}/z-0/eviction`,
+          eviction("z-0", { preconditions: { uid: "11111111-2222-3333-4444-555555555555" } }),
+        ),
       );
       await stage.send(post(budgets, budget("c", { minAvailable: "50%", selector: { matchLabels: { app: "z" } } })));
       await watching.until((events) =>
-        events.some(({ object }) => dig(object, "metadata", "name") === "c" && dig(object, "status", "expectedPods") === 3),
+        events.some(
+          ({ object }) => dig(object, "metadata", "name") === "c" && dig(object, "status", "expectedPods") === 3,
+        ),
       );
       await stage.call(
         "half of them, rounded up",
@@ -75,7 +88,9 @@ export const evictions: readonly Scenario[] = [
       await watching.until((events) => events.at(-1)?.type === "DELETED");
       stage.record(
         "its grace periods",
-        watching.events.slice(-3).map(({ type, object }) => [type, dig(object, "metadata", "deletionGracePeriodSeconds")]),
+        watching.events
+          .slice(-3)
+          .map(({ type, object }) => [type, dig(object, "metadata", "deletionGracePeriodSeconds")]),
       );
     },
   },
@@ -89,7 +104,13 @@ export const owners: readonly Scenario[] = [
       const watching = await stage.watch(`${all}?watch=1&labelSelector=app`);
       const owner = await stage.send(post(all, configMap("owner", {}, { labels: { app: "x" } })));
       const ownerReferences = [
-        { apiVersion: "v1", kind: "ConfigMap", name: "owner", uid: dig(owner.body, "metadata", "uid"), blockOwnerDeletion: true },
+        {
+          apiVersion: "v1",
+          kind: "ConfigMap",
+          name: "owner",
+          uid: dig(owner.body, "metadata", "uid"),
+          blockOwnerDeletion: true,
+        },
       ];
       await stage.send(post(all, configMap("owned", {}, { labels: { app: "x" }, ownerReferences })));
       await stage.call(
@@ -103,7 +124,8 @@ export const owners: readonly Scenario[] = [
         dig(object, "metadata", "name") === "owned" && (policy === "Orphan" ? type === "MODIFIED" : type === "DELETED");
       await watching.until(
         (events) =>
-          events.some(owned) && events.some(({ type, object }) => type === "DELETED" && dig(object, "metadata", "name") === "owner"),
+          events.some(owned) &&
+          events.some(({ type, object }) => type === "DELETED" && dig(object, "metadata", "name") === "owner"),
       );
       stage.record(
         "the events",
@@ -117,8 +139,14 @@ export const owners: readonly Scenario[] = [
     run: async (stage) => {
       const all = at(stage.namespace, "configmaps");
       const watching = await stage.watch(`${all}?watch=1&labelSelector=app`);
-      const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "never", uid: "11111111-2222-3333-4444-555555555555" }];
-      await stage.call("create", post(all, configMap("owned", {}, { labels: { app: "x" }, ownerReferences })), "metadata.ownerReferences");
+      const ownerReferences = [
+        { apiVersion: "v1", kind: "ConfigMap", name: "never", uid: "11111111-2222-3333-4444-555555555555" },
+      ];
+      await stage.call(
+        "create",
+        post(all, configMap("owned", {}, { labels: { app: "x" }, ownerReferences })),
+        "metadata.ownerReferences",
+      );
       await watching.until((events) => events.at(-1)?.type === "DELETED");
       stage.record(
         "the events",

@@ -39,7 +39,9 @@ export const kubelets: readonly Scenario[] = [
         patch(at(stage.namespace, "pods", "a", "status"), {
           status: {
             conditions: [
-              ...listOf(seen.last("status", "conditions")).filter((condition) => dig(condition, "type") !== "example.com/open"),
+              ...listOf(seen.last("status", "conditions")).filter(
+                (condition) => dig(condition, "type") !== "example.com/open",
+              ),
               { type: "example.com/open", status },
             ],
           },
@@ -71,7 +73,9 @@ interface PodWatch {
 }
 
 async function start(stage: Stage, name: string, object: object): Promise<PodWatch> {
-  const watching: RecordedWatch = await stage.watch(`${at(stage.namespace, "pods")}?watch=1&fieldSelector=metadata.name%3D${name}`);
+  const watching: RecordedWatch = await stage.watch(
+    `${at(stage.namespace, "pods")}?watch=1&fieldSelector=metadata.name%3D${name}`,
+  );
   let from = 0;
   await stage.send(post(at(stage.namespace, "pods"), object));
   return {
@@ -93,7 +97,9 @@ function stateOf({ type, object }: { type: string; object: object }): string {
     (status) => textOf(dig(status, "state", "waiting", "reason")) ?? "",
   );
   const leaving = dig(object, "metadata", "deletionTimestamp") === undefined ? [] : ["leaving"];
-  return [String(dig(object, "status", "phase")), ...conditions, ...waiting, ...leaving].filter((part) => part !== "").join(" ");
+  return [String(dig(object, "status", "phase")), ...conditions, ...waiting, ...leaving]
+    .filter((part) => part !== "")
+    .join(" ");
 }
 
 function annotate(stage: Stage, name: string, annotations: Record<string, string>): ReturnType<typeof patch> {

@@ -22,11 +22,21 @@ export const lists: readonly Scenario[] = [
         "fieldSelector=metadata.name%3Db",
       ])
         await names(stage, query, `${all}?${query}`);
-      const first = await stage.call("first page", get(`${all}?limit=2&labelSelector=app`), "kind", "apiVersion", "metadata");
+      const first = await stage.call(
+        "first page",
+        get(`${all}?limit=2&labelSelector=app`),
+        "kind",
+        "apiVersion",
+        "metadata",
+      );
       stage.record("its names", namesIn(first.body));
       const late = await stage.send(post(all, configMap("aa", {}, { labels: { app: "late" } })));
       const token = encodeURIComponent(String(dig(first.body, "metadata", "continue")));
-      const second = await stage.call("second page", get(`${all}?limit=2&labelSelector=app&continue=${token}`), "metadata");
+      const second = await stage.call(
+        "second page",
+        get(`${all}?limit=2&labelSelector=app&continue=${token}`),
+        "metadata",
+      );
       stage.record("its names, without later objects", namesIn(second.body));
       stage.record(
         "pages have one version",
@@ -51,8 +61,18 @@ export const lists: readonly Scenario[] = [
       await stage.send(patch(`${all}/b`, { metadata: { labels: { app: "z" } } }));
       await stage.send(del(`${all}/c`));
       await seen(stage, "all since", `${all}?watch=1&resourceVersion=${version}`, "DELETED");
-      await seen(stage, "of one label since", `${all}?watch=1&resourceVersion=${version}&labelSelector=app%3Dx`, "DELETED");
-      await seen(stage, "one name since", `${all}?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dc`, "DELETED");
+      await seen(
+        stage,
+        "of one label since",
+        `${all}?watch=1&resourceVersion=${version}&labelSelector=app%3Dx`,
+        "DELETED",
+      );
+      await seen(
+        stage,
+        "one name since",
+        `${all}?watch=1&resourceVersion=${version}&fieldSelector=metadata.name%3Dc`,
+        "DELETED",
+      );
       const initial = await stage.watch(`${all}?watch=1&resourceVersion=0&labelSelector=app`);
       const events = await initial.until((all) => all.length >= 2);
       stage.record("existing objects come first", events.map(brief).toSorted());
@@ -83,7 +103,12 @@ export const lists: readonly Scenario[] = [
       const sets = at(stage.namespace, "statefulsets");
       await stage.send(post(sets, statefulSet("z", { replicas: 0 })));
       await settled(stage, `${sets}/z`);
-      const table = await stage.call("a table of StatefulSets", get(sets, `${TABLE},application/json`), "kind", "apiVersion");
+      const table = await stage.call(
+        "a table of StatefulSets",
+        get(sets, `${TABLE},application/json`),
+        "kind",
+        "apiVersion",
+      );
       stage.record("its columns", columns(table.body));
       stage.record(
         "its row",
@@ -133,7 +158,9 @@ async function settled(stage: Stage, path: string): Promise<void> {
 
 /** Columns without their descriptions. */
 function columns(body: unknown): unknown[] {
-  return listOf(dig(body, "columnDefinitions")).map((column) => ["name", "type", "format", "priority"].map((field) => dig(column, field)));
+  return listOf(dig(body, "columnDefinitions")).map((column) =>
+    ["name", "type", "format", "priority"].map((field) => dig(column, field)),
+  );
 }
 
 /** The age is the one cell that depends on the time. */

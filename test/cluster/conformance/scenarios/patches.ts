@@ -10,7 +10,9 @@ export const patches: readonly Scenario[] = [
     name: "a merge patch sets and removes, a JSON patch applies its operations",
     run: async (stage) => {
       const one = at(stage.namespace, "configmaps", "a");
-      await stage.send(post(at(stage.namespace, "configmaps"), configMap("a", { k: "1", l: "1" }, { labels: { app: "x" } })));
+      await stage.send(
+        post(at(stage.namespace, "configmaps"), configMap("a", { k: "1", l: "1" }, { labels: { app: "x" } })),
+      );
       await stage.call("merge", patch(one, { data: { k: "2", l: null, m: "1" } }), "data");
       const before = await stage.send(get(one));
       const version = dig(before.body, "metadata", "resourceVersion");
@@ -22,8 +24,15 @@ export const patches: readonly Scenario[] = [
         patch(one, { metadata: { resourceVersion: "1" }, data: { k: "2" } }),
         "data",
       );
-      await stage.call("merge on the right version", patch(one, { metadata: { resourceVersion: version }, data: { k: "3" } }), "data");
-      await stage.call("merge with another uid", patch(one, { metadata: { uid: "11111111-2222-3333-4444-555555555555" } }));
+      await stage.call(
+        "merge on the right version",
+        patch(one, { metadata: { resourceVersion: version }, data: { k: "3" } }),
+        "data",
+      );
+      await stage.call(
+        "merge with another uid",
+        patch(one, { metadata: { uid: "11111111-2222-3333-4444-555555555555" } }),
+      );
       await stage.call("merge with another name", patch(one, { metadata: { name: "b" } }));
       const steps = [
         { op: "test", path: "/data/k", value: "3" },
@@ -38,7 +47,11 @@ export const patches: readonly Scenario[] = [
         patch(one, [{ op: "remove", path: "/metadata/annotations/example.com~1a" }], JSON_PATCH),
         "metadata.annotations",
       );
-      await stage.call("strategic merge", patch(one, { metadata: { labels: { app: null, is: "new" } } }, STRATEGIC), "metadata.labels");
+      await stage.call(
+        "strategic merge",
+        patch(one, { metadata: { labels: { app: null, is: "new" } } }, STRATEGIC),
+        "metadata.labels",
+      );
       await stage.call("strategic replace", patch(one, { data: { $patch: "replace", only: "1" } }, STRATEGIC), "data");
     },
   },
@@ -94,7 +107,11 @@ export const patches: readonly Scenario[] = [
         TEMPLATE,
         "metadata.generation",
       );
-      await stage.call("a merge patch replaces the list", patch(one, containers([{ name: "other", image: "other:1" }])), TEMPLATE);
+      await stage.call(
+        "a merge patch replaces the list",
+        patch(one, containers([{ name: "other", image: "other:1" }])),
+        TEMPLATE,
+      );
       await stage.call(
         "labels do not count as a generation",
         patch(one, { metadata: { labels: { a: "b" } } }),
@@ -102,7 +119,10 @@ export const patches: readonly Scenario[] = [
         "metadata.labels",
       );
       await stage.call("an immutable field", patch(one, { spec: { serviceName: "other" } }));
-      await stage.call("a selector that does not fit", patch(one, { spec: { template: { metadata: { labels: { app: "other" } } } } }));
+      await stage.call(
+        "a selector that does not fit",
+        patch(one, { spec: { template: { metadata: { labels: { app: "other" } } } } }),
+      );
       await stage.call("negative replicas", patch(one, { spec: { replicas: -1 } }));
       await stage.call("no containers", patch(one, containers([])));
     },
@@ -113,20 +133,35 @@ export const patches: readonly Scenario[] = [
       const all = at(stage.namespace, "pods");
       const one = `${all}/a`;
       await stage.send(
-        post(all, pod("a", { annotations: { "sim/ready": "false" } }, { readinessGates: [{ conditionType: "example.com/open" }] })),
+        post(
+          all,
+          pod(
+            "a",
+            { annotations: { "sim/ready": "false" } },
+            { readinessGates: [{ conditionType: "example.com/open" }] },
+          ),
+        ),
       );
       const watching = await stage.watch(`${all}?watch=1&resourceVersion=0`);
       await watching.until((events) => dig(events.at(-1)?.object, "status", "phase") === "Running");
       const gate = (status: string): object => ({ status: { conditions: [{ type: "example.com/open", status }] } });
       await stage.call("another condition", patch(`${one}/status`, gate("False"), STRATEGIC), "status.conditions");
-      await stage.call("the same condition with another status", patch(`${one}/status`, gate("True"), STRATEGIC), "status.conditions");
+      await stage.call(
+        "the same condition with another status",
+        patch(`${one}/status`, gate("True"), STRATEGIC),
+        "status.conditions",
+      );
       await stage.call(
         "status through the object is ignored",
         patch(one, { status: { phase: "Failed" }, metadata: { labels: { seen: "1" } } }),
         "status.phase",
         "metadata.labels",
       );
-      await stage.call("status through the status is not", patch(`${one}/status`, { status: { message: "hello" } }), "status.message");
+      await stage.call(
+        "status through the status is not",
+        patch(`${one}/status`, { status: { message: "hello" } }),
+        "status.message",
+      );
       await stage.call(
         "a pod's image may change",
         patch(one, { spec: { containers: [{ name: "main", image: "app:2" }] } }, STRATEGIC),
@@ -147,15 +182,26 @@ export const patches: readonly Scenario[] = [
         metadata,
         status: { conditions: [{ type: "example.com/a", status }] },
       });
-      const written = await stage.call("something new", patch(`${one}/status`, condition("True")), "status", "metadata.generation");
+      const written = await stage.call(
+        "something new",
+        patch(`${one}/status`, condition("True")),
+        "status",
+        "metadata.generation",
+      );
       const version = dig(written.body, "metadata", "resourceVersion");
       const same = await stage.call(
         "nothing new on the right version",
         patch(`${one}/status`, condition("True", { resourceVersion: version })),
       );
       stage.record("it keeps the version", dig(same.body, "metadata", "resourceVersion") === version);
-      await stage.call("nothing new on an old version", patch(`${one}/status`, condition("True", { resourceVersion: "1" })));
-      await stage.call("something new on an old version", patch(`${one}/status`, condition("False", { resourceVersion: "1" })));
+      await stage.call(
+        "nothing new on an old version",
+        patch(`${one}/status`, condition("True", { resourceVersion: "1" })),
+      );
+      await stage.call(
+        "something new on an old version",
+        patch(`${one}/status`, condition("False", { resourceVersion: "1" })),
+      );
       await stage.call(
         "nothing new with another uid",
         patch(`${one}/status`, condition("True", { uid: "11111111-2222-3333-4444-555555555555" })),
@@ -173,7 +219,10 @@ export const patches: readonly Scenario[] = [
       await watching.until((events) => dig(events.at(-1)?.object, "status", "readyReplicas") === 1);
       const scale = await stage.call("read", get(`${one}/scale`), ".");
       await stage.call("replace", put(`${one}/scale`, { ...(scale.body as object), spec: { replicas: 0 } }), "spec");
-      await stage.call("replace on an old version", put(`${one}/scale`, { ...(scale.body as object), spec: { replicas: 3 } }));
+      await stage.call(
+        "replace on an old version",
+        put(`${one}/scale`, { ...(scale.body as object), spec: { replicas: 3 } }),
+      );
       await watching.until((events) => dig(events.at(-1)?.object, "status", "replicas") === 0);
       await stage.call("patch", patch(`${one}/scale`, { spec: { replicas: 0 } }), "spec", "status");
       await stage.refused("negative", patch(`${one}/scale`, { spec: { replicas: -1 } }));

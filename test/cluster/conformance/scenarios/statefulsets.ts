@@ -59,7 +59,11 @@ export const statefulSets: readonly Scenario[] = [
       await set.removePod("z-0");
       await set.settled("a pod below the partition comes back as it was", 3);
       await set.replace({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 0 } } });
-      await set.settled("partition gone", 3, (status) => status.updatedReplicas === 3 && status.currentRevision === status.updateRevision);
+      await set.settled(
+        "partition gone",
+        3,
+        (status) => status.updatedReplicas === 3 && status.currentRevision === status.updateRevision,
+      );
     },
   },
   {
@@ -67,12 +71,24 @@ export const statefulSets: readonly Scenario[] = [
     run: async (stage) => {
       const set = await createSet(stage, { replicas: 3, annotations: { "sim/ready": "false" } });
       await set.settled("the first is not ready", 0, (status) => status.replicas === 1);
-      await stage.send(patch(at(stage.namespace, "pods", "z-0"), { metadata: { annotations: { "sim/ready": "true" } } }));
+      await stage.send(
+        patch(at(stage.namespace, "pods", "z-0"), { metadata: { annotations: { "sim/ready": "true" } } }),
+      );
       await set.settled("then the second is made", 1, (status) => status.replicas === 2);
       await set.change({ image: "app:2" });
-      await set.settled("an update waits for the broken pod", 1, (status) => status.replicas === 2 && status.observedGeneration === 2);
-      await stage.send(patch(at(stage.namespace, "pods", "z-1"), { metadata: { annotations: { "sim/ready": "true" } } }));
-      await set.settled("the third is made of the new revision", 2, (status) => status.replicas === 3 && status.updatedReplicas === 1);
+      await set.settled(
+        "an update waits for the broken pod",
+        1,
+        (status) => status.replicas === 2 && status.observedGeneration === 2,
+      );
+      await stage.send(
+        patch(at(stage.namespace, "pods", "z-1"), { metadata: { annotations: { "sim/ready": "true" } } }),
+      );
+      await set.settled(
+        "the third is made of the new revision",
+        2,
+        (status) => status.replicas === 3 && status.updatedReplicas === 1,
+      );
     },
   },
   {
@@ -89,7 +105,10 @@ export const statefulSets: readonly Scenario[] = [
   {
     name: "Parallel scaling, spec.ordinals.start and minReadySeconds",
     run: async (stage) => {
-      const set = await createSet(stage, { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL, minReadySeconds: 1, ordinals: { start: 5 } } });
+      const set = await createSet(stage, {
+        replicas: 2,
+        spec: { ...ON_DELETE, ...PARALLEL, minReadySeconds: 1, ordinals: { start: 5 } },
+      });
       await set.settled("created", 2, (status) => status.availableReplicas === 2);
       await set.replace({ ordinals: { start: 6 } });
       await set.settled(
@@ -123,14 +142,26 @@ export const statefulSets: readonly Scenario[] = [
     run: async (stage) => {
       const set = await createSet(stage, { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } });
       await set.settled("created", 2);
-      await stage.call("delete only the StatefulSet", del(set.path, { propagationPolicy: "Orphan" }), "metadata.finalizers");
+      await stage.call(
+        "delete only the StatefulSet",
+        del(set.path, { propagationPolicy: "Orphan" }),
+        "metadata.finalizers",
+      );
       await set.untilDeleted();
       const { body } = await stage.send(get(at(stage.namespace, "pods")));
       stage.record(
         "orphans",
-        listOf(dig(body, "items")).map((pod) => [dig(pod, "metadata", "name"), dig(pod, "metadata", "ownerReferences")]),
+        listOf(dig(body, "items")).map((pod) => [
+          dig(pod, "metadata", "name"),
+          dig(pod, "metadata", "ownerReferences"),
+        ]),
       );
-      await stage.send(post(at(stage.namespace, "statefulsets"), statefulSet("z", { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } })));
+      await stage.send(
+        post(
+          at(stage.namespace, "statefulsets"),
+          statefulSet("z", { replicas: 2, spec: { ...ON_DELETE, ...PARALLEL } }),
+        ),
+      );
       await set.settled("adopted", 2);
     },
   },

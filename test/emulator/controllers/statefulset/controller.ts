@@ -6,7 +6,14 @@ import type { Clock } from "../../clock.ts";
 import { put } from "../../objects.ts";
 import { objectSelector } from "../../selectors.ts";
 import type { Store } from "../../store.ts";
-import { controllerOf, controllerReference, isTerminating, STATEFUL_SETS, type Pod, type StatefulSet } from "../objects.ts";
+import {
+  controllerOf,
+  controllerReference,
+  isTerminating,
+  STATEFUL_SETS,
+  type Pod,
+  type StatefulSet,
+} from "../objects.ts";
 import { getByKey, keyOf, type Controller } from "../queue.ts";
 import { availableAt, planSync, statusOf } from "./plan.ts";
 import { syncRevisions } from "./revisions.ts";
@@ -55,5 +62,8 @@ function claim(store: Store, set: StatefulSet, pod: Pod): Pod | undefined {
   if (owner) return owner.uid === set.metadata.uid ? pod : undefined;
   const { labels = {}, ownerReferences = [] } = pod.metadata;
   if (isTerminating(pod) || !objectSelector(set.spec.selector)(labels)) return undefined;
-  return store.update("pods", put(pod, ["metadata", "ownerReferences"], [...ownerReferences, controllerReference(set)])) as Pod;
+  return store.update(
+    "pods",
+    put(pod, ["metadata", "ownerReferences"], [...ownerReferences, controllerReference(set)]),
+  ) as Pod;
 }

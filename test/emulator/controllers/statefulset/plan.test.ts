@@ -14,7 +14,10 @@ interface Sketch {
 }
 
 const sketches = fc.array(
-  fc.record({ life: fc.constantFrom<Life>("missing", "pending", "unready", "ready", "terminating", "failed"), isOld: fc.boolean() }),
+  fc.record({
+    life: fc.constantFrom<Life>("missing", "pending", "unready", "ready", "terminating", "failed"),
+    isOld: fc.boolean(),
+  }),
   { maxLength: 6 },
 );
 
@@ -29,7 +32,12 @@ function podsOf(sketch: readonly Sketch[]): Pod[] {
     const ready = life === "ready" || life === "terminating" ? "True" : "False";
     const name = `z-${ordinal}`;
     const labels = { "controller-revision-hash": isOld ? "old" : "new", "statefulset.kubernetes.io/pod-name": name };
-    const metadata = { name, namespace: "default", labels, ...(life === "terminating" && { deletionTimestamp: "2026-01-01T00:00:30Z" }) };
+    const metadata = {
+      name,
+      namespace: "default",
+      labels,
+      ...(life === "terminating" && { deletionTimestamp: "2026-01-01T00:00:30Z" }),
+    };
     return [
       {
         apiVersion: "v1",
@@ -61,17 +69,55 @@ const missing: Sketch = { life: "missing", isOld: false };
 const failed: Sketch = { life: "failed", isOld: false };
 
 const ORDERED = { podManagementPolicy: "OrderedReady" };
-const rolling = (partition = 0): object => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } } });
+const rolling = (partition = 0): object => ({
+  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
+});
 
-const CASES: readonly { title: string; pods: Sketch[]; replicas: number; spec: object; create?: string[]; remove?: string[] }[] = [
-  { title: "Parallel creates all that is missing", pods: [ready, missing, missing], replicas: 3, spec: {}, create: ["z-1", "z-2"] },
+const CASES: readonly {
+  title: string;
+  pods: Sketch[];
+  replicas: number;
+  spec: object;
+  create?: string[];
+  remove?: string[];
+}[] = [
+  {
+    title: "Parallel creates all that is missing",
+    pods: [ready, missing, missing],
+    replicas: 3,
+    spec: {},
+    create: ["z-1", "z-2"],
+  },
   { title: "OrderedReady creates one", pods: [ready, missing, missing], replicas: 3, spec: ORDERED, create: ["z-1"] },
   { title: "OrderedReady waits for the one before", pods: [broken, missing], replicas: 2, spec: ORDERED },
   { title: "OrderedReady waits for a terminating pod", pods: [leaving, missing], replicas: 2, spec: ORDERED },
-  { title: "Parallel scales down at once, highest first", pods: [ready, ready, broken], replicas: 1, spec: {}, remove: ["z-2", "z-1"] },
-  { title: "OrderedReady scales down by one", pods: [ready, ready, ready], replicas: 1, spec: ORDERED, remove: ["z-2"] },
-  { title: "OrderedReady scales down no further while a pod is terminating", pods: [ready, ready, leaving], replicas: 1, spec: ORDERED },
-  { title: "OrderedReady scales down the one broken pod", pods: [ready, ready, broken], replicas: 1, spec: ORDERED, remove: ["z-2"] },
+  {
+    title: "Parallel scales down at once, highest first",
+    pods: [ready, ready, broken],
+    replicas: 1,
+    spec: {},
+    remove: ["z-2", "z-1"],
+  },
+  {
+    title: "OrderedReady scales down by one",
+    pods: [ready, ready, ready],
+    replicas: 1,
+    spec: ORDERED,
+    remove: ["z-2"],
+  },
+  {
+    title: "OrderedReady scales down no further while a pod is terminating",
+    pods: [ready, ready, leaving],
+    replicas: 1,
+    spec: ORDERED,
+  },
+  {
+    title: "OrderedReady scales down the one broken pod",
+    pods: [ready, ready, broken],
+    replicas: 1,
+    spec: ORDERED,
+    remove: ["z-2"],
+  },
   {
     title: "OrderedReady keeps a higher broken pod while a lower one is broken",
     pods: [ready, broken, broken],
@@ -80,7 +126,13 @@ const CASES: readonly { title: string; pods: Sketch[]; replicas: number; spec: o
   },
   { title: "a failed pod is deleted", pods: [failed, ready], replicas: 2, spec: {}, remove: ["z-0"] },
   { title: "OnDelete deletes no outdated pod", pods: [old, old], replicas: 2, spec: {} },
-  { title: "RollingUpdate deletes the highest outdated pod", pods: [old, old, ready], replicas: 3, spec: rolling(), remove: ["z-1"] },
+  {
+    title: "RollingUpdate deletes the highest outdated pod",
+    pods: [old, old, ready],
+    replicas: 3,
+    spec: rolling(),
+    remove: ["z-1"],
+  },
   { title: "RollingUpdate waits for the updated pods above", pods: [old, old, broken], replicas: 3, spec: rolling() },
   {
     title: "RollingUpdate with Parallel does not wait for broken pods below",
@@ -89,7 +141,12 @@ const CASES: readonly { title: string; pods: Sketch[]; replicas: number; spec: o
     spec: rolling(),
     remove: ["z-1"],
   },
-  { title: "RollingUpdate with OrderedReady does", pods: [brokenOld, old, ready], replicas: 3, spec: { ...ORDERED, ...rolling() } },
+  {
+    title: "RollingUpdate with OrderedReady does",
+    pods: [brokenOld, old, ready],
+    replicas: 3,
+    spec: { ...ORDERED, ...rolling() },
+  },
   { title: "RollingUpdate stops at its partition", pods: [old, old, ready], replicas: 3, spec: rolling(2) },
 ];
 

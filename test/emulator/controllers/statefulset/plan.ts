@@ -88,14 +88,22 @@ function isOf(revision: Revision, pod: Pod): boolean {
  * The status, as computeReplicaStatus counts: terminating pods count as replicas and as ready, but not
  * towards a revision.
  */
-export function statusOf(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number): StatefulSetStatus {
+export function statusOf(
+  set: StatefulSet,
+  pods: readonly Pod[],
+  { current, update }: Revisions,
+  now: number,
+): StatefulSetStatus {
   const { replicas: desired = 1, minReadySeconds, updateStrategy } = set.spec;
-  const countOf = (revision: Revision): number => pods.filter((pod) => !isTerminating(pod) && isOf(revision, pod)).length;
+  const countOf = (revision: Revision): number =>
+    pods.filter((pod) => !isTerminating(pod) && isOf(revision, pod)).length;
   const readyReplicas = pods.filter(isReady).length;
   const updatedReplicas = countOf(update);
   // Only RollingUpdate promotes the update revision to the current one; with OnDelete the first stays current
   // forever.
-  const isDone = updateStrategy?.type !== "OnDelete" && [updatedReplicas, readyReplicas, pods.length].every((count) => count === desired);
+  const isDone =
+    updateStrategy?.type !== "OnDelete" &&
+    [updatedReplicas, readyReplicas, pods.length].every((count) => count === desired);
   const reached = isDone ? update : current;
   const counts = Object.entries({ readyReplicas, updatedReplicas, currentReplicas: countOf(reached) });
   return {

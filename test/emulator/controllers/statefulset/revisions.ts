@@ -26,8 +26,20 @@ export function syncRevisions(store: Store, set: StatefulSet): Revisions {
   if (!update) {
     const labels = { ...set.spec.template.metadata?.labels, "controller.kubernetes.io/hash": hash };
     const ownerReferences = [controllerReference(set)];
-    const metadata = { name: `${name}-${hash}`, namespace, labels, ...(annotations && { annotations }), ownerReferences };
-    update = store.create(REVISIONS, { apiVersion: "apps/v1", kind: "ControllerRevision", metadata, data, revision }) as Revision;
+    const metadata = {
+      name: `${name}-${hash}`,
+      namespace,
+      labels,
+      ...(annotations && { annotations }),
+      ownerReferences,
+    };
+    update = store.create(REVISIONS, {
+      apiVersion: "apps/v1",
+      kind: "ControllerRevision",
+      metadata,
+      data,
+      revision,
+    }) as Revision;
   } else if (latest && latest !== update) update = store.update(REVISIONS, { ...update, revision }) as Revision;
   return { current: find(set.status?.currentRevision) ?? update, update };
 }

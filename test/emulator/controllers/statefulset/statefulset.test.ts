@@ -14,12 +14,24 @@ test("with OnDelete a changed template replaces no pod; a deleted pod is recreat
   change({ template: template("app:2") });
   await clock.advance(1000);
   assert.notEqual(set().status?.updateRevision, first);
-  assert.deepEqual(counts(), { observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, currentReplicas: 2 });
+  assert.deepEqual(counts(), {
+    observedGeneration: 2,
+    replicas: 2,
+    readyReplicas: 2,
+    availableReplicas: 2,
+    currentReplicas: 2,
+  });
 
   for (const name of ["z-0", "z-1"]) store.remove("pods", "default", name);
   await clock.advance(1000);
   assert.equal(pod("z-1").metadata.labels?.["controller-revision-hash"], set().status?.updateRevision);
-  assert.deepEqual(counts(), { observedGeneration: 2, replicas: 2, readyReplicas: 2, availableReplicas: 2, updatedReplicas: 2 });
+  assert.deepEqual(counts(), {
+    observedGeneration: 2,
+    replicas: 2,
+    readyReplicas: 2,
+    availableReplicas: 2,
+    updatedReplicas: 2,
+  });
   assert.equal(set().status?.currentRevision, first, "no controller promotes the update revision to the current one");
 
   change({ template: template("app:1") });
@@ -69,7 +81,10 @@ test("a settled StatefulSet costs nothing: no timer is set, and no object is wri
 
 test("a pod whose name another owner's pod uses is created once the name is free; the status is updated meanwhile", async () => {
   const { store, clock, pod, podNames, counts } = createCluster();
-  store.create("pods", { ...freePod("z-1"), metadata: { name: "z-1", namespace: "default", labels: { app: "other" } } });
+  store.create("pods", {
+    ...freePod("z-1"),
+    metadata: { name: "z-1", namespace: "default", labels: { app: "other" } },
+  });
   store.create("statefulsets.apps", statefulSet(3));
   await clock.advance(1000);
   assert.deepEqual([podNames(), counts().readyReplicas], [["z-0", "z-1", "z-2"], 2]);

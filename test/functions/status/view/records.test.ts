@@ -16,4 +16,5 @@ const ORDER: readonly PageGroup[] = [
   group("b", { phase: "Ready" }),
 ];
 
-it("what is blocked comes first, what is done last", () => assert.deepEqual(sortGroups(ORDER.toReversed()).map(keyOf), ORDER.map(keyOf)));
+it("what is blocked comes first, what is done last", () =>
+  assert.deepEqual(sortGroups(ORDER.toReversed()).map(keyOf), ORDER.map(keyOf)));

@@ -11,7 +11,13 @@ afterEach(() => stage.close());
 
 function issueFirst(): Promise<boolean> {
   const now = (): number => stage.time.now();
-  const input = { namespace: "default", secretName: on.NAME, dnsNames: [on.SERVICE], issue: on.issueAt(now), now: now() };
+  const input = {
+    namespace: "default",
+    secretName: on.NAME,
+    dnsNames: [on.SERVICE],
+    issue: on.issueAt(now),
+    now: now(),
+  };
   return issueFirstCertificate(stage.connect().cluster, input);
 }
 

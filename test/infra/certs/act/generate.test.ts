@@ -23,23 +23,37 @@ test("the certificate is signed by the CA, for all requested names and the reque
 
 test("an organization of any characters stands in the certificates as it is", async () => {
   const organization = 'Acme, "Inc." + <Co>; #1=\\2';
-  const { caPem, certPem } = await generateCertificates({ dnsNames: ["a.b.svc"], organization, validityDays: 1, now: new Date() });
-  for (const pem of [caPem, certPem]) assert.equal(new X509Certificate(pem).toLegacyObject().subject["O"], organization);
+  const { caPem, certPem } = await generateCertificates({
+    dnsNames: ["a.b.svc"],
+    organization,
+    validityDays: 1,
+    now: new Date(),
+  });
+  for (const pem of [caPem, certPem])
+    assert.equal(new X509Certificate(pem).toLegacyObject().subject["O"], organization);
 });
 
 test("two CAs never share a subject, and neither is too new for a clock that is minutes behind", async () => {
   const now = Date.now();
   const [one, two] = await Promise.all(
-    [now, now + 1].map((at) => generateCertificates({ dnsNames: ["a.b.svc"], organization: "x", validityDays: 1, now: new Date(at) })),
+    [now, now + 1].map((at) =>
+      generateCertificates({ dnsNames: ["a.b.svc"], organization: "x", validityDays: 1, now: new Date(at) }),
+    ),
   );
   assert.ok(one && two);
   const cas = [new X509Certificate(one.caPem), new X509Certificate(two.caPem)];
   assert.notEqual(cas[0]?.subject, cas[1]?.subject);
-  for (const pem of [one.caPem, one.certPem]) assert.ok(new X509Certificate(pem).validFromDate.getTime() <= now - 299_000);
+  for (const pem of [one.caPem, one.certPem])
+    assert.ok(new X509Certificate(pem).validFromDate.getTime() <= now - 299_000);
 });
 
 test("a name longer than a common name may be is a subject alternative name all the same", async () => {
   const name = `rollout-operator.${"n".repeat(63)}.svc`;
-  const { certPem } = await generateCertificates({ dnsNames: [name], organization: "x", validityDays: 1, now: new Date() });
+  const { certPem } = await generateCertificates({
+    dnsNames: [name],
+    organization: "x",
+    validityDays: 1,
+    now: new Date(),
+  });
   assert.equal(new X509Certificate(certPem).checkHost(name, { subject: "never" }), name);
 });

@@ -23,7 +23,9 @@ describe("renewing a certificate", () => {
     const unsubscribe = stage.emulator.store.subscribe(({ resource }) => {
       const everywhere = bundles().every((bundle) => readCertificates(bundle).length === 2);
       if (resource === "secrets")
-        order.push(text("cert") === first ? "published" : `switched, ${everywhere ? "trusted everywhere" : "too soon"}`);
+        order.push(
+          text("cert") === first ? "published" : `switched, ${everywhere ? "trusted everywhere" : "too soon"}`,
+        );
       else order.push("injected");
     });
     assert.equal(await run().result, 0);
@@ -32,7 +34,8 @@ describe("renewing a certificate", () => {
     assert.deepEqual([secret()["next.crt"], secret()["next.key"]], [undefined, undefined]);
     await stage.time.advance(119 * DAY);
     await run().result;
-    for (const bundle of bundles()) assert.ok(on.accepts(bundle, first), "a reader that has not reloaded since is still trusted");
+    for (const bundle of bundles())
+      assert.ok(on.accepts(bundle, first), "a reader that has not reloaded since is still trusted");
     await stage.time.advance(DAY);
     await run().result;
     for (const bundle of bundles()) assert.ok(!on.accepts(bundle, first) && on.accepts(bundle, text("cert")));
@@ -110,7 +113,8 @@ describe("renewing a certificate", () => {
   });
 
   it("replaces at once a certificate for another Service's name, which is refused anyway, and trusts it no less", async () => {
-    await run({ dnsNames: ["other.default.svc"], issue: on.issueAt(() => stage.time.now(), ["other.default.svc"]) }).result;
+    await run({ dnsNames: ["other.default.svc"], issue: on.issueAt(() => stage.time.now(), ["other.default.svc"]) })
+      .result;
     const first = text("cert");
     const from = stage.time.now();
     const { result, lines } = run();

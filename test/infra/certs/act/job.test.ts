@@ -24,7 +24,10 @@ describe("the certificate job", () => {
     assert.ok(on.accepts(text("ca"), text("cert")));
     const leaf = new X509Certificate(text("cert"));
     assert.deepEqual([leaf.publicKey.asymmetricKeyType, leaf.checkHost(on.SERVICE)], ["ec", on.SERVICE]);
-    assert.equal((stage.emulator.store.get("secrets", "default", on.NAME) as unknown as { type: string }).type, "Opaque");
+    assert.equal(
+      (stage.emulator.store.get("secrets", "default", on.NAME) as unknown as { type: string }).type,
+      "Opaque",
+    );
   });
 
   it("writes nothing when all is well", async () => {

@@ -39,7 +39,11 @@ describe("the certificate job's process", () => {
     assert.equal(code, 0, output);
     const { ca = "" } = on.secretOf(emulator.store);
     assert.deepEqual(on.bundlesOf(emulator.store, on.VALIDATING, "hook"), [ca]);
-    assert.equal((await onCluster({ SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: "b.default.svc" })).output, "", "b is among its names");
+    assert.equal(
+      (await onCluster({ SERVER_TLS_SELF_SIGNED_CERT_DNS_NAME: "b.default.svc" })).output,
+      "",
+      "b is among its names",
+    );
   });
 
   it("ends with 1 for a damaged Secret, and says what to do", async () => {
@@ -50,7 +54,10 @@ describe("the certificate job's process", () => {
   });
 
   it("ends with 2 for a wrong environment, and names the variable", async () => {
-    const { code, output } = await run({ KUBERNETES_NAMESPACE: "default", SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: "1 year" });
+    const { code, output } = await run({
+      KUBERNETES_NAMESPACE: "default",
+      SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION: "1 year",
+    });
     assert.equal(code, 2);
     assert.match(output, /SERVER_TLS_SELF_SIGNED_CERT_EXPIRATION is \\"1 year\\", allowed is a duration/);
   });
@@ -67,11 +74,17 @@ describe("the certificate job's process", () => {
       LOG_LEVL: "error",
     });
     assert.equal(code, 0);
-    assert.match(output, /"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/);
+    assert.match(
+      output,
+      /"level":"warn","msg":"an unknown variable has nearly.*"name":"LOG_LEVL","nearest":"LOG_LEVEL"/,
+    );
   });
 
   it("does nothing, and calls nothing, if another component provides the certificate", async () => {
-    const { code, output } = await run({ KUBERNETES_NAMESPACE: "default", SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false" });
+    const { code, output } = await run({
+      KUBERNETES_NAMESPACE: "default",
+      SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+    });
     assert.equal(code, 0);
     assert.match(output, /nothing to do/);
   });

@@ -24,7 +24,8 @@ const clock = { ...systemClock, sleep: async () => {} };
 
 async function run({ cluster }: Stage): Promise<number> {
   const publish = publishCa({ cluster, log: keepingLog().log, namespace: NAMESPACE });
-  const issue = () => generateCertificates({ dnsNames: ["api"], organization: "test", validityDays: 1, now: new Date() });
+  const issue = () =>
+    generateCertificates({ dnsNames: ["api"], organization: "test", validityDays: 1, now: new Date() });
   const stop = AbortSignal.timeout(20_000);
   const { log } = keepingLog();
   const names = { namespace: NAMESPACE, secretName: "certificate", dnsNames: ["api"] };
@@ -41,11 +42,15 @@ it("a run makes the certificate, and gives its CA to the agents and to the defin
   define(stage);
   const { store } = stage.emulator;
   assert.equal(await run(stage), 0);
-  const ca = Buffer.from(String(dig(store.get("secrets", NAMESPACE, "certificate"), "data", "ca")), "base64").toString();
+  const ca = Buffer.from(
+    String(dig(store.get("secrets", NAMESPACE, "certificate"), "data", "ca")),
+    "base64",
+  ).toString();
   const map = store.get("configmaps", NAMESPACE, CA_CONFIG_MAP);
   assert.deepEqual(map?.["data"], { "ca.crt": ca });
   assert.doesNotMatch(JSON.stringify(map), /PRIVATE/);
-  const bundle = (): unknown => dig(store.get(DEFINITIONS, undefined, NAME), "spec", "conversion", "webhook", "clientConfig", "caBundle");
+  const bundle = (): unknown =>
+    dig(store.get(DEFINITIONS, undefined, NAME), "spec", "conversion", "webhook", "clientConfig", "caBundle");
   assert.equal(Buffer.from(String(bundle()), "base64").toString(), ca);
 
   stage.calls.length = 0;
@@ -65,7 +70,10 @@ it("a definition of another installation is left alone, and a missing one is no 
   const definition = store.get(DEFINITIONS, undefined, NAME);
   if (definition) store.update(DEFINITIONS, put(definition, ["metadata", "labels", "grafana.com/namespace"], "other"));
   assert.equal(await run(stage), 0);
-  assert.equal(dig(store.get(DEFINITIONS, undefined, NAME), "spec", "conversion", "webhook", "clientConfig", "caBundle"), undefined);
+  assert.equal(
+    dig(store.get(DEFINITIONS, undefined, NAME), "spec", "conversion", "webhook", "clientConfig", "caBundle"),
+    undefined,
+  );
 });
 
 it("a run that could not publish the CA ends with 1", async (t) => {

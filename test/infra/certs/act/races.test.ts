@@ -1,6 +1,7 @@
 /**
- * Jobs, healers and a careless editor on one Secret: random orders of their calls, every order with at most two changes of turn, and kills.
- * The cluster is the embedded one's store behind the port, without a network, so that the scheduler alone decides who is next.
+ * Jobs, healers and a careless editor on one Secret: random orders of their calls, every order with at most two changes
+ * of turn, and kills. The cluster is the embedded one's store behind the port, without a network, so that the scheduler
+ * alone decides who is next.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -29,7 +30,11 @@ describe("certificate jobs in each other's way", () => {
           const world = createWorld(day);
           const gate: Gate = (_what, run) => scheduler.schedule(Promise.resolve()).then(run);
           const jobs = [startJob(world, gate), startJob(world, gate)];
-          const others = [startHealer(world, gate), startHealer(world, gate), gate("edit", async () => clearBundle(world))];
+          const others = [
+            startHealer(world, gate),
+            startHealer(world, gate),
+            gate("edit", async () => clearBundle(world)),
+          ];
           await scheduler.waitFor(Promise.all([...jobs, ...others]));
           assert.deepEqual(await Promise.all(jobs), [0, 0]);
           // The editor may have been last.
@@ -95,7 +100,8 @@ describe("certificate jobs in each other's way", () => {
     world.store.subscribe(({ resource, object }) => {
       const { cert } = on.textsOf(object as never);
       if (resource !== "secrets") injected.push(world.clock.now());
-      else if (cert !== on.textsOf(world.store.eventsSince(0)[0]?.object as never)["cert"]) switched = world.clock.now();
+      else if (cert !== on.textsOf(world.store.eventsSince(0)[0]?.object as never)["cert"])
+        switched = world.clock.now();
     });
     const gate: Gate = async (what, run) => {
       const result = await run();

@@ -7,7 +7,8 @@ import { createPrometheusClient, type PrometheusOptions } from "../../../../infr
 import { listen } from "../../../loopback.ts";
 import { failure, startPrometheus, vector } from "../../../prometheus/scripted.ts";
 
-const client = (options: Partial<PrometheusOptions> = {}) => createPrometheusClient({ timeoutMs: 5000, allowedHosts: [], ...options });
+const client = (options: Partial<PrometheusOptions> = {}) =>
+  createPrometheusClient({ timeoutMs: 5000, allowedHosts: [], ...options });
 const codeOf = (answer: QueryAnswer): string => (answer.kind === "Error" ? answer.code : answer.kind);
 const certificates = await generateCertificates({
   dnsNames: ["prometheus"],
@@ -72,7 +73,9 @@ describe("the client of Prometheus", () => {
     prometheus.answer = () => ({ status: 400, body: failure(`${"x".repeat(296)}s3cret`) });
     shown.push(await client().query(query));
     const series = [{ metric: { a: said }, value: [1, "1"] }];
-    prometheus.answer = () => ({ body: { ...(vector(0) as object), data: { resultType: "vector", result: series }, warnings: [said] } });
+    prometheus.answer = () => ({
+      body: { ...(vector(0) as object), data: { resultType: "vector", result: series }, warnings: [said] },
+    });
     shown.push(await client().query(query));
     shown.push(await client({ allowedHosts: ["x"] }).query(query));
     shown.push(await client().query({ ...query, url: "http://u:s3cret@127.0.0.1:1" }));
@@ -108,7 +111,11 @@ describe("the client of Prometheus", () => {
     });
     const url = `http://127.0.0.1:${await listen(server)}`;
     const message = `${url}/api/v1/query: no answer within 100 ms`;
-    assert.deepEqual(await client({ timeoutMs: 100 }).query({ url, expr: "up" }), { kind: "Error", code: "Unreachable", message });
+    assert.deepEqual(await client({ timeoutMs: 100 }).query({ url, expr: "up" }), {
+      kind: "Error",
+      code: "Unreachable",
+      message,
+    });
     server.close();
   });
 
@@ -126,7 +133,10 @@ describe("the client of Prometheus", () => {
     await using prometheus = await startPrometheus();
     prometheus.answer = () => ({ body: " ".repeat(1024 * 1024 + 1) });
     const answer = await client().query({ url: prometheus.url, expr: "up" });
-    assert.ok(answer.kind === "Error" && answer.code === "BadAnswer" && answer.message.includes("longer than"), JSON.stringify(answer));
+    assert.ok(
+      answer.kind === "Error" && answer.code === "BadAnswer" && answer.message.includes("longer than"),
+      JSON.stringify(answer),
+    );
   });
 
   for (const [name, url, code] of [
@@ -134,7 +144,8 @@ describe("the client of Prometheus", () => {
     ["the name is unknown", "http://prometheus.invalid", "Unreachable"],
     ["the scheme is wrong", "ftp://prometheus", "TargetInvalid"],
   ] as const)
-    it(`reports ${code} when ${name}`, async () => assert.equal(codeOf(await client().query({ url, expr: "up" })), code));
+    it(`reports ${code} when ${name}`, async () =>
+      assert.equal(codeOf(await client().query({ url, expr: "up" })), code));
 
   it("reports Unreachable when the server speaks no HTTP or ends within the answer", async () => {
     for (const bytes of ["hello\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"]) {
@@ -152,7 +163,11 @@ describe("the client of Prometheus", () => {
     ["the CA in base64", { caBundle: Buffer.from(caPem).toString("base64") }, "Vector"],
     ["no verification", { insecureSkipVerify: true }, "Vector"],
     ["an unreadable CA bundle", { caBundle: "nonsense" }, "TargetInvalid"],
-    ["a broken CA bundle", { caBundle: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----" }, "TargetInvalid"],
+    [
+      "a broken CA bundle",
+      { caBundle: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----" },
+      "TargetInvalid",
+    ],
   ] as const)
     it(`answers ${code} over TLS with ${name}`, async () => {
       await using prometheus = await startPrometheus({ cert: certPem, key: keyPem });

@@ -7,7 +7,10 @@ import { createReserver } from "../../../../reconciler/budget/act/reserve.ts";
 import { systemClock as clock } from "../../../../infra/clock.ts";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 
-const BUDGET = { metadata: { namespace: "n", name: "zpdb", uid: "b" }, spec: { maxUnavailable: 1, selector: { matchLabels: { x: "y" } } } };
+const BUDGET = {
+  metadata: { namespace: "n", name: "zpdb", uid: "b" },
+  spec: { maxUnavailable: 1, selector: { matchLabels: { x: "y" } } },
+};
 
 it("pods of a StatefulSet that no budget selects are read beside each other after the first, at most 32 at once", async () => {
   let inFlight = 0;

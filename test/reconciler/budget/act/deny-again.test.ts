@@ -21,7 +21,9 @@ function change(resource: string, name: string, edit: (object: KubeObject) => Ku
 
 /** A pod that never becomes ready, and one that does. */
 const hold = (pod: string, ready: boolean): void =>
-  change("pods", pod, (one) => put(one, ["metadata", "annotations"], { ...one.metadata.annotations, "sim/ready": String(ready) }));
+  change("pods", pod, (one) =>
+    put(one, ["metadata", "annotations"], { ...one.metadata.annotations, "sim/ready": String(ready) }),
+  );
 
 const setReady = async (pod: string, ready: boolean): Promise<void> => {
   hold(pod, ready);
@@ -94,7 +96,10 @@ describe("a budget that denied an eviction", () => {
     change(SETS, "zone-b", (set) => put(set, ["spec", "replicas"], 4));
     const denied = "1 pod unknown in ingester-zone-b";
     assert.equal(await one.requestDisruption("zone-a-0"), denied);
-    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, BUDGET, SET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), {
+      answer: denied,
+      calls: [POD, POD, BUDGET, SET].toSorted(),
+    });
     change(SETS, "zone-b", (set) => put(set, ["spec", "replicas"], 3));
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
@@ -107,7 +112,10 @@ describe("a budget that denied an eviction", () => {
     const one = startProcess(stage);
     const denied = "2 pods not ready in ingester-zone-a";
     assert.equal(await one.requestDisruption("zone-a-0"), denied);
-    assert.deepEqual(await requestAgain(one, "zone-a-0"), { answer: denied, calls: [POD, POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-a-0"), {
+      answer: denied,
+      calls: [POD, POD, POD, BUDGET].toSorted(),
+    });
     writeBudget(stage, { maxUnavailable: 3 });
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
@@ -128,7 +136,10 @@ describe("a budget that denied an eviction", () => {
     writeBudget(stage, { maxUnavailable: 0 });
     const one = startProcess(stage);
     assert.equal(await one.requestDisruption("zone-a-0"), "MaxUnavailableZero");
-    assert.deepEqual(await requestAgain(one, "zone-b-0"), { answer: "MaxUnavailableZero", calls: [POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-b-0"), {
+      answer: "MaxUnavailableZero",
+      calls: [POD, BUDGET].toSorted(),
+    });
     writeBudget(stage, { maxUnavailable: 1 });
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
@@ -142,7 +153,10 @@ describe("a budget that denied an eviction", () => {
     assert.equal(await one.requestDisruption("zone-a-0", { uid: "of the one before" }), "OtherPod");
     assert.equal((await requestAgain(one, "zone-a-9")).answer, "PodNotFound");
     stage.emulator.store.remove("pods", "default", "ingester-zone-a-2");
-    assert.deepEqual(await requestAgain(one, "zone-a-2"), { answer: "PodNotReady", calls: [POD, POD, BUDGET].toSorted() });
+    assert.deepEqual(await requestAgain(one, "zone-a-2"), {
+      answer: "PodNotReady",
+      calls: [POD, POD, BUDGET].toSorted(),
+    });
   });
 
   it("is read as a whole once a minute: another budget may exist by then", async () => {

@@ -1,4 +1,7 @@
-/** Downscales beside evictions, by the real reconciler and the real webhook on the embedded cluster (§5.11): two zones never lose pods together. */
+/**
+ * Downscales beside evictions, by the real reconciler and the real webhook on the embedded cluster (§5.11): two zones
+ * never lose pods together.
+ */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { createBackgroundTasks } from "../../../../functions/http/background-tasks.ts";
@@ -19,7 +22,10 @@ import { tickOnce, type Stage } from "../../stage.ts";
 
 const SETS = "statefulsets.apps";
 const JUDGED = { "grafana.com/prepare-downscale": "true" };
-const PREPARED = { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "80" };
+const PREPARED = {
+  "grafana.com/prepare-downscale-http-path": "prepare",
+  "grafana.com/prepare-downscale-http-port": "80",
+};
 const CRDS = ["ours", "upstream"] as const;
 
 let stage: Stage;
@@ -42,7 +48,11 @@ function change(
     annotations: { ...found.metadata?.annotations, ...annotations },
     labels: { ...found.metadata?.labels, ...labels },
   };
-  stage.emulator.store.update(SETS, { ...found, metadata, spec: { ...found.spec, ...(replicas !== undefined && { replicas }) } } as never);
+  stage.emulator.store.update(SETS, {
+    ...found,
+    metadata,
+    spec: { ...found.spec, ...(replicas !== undefined && { replicas }) },
+  } as never);
 }
 
 const replicasOf = (letter: string): number | undefined => zoneNamed(letter).spec?.replicas;
@@ -59,7 +69,9 @@ async function followerIsToShrink(crd: (typeof CRDS)[number] = "ours", annotatio
 
 async function reconcile(): Promise<Outcome | undefined> {
   const { reserver } = startProcess(stage, "reconciler");
-  const { outcomes } = await tickOnce(stage, stage.connect().cluster, { mayDownscale: createMayDownscale(reserver, stage.clock) });
+  const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
+    mayDownscale: createMayDownscale(reserver, stage.clock),
+  });
   return outcomes[0];
 }
 
@@ -90,7 +102,9 @@ for (const crd of CRDS)
     it("not while an eviction of another zone was allowed", async () => {
       await followerIsToShrink(crd);
       assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
-      assert.deepEqual(reasonsOf(await reconcile()), ["BudgetSpent: ingester-zone-c waits to shrink: 1 pod not ready in ingester-zone-b"]);
+      assert.deepEqual(reasonsOf(await reconcile()), [
+        "BudgetSpent: ingester-zone-c waits to shrink: 1 pod not ready in ingester-zone-b",
+      ]);
       assert.equal(replicasOf("c"), 3);
     });
 
@@ -130,7 +144,10 @@ describe("the reconciler's downscale", () => {
     await followerIsToShrink();
     const { cluster } = stage.connect();
     const { reserver } = startProcess(stage, "reconciler");
-    const silent: typeof cluster = { ...cluster, change: () => Promise.reject(new RolloutError("Timeout", "no answer")) };
+    const silent: typeof cluster = {
+      ...cluster,
+      change: () => Promise.reject(new RolloutError("Timeout", "no answer")),
+    };
     await tickOnce(stage, silent, { mayDownscale: createMayDownscale(reserver, stage.clock) });
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "2 pods to be removed in ingester-zone-c");
@@ -150,7 +167,10 @@ describe("the reconciler's downscale", () => {
   it("waits for a budget that is not valid", async () => {
     await followerIsToShrink();
     writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
-    assert.match(String(reasonsOf(await reconcile())), /^BudgetUnusable: ingester-zone-c waits to shrink: .* is not valid/);
+    assert.match(
+      String(reasonsOf(await reconcile())),
+      /^BudgetUnusable: ingester-zone-c waits to shrink: .* is not valid/,
+    );
     assert.equal(replicasOf("c"), 3);
   });
 
@@ -209,7 +229,10 @@ describe("the reconciler's downscale", () => {
     await followerIsToShrink();
     stage.emulator.faults.inject({ verb: "list", resource: BUDGETS, effect: { kind: "error" } });
     const outcome = await reconcile();
-    assert.match(String(reasonsOf(outcome)), /^BudgetSpent: ingester-zone-c waits to shrink: no decision could be made in time/);
+    assert.match(
+      String(reasonsOf(outcome)),
+      /^BudgetSpent: ingester-zone-c waits to shrink: no decision could be made in time/,
+    );
     assert.notEqual(outcome?.state, "failed");
     assert.equal(replicasOf("c"), 3);
   });
@@ -304,7 +327,9 @@ describe("reservations in a Lease", () => {
     store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
     assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
     assert.equal(
-      await webhookProcess().requestDisruption("zone-a-0", { uid: store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid ?? "" }),
+      await webhookProcess().requestDisruption("zone-a-0", {
+        uid: store.get("pods", "default", "ingester-zone-a-0")?.metadata.uid ?? "",
+      }),
       "Allowed",
     );
   });

@@ -30,7 +30,10 @@ describe("a settled cluster", () => {
   it("lists no pods later either: every 30 s only the budgets, and the StatefulSets of budgets with a delay", async () => {
     stage = await setBudgetStage();
     for (const set of stage.emulator.store.list("statefulsets.apps", "default"))
-      stage.emulator.store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { "rollout-group": "ingester" } } });
+      stage.emulator.store.update("statefulsets.apps", {
+        ...set,
+        metadata: { ...set.metadata, labels: { "rollout-group": "ingester" } },
+      });
     writeBudget(stage, DELAYED);
     const { tick } = startTicks(stage);
     await tick();

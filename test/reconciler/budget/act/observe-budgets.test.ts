@@ -16,14 +16,21 @@ function listed(generation: number, spec: object = {}, name = "ingester"): Liste
 
 const INVALID = { maxUnavailable: -1 };
 
-/** Successive lists and the resulting counts by result (B11): no budget is stored, so no stale one has to be ignored (B09). */
+/**
+ * Successive lists and the resulting counts by result (B11): no budget is stored, so no stale one has to be ignored
+ * (B09).
+ */
 const CASES: readonly [string, readonly (readonly ListedBudget[])[], Record<string, number>][] = [
   ["a new one", [[listed(1)]], { updated: 1 }],
   ["the same again", [[listed(1)], [listed(1)], [listed(1)]], { updated: 1, ignored: 2 }],
   ["a later generation", [[listed(1)], [listed(3)]], { updated: 2 }],
   ["one that is deleted", [[listed(1)], []], { updated: 1, deleted: 1 }],
   ["one that is created again", [[listed(1)], [], [listed(1)]], { updated: 2, deleted: 1 }],
-  ["an invalid one counts each time: alerts use the rate", [[listed(1, INVALID)], [listed(1, INVALID)]], { invalid: 2 }],
+  [
+    "an invalid one counts each time: alerts use the rate",
+    [[listed(1, INVALID)], [listed(1, INVALID)]],
+    { invalid: 2 },
+  ],
   ["one that is fixed", [[listed(1, INVALID)], [listed(2)]], { invalid: 1, updated: 1 }],
   ["two", [[listed(1), listed(1, INVALID, "other")]], { updated: 1, invalid: 1 }],
 ];
@@ -44,7 +51,11 @@ describe("listed budgets", () => {
     const lines: string[] = [];
     const drafts: Draft[] = [];
     const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
-    const observe = observeBudgets({ log, metrics: createMetrics().budgets, emitEvents: (some) => void drafts.push(...some) });
+    const observe = observeBudgets({
+      log,
+      metrics: createMetrics().budgets,
+      emitEvents: (some) => void drafts.push(...some),
+    });
     for (const generation of [1, 1, 2]) observe("test", [listed(generation, INVALID)]);
     assert.equal(lines.length, 2);
     assert.match(lines.join(), /max unavailable must be 0 <= val, got -1/);

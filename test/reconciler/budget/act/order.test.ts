@@ -28,7 +28,13 @@ it("a pod that was recreated and reserved after the list of pods keeps its reser
       assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
     },
   };
-  const maintenance = createBudgetMaintenance({ cluster: racing, clock, log, onBudgets: () => {}, patchTimeoutMs: 5000 });
+  const maintenance = createBudgetMaintenance({
+    cluster: racing,
+    clock,
+    log,
+    onBudgets: () => {},
+    patchTimeoutMs: 5000,
+  });
   // The first tick of a process always reads the budgets.
   await tickOnce(stage, cluster, { maintenance });
   await tickOnce(stage, racing, { maintenance, isResyncDue: () => true });

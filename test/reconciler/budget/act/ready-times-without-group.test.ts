@@ -33,7 +33,12 @@ describe("pods of StatefulSets in no rollout group", () => {
       assert.deepEqual(Object.keys(readyTimes(stage)).toSorted(), PODS);
       await stage.time.advance(62_000);
       const { reserver } = startProcess(stage);
-      const { verdict } = await reserver.reserve({ namespace: "default", name: "store-zone-a-0", dryRun: false, deadlineAt: Infinity });
+      const { verdict } = await reserver.reserve({
+        namespace: "default",
+        name: "store-zone-a-0",
+        dryRun: false,
+        deadlineAt: Infinity,
+      });
       assert.equal(verdict.reason, "Allowed");
     });
   }
@@ -52,12 +57,16 @@ describe("pods of StatefulSets in no rollout group", () => {
       Object.keys(readyTimes(stage)).toSorted(),
       PODS.filter((pod) => pod !== "store-zone-b-1"),
     );
-    assert.deepEqual(calls.toSorted(), [LIST, LIST, LIST, POD_LIST, BUDGET_LIST, "PATCH core/v1/pods object"].toSorted());
+    assert.deepEqual(
+      calls.toSorted(),
+      [LIST, LIST, LIST, POD_LIST, BUDGET_LIST, "PATCH core/v1/pods object"].toSorted(),
+    );
   });
 
   it("are read once for budgets of the same selector", async () => {
     await deployStore();
-    const readsOfTick = async (): Promise<string[]> => (await startTicks(stage).tick()).filter((call) => !isWrite(call)).toSorted();
+    const readsOfTick = async (): Promise<string[]> =>
+      (await startTicks(stage).tick()).filter((call) => !isWrite(call)).toSorted();
     writeBudget(stage, STORE, "store");
     const one = await readsOfTick();
     for (let i = 0; i < 20; i++) writeBudget(stage, STORE, `store-${i}`);
@@ -67,7 +76,8 @@ describe("pods of StatefulSets in no rollout group", () => {
 
   it("are read for 8 budgets at a time for at most 5 s: the rest follow in the next ticks", async () => {
     await deployStore();
-    for (let i = 0; i < 20; i++) writeBudget(stage, { ...DELAYED, selector: { matchLabels: { app: `store-${i}` } } }, `store-${i}`);
+    for (let i = 0; i < 20; i++)
+      writeBudget(stage, { ...DELAYED, selector: { matchLabels: { app: `store-${i}` } } }, `store-${i}`);
     const { cluster, calls } = stage.connect();
     const late = Promise.withResolvers<void>();
     let [underWay, most] = [0, 0];

@@ -98,7 +98,10 @@ describe("ready times of pods (E24)", () => {
     writeBudget(stage, DELAYED);
     const { store } = stage.emulator;
     for (const set of store.list("statefulsets.apps", "default"))
-      store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } } });
+      store.update("statefulsets.apps", {
+        ...set,
+        metadata: { ...set.metadata, annotations: { "grafana.com/rollout-paused": "true" } },
+      });
     deploy(stage, "x:2", { podLabels: { "rollout-group": "ingester" } });
     await stage.time.advance(500);
     const { tick } = startTicks(stage);

@@ -8,7 +8,11 @@ afterEach(() => stage.close());
 
 describe("on the original's CRD, which drops the status", () => {
   const note = (): string =>
-    String(stage.emulator.store.list("leases.coordination.k8s.io", "default")[0]?.metadata.annotations?.["zonewise/disrupted-pods"]);
+    String(
+      stage.emulator.store.list("leases.coordination.k8s.io", "default")[0]?.metadata.annotations?.[
+        "zonewise/disrupted-pods"
+      ],
+    );
 
   it("one Lease per budget serializes writes and stores reservations", async () => {
     stage = await setBudgetStage({ crd: "upstream" });

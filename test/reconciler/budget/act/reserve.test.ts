@@ -17,7 +17,8 @@ const READ_AND_RESERVE = [
 let stage: Stage;
 afterEach(() => stage.close());
 
-const uidOf = (pod: string): string | undefined => stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
+const uidOf = (pod: string): string | undefined =>
+  stage.emulator.store.get("pods", "default", `ingester-${pod}`)?.metadata.uid;
 describe("an eviction under a budget", () => {
   it("costs 4 calls in 3 round trips, a read of the pod before the first of its StatefulSet, and is stored", async () => {
     stage = await setBudgetStage();
@@ -95,8 +96,15 @@ describe("an eviction under a budget", () => {
     stage = await setBudgetStage();
     writeBudget(stage, { maxUnavailable: 2 });
     const one = startProcess(stage);
-    const answers = await Promise.all(["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.requestDisruption(pod)));
-    assert.deepEqual(answers, ["Allowed", "1 pod not ready in ingester-zone-a", "Allowed", "2 pods not ready in ingester-zone-a"]);
+    const answers = await Promise.all(
+      ["zone-a-0", "zone-b-0", "zone-a-1", "zone-a-2"].map((pod) => one.requestDisruption(pod)),
+    );
+    assert.deepEqual(answers, [
+      "Allowed",
+      "1 pod not ready in ingester-zone-a",
+      "Allowed",
+      "2 pods not ready in ingester-zone-a",
+    ]);
     assert.deepEqual(one.calls.filter((call) => call !== READ_POD).toSorted(), READ_AND_RESERVE.toSorted());
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0", "ingester-zone-a-1"]);
   });
@@ -192,7 +200,8 @@ describe("pods that no valid budget selects", () => {
     assert.equal(await one.requestDisruption("zone-a-0"), "BudgetInvalid");
     assert.equal(await one.requestDisruption("zone-b-0"), "BudgetInvalid");
     assert.match(await one.metrics.render(), /zpdb_configurations_observed_total\{result="invalid"\} 2/);
-    const written = (): KubeObject[] => stage.emulator.store.list("events").filter((event) => event["reason"] === "BudgetInvalid");
+    const written = (): KubeObject[] =>
+      stage.emulator.store.list("events").filter((event) => event["reason"] === "BudgetInvalid");
     for (let i = 0; i < 100 && written().length === 0; i++) await one.requestDisruption("zone-c-0");
     const [event, ...more] = written();
     assert.deepEqual(more, []);

@@ -15,7 +15,11 @@ export const DELAYED = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)",
 export function startTicks(stage: Stage) {
   const { cluster, calls } = stage.connect();
   const lines: string[] = [];
-  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const log = createLog({
+    level: "info",
+    write: (line) => void lines.push(line),
+    now: () => new Date(stage.time.now()),
+  });
   const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, emitEvents: () => {} });
   const maintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
   return {

@@ -25,7 +25,9 @@ function world({
     const found = secrets[name] ?? new RolloutError("NotFound", "no such Secret");
     if (found instanceof RolloutError) return Promise.reject(found);
     return Promise.resolve({
-      data: Object.fromEntries(Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString("base64")])),
+      data: Object.fromEntries(
+        Object.entries(found).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
+      ),
     });
   };
   const prometheus: PrometheusClient = {
@@ -36,7 +38,11 @@ function world({
   };
   const passed = new EventEmitter();
   const sleep = (ms: number) => new Promise<void>((resolve) => void passed.once(String(ms), resolve));
-  const checker = createChecker({ cluster: { get } as unknown as Cluster, prometheus, clock: { now: () => 1000, sleep } });
+  const checker = createChecker({
+    cluster: { get } as unknown as Cluster,
+    prometheus,
+    clock: { now: () => 1000, sleep },
+  });
   return { checker, read, asked, pass: (ms: number) => passed.emit(String(ms)) };
 }
 
@@ -58,7 +64,11 @@ describe("a round of checks", () => {
 
   for (const [name, secrets, message] of [
     ["is missing", {}, "Secret login does not exist"],
-    ["may not be read", { login: new RolloutError("Forbidden", "no") }, "Secret login may not be read: the reconciler has no right to it"],
+    [
+      "may not be read",
+      { login: new RolloutError("Forbidden", "no") },
+      "Secret login may not be read: the reconciler has no right to it",
+    ],
     ["could not be read", { login: new RolloutError("Timeout", "slow") }, "Secret login could not be read: slow"],
     ["has no credentials", { login: {} }, "Secret login has neither the key token nor the keys username and password"],
   ] as const)
@@ -77,7 +87,9 @@ describe("a round of checks", () => {
       );
     const { checker, asked, pass } = world({ answer });
     using round = checker.begin(never);
-    const answers = Promise.all(Array.from({ length: 200 }, (_, i) => round.ask({ ...question, isTroubled: i % 2 === 0 })));
+    const answers = Promise.all(
+      Array.from({ length: 200 }, (_, i) => round.ask({ ...question, isTroubled: i % 2 === 0 })),
+    );
     await setImmediate();
     assert.equal(asked.length, 16);
     pass(5500);

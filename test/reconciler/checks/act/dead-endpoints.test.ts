@@ -1,4 +1,6 @@
-/** Checks of endpoints that do not answer, before one in the list that does: an hour of rounds in a time of their own. */
+/**
+ * Checks of endpoints that do not answer, before one in the list that does: an hour of rounds in a time of their own.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -32,7 +34,9 @@ function createTime() {
     const end = work.finally(() => (isOver = true));
     while (!isOver) {
       await setImmediate();
-      const next = [...timers].reduce<{ at: number; end?: () => void }>((a, b) => (b.at < a.at ? b : a), { at: Infinity });
+      const next = [...timers].reduce<{ at: number; end?: () => void }>((a, b) => (b.at < a.at ? b : a), {
+        at: Infinity,
+      });
       if (isOver) break;
       if (!next.end) throw new Error("nothing more can happen");
       now = next.at;

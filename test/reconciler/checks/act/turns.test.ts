@@ -21,7 +21,8 @@ function take(...kinds: readonly (readonly [name: string, dueAt: number, isTroub
 
 const many = (count: number, name: string, isTroubled: boolean) =>
   Array.from({ length: count }, (_, i) => [`${name}${i}`, i, isTroubled] as const);
-const countOf = (begun: readonly string[], kind: string): number => begun.filter((name) => name.startsWith(kind)).length;
+const countOf = (begun: readonly string[], kind: string): number =>
+  begun.filter((name) => name.startsWith(kind)).length;
 
 describe("turns", () => {
   for (const [troubled, regular, expected] of [

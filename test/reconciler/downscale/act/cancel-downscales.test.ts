@@ -11,7 +11,9 @@ describe("cancelling the preparation of a pending downscale", () => {
     await on.look();
     assert.deepEqual(on.notified.toSorted(), ["DELETE web-3", "DELETE web-4"]);
     const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: the preparation of its 2 pods was cancelled`;
-    assert.partialDeepStrictEqual(on.events, [{ type: "Normal", reason: "DownscaleUndone", message, regarding: { name: "web" } }]);
+    assert.partialDeepStrictEqual(on.events, [
+      { type: "Normal", reason: "DownscaleUndone", message, regarding: { name: "web" } },
+    ]);
     assert.partialDeepStrictEqual(on.entries, [{ msg: message, level: "info" }]);
     assert.deepEqual([on.written(), on.leaseMetadata()?.labels ?? {}], [undefined, {}]);
   });
@@ -55,7 +57,8 @@ describe("cancelling the preparation of a pending downscale", () => {
     for (let hour = 0; hour < 2; hour++) {
       const before = on.events.length;
       let reads = 0;
-      for (let s = 0; s < 3600; s += 5, on.pass(5000)) reads += (await on.look()).filter((call) => call.startsWith("GET")).length;
+      for (let s = 0; s < 3600; s += 5, on.pass(5000))
+        reads += (await on.look()).filter((call) => call.startsWith("GET")).length;
       hours.push({ tried: on.events.length - before, reads });
     }
     const [first, later] = hours;
@@ -72,7 +75,10 @@ describe("cancelling the preparation of a pending downscale", () => {
     const notified = [...on.notified];
     const note = on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"];
     assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
-    assert.deepEqual([JSON.parse(note ?? "").web.refused, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]], [true, note]);
+    assert.deepEqual(
+      [JSON.parse(note ?? "").web.refused, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]],
+      [true, note],
+    );
     on.pass(25_000);
     await on.look();
     assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);

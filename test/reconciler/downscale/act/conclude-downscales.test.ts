@@ -36,7 +36,10 @@ describe("concluding pending downscales", () => {
       ["PUT", "PATCH", "PUT"],
     );
     assert.equal(on.written(), OLD);
-    assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]], [{}, "{}"]);
+    assert.deepEqual(
+      [on.leaseMetadata()?.labels ?? {}, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]],
+      [{}, "{}"],
+    );
     assert.deepEqual([on.notified, on.events, await on.look()], [[], [], []]);
   });
 
@@ -81,7 +84,11 @@ describe("concluding pending downscales", () => {
     const on: Awaited<ReturnType<typeof set>> = await set(t, async () => (take(), { status: 503, body: "" }));
     for (let i = 0; i < 20; i++) {
       const zone = createZone(on, `web-${i}`, { replicas: 5, group: `${i}` });
-      on.note({ [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } }, undefined, `${LEASE}-${i}`);
+      on.note(
+        { [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } },
+        undefined,
+        `${LEASE}-${i}`,
+      );
     }
     const notified: number[] = [];
     for (let tick = 0; tick < 4; tick++) {
@@ -120,6 +127,8 @@ describe("concluding pending downscales", () => {
     const on = await set(t);
     on.emulator.faults.inject({ verb: "list", resource: "leases.coordination.k8s.io", effect: { kind: "error" } });
     await on.look();
-    assert.partialDeepStrictEqual(on.entries, [{ level: "warn", msg: "the Leases of pending downscales could not be listed" }]);
+    assert.partialDeepStrictEqual(on.entries, [
+      { level: "warn", msg: "the Leases of pending downscales could not be listed" },
+    ]);
   });
 });

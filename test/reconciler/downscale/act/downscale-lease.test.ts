@@ -7,7 +7,9 @@ import type { PendingDownscales } from "../../../../reconciler/downscale/pending
 import { takeDownscaleLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import { setStage, type Stage } from "../../../functions/stage.ts";
 
-const LATE: PendingDownscales = { late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" } };
+const LATE: PendingDownscales = {
+  late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" },
+};
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 
@@ -15,7 +17,14 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 function take({ cluster }: Pick<Stage, "cluster">, uid: string, aheadMs = 0) {
   const clock = { ...systemClock, now: () => START + aheadMs };
   const updatePending = (found: PendingDownscales): PendingDownscales => found;
-  const claim = { namespace: "default", lease: "lease", statefulSet: `zone-${uid}`, uid, durationMs: 1000, updatePending };
+  const claim = {
+    namespace: "default",
+    lease: "lease",
+    statefulSet: `zone-${uid}`,
+    uid,
+    durationMs: 1000,
+    updatePending,
+  };
   return takeDownscaleLease({ cluster, clock }, claim, {});
 }
 

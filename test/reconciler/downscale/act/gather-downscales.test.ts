@@ -19,7 +19,12 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
     ["that may still be stored holds the other zone", { to: 2, at: seconds(10) }, undefined, "MinTimeBetweenZones"],
     ["that happened holds it", { to: 3, at: seconds(4000) }, undefined, "MinTimeBetweenZones"],
     ["that never happened does not", { to: 2, at: seconds(100) }, undefined, undefined],
-    ["that never happened leaves the zone tracker's time", { to: 2, at: seconds(100) }, seconds(500), "MinTimeBetweenZones"],
+    [
+      "that never happened leaves the zone tracker's time",
+      { to: 2, at: seconds(100) },
+      seconds(500),
+      "MinTimeBetweenZones",
+    ],
   ];
   for (const [name, pending, tracked, expected] of CASES)
     it(name, async (t) => {
@@ -38,7 +43,12 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
         },
       });
       const data = tracked ? { "zone-a": JSON.stringify({ lastDownscaled: tracked }) } : {};
-      store.create("configmaps", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: TRACKER, namespace: "default" }, data });
+      store.create("configmaps", {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: TRACKER, namespace: "default" },
+        data,
+      });
       const zones = await gatherGroupZones(
         { namespace: "default", group: "ingester" },
         { cluster: stage.cluster, freshness: createFreshness(systemClock, { warn: assert.fail }) },

@@ -25,14 +25,21 @@ describe("the Leases of groups", () => {
   it("are those of their namespace and name", () => {
     const isOf = of("one/ingester");
     assert.deepEqual(
-      [isOf("one", nameLease("ingester", "a")), isOf("two", nameLease("ingester", "a")), isOf("one", nameLease("store", "a"))],
+      [
+        isOf("one", nameLease("ingester", "a")),
+        isOf("two", nameLease("ingester", "a")),
+        isOf("one", nameLease("store", "a")),
+      ],
       [true, false, false],
     );
   });
 
   it("with an empty name are all of their namespace", () => {
     const isOf = of("one/");
-    assert.deepEqual([isOf("one", nameLease("", "zone-a")), isOf("one", "any"), isOf("two", "any")], [true, true, false]);
+    assert.deepEqual(
+      [isOf("one", nameLease("", "zone-a")), isOf("one", "any"), isOf("two", "any")],
+      [true, true, false],
+    );
   });
 
   it("are none for a step that is none of a group's", () => assert.equal(of("phased")("phased", "any"), false));

@@ -27,7 +27,13 @@ function play(count: number, answer: (pod: number) => number | Error) {
   function* endpoints(): Generator<string> {
     for (let pod = 0; pod < count; pod++) yield String(pod);
   }
-  const calls: PodCalls = { podHttp, namespace: "n", endpoints, isOurs: () => true, onFailure: (url) => void failures.push(url) };
+  const calls: PodCalls = {
+    podHttp,
+    namespace: "n",
+    endpoints,
+    isOurs: () => true,
+    onFailure: (url) => void failures.push(url),
+  };
   return { calls, seen, failures, most: () => most };
 }
 

@@ -42,7 +42,11 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   const events: EventDraft[] = [];
   const lines: string[] = [];
   const metrics = createMetrics();
-  const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(stage.time.now()) });
+  const log = createLog({
+    level: "info",
+    write: (line) => void lines.push(line),
+    now: () => new Date(stage.time.now()),
+  });
   const client = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
   const checking = (cluster: Cluster): TickInput["checking"] => ({
     checker: createChecker({ cluster, prometheus: client, clock: stage.clock }),
@@ -82,7 +86,11 @@ export interface GateScene extends GateStage {
 }
 
 /** Registers a test on a cluster of its own. */
-export function onCluster(name: string, run: (scene: GateScene) => Promise<void>, options?: Parameters<typeof setGateStage>[0]): void {
+export function onCluster(
+  name: string,
+  run: (scene: GateScene) => Promise<void>,
+  options?: Parameters<typeof setGateStage>[0],
+): void {
   it(name, async () => {
     const gates = await setGateStage(options);
     try {
@@ -94,7 +102,8 @@ export function onCluster(name: string, run: (scene: GateScene) => Promise<void>
 }
 
 /** The zones of which a pod was deleted, in the order in which they began. */
-export const zonesBegun = ({ seen }: Pick<GateScene, "seen">): string => [...new Set(seen.deleted.map((name) => name.slice(0, -2)))].join();
+export const zonesBegun = ({ seen }: Pick<GateScene, "seen">): string =>
+  [...new Set(seen.deleted.map((name) => name.slice(0, -2)))].join();
 
 export function installGates({ emulator }: Stage): void {
   emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
@@ -104,7 +113,15 @@ export function installGates({ emulator }: Stage): void {
 export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, check: object = {}): void {
   const { store } = stage.emulator;
   const query = { expr: "errors > 0", url: prometheus.url };
-  const one = { name: "errors", query, successWhen: "NoData", initialDelaySeconds: 0, periodSeconds: 1, successThreshold: 2, ...check };
+  const one = {
+    name: "errors",
+    query,
+    successWhen: "NoData",
+    initialDelaySeconds: 0,
+    periodSeconds: 1,
+    successThreshold: 2,
+    ...check,
+  };
   const whole = { group: "ingester", when: ["BetweenZones"], onError: "Wait", mode: "Enforce", checks: [one], ...spec };
   const earlier = store.get(GATES, "default", "gate");
   if (earlier) store.update(GATES, { ...earlier, spec: whole });
@@ -126,11 +143,17 @@ export interface StoredStatus {
     readonly state: string;
     readonly checks: readonly Record<string, unknown>[];
   }[];
-  readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
 }
 
 export function statusOf({ stage }: GateStage): StoredStatus {
   return stage.emulator.store.get(GATES, "default", "gate")?.["status"] as StoredStatus;
 }
 
-export const conditionOf = (gates: GateStage, type: string) => statusOf(gates).conditions.find((one) => one.type === type);
+export const conditionOf = (gates: GateStage, type: string) =>
+  statusOf(gates).conditions.find((one) => one.type === type);

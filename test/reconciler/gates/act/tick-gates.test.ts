@@ -120,25 +120,28 @@ onCluster("gates hold nothing where they only observe, and say what they would h
   );
 });
 
-onCluster("a gate that is made while the group's step takes long holds the zone that the step would begin", async (gates) => {
-  const { stage, cluster, seen } = gates;
-  deploy(stage, "x:2");
-  await stage.time.advance(500);
-  let isListed = false;
-  /** Lists of pods take long enough for a user to make a gate. */
-  const slow: typeof cluster = {
-    ...cluster,
-    async *list(resource, query, call) {
-      if (resource.plural === "pods" && !isListed) {
-        isListed = true;
-        writeGate(gates, { when: ["BeforeFirstZone"] });
-        void stage.time.advance(2000);
-        await stage.clock.sleep(1500);
-      }
-      yield* cluster.list(resource, query, call);
-    },
-  };
-  const { outcomes } = await tickOnce(stage, slow, gates.checking(slow));
-  assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateWaiting");
-  assert.deepEqual(seen.deleted, []);
-});
+onCluster(
+  "a gate that is made while the group's step takes long holds the zone that the step would begin",
+  async (gates) => {
+    const { stage, cluster, seen } = gates;
+    deploy(stage, "x:2");
+    await stage.time.advance(500);
+    let isListed = false;
+    /** Lists of pods take long enough for a user to make a gate. */
+    const slow: typeof cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods" && !isListed) {
+          isListed = true;
+          writeGate(gates, { when: ["BeforeFirstZone"] });
+          void stage.time.advance(2000);
+          await stage.clock.sleep(1500);
+        }
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    const { outcomes } = await tickOnce(stage, slow, gates.checking(slow));
+    assert.equal(outcomes[0]?.state === "held" && outcomes[0].hold.reason, "GateWaiting");
+    assert.deepEqual(seen.deleted, []);
+  },
+);

@@ -85,7 +85,9 @@ describe("the status of a disruption budget", () => {
   it("keeps reservations, and gives way to one that was made meanwhile", async () => {
     const { store } = stage.emulator;
     const budget = store.get(BUDGETS, "default", "ingester") ?? assert.fail("no budget");
-    const disruptedPods = { "ingester-zone-a-0": { uid: "u", by: "x", time: new Date(stage.time.now()).toISOString() } };
+    const disruptedPods = {
+      "ingester-zone-a-0": { uid: "u", by: "x", time: new Date(stage.time.now()).toISOString() },
+    };
     store.update(BUDGETS, { ...budget, status: { ...(budget["status"] as object), disruptedPods } });
     await maintainerOf(stage).tick();
     const after = statusOf(stage);

@@ -35,7 +35,10 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     await term.settled();
     const { status } = groupOf(stage) ?? {};
-    assert.deepEqual([status?.observedGeneration, status?.conditions.map((one) => one.observedGeneration)], [2, [2, 2, 2]]);
+    assert.deepEqual(
+      [status?.observedGeneration, status?.conditions.map((one) => one.observedGeneration)],
+      [2, [2, 2, 2]],
+    );
     assert.equal(conditionsOf(stage), READY);
   });
 
@@ -71,10 +74,16 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     // A tick that leaves the group out: its step has read the zones before the change.
     await term.statuses.beginTick(["default"], new Set(["default/ingester"]));
-    term.statuses.report({ ...outcome, scalingHolds: [hold("LeaderNotFound", "waits", [])] }, { tookMs: 2000, passes: 9 });
+    term.statuses.report(
+      { ...outcome, scalingHolds: [hold("LeaderNotFound", "waits", [])] },
+      { tookMs: 2000, passes: 9 },
+    );
     await stage.time.advance(1000);
     await term.settled();
-    assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [confirmed + 1, confirmed]);
+    assert.deepEqual(
+      [groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration],
+      [confirmed + 1, confirmed],
+    );
     await stage.time.advance(1000);
     await term.tick();
     await stage.time.advance(1000);

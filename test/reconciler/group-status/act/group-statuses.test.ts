@@ -68,7 +68,8 @@ describe("the status of a group", () => {
       seen.add(`${groupOf(stage)?.status?.summary.zone} ${groupOf(stage)?.status?.summary.zones}`);
     }
     assert.equal(conditionsOf(stage), READY);
-    for (const step of ["ingester-zone-a 0/3", "ingester-zone-b 1/3", "ingester-zone-c 2/3"]) assert.ok(seen.has(step), step);
+    for (const step of ["ingester-zone-a 0/3", "ingester-zone-b 1/3", "ingester-zone-c 2/3"])
+      assert.ok(seen.has(step), step);
     const { progress } = groupOf(stage)?.status ?? {};
     assert.deepEqual([progress?.stepsLeft, progress?.completionTime], [0, progress?.lastStepTime]);
   });

@@ -21,7 +21,8 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     await term.settled();
     assert.equal(groupOf(stage)?.metadata.ownerReferences?.length, 4);
-    for (const zone of ["a", "b", "c", "d"]) stage.emulator.store.remove("statefulsets.apps", "default", `ingester-zone-${zone}`);
+    for (const zone of ["a", "b", "c", "d"])
+      stage.emulator.store.remove("statefulsets.apps", "default", `ingester-zone-${zone}`);
     await stage.time.advance(1000);
     assert.equal(groupOf(stage), undefined);
     await term.tick();
@@ -56,7 +57,10 @@ describe("a RolloutGroup", () => {
     assert.ok(groupOf(stage, "store"));
     const { store } = stage.emulator;
     const set = store.get("statefulsets.apps", "default", "store-zone-a") ?? assert.fail("no StatefulSet");
-    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, labels: { "rollout-group": "Store_2" } } });
+    store.update("statefulsets.apps", {
+      ...set,
+      metadata: { ...set.metadata, labels: { "rollout-group": "Store_2" } },
+    });
     await stage.time.advance(1000);
     await term.tick();
     assert.equal(groupOf(stage, "store"), undefined);
@@ -66,11 +70,19 @@ describe("a RolloutGroup", () => {
 
   it("of a user without zones says that it is empty, and stays", async () => {
     const metadata = { name: "planned", namespace: "default" };
-    stage.emulator.store.create(GROUPS, { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata, spec: { checkpoint: "1" } });
+    stage.emulator.store.create(GROUPS, {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGroup",
+      metadata,
+      spec: { checkpoint: "1" },
+    });
     const seen = term.changes();
     await until(() => term.changes() > seen);
     await term.tick();
-    assert.equal(conditionsOf(stage, "planned"), "Ready=False NoZones, Reconciling=False NoZones, Stalled=False NoZones");
+    assert.equal(
+      conditionsOf(stage, "planned"),
+      "Ready=False NoZones, Reconciling=False NoZones, Stalled=False NoZones",
+    );
     assert.equal(groupOf(stage, "planned")?.metadata.ownerReferences, undefined);
   });
 });

@@ -16,7 +16,10 @@ const CRD = new URL("../../../../infra/manifests/crds/rolloutgroups.yaml", impor
 export async function setStatusStage({ withDefinition = true } = {}): Promise<Stage> {
   const stage = await setStage();
   if (withDefinition)
-    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(CRD, "utf8")) as Draft);
+    stage.emulator.store.create(
+      "customresourcedefinitions.apiextensions.k8s.io",
+      parse(readFileSync(CRD, "utf8")) as Draft,
+    );
   await stage.time.advance(1000);
   return stage;
 }
@@ -36,7 +39,11 @@ export interface Term {
 }
 
 /** A group of three zones that are ready, and a term that has not ticked yet. */
-export async function startGroup(): Promise<{ readonly stage: Stage; readonly term: Term; readonly end: () => Promise<void> }> {
+export async function startGroup(): Promise<{
+  readonly stage: Stage;
+  readonly term: Term;
+  readonly end: () => Promise<void>;
+}> {
   const stage = await setStatusStage();
   deploy(stage, "x:1");
   await stage.time.advance(2000);
@@ -127,12 +134,16 @@ function countCalls(cluster: Cluster): { readonly counted: Cluster; readonly set
   return {
     counted,
     async settled() {
-      for (let quiet = 0; quiet < 5; quiet = open > 0 ? 0 : quiet + 1) await new Promise((resolve) => setImmediate(resolve));
+      for (let quiet = 0; quiet < 5; quiet = open > 0 ? 0 : quiet + 1)
+        await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }
 
-export function groupOf(stage: Stage, name = "ingester"): (RolloutGroup & { readonly status?: RolloutGroupStatus }) | undefined {
+export function groupOf(
+  stage: Stage,
+  name = "ingester",
+): (RolloutGroup & { readonly status?: RolloutGroupStatus }) | undefined {
   return stage.emulator.store.get(GROUPS, "default", name);
 }
 

@@ -1,4 +1,7 @@
-/** Controllers, node API, agents and hosts together, while people and faults come in between: what must never happen, and how it must end. */
+/**
+ * Controllers, node API, agents and hosts together, while people and faults come in between: what must never happen,
+ * and how it must end.
+ */
 import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { it } from "node:test";

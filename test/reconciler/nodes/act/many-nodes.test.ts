@@ -29,7 +29,9 @@ describe("many nodes", () => {
     stage.calls.length = 0;
     await stage.tick();
     assert.ok(stage.calls.filter((call) => /^GET .*bottlerocketshadows/.test(call)).length >= 2, "pages of shadows");
-    const wanted = names.filter((name) => shadowOf(stage as NodeStage, name)?.spec.state === "StagedAndPerformedUpdate");
+    const wanted = names.filter(
+      (name) => shadowOf(stage as NodeStage, name)?.spec.state === "StagedAndPerformedUpdate",
+    );
     assert.equal(wanted.length, 6);
     assert.equal(statusOf(stage).nodes.total, 620);
   });

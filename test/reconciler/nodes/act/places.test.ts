@@ -1,4 +1,7 @@
-/** Where the pods of a node could go, read from the embedded cluster: claims and volumes, peers, and a right that is missing. */
+/**
+ * Where the pods of a node could go, read from the embedded cluster: claims and volumes, peers, and a right that is
+ * missing.
+ */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
@@ -27,10 +30,16 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-const create = (resource: string, object: object): KubeObject => stage.emulator.store.create(resource, object as KubeObject);
+const create = (resource: string, object: object): KubeObject =>
+  stage.emulator.store.create(resource, object as KubeObject);
 
 /** A pod of a StatefulSet on the node. */
-function createPod(name: string, nodeName: string, spec: object = {}, labels: Readonly<Record<string, string>> = {}): string {
+function createPod(
+  name: string,
+  nodeName: string,
+  spec: object = {},
+  labels: Readonly<Record<string, string>> = {},
+): string {
   const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "set", controller: true }];
   const metadata = { name, namespace: "default", labels, ownerReferences };
   const nodeSelector = { own: "true" };
@@ -73,7 +82,10 @@ async function readPods(node: string, { busy = [] as string[], read = ["a1", "a2
   return { reading: await createPodReader(around)({ node, drained: [] }), calls };
 }
 
-async function placesOf(uid: string, ...[node = "a1", options]: Partial<Parameters<typeof readPods>>): Promise<Places | undefined> {
+async function placesOf(
+  uid: string,
+  ...[node = "a1", options]: Partial<Parameters<typeof readPods>>
+): Promise<Places | undefined> {
   return (await readPods(node, options)).reading.drain?.places?.get(uid);
 }
 

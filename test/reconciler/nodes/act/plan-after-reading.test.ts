@@ -31,7 +31,8 @@ describe("the reads of a pass", () => {
     }),
   );
   const active = names.map((name) => entry(name, { phase: "Monitoring" }));
-  const input = (now: number) => snapshot(monitored, { now, policy: policy({ maxConcurrent: "unlimited" }, { active }) });
+  const input = (now: number) =>
+    snapshot(monitored, { now, policy: policy({ maxConcurrent: "unlimited" }, { active }) });
 
   it("come round to every active node, however many of them are not well", async () => {
     const { read, questions, most } = watchReads(() => ({ ...FREE, missing: "StatefulSet shop/db has 2 ready pods" }));

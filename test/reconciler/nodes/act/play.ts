@@ -76,7 +76,8 @@ export class Play {
       return void this.restartAgent(name);
     }
     const here = this.store.list("pods").filter((pod) => dig(pod, "spec", "nodeName") === name);
-    for (const { metadata } of findEvictable(here as never)) this.violations.push(`${name} went down with ${metadata?.name}`);
+    for (const { metadata } of findEvictable(here as never))
+      this.violations.push(`${name} went down with ${metadata?.name}`);
     this.#down.add(name);
     if (this.#down.size > 1 && !this.released) this.violations.push(`${[...this.#down].join(" and ")} are down`);
   }
@@ -146,7 +147,12 @@ export class Play {
 
   createPolicy(name = "default"): void {
     if (!this.store.get(POLICIES, undefined, name))
-      this.store.create(POLICIES, { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name }, spec: SPEC });
+      this.store.create(POLICIES, {
+        apiVersion: "zonewise.dev/v1",
+        kind: "NodeUpdatePolicy",
+        metadata: { name },
+        spec: SPEC,
+      });
   }
 
   changePolicy(change: object): void {
@@ -162,7 +168,8 @@ export class Play {
   async replaceNode(name: string): Promise<void> {
     this.store.remove("nodes", undefined, name);
     for (const { metadata, ...pod } of this.store.list("pods"))
-      if (dig(pod, "spec", "nodeName") === name) this.store.remove("pods", metadata.namespace, metadata.name, { gracePeriodSeconds: 0 });
+      if (dig(pod, "spec", "nodeName") === name)
+        this.store.remove("pods", metadata.namespace, metadata.name, { gracePeriodSeconds: 0 });
     const labels = { [MANAGED_LABEL]: MANAGED_VALUE };
     this.store.create("nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: {}, status: {} });
     const facts = this.hosts.get(name)?.facts();
@@ -217,7 +224,9 @@ export class Play {
 
   check(): void {
     if (this.released) return;
-    const out = NODES.filter((name) => this.stage.node(name).metadata.annotations?.["zonewise.dev/cordoned-by"] !== undefined);
+    const out = NODES.filter(
+      (name) => this.stage.node(name).metadata.annotations?.["zonewise.dev/cordoned-by"] !== undefined,
+    );
     if (out.length > 1) this.violations.push(`${out.join(" and ")} are cordoned by us`);
   }
 
@@ -225,8 +234,17 @@ export class Play {
     return NODES.map((name) => {
       const { metadata, ...node } = this.stage.node(name);
       const shadow = this.stage.shadow(name);
-      const state = [dig(shadow, "spec", "state"), dig(shadow, "status", "current_state"), this.hosts.get(name)?.facts().version];
-      return [name, dig(node, "spec", "unschedulable") ?? false, Object.keys(metadata.annotations ?? {}).length, ...state];
+      const state = [
+        dig(shadow, "spec", "state"),
+        dig(shadow, "status", "current_state"),
+        this.hosts.get(name)?.facts().version,
+      ];
+      return [
+        name,
+        dig(node, "spec", "unschedulable") ?? false,
+        Object.keys(metadata.annotations ?? {}).length,
+        ...state,
+      ];
     });
   }
 

@@ -52,17 +52,25 @@ async function drainFirst(on: NodeStage): Promise<void> {
   }
   const node = on.emulator.store.get("nodes", undefined, "node-1");
   const annotations = { "zonewise.dev/cordoned-by": shadowOf(on, "node-1")?.metadata.uid ?? "" };
-  if (node) on.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, annotations }, spec: { unschedulable: true } });
+  if (node)
+    on.emulator.store.update("nodes", {
+      ...node,
+      metadata: { ...node.metadata, annotations },
+      spec: { unschedulable: true },
+    });
 }
 
 const isCordoned = (on: NodeStage): boolean =>
-  (on.emulator.store.get("nodes", undefined, "node-1") as unknown as { spec?: { unschedulable?: boolean } }).spec?.unschedulable === true;
+  (on.emulator.store.get("nodes", undefined, "node-1") as unknown as { spec?: { unschedulable?: boolean } }).spec
+    ?.unschedulable === true;
 
 describe("the policy default", () => {
   it("is made from the original's variables if there has never been a policy", async () => {
     const on = await setUp({ defaultSpec: { maxConcurrent: "2", window: { cron: "* * 2-4 * * *" } } });
     await on.tick();
-    const { spec } = on.emulator.store.get(POLICIES, undefined, "default") as unknown as { spec: Record<string, unknown> };
+    const { spec } = on.emulator.store.get(POLICIES, undefined, "default") as unknown as {
+      spec: Record<string, unknown>;
+    };
     assert.deepEqual([names(on), spec["maxConcurrent"]], [["default"], "2"]);
   });
 

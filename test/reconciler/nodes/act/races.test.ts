@@ -48,7 +48,13 @@ describe("a write of a shadow", () => {
 
   it("that fails does not stop the others (NW14)", async (t) => {
     const on = await setUp(t, { enabled: true, maxConcurrent: 3, zonesInOrder: false });
-    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, name: "brs-node-1", times: 1, effect: { kind: "error" } });
+    on.emulator.faults.inject({
+      verb: "patch",
+      resource: SHADOWS,
+      name: "brs-node-1",
+      times: 1,
+      effect: { kind: "error" },
+    });
     await on.tick();
     assert.ok(wanted(on).includes("node-2") && wanted(on).includes("node-3"));
   });
@@ -57,13 +63,26 @@ describe("a write of a shadow", () => {
 describe("a write of a policy's status", () => {
   it("takes no slot if another process has written since the policy was read (NR43)", async (t) => {
     const on = await setUp(t, { enabled: true });
-    const object = on.emulator.store.get("nodeupdatepolicies.zonewise.dev", undefined, "default") as unknown as CustomObject;
+    const object = on.emulator.store.get(
+      "nodeupdatepolicies.zonewise.dev",
+      undefined,
+      "default",
+    ) as unknown as CustomObject;
     await on.tick();
     const { active } = statusOf(on);
     const after = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
     const freshness = createFreshness(on.clock, { warn: () => {} });
-    const change = { object: readIdentity(object.metadata), before: NO_STATUS, after, by: { kind: "NodeUpdatePolicy" } };
-    const writing = writeStatus(nodeUpdatePolicies, change, { cluster: on.cluster, freshness, fence: { write: () => ({}) } });
+    const change = {
+      object: readIdentity(object.metadata),
+      before: NO_STATUS,
+      after,
+      by: { kind: "NodeUpdatePolicy" },
+    };
+    const writing = writeStatus(nodeUpdatePolicies, change, {
+      cluster: on.cluster,
+      freshness,
+      fence: { write: () => ({}) },
+    });
     await assert.rejects(writing, { code: "Conflict" });
     assert.deepEqual(statusOf(on).active, active);
   });
@@ -106,7 +125,8 @@ describe("what people and Prometheus see", () => {
       await on.tick();
       for (const node of NODES) {
         stepAgent(on, node);
-        for (const key of Object.keys(on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {})) seen.add(key);
+        for (const key of Object.keys(on.emulator.store.get("nodes", undefined, node)?.metadata.annotations ?? {}))
+          seen.add(key);
       }
       await on.time.advance(70_000);
     }

@@ -24,10 +24,20 @@ const podsOn = (node: string): string[] =>
 
 const readOwn = (name: string) => readNode(stage.emulator.store.get("nodes", undefined, name) as never, undefined);
 
-async function read(node: string, drained: NodeReading["workloads"] = []): Promise<NodeReading & { readonly calls: readonly string[] }> {
+async function read(
+  node: string,
+  drained: NodeReading["workloads"] = [],
+): Promise<NodeReading & { readonly calls: readonly string[] }> {
   const { cluster, calls } = stage.connect();
   const freshness = createFreshness(stage.clock, { warn: () => {} });
-  const found = await createPodReader({ cluster, freshness, now: stage.clock.now(), call: {}, nodes: [readOwn(node)], busy: new Set() })({
+  const found = await createPodReader({
+    cluster,
+    freshness,
+    now: stage.clock.now(),
+    call: {},
+    nodes: [readOwn(node)],
+    busy: new Set(),
+  })({
     node,
     drained,
   });
@@ -78,7 +88,13 @@ describe("a reading of a node", () => {
 
   it("finds that drained work has not come back", async () => {
     const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
-    const before = { kind: "StatefulSet", namespace: "default", name: "ingester-zone-a", uid: set?.metadata.uid ?? "", ready: 3 };
+    const before = {
+      kind: "StatefulSet",
+      namespace: "default",
+      name: "ingester-zone-a",
+      uid: set?.metadata.uid ?? "",
+      ready: 3,
+    };
     assert.equal((await read("node-1", [before])).missing, undefined);
     stage.emulator.store.remove("pods", "default", "ingester-zone-a-0", { gracePeriodSeconds: 0 });
     await stage.time.advance(100);

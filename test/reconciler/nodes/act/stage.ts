@@ -1,4 +1,7 @@
-/** Node updates on the embedded cluster: nodes, the definitions as they are shipped, and agents that report what a host would. */
+/**
+ * Node updates on the embedded cluster: nodes, the definitions as they are shipped, and agents that report what a host
+ * would.
+ */
 import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { parse } from "yaml";
@@ -11,7 +14,12 @@ import { createPrometheusClient } from "../../../../infra/prometheus/act/client.
 import { createNodeUpdates, type NodeUpdateOptions } from "../../../../reconciler/nodes/act/update-nodes.ts";
 import { readPolicy, isInvalid } from "../../../../reconciler/nodes/policy.ts";
 import type { PolicyStatus } from "../../../../reconciler/nodes/policy-status.ts";
-import { MANAGED_LABEL, MANAGED_VALUE, type ShadowSpec, type ShadowStatus } from "../../../../reconciler/nodes/shadow.ts";
+import {
+  MANAGED_LABEL,
+  MANAGED_VALUE,
+  type ShadowSpec,
+  type ShadowStatus,
+} from "../../../../reconciler/nodes/shadow.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createRecorder } from "../../../../reconciler/report/act/recorder.ts";
@@ -85,11 +93,18 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     cluster,
     calls,
     metrics,
-    scrape: () => showNodes({ cluster, clock, log, metrics: createMetrics(), identity: "api", namespace: NAMESPACE }).render(),
+    scrape: () =>
+      showNodes({ cluster, clock, log, metrics: createMetrics(), identity: "api", namespace: NAMESPACE }).render(),
     logged,
     restart: () => void (update = create()),
     tick: async () => {
-      const acted = await update({ fence: { write: () => ({}) }, freshness, recorder, annotations, signal: new AbortController().signal });
+      const acted = await update({
+        fence: { write: () => ({}) },
+        freshness,
+        recorder,
+        annotations,
+        signal: new AbortController().signal,
+      });
       await recorder.flush();
       return acted;
     },
@@ -105,10 +120,16 @@ export function label(stage: Stage, name: string, value: string | null = MANAGED
 }
 
 export function createPolicy(stage: Stage, name: string, spec: object = {}): void {
-  stage.emulator.store.create(POLICIES, { apiVersion: "zonewise.dev/v1", kind: "NodeUpdatePolicy", metadata: { name }, spec });
+  stage.emulator.store.create(POLICIES, {
+    apiVersion: "zonewise.dev/v1",
+    kind: "NodeUpdatePolicy",
+    metadata: { name },
+    spec,
+  });
 }
 
-export const removePolicy = (stage: Stage, name: string): void => void stage.emulator.store.remove(POLICIES, undefined, name);
+export const removePolicy = (stage: Stage, name: string): void =>
+  void stage.emulator.store.remove(POLICIES, undefined, name);
 
 export function changePolicy(stage: Stage, name: string, spec: object): void {
   const policy = stage.emulator.store.get(POLICIES, undefined, name);
@@ -133,7 +154,12 @@ export const shadowOf = (stage: Stage, node: string): StoredShadow | undefined =
 export function report(stage: Stage, node: string, status: Partial<ShadowStatus>): void {
   const shadow = shadowOf(stage, node);
   if (!shadow) return;
-  const before = shadow.status ?? { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
+  const before = shadow.status ?? {
+    current_version: "1.0.0",
+    target_version: "1.1.0",
+    current_state: "Idle",
+    crash_count: 0,
+  };
   stage.emulator.store.update(SHADOWS, { ...shadow, status: { ...before, ...status } });
 }
 
@@ -147,7 +173,10 @@ export function setNode(stage: Stage, name: string, { ready = true, bootId = "bo
   const node = stage.emulator.store.get("nodes", undefined, name) as StoredNode;
   const time = new Date(stage.clock.now()).toISOString().replace(/\.\d+/, "");
   const conditions = [{ type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
-  stage.emulator.store.update("nodes", { ...node, status: { ...node.status, conditions, nodeInfo: { bootID: bootId } } });
+  stage.emulator.store.update("nodes", {
+    ...node,
+    status: { ...node.status, conditions, nodeInfo: { bootID: bootId } },
+  });
 }
 
 /** What an agent and its host do next: one step of an update that goes well. */
@@ -188,6 +217,9 @@ export const statesOf = (stage: Stage): string[] => NODES.map((node) => shadowOf
 /** Kind and name of what each Event is about, and its reason. */
 export const eventsOf = (stage: Stage): string[] =>
   stage.emulator.store.list("events").map((event) => {
-    const { reason, involvedObject } = event as unknown as { reason: string; involvedObject: { kind: string; name: string } };
+    const { reason, involvedObject } = event as unknown as {
+      reason: string;
+      involvedObject: { kind: string; name: string };
+    };
     return `${involvedObject.kind} ${involvedObject.name} ${reason}`;
   });

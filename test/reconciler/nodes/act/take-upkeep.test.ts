@@ -1,14 +1,27 @@
 /** What a tick keeps right beside the updates. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPolicy, eventsOf, label, NAMESPACE, NODES, setFleet, shadowOf, statesOf, statusOf, stepAgent } from "./stage.ts";
+import {
+  createPolicy,
+  eventsOf,
+  label,
+  NAMESPACE,
+  NODES,
+  setFleet,
+  shadowOf,
+  statesOf,
+  statusOf,
+  stepAgent,
+} from "./stage.ts";
 
 describe("shadows, policies and cordons on the embedded cluster", () => {
   it("gives each shadow an owner reference to its Node (NR37)", async (t) => {
     const on = await setFleet(t);
     await on.tick();
     const uid = on.emulator.store.get("nodes", undefined, "node-1")?.metadata.uid;
-    assert.deepEqual(shadowOf(on, "node-1")?.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Node", name: "node-1", uid }]);
+    assert.deepEqual(shadowOf(on, "node-1")?.metadata.ownerReferences, [
+      { apiVersion: "v1", kind: "Node", name: "node-1", uid },
+    ]);
   });
 
   it("deletes the shadow of a node that loses its label (NR36), and leaves nothing on it (NW13)", async (t) => {
@@ -39,9 +52,16 @@ describe("shadows, policies and cordons on the embedded cluster", () => {
     const node = on.emulator.store.get("nodes", undefined, "node-1");
     if (!node) throw new Error("no node");
     const annotations = { "zonewise.dev/cordoned-by": "gone" };
-    on.emulator.store.update("nodes", { ...node, metadata: { ...node.metadata, annotations }, spec: { unschedulable: true } });
+    on.emulator.store.update("nodes", {
+      ...node,
+      metadata: { ...node.metadata, annotations },
+      spec: { unschedulable: true },
+    });
     await on.tick();
-    const after = on.emulator.store.get("nodes", undefined, "node-1") as unknown as { spec: object; metadata: { annotations?: object } };
+    const after = on.emulator.store.get("nodes", undefined, "node-1") as unknown as {
+      spec: object;
+      metadata: { annotations?: object };
+    };
     assert.deepEqual([after.spec, after.metadata.annotations ?? {}], [{}, {}]);
   });
 

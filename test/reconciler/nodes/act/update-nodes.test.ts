@@ -108,7 +108,11 @@ describe("a campaign on the embedded cluster", () => {
   it("tells what happens on Events of the Node and of its shadow", async (t) => {
     const on = await setFleet(t);
     await play(on);
-    for (const event of ["Node node-1 UpdateStarted", "Node node-1 NodeUpdated", "BottlerocketShadow brs-node-1 StateWanted"])
+    for (const event of [
+      "Node node-1 UpdateStarted",
+      "Node node-1 NodeUpdated",
+      "BottlerocketShadow brs-node-1 StateWanted",
+    ])
       assert.ok(eventsOf(on).includes(event), event);
   });
 
@@ -125,7 +129,12 @@ describe("a campaign on the embedded cluster", () => {
     stepAgent(on, "node-1");
     await on.tick();
     setNode(on, "node-1", { bootId: "boot-2" });
-    report(on, "node-1", { current_state: "ErrorReset", crash_count: 1, boot_id: "boot-2", failure_reason: "boot-2 runs 1.0.0" });
+    report(on, "node-1", {
+      current_state: "ErrorReset",
+      crash_count: 1,
+      boot_id: "boot-2",
+      failure_reason: "boot-2 runs 1.0.0",
+    });
     await on.tick();
     const { frozen } = statusOf(on);
     assert.match(frozen?.message ?? "", /node-1: boot-2 runs 1.0.0/);

@@ -21,7 +21,11 @@ describe("an agent", () => {
     stage.createPod("a-0");
     await stageUp(stage);
     assert.equal(stage.status("target_version"), "1.1.0");
-    assert.equal((stage.node(NODE)["spec"] as { unschedulable?: boolean }).unschedulable, undefined, "staging needs no cordon");
+    assert.equal(
+      (stage.node(NODE)["spec"] as { unschedulable?: boolean }).unschedulable,
+      undefined,
+      "staging needs no cordon",
+    );
     stage.want("RebootedIntoUpdate");
     await untilTrue(() => stage.host.facts().reboots === 1);
     assert.deepEqual(stage.lost, []);
@@ -85,12 +89,19 @@ describe("an agent", () => {
 
   it("NR28, NW6: keeps asking while a pod stays, and takes the cordon back once the reboot is no longer wanted", async (t) => {
     const stage = await setAgentStage(t);
-    stage.emulator.faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "tooMany", retryAfterSeconds: 60 } });
+    stage.emulator.faults.inject({
+      resource: "pods",
+      subresource: "eviction",
+      effect: { kind: "tooMany", retryAfterSeconds: 60 },
+    });
     stage.createPod("a-0");
     await stageUp(stage);
     stage.want("RebootedIntoUpdate");
     await untilTrue(() => stage.asked.filter((call) => call === "cordonAndDrain 503").length > 3);
-    assert.deepEqual([stage.host.facts().reboots, stage.status("drain", "remaining"), stage.status("crash_count")], [0, 1, 0]);
+    assert.deepEqual(
+      [stage.host.facts().reboots, stage.status("drain", "remaining"), stage.status("crash_count")],
+      [0, 1, 0],
+    );
     await reach(stage, "Idle");
     assert.deepEqual(stage.node(NODE).metadata.annotations ?? {}, {});
     assert.equal(stage.host.facts().reboots, 0);
@@ -106,7 +117,10 @@ describe("an agent", () => {
     assert.match(String(stage.status("failure_reason")), /prepare: Failed/);
     // As long as Idle is not wanted, nothing follows.
     await systemClock.sleep(200);
-    assert.deepEqual([stage.status("crash_count"), stage.host.actions.filter((action) => action === "prepare").length], [1, 1]);
+    assert.deepEqual(
+      [stage.status("crash_count"), stage.host.actions.filter((action) => action === "prepare").length],
+      [1, 1],
+    );
   });
 
   it("excludes its node from load balancers once, and only then drains it", async (t) => {

@@ -1,4 +1,6 @@
-/** Whatever agents, API servers, hosts and controllers do: no reboot while a pod that could be evicted is on the node. */
+/**
+ * Whatever agents, API servers, hosts and controllers do: no reboot while a pod that could be evicted is on the node.
+ */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../../../infra/clock.ts";
@@ -38,8 +40,10 @@ for (let seed = 1; seed <= either(8, 4); seed++)
       else if (kind === 1) {
         await Promise.race([agent.kill(), systemClock.sleep(200)]);
         agent = stage.startAgent();
-      } else if (kind === 2) faults.inject({ verb: "patch", effect: { kind: draw(2) === 0 ? "conflict" : "dropAfter" }, times: 1 });
-      else if (kind === 3) faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "dropAfter" }, times: 1 });
+      } else if (kind === 2)
+        faults.inject({ verb: "patch", effect: { kind: draw(2) === 0 ? "conflict" : "dropAfter" }, times: 1 });
+      else if (kind === 3)
+        faults.inject({ resource: "pods", subresource: "eviction", effect: { kind: "dropAfter" }, times: 1 });
       else if (kind === 4) faults.inject({ effect: { kind: "error" }, times: 1 });
       else if (kind === 5 && draw(4) === 0) stage.host.fail(draw(2) === 0 ? "prepare" : "activate");
       else advance(stage, draw);

@@ -10,7 +10,14 @@ import { ROUTES } from "../../../../reconciler/nodes/routes.ts";
 import type { State } from "../../../../reconciler/nodes/shadow.ts";
 import { dig, put } from "../../../emulator/objects.ts";
 import { type Host, type HostOptions, startHost } from "../../../host/host-server.ts";
-import { type Agent, NAMESPACE, type NodeStage, playAgent, setNodeStage, SHADOWS } from "../../../functions/nodes/stage.ts";
+import {
+  type Agent,
+  NAMESPACE,
+  type NodeStage,
+  playAgent,
+  setNodeStage,
+  SHADOWS,
+} from "../../../functions/nodes/stage.ts";
 
 export const NODE = "node-1";
 
@@ -21,7 +28,10 @@ export interface AgentStage extends NodeStage {
   /** What was on the node as the host went down: evictable pods, by name. */
   readonly lost: string[];
   /** Starts a process of the agent; kill it by its controller. */
-  readonly startAgent: (more?: Partial<AgentTools>) => { readonly kill: () => Promise<void>; readonly ended: Promise<void> };
+  readonly startAgent: (more?: Partial<AgentTools>) => {
+    readonly kill: () => Promise<void>;
+    readonly ended: Promise<void>;
+  };
   readonly want: (state: State, version?: string) => void;
   readonly state: () => unknown;
   readonly status: (...path: string[]) => unknown;
@@ -69,7 +79,11 @@ export async function setAgentStage(t: TestContext, options: HostOptions = {}): 
     },
     want(state, version = "1.1.0") {
       const shadow = stage.shadow(NODE);
-      if (shadow) store.update(SHADOWS, put(shadow, ["spec"], { state, version, state_transition_timestamp: new Date().toISOString() }));
+      if (shadow)
+        store.update(
+          SHADOWS,
+          put(shadow, ["spec"], { state, version, state_transition_timestamp: new Date().toISOString() }),
+        );
     },
     state: () => dig(stage.shadow(NODE), "status", "current_state"),
     status: (...path) => dig(stage.shadow(NODE), "status", ...path),

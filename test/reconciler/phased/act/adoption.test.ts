@@ -91,6 +91,9 @@ it("S07 skipCheck in the middle releases the rest, and an Event says how many po
     edit(stage, PHASED, "guard", (object) => ({ ...object, spec: { ...stage.rollout().spec, skipCheck: true } }));
     await stage.tickFor(30);
     assert.deepEqual(reasons(stage).slice(before), ["Released", "Suspended", "SuccessWhenUnset"]);
-    assert.equal(stage.events[before]?.message, "skipCheck is set: 2 pods of StatefulSet db are released without checks");
+    assert.equal(
+      stage.events[before]?.message,
+      "skipCheck is set: 2 pods of StatefulSet db are released without checks",
+    );
     assert.deepEqual(stage.pods(), ["db-0@x:2", "db-1@x:2", "db-2@x:2"]);
   }));

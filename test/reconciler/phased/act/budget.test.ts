@@ -37,9 +37,14 @@ async function open(t: TestContext, policy: "OrderedReady" | "Parallel" = "Order
   await stage.tick({ mayDisrupt: createMayDisrupt(reserver, stage.clock, budgets) });
   await stage.tickFor(10);
   const uidOf = (pod: string): string => store.get("pods", "default", pod)?.metadata.uid ?? "";
-  const reservation = (pod: string) => ({ [pod]: { uid: uidOf(pod), time: new Date(stage.clock.now()).toISOString(), by: "a drain" } });
+  const reservation = (pod: string) => ({
+    [pod]: { uid: uidOf(pod), time: new Date(stage.clock.now()).toISOString(), by: "a drain" },
+  });
   const drain = (pod?: string): void =>
-    edit(stage, BUDGETS, "ingester", (budget) => ({ ...budget, status: { disruptedPods: pod === undefined ? {} : reservation(pod) } }));
+    edit(stage, BUDGETS, "ingester", (budget) => ({
+      ...budget,
+      status: { disruptedPods: pod === undefined ? {} : reservation(pod) },
+    }));
   return { ...stage, drain, uidOf };
 }
 

@@ -1,4 +1,7 @@
-/** How a pipeline waits for a PhasedRollout: no `Updated` with the current generation is older than the last change of `spec.checkpoint` (§16.13). */
+/**
+ * How a pipeline waits for a PhasedRollout: no `Updated` with the current generation is older than the last change of
+ * `spec.checkpoint` (§16.13).
+ */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -24,7 +27,9 @@ async function checkpoint(stage: PhasedStage, build: string): Promise<void> {
 /** As `kubectl wait --for=condition=Updated` judges: conditions of an earlier generation are ignored. */
 function isUpdated(stage: PhasedStage): boolean {
   const { metadata, status } = stage.rollout();
-  const updated = status?.conditions?.find(({ type }) => type === "Updated") as { status: string; observedGeneration: number } | undefined;
+  const updated = status?.conditions?.find(({ type }) => type === "Updated") as
+    | { status: string; observedGeneration: number }
+    | undefined;
   return updated?.status === "True" && updated.observedGeneration === metadata.generation;
 }
 

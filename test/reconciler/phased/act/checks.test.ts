@@ -34,10 +34,18 @@ it("S18 a Secret is read by its name; without it there is no answer, and with it
       assert.ok(reasons(stage).includes("PrometheusError"));
       assert.equal(stage.asked.length, 0);
       const data = { token: Buffer.from("secret-token").toString("base64") };
-      stage.emulator.store.create("secrets", { apiVersion: "v1", kind: "Secret", metadata: { name: "prom", namespace: "default" }, data });
+      stage.emulator.store.create("secrets", {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: "prom", namespace: "default" },
+        data,
+      });
       await stage.tickFor(25);
       assert.ok((partitionOf(stage) ?? 3) < 3);
-      assert.deepEqual(new Set(stage.calls.filter((call) => call.includes("secrets"))), new Set(["GET core/v1/secrets object"]));
+      assert.deepEqual(
+        new Set(stage.calls.filter((call) => call.includes("secrets"))),
+        new Set(["GET core/v1/secrets object"]),
+      );
       const shown = JSON.stringify([stage.rollout(), stage.events, stage.logged]);
       assert.ok(!shown.includes("secret-token"));
     },

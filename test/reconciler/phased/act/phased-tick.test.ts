@@ -19,7 +19,8 @@ for (const policy of ["OrderedReady", "Parallel"] as const)
           await stage.tickFor(1);
           const partition = partitionOf(stage) ?? 0;
           assert.ok(partition >= before - 1, "one pod at a time");
-          if (partition < before) assert.ok(stage.asked.length - asked <= 2 && stage.asked.length >= 2 * (replicas - partition));
+          if (partition < before)
+            assert.ok(stage.asked.length - asked <= 2 && stage.asked.length >= 2 * (replicas - partition));
           before = partition;
         }
         await stage.tickFor(60);
@@ -44,7 +45,10 @@ it("a settled tick costs two lists for any number of PhasedRollouts, and no writ
     // What is watched from, and nothing of what was read: a run keeps it until the next tick.
     const lists = [{ namespace: "default", rolloutsAt: at, targetsAt: at, targets }];
     assert.deepEqual(await stage.tick(), { acted: false, failed: false, lists });
-    assert.deepEqual(stage.calls, ["GET sts.plus/v1alpha1/phasedrollouts collection", "GET apps/v1/statefulsets collection"]);
+    assert.deepEqual(stage.calls, [
+      "GET sts.plus/v1alpha1/phasedrollouts collection",
+      "GET apps/v1/statefulsets collection",
+    ]);
   } finally {
     await stage.close();
   }
@@ -171,5 +175,7 @@ it("a definition that drops fields of the status is pointed out, and nothing is 
 });
 
 interface Definition {
-  spec: { versions: { schema: { openAPIV3Schema: { properties: { status: { properties: Record<string, unknown> } } } } }[] };
+  spec: {
+    versions: { schema: { openAPIV3Schema: { properties: { status: { properties: Record<string, unknown> } } } } }[];
+  };
 }

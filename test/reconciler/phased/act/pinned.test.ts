@@ -5,7 +5,11 @@ import type { Cluster, Patch } from "../../../../infra/kubernetes/cluster.ts";
 import { applySet, createRollout, PHASED, type PhasedStage, setPhasedStage } from "./stage.ts";
 
 /** A set with this partition, its PhasedRollout, and a connection whose writes of the set have this effect instead. */
-async function open(t: TestContext, alter: (body: Body) => Body, partition = 0): Promise<{ stage: PhasedStage; cluster: Cluster }> {
+async function open(
+  t: TestContext,
+  alter: (body: Body) => Body,
+  partition = 0,
+): Promise<{ stage: PhasedStage; cluster: Cluster }> {
   const stage = await setPhasedStage();
   t.after(() => stage.close());
   await applySet(stage, "x:1", { partition });

@@ -1,7 +1,11 @@
 /** A PhasedRollout on an emulated cluster, from its first tick on. */
 import { applySet, createRollout, type PhasedStage, type SetChoices, setPhasedStage } from "./stage.ts";
 
-export async function play(choices: SetChoices, run: (stage: PhasedStage) => Promise<void>, options?: object): Promise<void> {
+export async function play(
+  choices: SetChoices,
+  run: (stage: PhasedStage) => Promise<void>,
+  options?: object,
+): Promise<void> {
   const stage = await setPhasedStage();
   try {
     await applySet(stage, "x:1", choices);

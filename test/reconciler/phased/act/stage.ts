@@ -1,4 +1,7 @@
-/** Phased rollouts on the embedded cluster: a StatefulSet `db`, its PhasedRollout `guard`, and a Prometheus that answers as the test says. */
+/**
+ * Phased rollouts on the embedded cluster: a StatefulSet `db`, its PhasedRollout `guard`, and a Prometheus that answers
+ * as the test says.
+ */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
@@ -7,7 +10,12 @@ import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.t
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
 import type { PrometheusQuery } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { createPhasedTick, type PhasedInput, type PhasedResult, type PhasedTools } from "../../../../reconciler/phased/act/phased-tick.ts";
+import {
+  createPhasedTick,
+  type PhasedInput,
+  type PhasedResult,
+  type PhasedTools,
+} from "../../../../reconciler/phased/act/phased-tick.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
 import type { Draft, KubeObject } from "../../../emulator/objects.ts";
 import { setStage, type Stage } from "../../stage.ts";
@@ -38,11 +46,19 @@ export interface PhasedStage extends Stage {
 }
 
 interface Whole {
-  readonly spec: { readonly replicas: number; readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } } };
+  readonly spec: {
+    readonly replicas: number;
+    readonly updateStrategy: { readonly rollingUpdate?: { readonly partition?: number } };
+  };
   readonly status: {
     readonly phase?: string;
     readonly rollingPodStatus?: { readonly status: string; readonly partition: number };
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly reason: string; readonly message: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly message: string;
+    }[];
   };
 }
 
@@ -69,7 +85,12 @@ function attach(stage: Stage): PhasedStage {
   const asked: PrometheusQuery[] = [];
   const note = (level: string) => (text: string, fields?: object) =>
     void logged.push(`${level} ${text}${fields && "error" in fields ? ` ${String(fields.error)}` : ""}`);
-  const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") } as PhasedTools["log"];
+  const log = {
+    debug: note("debug"),
+    info: note("info"),
+    warn: note("warn"),
+    error: note("error"),
+  } as PhasedTools["log"];
   const mayDisrupt: PhasedTools["mayDisrupt"] = async () => undefined;
   const tools: PhasedTools = { clock: stage.clock, log, metrics: metrics.phased, successWhen: "NoData", mayDisrupt };
   let run = createPhasedTick(tools);
@@ -98,7 +119,16 @@ function attach(stage: Stage): PhasedStage {
       const stop = new AbortController().signal;
       using round = createChecker({ cluster, prometheus, clock: stage.clock }).begin(stop);
       const emitEvents = (drafts: readonly EventDraft[]): void => void events.push(...drafts);
-      return await run({ cluster, fence: { write: () => ({}) }, freshness, namespaces: ["default"], round, emitEvents, stop, ...more });
+      return await run({
+        cluster,
+        fence: { write: () => ({}) },
+        freshness,
+        namespaces: ["default"],
+        round,
+        emitEvents,
+        stop,
+        ...more,
+      });
     },
     async tickFor(seconds) {
       const end = stage.clock.now() + seconds * 1000;
@@ -112,7 +142,10 @@ function attach(stage: Stage): PhasedStage {
     pods: () =>
       store
         .list("pods", "default")
-        .map((pod) => `${pod.metadata.name}@${(pod as unknown as { spec: { containers: { image: string }[] } }).spec.containers[0]?.image}`)
+        .map(
+          (pod) =>
+            `${pod.metadata.name}@${(pod as unknown as { spec: { containers: { image: string }[] } }).spec.containers[0]?.image}`,
+        )
         .toSorted(),
   };
   return self;
@@ -131,7 +164,13 @@ export interface SetChoices {
 export async function applySet(stage: Stage, image: string, { name = "db", ...more }: SetChoices = {}): Promise<void> {
   const { cluster } = stage.connect();
   const earlier = stage.emulator.store.get(SETS, "default", name) as (KubeObject & Whole) | undefined;
-  const { replicas = earlier?.spec.replicas ?? 3, policy = "OrderedReady", partition, annotations = {}, template } = more;
+  const {
+    replicas = earlier?.spec.replicas ?? 3,
+    policy = "OrderedReady",
+    partition,
+    annotations = {},
+    template,
+  } = more;
   const pods = {
     metadata: { labels: { name, app: "cache" }, ...(template && { annotations: template }) },
     spec: { containers: [{ name: "c", image }] },
@@ -167,7 +206,12 @@ export async function applySet(stage: Stage, image: string, { name = "db", ...mo
 /** Makes the PhasedRollout. Its checks take 10 s each, two in a row release a pod. */
 export function createRollout(
   { emulator: { store } }: Stage,
-  { name = "guard", spec = {}, check = {}, query = {} }: { name?: string; spec?: object; check?: object; query?: object } = {},
+  {
+    name = "guard",
+    spec = {},
+    check = {},
+    query = {},
+  }: { name?: string; spec?: object; check?: object; query?: object } = {},
 ): void {
   const whole = {
     targetRef: "db",
@@ -180,11 +224,21 @@ export function createRollout(
     },
     ...spec,
   };
-  store.create(PHASED, { apiVersion: "sts.plus/v1alpha1", kind: "PhasedRollout", metadata: { name, namespace: "default" }, spec: whole });
+  store.create(PHASED, {
+    apiVersion: "sts.plus/v1alpha1",
+    kind: "PhasedRollout",
+    metadata: { name, namespace: "default" },
+    spec: whole,
+  });
 }
 
 /** Changes the stored object as a user does. */
-export function edit({ emulator: { store } }: Stage, resource: string, name: string, change: (object: KubeObject) => KubeObject): void {
+export function edit(
+  { emulator: { store } }: Stage,
+  resource: string,
+  name: string,
+  change: (object: KubeObject) => KubeObject,
+): void {
   const found = store.get(resource, "default", name);
   if (!found) throw new Error(`there is no ${resource} ${name}`);
   store.update(resource, change(structuredClone(found)));

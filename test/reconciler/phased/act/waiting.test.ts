@@ -28,7 +28,8 @@ it("70 PhasedRollouts that wait for a Prometheus without an answer do not keep t
     await create("zz");
     await stage.time.advance(10_000);
     const ticking = stage.tick();
-    const isManaged = (): boolean => stage.emulator.store.get(PHASED, "default", "zz")?.metadata.finalizers !== undefined;
+    const isManaged = (): boolean =>
+      stage.emulator.store.get(PHASED, "default", "zz")?.metadata.finalizers !== undefined;
     for (let i = 0; i < 6000 && !isManaged(); i++) await sleep(10);
     const isVisited = isManaged();
     waiting.resolve(FIRING);

@@ -27,7 +27,13 @@ async function running(scene: (it: Running) => Promise<void>): Promise<void> {
   const asked: number[] = [];
   const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
   const prometheus = { query: async () => (asked.push(clock.now()), QUIET) };
-  const tools = { clock, log, metrics: createMetrics().phased, successWhen: "NoData", mayDisrupt: async () => undefined } as const;
+  const tools = {
+    clock,
+    log,
+    metrics: createMetrics().phased,
+    successWhen: "NoData",
+    mayDisrupt: async () => undefined,
+  } as const;
   const input: RunInput = {
     ...runInputOf(stage, cluster, "one"),
     budgetMs: 600_000,
@@ -40,7 +46,8 @@ async function running(scene: (it: Running) => Promise<void>): Promise<void> {
   };
   const ended = run(input);
   try {
-    const ticks = (): number => calls.filter((call) => call === "GET sts.plus/v1alpha1/phasedrollouts collection").length;
+    const ticks = (): number =>
+      calls.filter((call) => call === "GET sts.plus/v1alpha1/phasedrollouts collection").length;
     await scene({ stage, asked, ticks, advance });
   } finally {
     stop.abort();
@@ -113,5 +120,8 @@ it("what a check writes into the status costs no further tick", () =>
     const [checks, from] = [asked.length, ticks()];
     await advance(20_000);
     assert.ok(asked.length - checks >= 9, `${asked.length - checks} checks`);
-    assert.ok(ticks() - from <= asked.length - checks + 1, `${ticks() - from} ticks for ${asked.length - checks} checks`);
+    assert.ok(
+      ticks() - from <= asked.length - checks + 1,
+      `${ticks() - from} ticks for ${asked.length - checks} checks`,
+    );
   }));

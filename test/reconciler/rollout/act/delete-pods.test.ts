@@ -80,13 +80,29 @@ const PODS = [0, 1, 2, 3].map((i) => `${A}-${i}`);
 
 describe("a batch of deletions", () => {
   const ENDS: readonly [name: string, happen: () => void, why: RegExp][] = [
-    ["its zone is paused", () => change(A, { annotations: { "grafana.com/rollout-paused": "true" } }), /zone-a was paused/],
-    ["its zone may lose fewer pods", () => change(A, { annotations: { "rollout-max-unavailable": "1" } }), /zone-a was changed/],
+    [
+      "its zone is paused",
+      () => change(A, { annotations: { "grafana.com/rollout-paused": "true" } }),
+      /zone-a was paused/,
+    ],
+    [
+      "its zone may lose fewer pods",
+      () => change(A, { annotations: { "rollout-max-unavailable": "1" } }),
+      /zone-a was changed/,
+    ],
     ["its zone gets another template", () => deploy(stage, "x:3", { zones: ["a"], replicas: 4 }), /zone-a was changed/],
     ["its zone is scaled", () => change(A, {}, { replicas: 5 }), /zone-a was changed/],
     ["its zone is deleted", () => change(A, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-a is being deleted/],
-    ["another zone is deleted", () => change(B, { deletionTimestamp: "2026-01-01T00:00:00Z" }), /zone-b is being deleted/],
-    ["another zone leaves the group", () => change(B, { labels: { "rollout-group": "other" } }), /other zones than before/],
+    [
+      "another zone is deleted",
+      () => change(B, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      /zone-b is being deleted/,
+    ],
+    [
+      "another zone leaves the group",
+      () => change(B, { labels: { "rollout-group": "other" } }),
+      /other zones than before/,
+    ],
     ["another zone is added", () => deploy(stage, "x:2", { zones: ["d"], replicas: 1 }), /other zones than before/],
     ["a pod of another zone fails", () => setReady(`${B}-1`, false), /zone-b is no longer healthy/],
     [
@@ -127,7 +143,12 @@ describe("a batch of deletions", () => {
       const { outcomes } = await tickOnce(
         stage,
         { ...cluster, patch: async (...call) => (when === "the zone check" && (await fail()), cluster.patch(...call)) },
-        { mayDisrupt: async (...pod) => (when === "the budget request" && requested.length === 0 && (await fail()), mayDisrupt(...pod)) },
+        {
+          mayDisrupt: async (...pod) => (
+            when === "the budget request" && requested.length === 0 && (await fail()),
+            mayDisrupt(...pod)
+          ),
+        },
       );
       const [outcome] = outcomes;
       assert.match(outcome?.state === "superseded" ? String(outcome.error) : "", /zone-b is no longer healthy/);
@@ -140,7 +161,10 @@ describe("a batch of deletions", () => {
     const { cluster } = afterFirst(() => [2, 3].forEach((i) => setReady(`${A}-${i}`, false)));
     const { outcomes } = await tickOnce(stage, cluster);
     assert.deepEqual(seen.deleted, PODS.slice(0, 1));
-    assert.match((outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "", /zone-a has 2 unavailable pods already/);
+    assert.match(
+      (outcomes[0]?.state === "acted" && outcomes[0].effect.stopped) || "",
+      /zone-a has 2 unavailable pods already/,
+    );
   });
 
   it("ends long before its reservations do", async () => {
@@ -176,13 +200,17 @@ describe("a batch of deletions", () => {
   it("that cannot request one of its pods deletes none", async () => {
     const { mayDisrupt, released } = grants();
     const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
-      mayDisrupt: (pod, ...rest) => (pod.name === `${A}-2` ? Promise.reject(new Error("no answer")) : mayDisrupt(pod, ...rest)),
+      mayDisrupt: (pod, ...rest) =>
+        pod.name === `${A}-2` ? Promise.reject(new Error("no answer")) : mayDisrupt(pod, ...rest),
     });
     assert.equal(outcomes[0]?.state, "failed");
     assert.deepEqual([seen.deleted, released], [[], [`${A}-0`, `${A}-1`, `${A}-3`]]);
   });
 
-  const ERRORS: readonly [code: "Conflict" | "Forbidden" | "WebhookFailed" | "Timeout" | "ServerError", releases: boolean][] = [
+  const ERRORS: readonly [
+    code: "Conflict" | "Forbidden" | "WebhookFailed" | "Timeout" | "ServerError",
+    releases: boolean,
+  ][] = [
     ["Conflict", true],
     ["Forbidden", true],
     ["WebhookFailed", true],
@@ -198,11 +226,16 @@ describe("a batch of deletions", () => {
         {
           ...cluster,
           remove: (resource, removal, call) =>
-            removal.name === `${A}-1` ? Promise.reject(new RolloutError(code, "no")) : cluster.remove(resource, removal, call),
+            removal.name === `${A}-1`
+              ? Promise.reject(new RolloutError(code, "no"))
+              : cluster.remove(resource, removal, call),
         },
         { mayDisrupt },
       );
-      assert.deepEqual([seen.deleted, released.toSorted()], [PODS.slice(0, 1), releases ? PODS.slice(1) : PODS.slice(2)]);
+      assert.deepEqual(
+        [seen.deleted, released.toSorted()],
+        [PODS.slice(0, 1), releases ? PODS.slice(1) : PODS.slice(2)],
+      );
     });
   }
 

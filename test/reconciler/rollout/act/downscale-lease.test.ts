@@ -15,7 +15,8 @@ const JUDGED = { "grafana.com/prepare-downscale": "true" };
 async function set(t: TestContext, judged: readonly string[]): Promise<{ stage: Stage; seen: Witness }> {
   const stage = await setStage();
   t.after(() => stage.close());
-  for (const zone of ["a", "b", "c"]) deploy(stage, "x:1", { zones: [zone], labels: judged.includes(zone) ? JUDGED : {} });
+  for (const zone of ["a", "b", "c"])
+    deploy(stage, "x:1", { zones: [zone], labels: judged.includes(zone) ? JUDGED : {} });
   await stage.time.advance(3000);
   deploy(stage, "x:2");
   await stage.time.advance(500);
@@ -97,10 +98,16 @@ describe("a rollout", () => {
     const { cluster } = stage.connect();
     const slow = {
       ...cluster,
-      patch: async (...call: Parameters<typeof cluster.patch>) => (await stage.time.advance(8000), cluster.patch(...call)),
+      patch: async (...call: Parameters<typeof cluster.patch>) => (
+        await stage.time.advance(8000),
+        cluster.patch(...call)
+      ),
     };
     const [outcome] = (await tickOnce(stage, slow)).outcomes;
-    assert.match(outcome?.state === "superseded" ? outcome.error.message : "", /a downscale of another zone may be admitted again/);
+    assert.match(
+      outcome?.state === "superseded" ? outcome.error.message : "",
+      /a downscale of another zone may be admitted again/,
+    );
     assert.deepEqual([seen.deleted, leaseOf(stage)?.spec?.holderIdentity], [[], ""]);
   });
 

@@ -59,7 +59,8 @@ describe("40 zones that wait to shrink", () => {
       ...cluster,
       async *list(resource, query, call) {
         // Between the look for zone a and that for zone b, zone c loses a pod.
-        if (resource.plural === "statefulsets" && ++looks === 3) on.stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
+        if (resource.plural === "statefulsets" && ++looks === 3)
+          on.stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
         yield* cluster.list(resource, query, call);
       },
     };

@@ -35,7 +35,9 @@ function stage(send: PodHttp["send"] = async () => ({ status: 200, body: "" })) 
 
 /** Answers only when the request is cancelled. */
 const never: PodHttp["send"] = (_method, _url, { signal }) =>
-  new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new RolloutError("Cancelled", "cancelled"))));
+  new Promise((_resolve, reject) =>
+    signal?.addEventListener("abort", () => reject(new RolloutError("Cancelled", "cancelled"))),
+  );
 
 describe("cancelling the preparation of pods that stay", () => {
   it("is repeated after half a minute, or at once for another number of pods", async () => {
@@ -66,11 +68,16 @@ describe("cancelling the preparation of pods that stay", () => {
   });
 
   it("gives up for now on a zone whose pods do not answer", async () => {
-    const { notifier, sent, notes } = stage(() => Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")));
+    const { notifier, sent, notes } = stage(() =>
+      Promise.reject(new RolloutError("Timeout", "no answer within 5000 ms")),
+    );
     await notifier.cancelPreparation(zone(), pods(100));
     await notifier.idle();
     assert.ok(sent.length < 40, `${sent.length} requests`);
-    assert.match(notes[0]?.text ?? "", /did not confirm that their preparation was cancelled.*the other pods are called in the next round/);
+    assert.match(
+      notes[0]?.text ?? "",
+      /did not confirm that their preparation was cancelled.*the other pods are called in the next round/,
+    );
   });
 
   it("keeps at most 16 requests in flight over all zones", async () => {
@@ -95,7 +102,10 @@ describe("cancelling the preparation of pods that stay", () => {
       notes.map(({ level, text }) => [level, text]),
       [
         ["info", "ingester-zone-a: the preparation of p-0 is locked (409)"],
-        ["warn", "ingester-zone-a: 2 pods did not confirm that their preparation was cancelled, the first: p-1 answered 500"],
+        [
+          "warn",
+          "ingester-zone-a: 2 pods did not confirm that their preparation was cancelled, the first: p-1 answered 500",
+        ],
       ],
     );
   });

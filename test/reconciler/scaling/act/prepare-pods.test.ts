@@ -34,7 +34,10 @@ describe("preparing pods for removal", () => {
   it("calls of a million pods only enough to know that one refuses, and repeats nothing of its answer", async () => {
     const { result, seen } = await prepare(1_000_000, async () => ({ status: 500, body: "secret" }));
     assert.ok(seen <= 32, String(seen));
-    assert.deepEqual(result, { wanted: 0, failure: 'ingester-zone-a-0 answered 500, and the answer is not {"timestamp": <Unix seconds>}' });
+    assert.deepEqual(result, {
+      wanted: 0,
+      failure: 'ingester-zone-a-0 answered 500, and the answer is not {"timestamp": <Unix seconds>}',
+    });
   });
 
   it("calls no further pod once the run ends", async () => {

@@ -13,7 +13,10 @@ import type { Stage } from "../../stage.ts";
 
 const JUDGED = {
   labels: { "grafana.com/prepare-downscale": "true" },
-  annotations: { "grafana.com/prepare-downscale-http-path": "prepare", "grafana.com/prepare-downscale-http-port": "80" },
+  annotations: {
+    "grafana.com/prepare-downscale-http-path": "prepare",
+    "grafana.com/prepare-downscale-http-port": "80",
+  },
 };
 
 /** Zone a mirrors a resource that wants `wanted` replicas, zone b is left alone; both have 3. */
@@ -21,12 +24,17 @@ async function set(t: TestContext, wanted: number, zoneA: Partial<MirrorZone> = 
   const on = await mirrorStage();
   t.after(() => on.stage.close());
   await on.reference(wanted);
-  await on.zones({ replicas: 3, ...zoneA, annotations: { ...MIRROR, ...zoneA.annotations } }, { replicas: 3, ...JUDGED });
+  await on.zones(
+    { replicas: 3, ...zoneA, annotations: { ...MIRROR, ...zoneA.annotations } },
+    { replicas: 3, ...JUDGED },
+  );
   return on;
 }
 
 const replicas = ({ stage }: MirrorStage): unknown[] =>
-  stage.emulator.store.list("statefulsets.apps", "default").map((object) => (object as unknown as StatefulSet).spec?.replicas);
+  stage.emulator.store
+    .list("statefulsets.apps", "default")
+    .map((object) => (object as unknown as StatefulSet).spec?.replicas);
 
 /** The holder of the group's Lease, "" if it is free, undefined without a Lease. */
 function holderOf({ stage }: MirrorStage): string | undefined {
@@ -47,7 +55,12 @@ async function judge({ connect, clock }: Stage, request: AdmissionRequest): Prom
   const { cluster } = connect();
   const webhook = startPrepareDownscale({ cluster, clock });
   const { signal } = new AbortController();
-  return await webhook.handle(request, { path: "", signal, deadlineAt: clock.monotonic() + 9000, log: keepingLog().log });
+  return await webhook.handle(request, {
+    path: "",
+    signal,
+    deadlineAt: clock.monotonic() + 9000,
+    log: keepingLog().log,
+  });
 }
 
 describe("a zone that shrinks without the label prepare-downscale", () => {
@@ -62,13 +75,17 @@ describe("a zone that shrinks without the label prepare-downscale", () => {
       async change(resource, patch, call) {
         const answer = await judge(on.stage, reviewOf(zone, 2));
         answers.push(answer);
-        if (answer.allowed) store.update("statefulsets.apps", { ...zone, spec: { ...zone.spec, replicas: 2 } } as unknown as KubeObject);
+        if (answer.allowed)
+          store.update("statefulsets.apps", { ...zone, spec: { ...zone.spec, replicas: 2 } } as unknown as KubeObject);
         return await cluster.change(resource, patch, call);
       },
     };
     await on.pass(undefined, interrupted);
     assert.deepEqual(replicas(on), [2, 3]);
-    assert.match(answers[0]?.message ?? "", /because statefulset ingester-zone-a is already in process of updating replicas$/);
+    assert.match(
+      answers[0]?.message ?? "",
+      /because statefulset ingester-zone-a is already in process of updating replicas$/,
+    );
   });
 
   it("does so under the Lease of its group, which is free again after the write", async (t) => {
@@ -84,7 +101,11 @@ describe("a zone that shrinks without the label prepare-downscale", () => {
     on.stage.emulator.store.create("leases.coordination.k8s.io", {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { name: nameLease("ingester", ""), namespace: "default", annotations: { statefulset: "ingester-zone-b" } },
+      metadata: {
+        name: nameLease("ingester", ""),
+        namespace: "default",
+        annotations: { statefulset: "ingester-zone-b" },
+      },
       spec: { holderIdentity: "other", leaseDurationSeconds: 13, renewTime },
     });
     const held = await passAndWrites(on);
@@ -117,7 +138,12 @@ describe("a zone that shrinks without the label prepare-downscale", () => {
 
   it("leaves the Lease to expire after a write without an answer, which may still take effect", async (t) => {
     const on = await set(t, 2);
-    on.stage.emulator.faults.inject({ effect: { kind: "dropBefore" }, verb: "patch", resource: "statefulsets.apps", times: 1 });
+    on.stage.emulator.faults.inject({
+      effect: { kind: "dropBefore" },
+      verb: "patch",
+      resource: "statefulsets.apps",
+      times: 1,
+    });
     await on.pass();
     assert.match(holderOf(on) ?? "", /^reconciler_/);
     assert.deepEqual((await on.pass()).waits, ["OtherZoneNotReady"]);
