@@ -31,7 +31,7 @@ const CALL = new RegExp(
 /** A list by way of gather.ts. */
 const LIST = /\breadAll\(\s*\{\s*resource: (?<resource>\w+)/g;
 /** A status by way of write-status.ts, and how the file writes it. */
-const STATUS = /\bwriteStatus(?:<[^(]*>)?\(\s*(?<resource>(?!cluster\b)\w+), (?:change\b|\{)/g;
+const STATUS = /\bwriteStatus(?:<[^(]*>)?\(\s*(?<resource>(?!cluster\b)\w+),\s+(?:change\b|\{)/g;
 const BY_PATCH = /\bby: "patch"/;
 
 const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
