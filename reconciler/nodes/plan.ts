@@ -18,8 +18,8 @@ import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
-import { summarize } from "./summary.ts";
 import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
+import { hasUpdate } from "./skip.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
@@ -244,3 +244,27 @@ const isLeftover = ({ spec }: Shadow): boolean =>
   (spec.version ?? spec.state_transition_timestamp ?? undefined) !== undefined;
 const isAtRest = ({ status }: Shadow): boolean =>
   !status || (status.current_state === "Idle" && status.current_version === status.target_version);
+
+/** Nodes that are listed with the reason why they wait; all are counted. */
+const MAX_LISTED = 50;
+
+interface Summary {
+  readonly snapshot: Pick<PolicySnapshot, "nodes" | "policy">;
+  readonly skips: readonly Skip[];
+  readonly status: PolicyStatus;
+}
+
+/** The status with its counts, and with who waits for what: the part that people and metrics read. */
+function summarize({ snapshot: { nodes, policy }, skips, status }: Summary): PolicyStatus {
+  const skipped: Record<string, number> = {};
+  for (const { reason } of skips) skipped[reason] = (skipped[reason] ?? 0) + 1;
+  const active = new Set(status.active.map(({ node }) => node));
+  const upToDate = nodes.filter((node) => !active.has(node.name) && node.shadow?.status && !hasUpdate(node)).length;
+  return {
+    ...status,
+    observedGeneration: policy.generation,
+    nodes: { total: nodes.length, upToDate, waiting: skips.length, active: active.size, failed: status.failed.length },
+    skipped: Object.fromEntries(Object.entries(skipped).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    waiting: skips.slice(0, MAX_LISTED).map(({ node, reason, message }) => ({ node, reason, message })),
+  };
+}

@@ -1,7 +1,6 @@
 /** Why a node that has an update does not start (NR26, NR32): the first rule with an opinion. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
-import { isBackOffOver } from "./backoff.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 
@@ -91,4 +90,18 @@ const skipByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
 export function hasUpdate({ shadow }: UpdateNode): boolean {
   const status = shadow?.status;
   return status !== undefined && status.target_version !== status.current_version;
+}
+
+const MINUTE_MS = 60_000;
+const MAX_MINUTES = 1440;
+/** 2^11 minutes exceed a day. */
+const LARGEST_EXPONENT = 11;
+
+/**
+ * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A
+ * negative time is that of a clock that runs ahead; one of more than `longestMinutes` says nothing (§17.7).
+ */
+export function isBackOffOver(sinceMs: number, count: number, longestMinutes = MAX_MINUTES): boolean {
+  const minutes = Math.trunc(sinceMs / MINUTE_MS);
+  return Math.abs(minutes) > longestMinutes || minutes > 2 ** Math.min(count, LARGEST_EXPONENT);
 }

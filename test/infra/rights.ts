@@ -53,7 +53,7 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "reconciler/budget/act/deny-again.ts": ["statefulsets", "pods", "zoneawarepoddisruptionbudgets"],
   // Whatever users let zones mirror; the manifests allow the kind that is ours.
   "reconciler/scaling/act/references.ts": ["replicatemplates"],
-  "reconciler/scaling/act/write-back.ts": ["replicatemplates/status"],
+  "reconciler/scaling/act/take-scaling-step.ts": ["replicatemplates/status"],
 };
 
 /** The rights that the calls of a file use. Fails for a resource that is a variable in a file without a row above. */

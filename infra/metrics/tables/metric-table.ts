@@ -3,10 +3,7 @@
  * namespace label as well.
  */
 import { NODE_METRICS } from "./node-metric-table.ts";
-import { BUDGET_METRICS } from "./budget-table.ts";
-import { GATE_METRICS } from "./gate-table.ts";
 import type { MetricRow } from "./metric-row.ts";
-import { PHASED_METRICS } from "./phased-table.ts";
 
 const SECONDS_TO_10 = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const SECONDS_TO_100 = [...SECONDS_TO_10, 25, 50, 100];
@@ -181,8 +178,46 @@ export const METRICS = {
     help: "Answers of the admission webhooks, by result and reason.",
     labels: ["webhook", "result", "reason"],
   },
-  ...BUDGET_METRICS,
-  ...GATE_METRICS,
+  evictions: {
+    name: "rollout_operator_zpdb_eviction_requests_total",
+    type: "counter",
+    help: "Decisions of disruption budgets, for evictions and for the rollout.",
+    kept: "shared",
+    labels: ["reason", "status"],
+  },
+  evictionsInFlight: {
+    name: "rollout_operator_zpdb_inflight_eviction_requests",
+    type: "gauge",
+    help: "Decisions of disruption budgets that are being made.",
+    labels: [],
+  },
+  budgetsObserved: {
+    name: "rollout_operator_zpdb_configurations_observed_total",
+    type: "counter",
+    help: "Disruption budgets that were read.",
+    kept: "shared",
+    labels: ["result"],
+  },
+  gateChecks: {
+    name: "zonewise_gate_checks_total",
+    type: "counter",
+    help: "Checks of RolloutGates, by their result.",
+    labels: ["result"],
+    kept: "alone",
+  },
   ...NODE_METRICS,
-  ...PHASED_METRICS,
+  phasedPhase: {
+    name: "zonewise_phased_rollout_phase",
+    type: "gauge",
+    help: "1 for the phase of a PhasedRollout.",
+    labels: ["namespace", "phased_rollout", "phase"],
+    foreign: true,
+  },
+  phasedChecks: {
+    name: "zonewise_phased_rollout_checks_total",
+    type: "counter",
+    help: "Checks of PhasedRollouts, by their result.",
+    labels: ["result"],
+    kept: "alone",
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -8,7 +8,7 @@
  */
 import { startDeadline } from "../../../infra/deadline.ts";
 import { isTransient, RolloutError } from "../../../infra/errors.ts";
-import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { findBudgetsOfZone } from "../scope.ts";
@@ -26,7 +26,10 @@ import {
   type TimedDisruptionRequest,
 } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
-import { releaseReservation } from "./release.ts";
+import type { Clock } from "../../../infra/clock.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/resources.ts";
+import { isSame } from "../reservation.ts";
+import { openReservationStore } from "./reservation-store.ts";
 
 export interface ReserveResult {
   readonly verdict: Verdict;
@@ -143,4 +146,23 @@ export function createReserver(options: ReserverOptions): Reserver {
 
 function notNow(cause: unknown): ReserveResult {
   return { verdict: verdict("NotNow", NOT_NOW), cause };
+}
+
+/**
+ * Removes exactly this reservation, not a later one of the same pod. Never rejects: a reservation that cannot be
+ * removed expires.
+ */
+export async function releaseReservation(
+  { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
+  handle: ReservationHandle,
+  call: Call,
+): Promise<void> {
+  const { namespace, budget: name, key, before } = handle;
+  const attempt = async (): Promise<void> => {
+    const budget = await cluster.get(disruptionBudgets, { namespace, name }, call);
+    const store = await openReservationStore(cluster, budget, call);
+    const { [key]: found, ...others } = store.reservations;
+    if (isSame(found, handle)) await store.write({ ...others, ...(before && { [key]: before }) }, call);
+  };
+  await retryOnConflict(attempt, { clock, call }).catch(() => {});
 }

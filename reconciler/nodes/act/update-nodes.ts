@@ -22,13 +22,12 @@ import type { ShadowWrite } from "../plan.ts";
 import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import { createAskChecks } from "./ask-checks.ts";
+import { createAskChecks, findInChecks, type LoadReader } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
 import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
 import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
-import { findInChecks, type LoadReader } from "./read-checks.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows } from "./write-plan.ts";
 

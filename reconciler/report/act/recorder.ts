@@ -3,11 +3,11 @@
  * the rollout and without delaying it.
  */
 import type { Clock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Cluster, Call } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
-import type { Event } from "../../../infra/kubernetes/resources.ts";
-import { writeEvent } from "./write-event.ts";
+import { type Event, events } from "../../../infra/kubernetes/resources.ts";
 import { buildEvent, eventName, type Draft } from "../events.ts";
+import { hasCode } from "../../../infra/errors.ts";
 
 const QUIET_MS = 5 * 60_000;
 /** The most Events that wait to be written. Further Events are dropped: they must not burden a slow API server. */
@@ -65,4 +65,21 @@ export function createRecorder({ cluster, clock, log, instance }: RecorderOption
     },
     flush: () => queue,
   };
+}
+
+/** Creates the Event, or increases the count of an Event of the same name. Throws the error of the API server. */
+async function writeEvent(cluster: Cluster, event: Event, call: Call): Promise<void> {
+  const { namespace = "", name = "" } = event.metadata;
+  try {
+    await cluster.create(events, { namespace, body: event }, call);
+  } catch (error) {
+    if (!hasCode(error, "AlreadyExists")) throw error;
+    const earlier = await cluster.get(events, { namespace, name }, call);
+    const again = {
+      count: (earlier.count ?? 1) + 1,
+      ...(event.message && { message: event.message }),
+      ...(event.lastTimestamp && { lastTimestamp: event.lastTimestamp }),
+    };
+    await cluster.patch(events, { namespace, name, type: "merge", body: again }, call);
+  }
 }

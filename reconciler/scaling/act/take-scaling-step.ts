@@ -1,11 +1,12 @@
 /** Takes one step of scaling; its outcome is a fact of the next snapshot. */
 import type { Hold } from "../../model/decision.ts";
 import { addFacts, type ScalingSnapshot, type ZoneFacts } from "../snapshot.ts";
-import type { ScalingStep } from "../steps.ts";
+import type { ScalingStep, WriteBack } from "../steps.ts";
 import { preparePods } from "./prepare-pods.ts";
 import { scaleZone } from "./scale-zone.ts";
 import type { Scaler } from "./scaler.ts";
-import { writeBack } from "./write-back.ts";
+import { messageOf } from "../../../infra/errors.ts";
+import type { Actor } from "../../../infra/kubernetes/actor.ts";
 
 /** The snapshot of the decision, and its holds. */
 interface Decided {
@@ -41,5 +42,22 @@ export async function takeStep(
       return withFacts({ writtenBack: await writeBack(step, scaler) });
     default:
       return step satisfies never;
+  }
+}
+
+/**
+ * Writes the replicas of a zone to the `status.replicas` of its reference (§2.5). A failure causes one log line and no
+ * other effect.
+ */
+export async function writeBack(
+  { zone, reference: { resource }, name, replicas }: WriteBack,
+  { cluster, fence }: Pick<Actor, "cluster" | "fence">,
+): Promise<NonNullable<ZoneFacts["writtenBack"]>> {
+  const ref = { namespace: zone.namespace, name, subresource: "status" } as const;
+  try {
+    await cluster.patch(resource, { ...ref, type: "merge", body: { status: { replicas } } }, fence.write());
+    return "done";
+  } catch (error) {
+    return { failure: `${resource.plural}/${name}: ${messageOf(error)}` };
   }
 }

@@ -67,7 +67,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the release of a downscale leaves that of an earlier request for the same pods",
-    file: "reconciler/budget/act/release.ts",
+    file: "reconciler/budget/act/reserve.ts",
     find: "{ ...others, ...(before && { [key]: before }) }",
     replacement: "others",
     tests: DOWNSCALE,
@@ -335,7 +335,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a process releases only its own reservation",
-    file: "reconciler/budget/act/release.ts",
+    file: "reconciler/budget/act/reserve.ts",
     find: "if (isSame(found, handle)) await",
     replacement: "if (found) await",
     tests: RESERVE,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isBackOffOver } from "../../../reconciler/nodes/backoff.ts";
+import { isBackOffOver } from "../../../reconciler/nodes/skip.ts";
 
 const MINUTE = 60_000;
 
