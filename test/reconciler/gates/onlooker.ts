@@ -28,6 +28,8 @@ export class Play {
   #seconds = 0;
   /** Successes in a row that were written since the last zone began, or since another template. */
   #successes = 0;
+  /** True if they were enough at some time since. */
+  #haveSufficed = false;
   /** When the last answer came that was written. */
   #answeredAt = 0;
   /**
@@ -112,6 +114,7 @@ export class Play {
   #noteAnswer(isSuccess: boolean): void {
     const isOld = this.#seconds - this.#answeredAt > KEPT_SECONDS;
     this.#successes = isSuccess ? (isOld ? 0 : this.#successes) + 1 : 0;
+    this.#haveSufficed ||= this.#successes >= THRESHOLD;
     this.#answeredAt = this.#seconds;
   }
 
@@ -124,6 +127,7 @@ export class Play {
     for (const name of this.#touched) this.#touchedEarlier.add(name);
     this.#touched.clear();
     this.#successes = 0;
+    this.#haveSufficed = false;
   }
 
   /** A serving pod of this zone is deleted: may it be? Told from what was seen, not from the record. */
@@ -147,9 +151,10 @@ export class Play {
     const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");
     if (isUnclear) this.#reach("unclear");
     if (isAsked && !isWayBack && !isCure && !isUnclear) {
-      assert.ok(this.#successes >= THRESHOLD, `${name} begins after ${this.#successes} successes`);
+      // A zone of which a broken pod was replaced looks as if it were under way once it is recorded that it begins.
+      const hasPassed = this.#successes >= THRESHOLD || (this.#touched.has(name) && this.#haveSufficed);
+      assert.ok(hasPassed, `${name} begins after ${this.#successes} successes`);
       const age = this.#seconds - this.#answeredAt;
-      // A zone whose broken pods were replaced looks as if it were under way as soon as it is recorded that it begins.
       assert.ok(age <= KEPT_SECONDS || this.#touched.has(name), `${name} begins ${age} s after its last check`);
       this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
     }
@@ -157,6 +162,7 @@ export class Play {
     if (isCure) this.#reach("a cure");
     this.#begun.add(name);
     this.#successes = 0;
+    this.#haveSufficed = false;
   }
 
   #settle(): void {

@@ -42,6 +42,8 @@ type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 type Observe = (zones: readonly SimulatedZone[], lastDownscales: ReadonlyMap<string, string>) => GroupSnapshot;
 
 function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
+  /** As the controller counted last: a zone that was just scaled has the counts from before. */
+  const counts = new Map<string, ReturnType<typeof countRevisions>>();
   return (zones, lastDownscales) => {
     const group = observe(zones);
     const read = (zone: ZoneWithPods, i: number): ZoneWithPods => {
@@ -55,7 +57,8 @@ function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
         minTime,
         lastDownscale,
       };
-      return { ...zone, scaling, status: { ...zone.status, ...countRevisions(zone) } };
+      if (zone.observed) counts.set(zone.name, countRevisions(zone));
+      return { ...zone, scaling, status: { ...zone.status, ...counts.get(zone.name) } };
     };
     return { ...group, zones: group.zones.map(read) };
   };
