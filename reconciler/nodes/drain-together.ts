@@ -125,12 +125,19 @@ const drainEnds: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, isForced })
   return { reason: "DrainWouldNotEnd", message: `${why}, and ${nameOf(found.pod)} would wait for it: ${found.why}` };
 };
 
-/** Without the node API nothing announces the reboot, and nothing gives the node back. */
-const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, readings }) => {
-  const captives = captivesOf(facts).filter(({ labels }) => labels[COMPONENT_LABEL] === NODE_API);
+const isOfNodeApi = ({ labels }: NodePod): boolean => labels[COMPONENT_LABEL] === NODE_API;
+
+/**
+ * Without the node API nothing announces the reboot, and nothing gives the node back. A pod of it that its budget keeps
+ * announces a reboot that is forced, and comes back with the node.
+ */
+const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, readings, isForced }) => {
+  const captives = captivesOf(facts).filter(isOfNodeApi);
   const [pod] = captives;
   const ready = readings.get(node)?.workloads.find(({ uid }) => uid === pod?.owner)?.ready ?? 0;
   if (!pod || ready > captives.length) return undefined;
+  const kept = isForced ? findWaiting(facts, { more: captives })?.pod : undefined;
+  if (kept && isOfNodeApi(kept)) return undefined;
   return {
     reason: "DrainWouldNotEnd",
     message: `${nameOf(pod)} of the node API could come back to ${node} alone (${facts.places?.get(pod.uid)?.why}), and no other pod of it is ready`,

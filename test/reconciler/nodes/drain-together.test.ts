@@ -158,6 +158,21 @@ describe("pods that can come back to their node alone", () => {
       reasonOf({ n1: reading([[api, []]], ready(1)) }, "n1", NOBODY, true),
       /^DrainWouldNotEnd: shop\/api of the node API/,
     ));
+  it("go if their budget keeps the last one until a reboot that the policy forces, which it announces", () => {
+    const all = {
+      ...reading(
+        [
+          [api, []],
+          [{ ...api, uid: "api-2", name: "api-2" }, []],
+        ],
+        ready(2),
+      ),
+    };
+    const core = { ...budget(1), selector: { matchLabels: api.labels } };
+    const kept = { ...all, drain: { ...(all.drain ?? assert.fail()), coreBudgets: [core] } };
+    assert.equal(reasonOf({ n1: kept }, "n1", NOBODY, true), "");
+    assert.match(reasonOf({ n1: kept }, "n1", NOBODY, false), /^DrainWouldNotEnd: shop\/api of the node API/);
+  });
   it("go if other pods of the node API serve", () =>
     assert.equal(reasonOf({ n1: reading([[api, []]], ready(3)) }, "n1"), ""));
 });
