@@ -135,14 +135,18 @@ const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, readings
   const captives = captivesOf(facts).filter(isOfNodeApi);
   const [pod] = captives;
   const ready = readings.get(node)?.workloads.find(({ uid }) => uid === pod?.owner)?.ready ?? 0;
-  if (!pod || ready > captives.length) return undefined;
-  const kept = isForced ? findWaiting(facts, { more: captives })?.pod : undefined;
-  if (kept && isOfNodeApi(kept)) return undefined;
+  if (!pod || ready > captives.length || (isForced && keepsOne(captives, facts))) return undefined;
   return {
     reason: "DrainWouldNotEnd",
     message: `${nameOf(pod)} of the node API could come back to ${node} alone (${facts.places?.get(pod.uid)?.why}), and no other pod of it is ready`,
   };
 };
+
+/** True if the budget of these pods of the node API keeps one of them. */
+function keepsOne(captives: readonly NodePod[], facts: DrainFacts): boolean {
+  const found = findWaiting(facts, { more: captives });
+  return found !== undefined && isOfNodeApi(found.pod);
+}
 
 const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, nodeApiStays, drainEnds]);
 
