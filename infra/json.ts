@@ -1,9 +1,5 @@
 /** JSON values: whether two say the same, and the patch that turns one into the other. */
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { type Fields, isFields } from "./fields.ts";
 
 /**
  * True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields
