@@ -12,7 +12,7 @@ export function listSteps(remaining: readonly RemainingZone[]): RemainingStep[] 
 }
 
 /** Pods to replace, and zones to record. */
-export const countSteps = (remaining: readonly RemainingZone[]): number =>
+const countSteps = (remaining: readonly RemainingZone[]): number =>
   remaining.reduce((sum, { count }) => sum + count + 1, 0);
 
 /** The clock starts when a group ceases to be ready, or gets another revision; it stops when the group is ready. */

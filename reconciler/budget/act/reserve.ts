@@ -152,7 +152,7 @@ function notNow(cause: unknown): ReserveResult {
  * Removes exactly this reservation, not a later one of the same pod. Never rejects: a reservation that cannot be
  * removed expires.
  */
-export async function releaseReservation(
+async function releaseReservation(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
   handle: ReservationHandle,
   call: Call,
