@@ -11,6 +11,7 @@ import { it } from "node:test";
 import { exec } from "node:child_process";
 import { promisify } from "node:util";
 import { connectAdmin, remove } from "../stage/client.ts";
+import { define } from "../stage/definitions.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
 
@@ -26,8 +27,10 @@ it("the page's commands remove the original, and leave definitions, budgets, Ser
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
   const namespace = `zw-${randomBytes(4).toString("hex")}`;
   const path = `/api/v1/namespaces/${namespace}`;
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   t.after(async () => (await remove(admin, path), admin.close()));
+  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  // The page's reader has them: budgets were there before.
+  await define(admin, "zoneawarepoddisruptionbudgets", "replicatemplates");
   const cwd = await mkdtemp(join(tmpdir(), "remove-original-"));
   const sh = async (command: string): Promise<void> => {
     const text = command.replaceAll("NAMESPACE", namespace).replace("infra/manifests", join(ROOT, "infra/manifests"));
