@@ -5,7 +5,9 @@
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
 import { urlToHttpOptions } from "node:url";
-import type { OpenRequest } from "./machine.ts";
+
+/** Opens an HTTP request, as `https.request` does: to `options.protocol`, `host` or `hostname`, `port` and `path`. */
+export type OpenRequest = (options: RequestOptions) => http.ClientRequest;
 
 export interface OnceOptions extends Omit<RequestOptions, "agent"> {
   /** Opens the request in place of the network. */

@@ -1,11 +1,7 @@
 /** What a process gets from its machine: entries pass `systemClock`, which leaves all else to Node.js. */
-import type { ClientRequest } from "node:http";
-import type { RequestOptions } from "node:https";
 import type { Clock } from "./clock.ts";
+import type { OpenRequest } from "./http.ts";
 import type { Connection, ConnectionSource } from "./kubernetes/connection.ts";
-
-/** Opens an HTTP request, as `https.request` does: to `options.protocol`, `host` or `hostname`, `port` and `path`. */
-export type OpenRequest = (options: RequestOptions) => ClientRequest;
 
 export interface Machine extends Clock {
   /** Finds the API server; by default from kubeconfig files or the pod's ServiceAccount. */

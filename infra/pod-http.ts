@@ -4,8 +4,7 @@ import type { LookupFunction } from "node:net";
 import type { Clock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
 import { messageOf, RolloutError } from "./errors.ts";
-import type { OpenRequest } from "./machine.ts";
-import { readText, requestOnce } from "./http.ts";
+import { type OpenRequest, readText, requestOnce } from "./http.ts";
 import { createSlots } from "./slots.ts";
 
 export type PodMethod = "POST" | "DELETE";
@@ -76,7 +75,14 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, open
       const start = clock.monotonic();
       let status = "error";
       try {
-        const answer = await exchange(new URL(url), { method, redirects: 0, request, signal: deadline.signal, lookup, open });
+        const answer = await exchange(new URL(url), {
+          method,
+          redirects: 0,
+          request,
+          signal: deadline.signal,
+          lookup,
+          open,
+        });
         status = String(answer.status);
         if (answer.status !== 511) return answer;
         observer?.clusterRefused({ method, namespace: request.namespace });

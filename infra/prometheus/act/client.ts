@@ -10,8 +10,7 @@ import { createSecureContext, getCACertificates, type SecureContext } from "node
 import type { Clock } from "../../clock.ts";
 import { startDeadline } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { readText, requestOnce } from "../../http.ts";
-import type { OpenRequest } from "../../machine.ts";
+import { type OpenRequest, readText, requestOnce } from "../../http.ts";
 import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
 import { credentialsOf, type QueryCredentials } from "../credentials.ts";
 import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../target.ts";
@@ -49,7 +48,13 @@ const MAX_ANSWER_LENGTH = 1024 * 1024;
 const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
 
 /** A client without kept-alive connections: a check asks once a minute or so. */
-export function createPrometheusClient({ timeoutMs, allowedHosts, lookup, open, clock }: PrometheusOptions): PrometheusClient {
+export function createPrometheusClient({
+  timeoutMs,
+  allowedHosts,
+  lookup,
+  open,
+  clock,
+}: PrometheusOptions): PrometheusClient {
   let ofSystem: SecureContext | undefined;
   const trust = (query: PrometheusQuery): SecureContext =>
     query.caBundle === undefined
