@@ -123,16 +123,21 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 const NAMES = Object.keys(ACTIONS);
 
-/** Sets the actions of the troubled time, all begun before `troubledMs`; `onAction` is told of each. */
-export function setActions(people: People, onAction: (name: string) => void): void {
+/**
+ * Sets the actions of the troubled time, all begun before `troubledMs`; `onAction` is told of each. Returns a function
+ * that resolves once those that were begun have ended.
+ */
+export function setActions(people: People, onAction: (name: string) => void): () => Promise<unknown> {
   const { schedule, draw, shape } = people;
+  const begun: Promise<unknown>[] = [];
   for (let i = 0; i < shape.actions; i++) {
     const name = draw.of(NAMES);
     schedule.after(draw.between(2000, shape.troubledMs), () => {
       onAction(name);
-      void ACTIONS[name]?.(people);
+      if (ACTIONS[name]) begun.push(ACTIONS[name](people));
     });
   }
+  return () => Promise.all(begun);
 }
 
 /** The end of the trouble: a good template, no pause, whole pods, enough of them. */
@@ -142,7 +147,6 @@ export async function setRight(people: People): Promise<void> {
     await changeTemplate(people, zone, "app:last", false);
     await insist(people, `${SETS}/${zone}`, { metadata: { annotations: { "grafana.com/rollout-paused": null } } });
   }
-  // One whose last replica was scaled away has nothing to roll out.
   for (const pod of podsOf(people))
     if (world.store.get("pods", NAMESPACE, pod)?.metadata.annotations?.["sim/ready"] !== undefined)
       await annotatePod(people, pod, { "sim/ready": null });

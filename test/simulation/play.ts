@@ -108,12 +108,14 @@ async function playSeeded(
     if (isUnrest(event)) unrest = `${event.type} ${event.resource} ${name} by ${caller?.actor ?? "a controller"}`;
   });
   const people = { schedule, draw, shape, world };
-  setActions(people, (name) => tell("people", name));
+  const ended = setActions(people, (name) => tell("people", name));
   let events = await schedule.runUntil(startedAt + shape.troubledMs);
   tell("world", "faults and people stop");
   world.calm();
   let isRight = false;
-  void setRight(people).then(() => (isRight = true));
+  void ended()
+    .then(() => setRight(people))
+    .then(() => (isRight = true));
   const end = schedule.now() + SETTLE_MS;
   let unsettled: readonly string[] = [];
   do {

@@ -38,12 +38,16 @@ const isReady = (pod: KubeObject): boolean =>
 const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
 
+/** Longer than any process stands still and any call is on its way: whoever judges has seen that the pod is not ready. */
+const SICK_MS = 150_000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createSafety({ shape, violated, isPrepared, listPods, now }: SafetyOptions): Safety {
   const disrupted = new Map<string, Disrupted>();
+  /** Pods that are not ready, by whatever doing, and since when. */
+  const sick = new Map<string, number>();
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
@@ -53,7 +57,10 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
     const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
     if (begins && caller && previous && isReady(previous) && (isReconciler(caller) || isEviction(caller)))
       disrupt({ zone, ordinal: Number(ordinal), uid, by: caller.actor }, caller);
-    if (type !== "DELETED" && isReady(object) && disrupted.get(name)?.uid !== uid) disrupted.delete(name);
+    if (type !== "DELETED" && isReady(object)) {
+      sick.delete(name);
+      if (disrupted.get(name)?.uid !== uid) disrupted.delete(name);
+    } else if (!sick.has(name)) sick.set(name, now());
     forgetUnwanted();
   }
 
@@ -64,6 +71,8 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
     const others = [...disrupted.values()].filter(({ zone }) => zone !== pod.zone);
     if (others.length > 0)
       violated(`two zones at once: ${name} is taken by ${pod.by} while ${others.map(nameOf).join(", ")} are missing`);
+    const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && now() - since > SICK_MS);
+    if (ill) violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);
     disrupted.set(name, pod);
     const own = [...disrupted.values()].filter(({ zone }) => zone === pod.zone);
     const limit = Math.max(shape.maxUnavailable, shape.budget ?? 0);
@@ -99,6 +108,7 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
 
   function forgetUnwanted(): void {
     for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= (replicas.get(zone) ?? 0)) disrupted.delete(name);
+    for (const name of sick.keys()) if (ordinalIn(name) >= (replicas.get(zoneOf(name)) ?? 0)) sick.delete(name);
   }
 
   return {
@@ -124,5 +134,7 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
   };
 }
 
-const ordinalOf = ({ metadata }: KubeObject): number => Number(/\d+$/.exec(metadata.name)?.[0]);
+const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
+const ordinalIn = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);
+const ordinalOf = ({ metadata }: KubeObject): number => ordinalIn(metadata.name);
 const nameOf = ({ zone, ordinal }: Disrupted): string => `${zone}-${ordinal}`;
