@@ -1,6 +1,4 @@
-/**
- * The time under one Lease: ticks until it is to end, then the Lease is released and what is left to report is written.
- */
+/** A session, the time under one Lease: ticks; at its end the Lease is released and what is left to report is written. */
 import { firstOfSignals } from "../../infra/clock.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
 import { createFreshness, type Freshness } from "../../infra/kubernetes/freshness.ts";
@@ -25,8 +23,8 @@ const FLUSH_MS = 3000;
 /** Time for statuses that still wait: the next run waits for the Lease meanwhile. */
 const STATUS_MS = 500;
 
-/** The time under one Lease. */
-export interface Term {
+/** What a session begins with. */
+interface SessionStart {
   readonly held: AcquiredLease;
   readonly stop: AbortSignal;
   /** The result of the run so far. */
@@ -37,7 +35,7 @@ export interface Term {
  * Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict
  * of the last tick, `before` if there was none; never rejects.
  */
-export async function tickWhileLeader(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
+export async function tickWhileLeader(input: RunInput, { held, stop, before }: SessionStart): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);

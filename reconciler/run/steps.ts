@@ -1,5 +1,5 @@
 /**
- * The steps of groups that are under way, over all ticks of a term: a tick does not wait for its slowest group.
+ * The steps of groups that are under way, over all ticks of a session: a tick does not wait for its slowest group.
  *
  *   free --a tick starts its step--> under way --done--> its result belongs to the next tick that ends
  *                                       |

@@ -18,7 +18,7 @@ import { matchesLabels } from "../../budget/selector.ts";
 import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
-import type { ShadowWrite } from "../plan.ts";
+import type { ShadowWrite } from "../plan-pass.ts";
 import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";

@@ -13,7 +13,7 @@ const TESTS = [
   "properties",
 ].map((name) => `test/reconciler/nodes/${name}.test.ts`);
 const RACES = ["test/reconciler/nodes/act/races.test.ts"];
-const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
+const PLAN = { file: "reconciler/nodes/plan-pass.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
