@@ -4,7 +4,7 @@
  * the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
-import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";

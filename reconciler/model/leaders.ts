@@ -1,6 +1,6 @@
 /** Who follows whom in a group, found in one pass over its zones. */
 import { MAX_NAMED } from "./list-some.ts";
-import { perList } from "./per-list.ts";
+import { perList } from "../../infra/once.ts";
 import type { Zone } from "./zone.ts";
 
 const byName = perList((zones: readonly Zone[]) => new Map(zones.toReversed().map((zone) => [zone.name, zone])));

@@ -3,7 +3,7 @@
  * annotation. It counts only while the state that it belongs to is unchanged: a writer of another state means it
  * (§17.8).
  */
-import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { SHADOW_GROUP } from "./shadow.ts";
 
 /** On an object that was converted: the fields that its version lacks, as JSON. */

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
-import { checkFields } from "../checks/check-fields.ts";
+import { checkFields } from "../checks/check.ts";
 import { readIdentity } from "../model/identity.ts";
 import { NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
 import { parseWindow, type Window } from "./window.ts";

@@ -8,7 +8,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
 import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
-import { startBlocker } from "./start-blocker.ts";
+import { startBlocker } from "./skip.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";

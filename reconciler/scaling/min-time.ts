@@ -18,7 +18,7 @@ import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/times
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { groupBy } from "../model/order.ts";
-import { perList } from "../model/per-list.ts";
+import { perList } from "../../infra/once.ts";
 import type { Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";

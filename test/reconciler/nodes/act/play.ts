@@ -9,7 +9,7 @@ import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
 import { runAgent } from "../../../../reconciler/nodes/agent/loop.ts";
 import type { CallNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
-import { findEvictable } from "../../../../reconciler/nodes/evictable.ts";
+import { findEvictable } from "../../../../reconciler/nodes/node-pod.ts";
 import { ROUTES } from "../../../../reconciler/nodes/routes.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../../reconciler/nodes/shadow.ts";
 import { createNodeUpdates } from "../../../../reconciler/nodes/act/update-nodes.ts";

@@ -5,7 +5,7 @@ import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
 import { runAgent } from "../../../../reconciler/nodes/agent/loop.ts";
 import type { CallNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
 import type { AgentTools } from "../../../../reconciler/nodes/agent/round.ts";
-import { findEvictable } from "../../../../reconciler/nodes/evictable.ts";
+import { findEvictable } from "../../../../reconciler/nodes/node-pod.ts";
 import { ROUTES } from "../../../../reconciler/nodes/routes.ts";
 import type { State } from "../../../../reconciler/nodes/shadow.ts";
 import { dig, put } from "../../../emulator/objects.ts";
