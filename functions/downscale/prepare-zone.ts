@@ -140,7 +140,7 @@ async function prepareUnderLease(
     });
     return answer;
   } finally {
-    // What is to be undone, and a slow release, must not delay the answer. Until it is done, other requests cannot take
+    // Undoing preparations, and a slow release, must not delay the answer. Until it is done, other requests cannot take
     // the Lease.
     const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
     await Promise.race([

@@ -112,7 +112,8 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
 });
 
 /**
- * How long the drain of a node may take before its reboot is forced: milliseconds, or undefined if no policy has the node in one of its slots and forces its reboot.
+ * How long the drain of a node may take before its reboot is forced: milliseconds, or undefined if no policy has the
+ * node in one of its slots and forces its reboot.
  */
 export async function forceAfterMs(cluster: Cluster, nodeName: string, call: Call): Promise<number | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))

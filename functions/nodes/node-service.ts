@@ -31,7 +31,7 @@ export function uncordon(tools: ShadowTools): NodeRoute {
 }
 
 /**
- * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. So does one
+ * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is, as does a node
  * that is not Ready.
  */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {

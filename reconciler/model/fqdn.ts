@@ -1,6 +1,6 @@
 /**
- * Where the pods of a StatefulSet are reached: every request to one, from the tick and from the webhook, has its URL from
- * `podUrl`.
+ * Where the pods of a StatefulSet are reached: every request to one, from the tick and from the webhook, has its URL
+ * from `podUrl`.
  */
 import type { Zone } from "./zone.ts";
 
@@ -30,8 +30,8 @@ export function checkServiceName(serviceName: string): string | undefined {
 }
 
 /**
- * The URL of a pod: `template` with the pod's DNS name in place of its host. Throws if the finished URL has another host,
- * port or user.
+ * The URL of a pod: `template` with the pod's DNS name in place of its host. Throws if the finished URL has another
+ * host, port or user.
  */
 export function podUrl(
   template: URL,

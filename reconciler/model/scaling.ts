@@ -116,7 +116,7 @@ function parseFlag(key: string, written: string | undefined): Parsed<boolean> {
 const TRUE = /^(?:1|t|T|true|TRUE|True)$/;
 const FALSE = /^(?:0|f|F|false|FALSE|False)$/;
 
-// What cannot be read means no (§2.5).
+// An unreadable value means no (§2.5).
 function parseWriteBack(written: string | undefined): Parsed<boolean> {
   if (written === undefined || TRUE.test(written)) return { value: true };
   if (FALSE.test(written)) return { value: false };

@@ -1,6 +1,6 @@
 /**
- * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as
- * well, with a sentence.
+ * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. Values that its schema refuses are refused
+ * here as well, with a sentence.
  */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";

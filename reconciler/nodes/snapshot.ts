@@ -84,7 +84,7 @@ export interface Skip {
   readonly node: string;
   readonly reason: SkipReason;
   readonly message: string;
-  /** Of each pod without a place: the nodes that it fits on, whatever their state. */
+  /** For each pod without a place, the nodes that it fits on, whatever their state. */
   readonly fits?: readonly (readonly string[])[];
 }
 

@@ -78,8 +78,8 @@ export const idlePods: ZoneRule = (zone, group) => {
 };
 
 /**
- * Of a zone that has begun with a new template: the pods that may still come up with it, and those that are yet to be
- * made.
+ * The pods of a zone that has begun with a new template: those that may still come up with it, and those that are yet
+ * to be made.
  */
 function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
   if (isZoneRecorded(zone)) return [];

@@ -13,7 +13,7 @@ import type { GroupMemory } from "../report/memory.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { tickWhileLeader } from "./session.ts";
 
-/** Between a Lease that was lost and the next attempt. */
+/** Milliseconds between a lost Lease and the next attempt. */
 const PAUSE_MS = 1000;
 
 /**

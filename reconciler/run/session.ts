@@ -1,4 +1,6 @@
-/** A session, the time under one Lease: ticks; at its end the Lease is released and what is left to report is written. */
+/**
+ * A session, the time under one Lease: ticks; at its end the Lease is released and what is left to report is written.
+ */
 import { firstOfSignals } from "../../infra/clock.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
 import { createFreshness, type Freshness } from "../../infra/kubernetes/freshness.ts";

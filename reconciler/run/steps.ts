@@ -53,8 +53,8 @@ export interface StepsOptions {
 const SLOW_MS = 1000;
 const BEGIN_FOR_MS = 5000;
 /**
- * Beside so many slow steps none is begun: of one namespace, so that its users cannot hold up others, and of all. The
- * others that a tick has begun meanwhile, 7 at most, may become slow as well.
+ * No step is begun beside this many slow ones: of one namespace, so that its users cannot hold up others, and of all.
+ * The others that a tick has begun meanwhile, 7 at most, may become slow as well.
  */
 export const MAX_SLOW_OF_NAMESPACE = 8;
 export const MAX_SLOW = 64;
