@@ -146,8 +146,8 @@ const PAIRS: readonly (readonly [Annotation, Annotation])[] = [
 ];
 
 /**
- * What is wrong with settings that do not do what their author expects, each alone or for want of another (§0.2), a
- * sentence each.
+ * What is wrong with settings that do not do what their author expects, each alone or because another one is missing
+ * (§0.2), a sentence each.
  */
 function findUseless(scaling: Scaling, annotations: Strings): string[] {
   const isSet = (key: Annotation): boolean => (annotations?.[ANNOTATIONS[key]] ?? "") !== "";

@@ -121,7 +121,7 @@ function writeReadyTimes(world: World): World {
   return { ...world, zones: world.zones.map(write), budgets };
 }
 
-/** The world at the next look; undefined if it would be the same for ever. */
+/** The world after the next step or wait; undefined if it would be the same for ever. */
 function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };

@@ -65,8 +65,8 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 }
 
 /**
- * Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do
- * not get (§1.5.6).
+ * Before anything waits: two unhealthy zones would wait for each other, and both for the template that they do not get
+ * (§1.5.6).
  */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 

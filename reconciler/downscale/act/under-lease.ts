@@ -61,7 +61,7 @@ function boundFence(fence: Fence, remainingMs: () => number): Fence {
       if (leftMs <= 0)
         throw new RolloutError(
           "Conflict",
-          "the last look took too long: a downscale of another zone may be admitted again",
+          "the last read took too long: a downscale of another zone may be admitted again",
         );
       return { ...call, deadlineMs: Math.min(deadlineMs, leftMs) };
     },

@@ -20,7 +20,7 @@ export interface AgentTools extends HostTools {
   readonly nodeName: string;
   /** The boot that the host runs in. */
   readonly readBootId: () => Promise<string>;
-  /** Milliseconds between two looks for updates. */
+  /** Milliseconds between two checks for updates. */
   readonly refreshMs: number;
   /** Milliseconds from the exclusion from load balancers to the drain; 0 leaves the exclusion out. */
   readonly exclusionMs: number;
