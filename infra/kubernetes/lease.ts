@@ -107,7 +107,7 @@ async function takeLease(
 
   /**
    * A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still
-   * bears our name.
+   * has our name.
    */
   async function readBack(): Promise<void> {
     const current = await getLease(cluster, options, call);

@@ -28,8 +28,7 @@ const monitor = { move: "advance", to: "MonitoringUpdate", precondition: "ready"
 const finish = { move: "advance", to: "Idle", precondition: "healthy" } as const;
 
 /**
- * By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; a wanted ErrorReset is nobody's
- * wish.
+ * By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; nobody ever wants ErrorReset.
  */
 export const TRANSITIONS: Readonly<Record<State, Readonly<Record<State | "none", Move>>>> = {
   // prettier-ignore

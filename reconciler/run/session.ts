@@ -91,7 +91,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();
-  // Events and statuses are a courtesy: they do not hold up the end. Statuses are written under the Lease.
+  // Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease.
   const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
     Promise.race([work, clock.sleep(ms, flushing.signal)]);
   const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.budgets])).then(held.release);

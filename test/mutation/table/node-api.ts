@@ -45,8 +45,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "an agent's token is sent over TLS alone",
-    file: "reconciler/nodes/agent/node-api.ts",
-    tests: ["test/reconciler/nodes/agent/node-api.test.ts"],
+    file: "reconciler/nodes/agent/call-node-api.ts",
+    tests: ["test/reconciler/nodes/agent/call-node-api.test.ts"],
     find: 'if (url.protocol !== "https:")',
     replacement: 'if (url.protocol === "")',
   },

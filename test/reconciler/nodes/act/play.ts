@@ -7,7 +7,7 @@ import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
 import { runAgent } from "../../../../reconciler/nodes/agent/loop.ts";
-import type { CallNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
+import type { CallNodeApi } from "../../../../reconciler/nodes/agent/call-node-api.ts";
 import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { findEvictable } from "../../../../reconciler/nodes/node-pod.ts";
 import { ROUTES } from "../../../../reconciler/nodes/routes.ts";

@@ -3,7 +3,7 @@ import type { TestContext } from "node:test";
 import { systemClock } from "../../../../infra/clock.ts";
 import { createHostApi } from "../../../../reconciler/nodes/agent/host-api.ts";
 import { runAgent } from "../../../../reconciler/nodes/agent/loop.ts";
-import type { CallNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
+import type { CallNodeApi } from "../../../../reconciler/nodes/agent/call-node-api.ts";
 import type { AgentTools } from "../../../../reconciler/nodes/agent/round.ts";
 import { findEvictable } from "../../../../reconciler/nodes/node-pod.ts";
 import { ROUTES } from "../../../../reconciler/nodes/routes.ts";
