@@ -88,7 +88,7 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 
 /**
  * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that
- * one, and so must a zone that waits or has passed.
+ * one, as must a zone that waits or has passed.
  */
 function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
   if (wanted.kind !== "zone") return record;

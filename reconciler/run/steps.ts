@@ -28,7 +28,7 @@ export interface Steps {
    * read has changed it, so that its group is left to the next tick.
    */
   readonly underWay: () => ReadonlySet<string>;
-  /** True if another group, of the namespace if one is given, may be begun: so many slow ones are not under way. */
+  /** True if another group, of the namespace if one is given, may be begun: the limit of slow ones is not reached. */
   readonly hasRoom: (namespace?: string) => boolean;
   /** True if a tick that began then, by `clock.monotonic`, may begin further groups. */
   readonly hasTime: (tickBeganAt: number) => boolean;
