@@ -1,5 +1,5 @@
 /**
- * Converts shadows between v1 and v2 and loses nothing (NW22): what the other version has no field for travels in an
+ * Converts shadows between v1 and v2 and loses nothing (NW22): fields that the other version lacks travel in an
  * annotation. It counts only while the state that it belongs to is unchanged: a writer of another state means it
  * (§17.8).
  */

@@ -10,7 +10,7 @@ import type { State, WantedState } from "./shadow.ts";
 export type Move =
   /** The agent is to act. */
   | { readonly move: "wait" }
-  /** The default spec: what is left of an update is wiped. */
+  /** The default spec: the rest of an update is wiped. */
   | { readonly move: "wipe" }
   /** An update may start. */
   | { readonly move: "start" }
