@@ -59,6 +59,7 @@ export function* endpointsOf(
   clusterDomain: string,
 ): Generator<string> {
   const { statefulSet, firstOrdinal, url } = preparation;
+  const dns = { ...preparation, clusterDomain };
   for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
-    yield podUrl(url, `${statefulSet}-${ordinal}`, { ...preparation, clusterDomain });
+    yield podUrl(url, `${statefulSet}-${ordinal}`, dns);
 }

@@ -72,12 +72,13 @@ export function planPreparation(
   { url, clusterDomain }: PreparationTarget,
 ): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
+  const dns = { ...zone, clusterDomain };
   const between = (from: number, to: number): Endpoints => ({
     count: to - from,
     *[Symbol.iterator]() {
       for (let place = from; place < to; place++) {
         const pod = `${zone.name}-${zone.firstOrdinal + place}`;
-        yield { pod, url: podUrl(url, pod, { ...zone, clusterDomain }) };
+        yield { pod, url: podUrl(url, pod, dns) };
       }
     },
   });
