@@ -14,7 +14,7 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
-import { verdict } from "../../reconciler/budget/verdict.ts";
+import { judged, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Clock as EmulatorClock } from "../emulator/clock.ts";
@@ -217,7 +217,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
 
 /** The reserver of a cluster without disruption budgets. */
 export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
-  reserveDownscale: async () => ({ verdict: verdict("Allowed", "there is no budget"), handles: [] }),
+  reserveDownscale: async () => judged(verdict("Allowed", "there is no budget")),
   release: async () => {},
 };
 

@@ -7,9 +7,7 @@
 import type { Deadline } from "../../../infra/deadline.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import {
-  type BatchResult,
   budgetKey,
-  decided,
   type RequestedDownscale,
   type ReserverState,
   remaining,
@@ -29,7 +27,7 @@ import {
   unpinnedIdentity,
 } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
-import { NOT_NOW, verdict } from "../verdict.ts";
+import { type DisruptionResult, judged, NOT_NOW, undecided } from "../verdict.ts";
 import type { Budget } from "../zpdb.ts";
 import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget, type UnderBudget } from "./gather-budget.ts";
@@ -44,7 +42,7 @@ export interface Batch {
   readonly budgets?: readonly ListedBudget[] | undefined;
 }
 
-type Results = ReadonlyMap<TimedDisruptionRequest, BatchResult>;
+type Results = ReadonlyMap<TimedDisruptionRequest, DisruptionResult>;
 
 /** Milliseconds. With less time left, a write could take effect after its request was refused. */
 const LEAST_FOR_WRITE_MS = 50;
@@ -68,7 +66,7 @@ export async function decideBatch(batch: Batch, state: ReserverState, deadline: 
   const reservations = { ...livingReservations(store.reservations, presentIn(seen.zones, seen.pods.values()), now) };
   const view: SharedView = { now, seen, budgets, listed, reservations, toReserve: [] };
 
-  const results = new Map<TimedDisruptionRequest, BatchResult>();
+  const results = new Map<TimedDisruptionRequest, DisruptionResult>();
   for (const request of requests) results.set(request, decideRequest(request, view, state));
   cacheDenial(state, budget, findBlocking(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
   const elsewhere = requests.filter((request) => !request.downscale && !seen.pods.has(request.name));
@@ -117,8 +115,8 @@ interface SharedView {
   readonly toReserve: TimedDisruptionRequest[];
 }
 
-function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
-  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "expired" };
+function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): DisruptionResult {
+  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return undecided();
   return request.downscale
     ? decideDownscaleRequest(request, request.downscale, { ...view, by: state.by })
     : decidePodRequest(request, view, state);
@@ -133,31 +131,27 @@ function decideDownscaleRequest(
   request: TimedDisruptionRequest,
   { uid, from, forced }: RequestedDownscale,
   { now, seen, listed, reservations, toReserve, by }: SharedView & Pick<ReserverState, "by">,
-): BatchResult {
-  if ("problem" in listed.content) return { outcome: "superseded" };
-  const judged = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
-  const verdict = forced ? { ...judged, reason: "Allowed" as const } : judged;
-  if (verdict.reason !== "Allowed") return decided(verdict);
+): DisruptionResult {
+  if ("problem" in listed.content) return undecided();
+  const found = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
+  const verdict = forced ? { ...found, reason: "Allowed" as const } : found;
+  if (verdict.reason !== "Allowed") return judged(verdict);
   const key = downscaleKey({ statefulSet: request.name, from });
   const before = reservations[key];
   const reservation = { uid, time: new Date(now).toISOString(), by };
   reservations[key] = reservation;
   toReserve.push(request);
   const place = { namespace: request.namespace, budget: listed.ref.name, key };
-  return {
-    outcome: "decided",
-    verdict,
-    handle: { ...reservation, ...place, ...(before && isForEviction(before) && { before }) },
-  };
+  return judged(verdict, [{ ...reservation, ...place, ...(before && isForEviction(before) && { before }) }]);
 }
 
-function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
+function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): DisruptionResult {
   const { now, seen, reservations, listed } = view;
   const pod = seen.pods.get(request.name);
-  if (!pod) return { outcome: "superseded" };
+  if (!pod) return undecided();
   const budget = findBudget(pod, view.budgets, request);
   cacheBudget(request, budget, state);
-  if ("reason" in budget) return decided(budget);
+  if ("reason" in budget) return judged(budget);
   const { rollout, unpinned } = request;
   const verdict = decideEviction({
     now,
@@ -169,17 +163,13 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, sta
     unpinned,
     by: state.by,
   });
-  if (verdict.reason !== "Allowed" || request.dryRun) return decided(verdict);
+  if (verdict.reason !== "Allowed" || request.dryRun) return judged(verdict);
   // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
   // place may be released.
   const isAgain = isFor(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: state.by });
-  if (isAgain) return decided(verdict);
-  return {
-    outcome: "decided",
-    verdict,
-    handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name },
-  };
+  if (isAgain) return judged(verdict);
+  return judged(verdict, [{ ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name }]);
 }
 
 function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
@@ -213,9 +203,9 @@ async function findOtherBudget(
   request: TimedDisruptionRequest,
   listed: ListedBudget,
   context: BatchContext,
-): Promise<BatchResult> {
+): Promise<DisruptionResult> {
   const found = await findBudgetOfPod(request, context);
-  return "outcome" in found ? found : { outcome: found === listed ? "superseded" : "retryNow" };
+  return "outcome" in found ? found : undecided(undefined, found === listed ? "afterPause" : "atOnce");
 }
 
 const MAX_CACHED = 1000;
@@ -242,9 +232,6 @@ function forgetBudget(requests: readonly TimedDisruptionRequest[], { budgetCache
   for (const request of requests) budgetCache.delete(cacheKey(request) ?? "");
   // A downscale names its budgets itself.
   return new Map(
-    requests.map((request) => [
-      request,
-      request.downscale ? decided(verdict("NotNow", NOT_NOW)) : { outcome: "retryNow" },
-    ]),
+    requests.map((request) => [request, request.downscale ? judged(NOT_NOW) : undecided(undefined, "atOnce")]),
   );
 }

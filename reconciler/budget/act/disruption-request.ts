@@ -1,11 +1,9 @@
-/** Requests to disrupt a pod, their results, and the state that the processing of requests shares in one process. */
+/** Requests to disrupt pods, and the state that the processing of requests shares in one process. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { CachedDenial } from "../denial-cache.ts";
 import type { CompilePartition } from "../partition.ts";
-import type { Reservation } from "../reservation.ts";
 import type { DisruptionTarget } from "../scope.ts";
-import type { Verdict } from "../verdict.ts";
 import type { Freshness } from "../../../infra/kubernetes/freshness.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
@@ -38,26 +36,6 @@ export interface TimedDisruptionRequest extends DisruptionRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A reservation and its place, for its release. */
-export interface ReservationHandle extends Reservation {
-  readonly namespace: string;
-  readonly budget: string;
-  /** Among the reservations. */
-  readonly key: string;
-  /** What the reservation replaced, which counts again after its release. */
-  readonly before?: Reservation;
-}
-
-/** What a batch came to for one request. */
-export type BatchResult =
-  | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
-  /** Another process wrote first, or the API server did not answer: gather and decide again. */
-  | { readonly outcome: "superseded"; readonly error?: unknown }
-  /** Too little time is left until the deadline to reserve anything. */
-  | { readonly outcome: "expired" }
-  /** The batch found out which budget is the right one: retry without a pause. */
-  | { readonly outcome: "retryNow" };
-
 /** Receives all budgets of a namespace as they were read; undefined if the API server does not know the kind. */
 export type OnBudgets = (namespace: string, budgets: readonly ListedBudget[] | undefined) => void;
 
@@ -78,8 +56,6 @@ export interface ReserverState {
   readonly compilePartition: CompilePartition;
   readonly onBudgets: OnBudgets;
 }
-
-export const decided = (verdict: Verdict): BatchResult => ({ outcome: "decided", verdict });
 
 export const budgetKey = (namespace: string, budget: string): string => `${namespace}/${budget}`;
 

@@ -4,10 +4,10 @@
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { pods } from "../../../infra/kubernetes/resources.ts";
-import { type DisruptionRequest, type BatchResult, decided, type ReserverState } from "./disruption-request.ts";
+import type { DisruptionRequest, ReserverState } from "./disruption-request.ts";
 import { readBudgetPod } from "../budget-pod.ts";
 import { findBudget } from "../scope.ts";
-import { verdict, type Verdict } from "../verdict.ts";
+import { type DisruptionResult, judged, undecided, verdict, type Verdict } from "../verdict.ts";
 import type { Budget } from "../zpdb.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
@@ -32,7 +32,7 @@ export function cacheKey({ namespace, name }: Pick<DisruptionRequest, "namespace
 export async function chooseBudget(
   request: DisruptionRequest,
   context: BatchContext,
-): Promise<ListedBudget | BatchResult> {
+): Promise<ListedBudget | DisruptionResult> {
   const cached = context.state.budgetCache.get(cacheKey(request) ?? "");
   const listed = context.budgets.find(({ ref }) => ref.name === cached);
   return listed && !("problem" in listed.content) ? listed : await findBudgetOfPod(request, context);
@@ -42,17 +42,16 @@ export async function chooseBudget(
 export async function findBudgetOfPod(
   request: DisruptionRequest,
   context: BatchContext,
-): Promise<ListedBudget | BatchResult> {
+): Promise<ListedBudget | DisruptionResult> {
   const { budgets, state, call } = context;
   if (request.rollout && budgets.length === 0)
-    return decided(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
+    return judged(verdict("PodNotInScope", "there is no zoned pod disruption budget"));
   const pod = await state.cluster.get(pods, request, call).catch(absent);
-  if (!pod) return decided(verdict("PodNotFound", `pods "${request.name}" not found`));
+  if (!pod) return judged(verdict("PodNotFound", `pods "${request.name}" not found`));
   const found = findBudget(readBudgetPod(pod), budgets, request);
   cacheBudget(request, found, state);
-  return "reason" in found
-    ? decided(found)
-    : (budgets.find(({ ref }) => ref.name === found.name) ?? { outcome: "superseded" });
+  if ("reason" in found) return judged(found);
+  return budgets.find(({ ref }) => ref.name === found.name) ?? undecided();
 }
 
 const MAX_CACHED = 10_000;

@@ -56,13 +56,13 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "prepare-downscale admits nothing that a budget denies",
     ...ADMIT,
-    find: "if (!isAllowed(verdict)) return deny(",
-    replacement: "if (!isAllowed(verdict) && handles.length > 0) return deny(",
+    find: `if (reserved.outcome !== "allowed") {`,
+    replacement: `if (reserved.outcome === "undecided") {`,
   },
   {
     breaks: "prepare-downscale releases what it reserved for a downscale that it denies",
     ...ADMIT,
-    find: "if (!answer.allowed) await releaseAll(handles, tools);",
+    find: "if (!answer.allowed) await releaseAll(reserved.handles, tools);",
     replacement: "",
   },
   {
@@ -89,8 +89,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone does not shrink while its budgets cannot be asked",
     file: "reconciler/budget/act/may-disrupt.ts",
-    find: "if (!isAllowed(verdict)) return holdDownscale(",
-    replacement: "if (!isAllowed(verdict) && cause === undefined) return holdDownscale(",
+    find: "return holdDownscale({ ...verdict, message:",
+    replacement: "return undefined && holdDownscale({ ...verdict, message:",
     tests: DOWNSCALE,
   },
   {
@@ -247,7 +247,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the reservation of an earlier disruption of the pod is never released",
     ...BATCH,
-    find: "if (isAgain) return decided(verdict);",
+    find: "if (isAgain) return judged(verdict);",
     replacement: "",
   },
   {
