@@ -2,7 +2,7 @@
  * One step of one group: gather -> decide -> act.
  *
  *   settled by its status? -> done
- *   otherwise list its pods -> decideRollout -> act -> outcome
+ *   otherwise list its pods -> decideUngated -> what its gates make of that (passGates) -> act -> outcome
  */
 import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Clock } from "../../infra/clock.ts";
@@ -12,11 +12,10 @@ import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/wanted.ts";
 import type { BudgetLists } from "../budget/act/budget-lists.ts";
 import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
-import type { Hold } from "../model/decision.ts";
-import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, Outcome } from "../model/outcome.ts";
 import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
-import { decideByStatus, decideRollout } from "../rollout/decide-rollout.ts";
+import { decideByStatus, decideUngated, passGates } from "../rollout/decide-rollout.ts";
 import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
@@ -84,10 +83,10 @@ async function rollOut(
   const { zones } = common;
   const { budgets, clock } = input;
   const gated = gates.of(zones);
-  const byStatus = decideByStatus(zones, gated.verdicts);
-  const early = byStatus === "readPods" ? undefined : outcomeOf(byStatus, common);
+  const ungated = decideByStatus(zones);
+  const early = outcomeByStatus(ungated, gated, common);
   const isOver = early && !isResyncDue && !budgets.maintenance.needsReadyTime(zones);
-  if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
+  if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return early;
 
   const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
@@ -104,8 +103,16 @@ async function rollOut(
   }
 }
 
-const outcomeOf = (held: Hold | undefined, common: Common): Outcome =>
-  held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
+/** What is decided by status alone, gates included; undefined if the pods must be read. */
+function outcomeByStatus(
+  ungated: ReturnType<typeof decideByStatus>,
+  { verdicts }: GroupGates,
+  common: Common,
+): Outcome | undefined {
+  if (ungated === "readPods") return undefined;
+  const held = ungated ?? verdicts?.beforeSettled;
+  return held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
+}
 
 interface GroupActor extends BatchActor {
   readonly gated: GroupGates;
@@ -118,11 +125,11 @@ async function rollOutZones(
 ): Promise<Outcome> {
   const { verdicts } = gated;
   const snapshot = { ...gathered, now: actor.clock.now() };
-  if (verdicts) gated.follow(wantedBy(snapshot));
-  const decide = (gates: GateVerdicts | undefined) => decideRollout(gates ? { ...snapshot, gates } : snapshot);
-  let decision = decide(verdicts);
+  const ungated = decideUngated(snapshot);
+  if (verdicts) gated.follow(wantedBy(ungated));
+  let decision = passGates(ungated, verdicts);
   const isLate = isOutdated(actor);
-  if (isLate && decision?.action === "deletePods") decision = decide(await gated.readAgain());
+  if (isLate && decision?.action === "deletePods") decision = passGates(ungated, await gated.readAgain());
   if (!decision) return { ...common, state: "settled" };
   if (decision.action === "hold") return { ...common, state: "held", hold: decision };
 

@@ -56,8 +56,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "prepare-downscale admits nothing that a budget denies",
     ...ADMIT,
-    find: `if (reserved.outcome !== "allowed") {`,
-    replacement: `if (reserved.outcome === "undecided") {`,
+    find: "const reserved = await reserve(prepareRequest, tools);",
+    replacement:
+      'const reserved = { handles: [], ...(await reserve(prepareRequest, tools)), outcome: "allowed" } as DisruptionResult;',
   },
   {
     breaks: "prepare-downscale releases what it reserved for a downscale that it denies",
@@ -90,7 +91,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone does not shrink while its budgets cannot be asked",
     file: "reconciler/budget/act/may-disrupt.ts",
     find: "return holdDownscale({ ...verdict, message:",
-    replacement: "return undefined && holdDownscale({ ...verdict, message:",
+    replacement: "if (zone.replicas >= 0) return undefined;\n        return holdDownscale({ ...verdict, message:",
     tests: DOWNSCALE,
   },
   {

@@ -32,9 +32,9 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone with serving pods waits for its gates",
-    file: "reconciler/rollout/decide-zone.ts",
-    find: "return group.gates?.holds.get(zone.uid) ?? decision;",
-    replacement: "return decision;",
+    file: "reconciler/rollout/decide-rollout.ts",
+    find: "takesServing(decision) ? (gates?.holds.get(decision.zone.uid) ?? decision) : decision;",
+    replacement: "takesServing(decision) ? decision : decision;",
     tests: GATES.tests,
   },
   {
