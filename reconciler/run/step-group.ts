@@ -89,7 +89,7 @@ async function rollOut(
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return early;
 
-  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
+  const listed = await budgetLists.of(common.namespace);
   const snapshot = await gatherGroup(zones, input);
   try {
     const { cluster, fence, freshness, stop } = input;

@@ -100,9 +100,8 @@ async function once(): Promise<number> {
     budgets: {
       mayDisrupt: async () => undefined,
       maintenance: {
-        beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+        beginTick: async () => ({ all: async () => [], of: async () => [] }),
         needsReadyTime: () => false,
-        readBudgets: async () => [],
         maintainGroup: async () => {},
         maintainOthers: async () => {},
       },

@@ -171,9 +171,8 @@ export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed
 
 /** The maintenance on a cluster without budgets. */
 export const noMaintenance: BudgetMaintenance = {
-  beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+  beginTick: async () => ({ all: async () => [], of: async () => [] }),
   needsReadyTime: () => false,
-  readBudgets: async () => [],
   maintainGroup: async () => {},
   maintainOthers: async () => {},
 };

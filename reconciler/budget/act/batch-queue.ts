@@ -6,10 +6,11 @@
 import { type Deadline, startDeadline } from "../../../infra/deadline.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { groupBy } from "../../model/order.ts";
+import { budgetKey, statefulSetKey } from "./budget-memory.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
 import { type DisruptionResult, undecided } from "../verdict.ts";
-import { budgetKey, type ReserverState, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
-import { type BatchContext, cacheKey, chooseBudget } from "./find-budget.ts";
+import { type ReserverTools, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import { type BatchContext, chooseBudget } from "./find-budget.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 /** A request, with what settles it: a result, or the error of the API server. */
@@ -33,8 +34,8 @@ const MAX_BATCH_MS = 60_000;
 /** Resolves with what one batch came to for the request; never rejects. */
 export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
 
-export function createBatchQueue(state: ReserverState): DecideInBatch {
-  const { clock } = state;
+export function createBatchQueue(tools: ReserverTools): DecideInBatch {
+  const { clock } = tools;
   const queues = new Map<string, Waiting[]>();
 
   function enqueue(key: QueueKey, waiting: readonly Waiting[], budgets?: Budgets): void {
@@ -67,7 +68,7 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
       if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
       const results = await decideBatch(
         { ...key, requests: batch.map(({ request }) => request), budgets },
-        state,
+        tools,
         deadline,
       );
       for (const { request, resolve } of batch) resolve(results.get(request) ?? undecided());
@@ -78,13 +79,13 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
 
   /**
    * Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its
-   * budget is cached then.
+   * budget is noted then.
    */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
-    const budgets = await readBudgets(namespace, state, deadline);
-    const context = { budgets, state, call: callWithin(deadline) };
+    const budgets = await readBudgets(namespace, tools, deadline);
+    const context = { budgets, tools, call: callWithin(deadline) };
     const names = new Map<Waiting, string | undefined>();
-    const ofOneSet = groupBy(batch, ({ request }) => cacheKey(request) ?? request.name).values();
+    const ofOneSet = groupBy(batch, ({ request }) => statefulSetKey(request) ?? request.name).values();
     await Promise.all(
       ofOneSet.map(async ([first, ...others]) => {
         if (first) names.set(first, await nameBudget(first, context));
@@ -111,7 +112,7 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
   }
 
   return (request) => {
-    const budget = request.downscale?.budget ?? state.budgetCache.get(cacheKey(request) ?? "") ?? "";
+    const budget = request.downscale?.budget ?? tools.memory.budgetOf(request) ?? "";
     const { promise, resolve, reject } = Promise.withResolvers<DisruptionResult>();
     enqueue({ namespace: request.namespace, budget }, [{ request, resolve, reject }]);
     return promise.catch(undecided);

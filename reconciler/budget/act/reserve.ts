@@ -14,10 +14,11 @@ import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { findBudgetsOfZone } from "../scope.ts";
 import { type DisruptionResult, judged, undecided, verdict, type Verdict } from "../verdict.ts";
 import type { Zone } from "../../model/zone.ts";
+import { createBudgetMemory } from "./budget-memory.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { readBudgets } from "./decide-batch.ts";
 import { createDenyAgain } from "./deny-again.ts";
-import { remaining, type ReserverState, type TimedDisruptionRequest } from "./disruption-request.ts";
+import { remaining, type ReserverTools, type TimedDisruptionRequest } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/resources.ts";
@@ -47,7 +48,7 @@ export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt
 /** Milliseconds to release what was reserved for a downscale that another budget denies. */
 const RELEASE_MS = 3000;
 
-export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "denialCache" | "compilePartition"> {
+export interface ReserverOptions extends Omit<ReserverTools, "memory" | "compilePartition"> {
   readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;
@@ -58,14 +59,13 @@ const MAX_IMMEDIATE_RETRIES = 3;
 
 export function createReserver(options: ReserverOptions): Reserver {
   const { clock, random } = options;
-  const state: ReserverState = {
+  const tools: ReserverTools = {
     ...options,
-    budgetCache: new Map(),
-    denialCache: new Map(),
+    memory: createBudgetMemory(),
     compilePartition: options.compilePartition ?? createPartitionCache(),
   };
-  const denyAgain = createDenyAgain(state);
-  const decideInBatch = createBatchQueue(state);
+  const denyAgain = createDenyAgain(tools);
+  const decideInBatch = createBatchQueue(tools);
 
   async function tryOnce(request: TimedDisruptionRequest): Promise<DisruptionResult> {
     if (remaining(request, clock) <= 0) return undecided();
@@ -94,7 +94,7 @@ export function createReserver(options: ReserverOptions): Reserver {
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
     using deadline = startDeadline(remaining(time, clock), time.signal);
-    const budgets = await readBudgets(zone.namespace, state, deadline);
+    const budgets = await readBudgets(zone.namespace, tools, deadline);
     // An invalid one keeps nobody from what is forced.
     return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);
   }
@@ -119,7 +119,7 @@ export function createReserver(options: ReserverOptions): Reserver {
     return judged(verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles);
   }
 
-  const release: Reserver["release"] = (handle, call) => releaseReservation(state, handle, call);
+  const release: Reserver["release"] = (handle, call) => releaseReservation(tools, handle, call);
   return { reserve, reserveDownscale, release };
 }
 

@@ -16,8 +16,8 @@ const INTERLEAVINGS = [
   "test/reconciler/interleavings/interleavings.test.ts",
 ];
 
-const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, call);";
-const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
+const OPEN_STORE = "const store = await openReservationStore(tools.cluster, listed.object, call);";
+const GATHER = "const seen = await gatherUnderBudget(budget, tools, call);";
 
 /** Downscales as disruptions like others. */
 const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/decide-downscale.test.ts"];
@@ -260,8 +260,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is reserved with too little time left",
     ...BATCH,
-    find: "if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS)",
-    replacement: "if (remaining(request, state.clock) < -LEAST_FOR_WRITE_MS)",
+    find: "if (remaining(request, tools.clock) < LEAST_FOR_WRITE_MS)",
+    replacement: "if (remaining(request, tools.clock) < -LEAST_FOR_WRITE_MS)",
   },
   {
     breaks: "a budget is read before the pods",
@@ -269,7 +269,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: INTERLEAVINGS,
     find: `${OPEN_STORE}\n  ${GATHER}`,
     replacement: `${GATHER}
-  const again = (await readBudgets(namespace, state, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
+  const again = (await readBudgets(namespace, tools, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
   ${OPEN_STORE.replace("listed.object", "again?.object ?? listed.object")}`,
   },
   {
@@ -282,9 +282,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
     file: "reconciler/run/step-group.ts",
-    find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
+    find: "const listed = await budgetLists.of(common.namespace);\n  const snapshot = await gatherGroup(zones, input);",
     replacement:
-      "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",
+      "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgetLists.of(common.namespace);",
     tests: ["test/reconciler/budget/act/order.test.ts"],
   },
   {
