@@ -8,6 +8,7 @@ import { hasCode, messageOf } from "../../../infra/errors.ts";
 import type { ReservationHandle } from "../reservation.ts";
 import { holdDownscale, holdPod, VERDICTS } from "../verdict.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -25,6 +26,11 @@ export interface DisruptionGrant {
  * that forbids the deletion, a grant, or undefined if the deletion is allowed without a reservation.
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
+
+/** A context in which pods are disrupted. */
+export interface DisruptionContext extends Context {
+  readonly mayDisrupt: MayDisrupt;
+}
 
 /** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
 const MAX_WAIT_MS = 5000;

@@ -20,7 +20,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     breaks: "a step that takes long reads the gates again before it deletes pods",
     file: "reconciler/run/step-group.ts",
     find: "if (isLate && decision",
-    replacement: "if (isLate && actor.gatheredAt < 0 && decision",
+    replacement: "if (isLate && snapshot.gatheredAt < 0 && decision",
     tests: ["test/reconciler/gates/act/tick-gates.test.ts"],
   },
   {

@@ -126,12 +126,8 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       throw new RolloutError("LeaseLost", "another process may have it");
     };
     const one = tick({
-      cluster,
-      fence: { write },
-      freshness,
+      context: { cluster, fence: { write }, freshness, clock, stop: new AbortController().signal },
       namespaces: ["test"],
-      clock,
-      stop: new AbortController().signal,
       turns: { isResyncDue: () => true },
       scaling: { ...scalingOf(cluster), notifier },
       budgets: {
