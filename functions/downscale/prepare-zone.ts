@@ -30,7 +30,7 @@ import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/
 import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
-import type { Answer, Context } from "../http/webhook.ts";
+import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
 import { type Candidate, deny, describeDownscale, replicaFields } from "./find-downscale.ts";
 import type { BackgroundTasks } from "../http/background-tasks.ts";
@@ -46,7 +46,7 @@ export interface PrepareTools {
   readonly tasks: BackgroundTasks;
 }
 
-export interface PrepareContext extends Context {
+export interface PrepareContext extends RequestContext {
   /** Milliseconds between the arrival of the request and its deadline. */
   readonly remainingMs: number;
 }

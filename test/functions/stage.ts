@@ -8,7 +8,7 @@ import { recordInAnnotation } from "../../functions/downscale/downscale-record.t
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import type { PrepareTools } from "../../functions/downscale/prepare-zone.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
-import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
+import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
@@ -174,7 +174,7 @@ export async function callWebhook(
   request: AdmissionRequest,
   { timeoutMs = 9000, clock = systemClock }: { readonly timeoutMs?: number; readonly clock?: Clock } = {},
 ): Promise<Answer> {
-  const context: Context = {
+  const context: RequestContext = {
     path: "",
     signal: AbortSignal.timeout(timeoutMs),
     deadlineAt: clock.monotonic() + timeoutMs,
