@@ -102,6 +102,10 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
   return held ? { state: "held", hold: held } : { state: "settled" };
 }
 
+/**
+ * The rules decide once, by this snapshot. Before a late deletion only the gates are read again, as one may have been
+ * made meanwhile; the deletion itself reads the zones and pods again.
+ */
 async function rollOutZones(
   gathered: GroupSnapshot & Pick<Gathered, "gatheredAt">,
   gated: GroupGates,
