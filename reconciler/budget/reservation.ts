@@ -21,6 +21,16 @@ export interface Reservation {
   readonly by: string;
 }
 
+/** A reservation and its place, for its release. */
+export interface ReservationHandle extends Reservation {
+  readonly namespace: string;
+  readonly budget: string;
+  /** Among the reservations. */
+  readonly key: string;
+  /** What the reservation replaced, which counts again after its release. */
+  readonly before?: Reservation;
+}
+
 /** By the name of the pod, or for a downscale by `downscaleKey`. */
 export type Reservations = Readonly<Record<string, Reservation>>;
 

@@ -122,16 +122,6 @@ const outdatedPods: ZoneRule = (zone) => {
   };
 };
 
-/**
- * Gates guard pods that serve: a zone whose outdated pods are all broken or not ready is replaced without asking, so
- * that a fixed template can rescue it. A batch with a ready pod waits until the gates let its zone begin (§14.2).
- */
-const outdatedPodsPastGates: ZoneRule = (zone, group) => {
-  const decision = outdatedPods(zone, group);
-  if (decision?.action !== "deletePods" || !decision.pods.some(({ ready }) => ready)) return decision;
-  return group.gates?.holds.get(zone.uid) ?? decision;
-};
-
 const podsReady: ZoneRule = (zone) => {
   if (isHealthy(zone)) return undefined;
   return {
@@ -151,10 +141,4 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** The first rule with a decision wins; without any, the zone is done. */
-export const decideZone: ZoneRule = firstOf([
-  revisionsKnown,
-  otherZonesSteady,
-  outdatedPodsPastGates,
-  podsReady,
-  finishedZone,
-]);
+export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, outdatedPods, podsReady, finishedZone]);
