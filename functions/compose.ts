@@ -1,8 +1,8 @@
 /** Puts the webhooks together from the environment: what the single targets and the server of all of them share. */
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
-import type { Clock } from "../infra/clock.ts";
 import type { Environment, WebhookSettings } from "../infra/config/config.ts";
+import type { Machine } from "../infra/machine.ts";
 import type { Metrics } from "../infra/metrics/metrics.ts";
 import { createPodHttp } from "../infra/pod-http.ts";
 import { type Runtime, start } from "../infra/start.ts";
@@ -33,7 +33,7 @@ export interface Composition extends Pick<Runtime, "log"> {
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
-export async function compose(env: Environment, machine: Clock, lookup?: LookupFunction): Promise<Composition> {
+export async function compose(env: Environment, machine: Machine, lookup?: LookupFunction): Promise<Composition> {
   const { configuration, log, metrics, connection, cluster, clock } = await start(env, machine);
   const { namespace, namespaces, lease } = configuration;
   const { requestTimeoutMs, audience } = configuration.webhooks;
@@ -52,6 +52,7 @@ export async function compose(env: Environment, machine: Clock, lookup?: LookupF
     // Each request limits itself to 32 (§4.8): silent pods of one group must not delay calls to another group's.
     atOnce: Number.POSITIVE_INFINITY,
     ...(lookup && { lookup }),
+    open: machine.open,
   });
   const tools = { cluster, clock };
   const record = configuration.useZoneTracker

@@ -6,6 +6,8 @@ export interface Clock {
   readonly monotonic: () => number;
   /** Resolves after `ms`, or as soon as `signal` fires; never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** Runs `run` once after `ms`, unless the function that it returns is called before; by Node's timers if left out. */
+  readonly after?: (ms: number, run: () => void) => () => void;
 }
 
 export const systemClock: Clock = {

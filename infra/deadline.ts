@@ -20,10 +20,8 @@ export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = s
   const controller = new AbortController();
   const elapsed = startStopwatch(clock);
   const cancel = (): void => controller.abort(cancelled(caller));
-  const timer = setTimeout(
-    () => controller.abort(new RolloutError("Timeout", `no answer within ${Math.round(ms)} ms`)),
-    Math.max(0, ms),
-  );
+  const expire = (): void => controller.abort(new RolloutError("Timeout", `no answer within ${Math.round(ms)} ms`));
+  const stopTimer = (clock.after ?? afterTimeout)(Math.max(0, ms), expire);
   caller?.addEventListener("abort", cancel, { once: true });
   if (caller?.aborted) cancel();
   return {
@@ -31,10 +29,15 @@ export function startDeadline(ms: number, caller?: AbortSignal, clock: Clock = s
     cancel,
     remainingMs: () => Math.max(0, ms - elapsed()),
     [Symbol.dispose]: () => {
-      clearTimeout(timer);
+      stopTimer();
       caller?.removeEventListener("abort", cancel);
     },
   };
+}
+
+function afterTimeout(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
 }
 
 /** The error of a call that its caller cancelled. */

@@ -4,8 +4,14 @@
  */
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
+import { urlToHttpOptions } from "node:url";
+
+/** Opens an HTTP request, as `https.request` does: to `options.protocol`, `host` or `hostname`, `port` and `path`. */
+export type OpenRequest = (options: RequestOptions) => http.ClientRequest;
 
 export interface OnceOptions extends Omit<RequestOptions, "agent"> {
+  /** Opens the request in place of the network. */
+  readonly open?: OpenRequest | undefined;
   /** Ends the request; it ends the reading of the answer where that is given it as well. */
   readonly signal: AbortSignal;
   readonly body?: string | undefined;
@@ -15,9 +21,10 @@ export interface OnceOptions extends Omit<RequestOptions, "agent"> {
  * Resolves with the head of the answer; the caller reads the body. Rejects with the signal's reason if it fires, or
  * with the error of the connection.
  */
-export function requestOnce(url: URL, { body, signal, ...options }: OnceOptions): Promise<http.IncomingMessage> {
+export function requestOnce(url: URL, { body, signal, open, ...options }: OnceOptions): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === "https:" ? https : http).request(url, { ...options, signal, agent: false });
+    const send = open ?? (url.protocol === "https:" ? https : http).request;
+    const request = send({ ...urlToHttpOptions(url), ...options, signal, agent: false });
     request.on("error", (error) => reject(signal.aborted ? signal.reason : error));
     request.on("response", resolve);
     request.end(body);

@@ -4,7 +4,7 @@ import type { LookupFunction } from "node:net";
 import type { Clock } from "./clock.ts";
 import { startDeadline } from "./deadline.ts";
 import { messageOf, RolloutError } from "./errors.ts";
-import { readText, requestOnce } from "./http.ts";
+import { type OpenRequest, readText, requestOnce } from "./http.ts";
 import { createSlots } from "./slots.ts";
 
 export type PodMethod = "POST" | "DELETE";
@@ -54,6 +54,8 @@ export interface PodHttpOptions {
   readonly atOnce?: number;
   /** Resolves the names of pods in place of DNS. */
   readonly lookup?: LookupFunction;
+  /** Opens requests in place of the network. */
+  readonly open?: OpenRequest | undefined;
   readonly observer?: PodObserver;
 }
 
@@ -62,18 +64,25 @@ const MAX_REDIRECTS = 10;
 const MAX_ANSWER_LENGTH = 64 * 1024;
 
 /** A client whose limit on concurrent requests covers all its callers; namespaces take turns. */
-export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, observer }: PodHttpOptions): PodHttp {
+export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, open, observer }: PodHttpOptions): PodHttp {
   const slots = createSlots(atOnce);
   return {
     async send(method, url, request) {
       // By namespace: silent pods of one must not take the turns of the others.
       using _slot = await slots.take(request.signal, request.namespace);
-      using deadline = startDeadline(timeoutMs, request.signal);
+      using deadline = startDeadline(timeoutMs, request.signal, clock);
       const { pathname: path } = new URL(url);
       const start = clock.monotonic();
       let status = "error";
       try {
-        const answer = await exchange(new URL(url), { method, redirects: 0, request, signal: deadline.signal, lookup });
+        const answer = await exchange(new URL(url), {
+          method,
+          redirects: 0,
+          request,
+          signal: deadline.signal,
+          lookup,
+          open,
+        });
         status = String(answer.status);
         if (answer.status !== 511) return answer;
         observer?.clusterRefused({ method, namespace: request.namespace });
@@ -94,10 +103,11 @@ interface Sending {
   readonly request: PodRequest;
   readonly signal: AbortSignal;
   readonly lookup: LookupFunction | undefined;
+  readonly open: OpenRequest | undefined;
 }
 
 async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
-  const answer = await open(url, sending);
+  const answer = await sendOne(url, sending);
   const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH);
   const status = answer.statusCode ?? 0;
   const { location } = answer.headers;
@@ -116,11 +126,12 @@ async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
 }
 
 /** Each pod is a host: kept-alive connections would be as many as pods. */
-function open(url: URL, { method, request, signal, lookup }: Sending): Promise<IncomingMessage> {
+function sendOne(url: URL, { method, request, signal, lookup, open }: Sending): Promise<IncomingMessage> {
   return requestOnce(url, {
     method,
     headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
     signal,
+    open,
     ...(lookup && { lookup }),
     // A certificate does not contain the trailing dot of a fully qualified name.
     ...(url.protocol === "https:" && { servername: url.hostname.replace(/\.$/, "") }),

@@ -1,10 +1,10 @@
 /** The start that the reconciler and the webhooks share: configuration -> log -> metrics -> connection -> cluster. */
-import type { Clock } from "./clock.ts";
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { connectCluster } from "./kubernetes/connect-cluster.ts";
 import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
 import { type Connection, loadConnection } from "./kubernetes/connection.ts";
 import { createLog, type Log, stdout } from "./log.ts";
+import type { Machine } from "./machine.ts";
 import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
 import { warnOfMisspelt } from "./config/unknown-variables.ts";
@@ -21,12 +21,13 @@ export interface Runtime {
 }
 
 /** Throws `BadConfiguration`. */
-export async function start(env: Environment, machine: Clock, options: ConfigurationOptions = {}): Promise<Runtime> {
+export async function start(env: Environment, machine: Machine, options: ConfigurationOptions = {}): Promise<Runtime> {
   const configuration = readConfiguration(env, options);
-  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(machine.now()) });
+  const { connect = loadConnection, write = stdout.write } = machine;
+  const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
   warnOfMisspelt(env, log);
   const metrics = createMetrics();
-  const connection = await loadConnection(configuration.connection);
+  const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
   const clock = createServerClock(machine);
   const cluster = connectCluster(connection, {

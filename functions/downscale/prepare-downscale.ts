@@ -33,7 +33,7 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       // The API server will refuse the request: its pods must not be prepared.
       if (isStale(request)) return { allowed: true, reason: "Stale" };
       const remainingMs = context.deadlineAt - tools.clock.monotonic();
-      using deadline = startDeadline(Math.max(0, remainingMs - ANSWER_MS), context.signal);
+      using deadline = startDeadline(Math.max(0, remainingMs - ANSWER_MS), context.signal, tools.clock);
       const prepareRequest = await readPrepareRequest({ request, downscale }, tools.cluster, {
         ...context,
         signal: deadline.signal,

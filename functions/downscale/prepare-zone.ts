@@ -208,14 +208,14 @@ function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Rec
 async function prepare(
   prepareRequest: PrepareRequest,
   { isAwaited, unsettled, isOurs }: EarlierRequest & Pick<PodCalls, "isOurs">,
-  { podHttp, clusterDomain, record }: PrepareTools,
+  { podHttp, clock, clusterDomain, record }: PrepareTools,
 ): Promise<{ readonly answer: Answer; readonly pods: Promise<PodsOutcome> }> {
   const { request, downscale, preparation, context } = prepareRequest;
   const { signal, log } = context;
   const onFailure = (url: string, error: unknown): void =>
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
-  const calls = { podHttp, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
+  const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
   const cancel = (reason: string, message: string) => ({ answer: deny(prepareRequest, reason, message), pods: undo() });

@@ -69,7 +69,7 @@ function serveOne(webhook: Webhook, rim: Rim): Handler {
     const method = request.method ?? "";
     metrics.requestStarted(method, route);
     const deadlineMs = TIMEOUT_SHARE * Math.min(granted.ms, rim.requestTimeoutMs);
-    using deadline = startDeadline(deadlineMs);
+    using deadline = startDeadline(deadlineMs, undefined, clock);
     response.on("close", () => {
       if (!response.writableFinished) deadline.cancel();
     });

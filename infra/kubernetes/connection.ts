@@ -4,6 +4,7 @@ import type { OutgoingHttpHeaders } from "node:http";
 import https from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { RolloutError } from "../errors.ts";
+import type { OpenRequest } from "../http.ts";
 
 /** Milliseconds after which we close an idle socket, before the API server (90 s) or a load balancer (60 s) does. */
 const IDLE_SOCKET_MS = 30_000;
@@ -22,6 +23,8 @@ export interface Connection {
    * credentials rotate.
    */
   readonly authorize: () => Promise<Credentials>;
+  /** Opens a request to the server; over HTTP or HTTPS by default. */
+  readonly open?: OpenRequest;
   /** Closes idle connections. */
   close(): void;
 }

@@ -36,7 +36,7 @@ export async function openExchange(
   const options = await unlessAborted(connection.authorize(), signal);
   const { server } = connection;
   const body = wire.body === undefined ? undefined : Buffer.from(wire.body);
-  const open = server.protocol === "http:" ? http.request : https.request;
+  const open = connection.open ?? (server.protocol === "http:" ? http.request : https.request);
   return await new Promise((resolve, reject) => {
     const request = open({
       ...options,

@@ -24,7 +24,7 @@ const GRACE_MS = 10_000;
 export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: Hint) => void): Promise<void> {
   try {
     const answer = await openStream(wiring, call);
-    using lifetime = startDeadline(WATCH_SECONDS * 1000 + GRACE_MS, call.signal);
+    using lifetime = startDeadline(WATCH_SECONDS * 1000 + GRACE_MS, call.signal, wiring.clock);
     lifetime.signal.addEventListener("abort", () => answer.destroy(), { once: true });
     if (lifetime.signal.aborted) answer.destroy();
     const lines = splitLines();

@@ -6,6 +6,7 @@ import type { CertificateConfiguration } from "../../infra/config/certificate-va
 import type { Environment } from "../../infra/config/config.ts";
 import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
+import type { Machine } from "../../infra/machine.ts";
 import { pushMetrics } from "../../infra/metrics/push.ts";
 import { start } from "../../infra/start.ts";
 import { createPrometheusClient } from "../../infra/prometheus/act/client.ts";
@@ -56,7 +57,7 @@ async function loadReader() {
 }
 
 /** Throws `BadConfiguration`. */
-export async function compose(env: Environment, machine: Clock): Promise<Composition> {
+export async function compose(env: Environment, machine: Machine): Promise<Composition> {
   const { configuration, log, metrics, clock, ...started } = await start(env, machine, { holdsLease: true });
   const cluster = limitLists(started.cluster, LISTS_AT_ONCE);
   const { namespace, namespaces, lease } = configuration;
@@ -74,10 +75,17 @@ export async function compose(env: Environment, machine: Clock): Promise<Composi
     onBudgets(scope, budgets);
     budgetStatuses.note(scope, budgets);
   };
-  const podHttp = createPodHttp({ timeoutMs: configuration.podTimeoutMs, clock, observer: metrics.podObserver });
+  const podHttp = createPodHttp({
+    timeoutMs: configuration.podTimeoutMs,
+    clock,
+    observer: metrics.podObserver,
+    open: machine.open,
+  });
   const prometheus = createPrometheusClient({
     timeoutMs: QUERY_MS,
     allowedHosts: configuration.prometheusAllowedHosts,
+    clock,
+    open: machine.open,
   });
   const checker = createChecker({ cluster, clock, prometheus });
   const mayDisrupt = createMayDisrupt(reserver, clock, metrics.budgets);

@@ -7,12 +7,14 @@ import { createServer } from "node:https";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
+import type { PostReview } from "./admission/call-webhook.ts";
 import { startCleanup } from "./cleanup.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import { createRegistry } from "./registry.ts";
+import type { Api } from "./request.ts";
 import { seedCluster } from "./seed.ts";
 import { serve } from "./server.ts";
 import { createStore, type Store } from "./store.ts";
@@ -24,6 +26,11 @@ export interface EmulatorOptions {
   readonly faultSeed?: number;
   /** False omits the controllers and kubelets: then only requests change objects. */
   readonly controllers?: boolean;
+}
+
+export interface ApiOptions extends EmulatorOptions {
+  /** Sends reviews to webhooks; over TLS by default. */
+  readonly post?: PostReview;
 }
 
 export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
@@ -43,12 +50,13 @@ const issue = () =>
     now: new Date(),
   });
 
-export async function startEmulator({ clock = systemClock, faultSeed, controllers = true }: EmulatorOptions = {}) {
+/** The API server with its objects and controllers, without a socket: `serve` answers requests. */
+export function createApi({ clock = systemClock, faultSeed, controllers = true, post }: ApiOptions = {}) {
   const store = createStore(clock);
   const registry = createRegistry(store);
   const faults = createFaults(faultSeed);
-  const api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission: createAdmission(store) };
-  const { caPem, certPem, keyPem } = await (certificates ??= issue());
+  const admission = createAdmission(store, post);
+  const api: Api = { store, clock, registry, faults, tokens: createTokens(store, clock), admission };
   const stopCleanup = startCleanup(store);
   seedCluster(store, clock);
   // Objects that controllers create get the API server's defaults, too.
@@ -57,6 +65,13 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     create: (resource, object) => store.create(resource, withDefaults(resource, object)),
   };
   const stopControllers = controllers ? startControllers(defaulting, clock) : () => {};
+  return { api, stop: () => (stopControllers(), stopCleanup()) };
+}
+
+export async function startEmulator(options: EmulatorOptions = {}) {
+  const { caPem, certPem, keyPem } = await (certificates ??= issue());
+  const { api, stop } = createApi(options);
+  const { store, faults } = api;
 
   const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
   const server = createServer(tls, (request, response) => void serve(api, request, response));
@@ -85,8 +100,7 @@ export async function startEmulator({ clock = systemClock, faultSeed, controller
     faults,
     /** Breaks all connections and cancels all timers. */
     stop: async () => {
-      stopControllers();
-      stopCleanup();
+      stop();
       server.closeAllConnections();
       await server[Symbol.asyncDispose]();
     },

@@ -10,6 +10,7 @@ const OWN_PROCESS: readonly RegExp[] = [
   /\bfrom "playwright-core"/,
   /\bfrom "[./]*infra\/build\.ts"/,
   /\b(?:Object\.assign\(|delete )process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\]) = /,
+  /\bObject\.assign\(globalThis\b/,
   /\bprocess\.(?:chdir|exit|abort)\(|\bprocess\.exitCode = /,
 ];
 /** Who imports it has counts that only `--all` plays whole. */

@@ -7,9 +7,10 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import type { Clock } from "../../clock.ts";
 import { startDeadline } from "../../deadline.ts";
 import { messageOf } from "../../errors.ts";
-import { readText, requestOnce } from "../../http.ts";
+import { type OpenRequest, readText, requestOnce } from "../../http.ts";
 import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
 import { credentialsOf, type QueryCredentials } from "../credentials.ts";
 import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../target.ts";
@@ -38,13 +39,22 @@ export interface PrometheusOptions {
   readonly allowedHosts: readonly string[];
   /** Resolves names in place of DNS. */
   readonly lookup?: LookupFunction;
+  /** Opens requests in place of the network. */
+  readonly open?: OpenRequest | undefined;
+  readonly clock?: Clock;
 }
 
 const MAX_ANSWER_LENGTH = 1024 * 1024;
 const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
 
 /** A client without kept-alive connections: a check asks once a minute or so. */
-export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: PrometheusOptions): PrometheusClient {
+export function createPrometheusClient({
+  timeoutMs,
+  allowedHosts,
+  lookup,
+  open,
+  clock,
+}: PrometheusOptions): PrometheusClient {
   let ofSystem: SecureContext | undefined;
   const trust = (query: PrometheusQuery): SecureContext =>
     query.caBundle === undefined
@@ -60,12 +70,13 @@ export function createPrometheusClient({ timeoutMs, allowedHosts, lookup }: Prom
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
       // A server may repeat what it was sent.
       const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
-      using deadline = startDeadline(timeoutMs, signal);
+      using deadline = startDeadline(timeoutMs, signal, clock);
       const sending: Sending = {
         url,
         expr: query.expr,
         authorization,
         signal: deadline.signal,
+        open,
         ...(lookup && { lookup }),
       };
       try {
@@ -89,6 +100,7 @@ interface Sending {
   readonly authorization: string | undefined;
   readonly signal: AbortSignal;
   readonly lookup?: LookupFunction;
+  readonly open?: OpenRequest | undefined;
   readonly tls?: { readonly secureContext?: SecureContext; readonly rejectUnauthorized?: boolean };
 }
 
@@ -101,7 +113,7 @@ async function ask(sending: Sending): Promise<HttpAnswer> {
 }
 
 async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpAnswer> {
-  const answer = await open(method, sending);
+  const answer = await sendOne(method, sending);
   const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH).catch((error: unknown) => {
     answer.destroy();
     // The server has answered, but more than is read; any other failure ends the connection.
@@ -110,9 +122,9 @@ async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpA
   return { status: answer.statusCode ?? 0, body };
 }
 
-function open(
+function sendOne(
   method: "POST" | "GET",
-  { url, expr, authorization, signal, lookup, tls }: Sending,
+  { url, expr, authorization, signal, lookup, open, tls }: Sending,
 ): Promise<IncomingMessage> {
   const form = new URLSearchParams({ query: expr }).toString();
   const target = new URL(url);
@@ -134,6 +146,7 @@ function open(
     },
     body: method === "POST" ? form : undefined,
     signal,
+    open,
     ...(lookup && { lookup }),
     ...tls,
   });

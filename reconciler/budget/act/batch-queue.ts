@@ -63,7 +63,7 @@ export function createBatchQueue(tools: ReserverTools): DecideInBatch {
   /** Ends with the latest deadline of its requests, so that one with little time left does not fail the others. */
   async function processBatch(key: QueueKey, batch: readonly Waiting[], budgets: Budgets | undefined): Promise<void> {
     const longest = Math.max(...batch.map(({ request }) => remaining(request, clock)));
-    using deadline = startDeadline(Math.min(longest, MAX_BATCH_MS));
+    using deadline = startDeadline(Math.min(longest, MAX_BATCH_MS), undefined, clock);
     try {
       if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
       const results = await decideBatch(

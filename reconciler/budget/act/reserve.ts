@@ -93,7 +93,7 @@ export function createReserver(options: ReserverOptions): Reserver {
   }
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
-    using deadline = startDeadline(remaining(time, clock), time.signal);
+    using deadline = startDeadline(remaining(time, clock), time.signal, clock);
     const budgets = await readBudgets(zone.namespace, tools, deadline);
     // An invalid one keeps nobody from what is forced.
     return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);

@@ -66,7 +66,7 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   return async ({ namespaces, fence, recorder, signal: stop, isLeftOut = () => false }) => {
     const startedAt = clock.monotonic();
     if (startedAt < nextPollAt) return;
-    using deadline = startDeadline(CONCLUDE_MS, stop);
+    using deadline = startDeadline(CONCLUDE_MS, stop, clock);
     const { signal } = deadline;
     let isCutShort = false;
     const concludeInTime = async (lease: Lease): Promise<void> => {

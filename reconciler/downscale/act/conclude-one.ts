@@ -82,7 +82,7 @@ async function recordTime(
  */
 async function cancelForStaying(
   { zone, conclusion: { staying } }: DueZone,
-  { podHttp, clusterDomain }: ConcludeOptions,
+  { podHttp, clock, clusterDomain }: ConcludeOptions,
   { isOurs, signal }: ConcludeBounds,
 ): Promise<string | undefined> {
   const preparation = readPreparation(zone);
@@ -91,7 +91,7 @@ async function cancelForStaying(
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
   const endpoints = (): Iterable<string> =>
     endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
-  const calls = { podHttp, namespace: preparation.namespace, endpoints, isOurs, onFailure };
+  const calls = { podHttp, clock, namespace: preparation.namespace, endpoints, isOurs, onFailure };
   return (await cancelPreparation(calls, CANCEL_MS, signal)) ? undefined : (problem ?? "the time was over");
 }
 

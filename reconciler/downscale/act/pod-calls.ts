@@ -1,10 +1,12 @@
 /** Prepares pods for shutdown, and cancels the preparation (§4.8). */
 import { callPods } from "../../../infra/call-pods.ts";
+import type { Clock } from "../../../infra/clock.ts";
 import { startDeadline } from "../../../infra/deadline.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 
 export interface PodCalls {
   readonly podHttp: PodHttp;
+  readonly clock: Clock;
   readonly namespace: string;
   /** The URLs of the pods, generated when they are needed. */
   readonly endpoints: () => Iterable<string>;
@@ -30,7 +32,7 @@ export function preparePods(calls: PodCalls, signal: AbortSignal): Promise<boole
  * resolves with true if every pod answered 2xx.
  */
 export async function cancelPreparation(calls: PodCalls, budgetMs: number, caller?: AbortSignal): Promise<boolean> {
-  using deadline = startDeadline(budgetMs, caller);
+  using deadline = startDeadline(budgetMs, caller, calls.clock);
   return await callPods({ ...optionsOf(calls), method: "DELETE", signal: deadline.signal });
 }
 

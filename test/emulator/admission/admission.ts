@@ -11,7 +11,7 @@ import { jsonPatch } from "../patch.ts";
 import type { ApiRequest } from "../request.ts";
 import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
-import { callWebhook } from "./call-webhook.ts";
+import { callWebhook, type PostReview } from "./call-webhook.ts";
 
 /** What admission decides on (apiserver's admission.Attributes); a DELETE has no `object`. */
 type Attributes = {
@@ -26,13 +26,14 @@ interface Admission {
   readonly attributes: Attributes;
 }
 
-export function createAdmission(store: Store) {
+/** `post` sends the reviews; over TLS by default. */
+export function createAdmission(store: Store, post?: PostReview) {
   return {
     /** Returns the object as the mutating webhooks leave it; throws a webhook's denial. */
     mutate: async (request: ApiRequest, attributes: Attributes): Promise<Draft | undefined> => {
       let { object } = attributes;
       for (const webhook of matchingWebhooks(store, "mutating", { request, attributes })) {
-        const { patch } = await callOne(store, webhook, {
+        const { patch } = await callOne({ store, post }, webhook, {
           request,
           attributes: object ? { ...attributes, object } : attributes,
         });
@@ -44,7 +45,7 @@ export function createAdmission(store: Store) {
     /** Throws a validating webhook's denial. */
     validate: async (request: ApiRequest, attributes: Attributes): Promise<void> => {
       const webhooks = matchingWebhooks(store, "validating", { request, attributes });
-      const calls = webhooks.map((webhook) => callOne(store, webhook, { request, attributes }));
+      const calls = webhooks.map((webhook) => callOne({ store, post }, webhook, { request, attributes }));
       await Promise.allSettled(calls);
       await Promise.all(calls);
     },
@@ -55,15 +56,24 @@ function webhookError(text: string): ApiError {
   return statusError("InternalError", `Internal error occurred: ${text}`, { causes: [{ message: text }] });
 }
 
+interface Callers {
+  readonly store: Store;
+  readonly post: PostReview | undefined;
+}
+
 /**
  * Calls one webhook. Returns its response, empty if the call failed and the policy is Ignore; throws its
  * denial.
  */
-async function callOne(store: Store, webhook: Webhook, { request, attributes }: Admission): Promise<Fields> {
+async function callOne(
+  { store, post }: Callers,
+  webhook: Webhook,
+  { request, attributes }: Admission,
+): Promise<Fields> {
   const { name, failurePolicy } = webhook;
   let response: Fields;
   try {
-    response = await callWebhook(store, webhook, admissionRequestOf({ request, attributes }));
+    response = await callWebhook(store, webhook, admissionRequestOf({ request, attributes }), post);
   } catch (error) {
     if (failurePolicy === "Ignore") return {};
     throw webhookError(`failed calling webhook "${name}": ${messageOf(error)}`);

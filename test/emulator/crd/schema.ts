@@ -12,7 +12,17 @@ const OPTIONS = {
   verbose: true,
 } as const;
 
-export function compileSchema(openApi: Fields) {
+const compiled = new Map<string, ReturnType<typeof compile>>();
+
+/** Compiled once for all definitions with this schema: it takes some ten milliseconds. */
+export function compileSchema(openApi: Fields): ReturnType<typeof compile> {
+  const text = JSON.stringify(openApi);
+  const known = compiled.get(text) ?? compile(openApi);
+  compiled.set(text, known);
+  return known;
+}
+
+function compile(openApi: Fields) {
   const header = {
     apiVersion: { type: "string" },
     kind: { type: "string" },

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type PodCalls, preparePods, cancelPreparation } from "../../../../reconciler/downscale/act/pod-calls.ts";
+import { systemClock } from "../../../../infra/clock.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 
@@ -29,6 +30,7 @@ function play(count: number, answer: (pod: number) => number | Error) {
   }
   const calls: PodCalls = {
     podHttp,
+    clock: systemClock,
     namespace: "n",
     endpoints,
     isOurs: () => true,

@@ -1,0 +1,13 @@
+/** What a process gets from its machine: entries pass `systemClock`, which leaves all else to Node.js. */
+import type { Clock } from "./clock.ts";
+import type { OpenRequest } from "./http.ts";
+import type { Connection, ConnectionSource } from "./kubernetes/connection.ts";
+
+export interface Machine extends Clock {
+  /** Finds the API server; by default from kubeconfig files or the pod's ServiceAccount. */
+  readonly connect?: (source: ConnectionSource) => Promise<Connection>;
+  /** Opens requests to anything but the API server; by default over the network. */
+  readonly open?: OpenRequest;
+  /** Receives whole lines of the log; standard output by default. */
+  readonly write?: (line: string) => void;
+}

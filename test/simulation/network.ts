@@ -1,0 +1,244 @@
+/**
+ * The network between the processes, the API server, the webhooks and the pods: every leg of a call is an event, and
+ * may fail.
+ *
+ *   sent -> (lost, killed, slow) -> applied -> (lost, killed, slow) -> answered
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Connection } from "../../infra/kubernetes/connection.ts";
+import type { OpenRequest } from "../../infra/http.ts";
+import type { Handler } from "../../functions/http/admission.ts";
+import type { PostReview } from "../emulator/admission/call-webhook.ts";
+import { serve } from "../emulator/server.ts";
+import type { Api } from "../emulator/request.ts";
+import { ADMIN_TOKEN } from "../emulator/tokens.ts";
+import type { Draw } from "./draw.ts";
+import { type Answering, type Client, openOver, reset, type Sent, serverEnd } from "./http.ts";
+import type { Process } from "./process.ts";
+import type { Schedule } from "./schedule.ts";
+import type { Fault } from "./shape.ts";
+
+/** Who calls, and what. */
+export interface Caller {
+  readonly actor: string;
+  readonly call: string;
+}
+
+export interface NetworkOptions {
+  readonly schedule: Schedule;
+  readonly draw: Draw;
+  /** True if this fault happens at this call site now. */
+  readonly strikes: (fault: Fault, site: string) => boolean;
+  readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
+  /** Answers requests to pods; undefined if nobody listens there. */
+  readonly pods: (sent: Sent) => { readonly status: number; readonly body: string } | undefined;
+  /** The webhook servers that run. */
+  readonly servers: () => readonly WebhookServer[];
+  readonly onReview: (review: { readonly sent: string; readonly status: number; readonly answer: string }) => void;
+}
+
+export interface WebhookServer {
+  readonly process: Process;
+  readonly routes: ReadonlyMap<string, Handler>;
+}
+
+/** Whose call the API server handles right now. */
+export const callers = new AsyncLocalStorage<Caller>();
+
+const QUICK_MS = 3;
+const SLOW_MS = 40_000;
+
+export function createNetwork(options: NetworkOptions) {
+  const { schedule, draw, strikes } = options;
+  const quick = (): number => 1 + draw.below(QUICK_MS);
+  const slow = (): number => draw.of([500, 3000, 15_000, SLOW_MS]);
+  /** Set once the API server is there: its webhooks are called over this network. */
+  let api: Api | undefined;
+
+  /** Handles a request at the API server, and hands the answer on in order. */
+  function apply(caller: Caller, sent: Sent, answering: Answering, isStale = false): () => void {
+    if (!api) throw new Error("no API server");
+    const { message, response, close } = serverEnd(sent, answering);
+    const target = isStale ? staleOf(api) : api;
+    callers.run(caller, () => void serve(target, message, response));
+    return close;
+  }
+
+  /** What a lagging API server shows: the objects as they were up to 30 writes ago. */
+  function staleOf(target: Api): Api {
+    const events = target.store.version();
+    const at = Math.max(1, events - draw.between(1, 30));
+    const faults = { ...target.faults, strike: () => [{ kind: "stale" as const, resourceVersion: at }] };
+    return { ...target, faults };
+  }
+
+  function sendToApi(process: Process): (sent: Sent, client: Client) => void {
+    return (sent, client) => {
+      const call = `${sent.method} ${shorten(sent.path)}`;
+      const site = `${kindOf(process.name)} ${siteOf(sent)}`;
+      const caller = { actor: process.name, call };
+      const deliver = inOrder(process, quick);
+      if (strikes("frozen", site)) process.freeze(draw.of([1000, 12_000, 45_000]));
+      if (strikes("killBefore", site)) return process.kill();
+      if (strikes("requestLost", site)) return deliver(slowOr(quick), () => client.fail(reset()));
+      const arrival = strikes("slowRequest", site) ? slow() : quick();
+      // In flight: neither the death of the process nor the closing of its connection stops it.
+      schedule.after(arrival, () => {
+        if (client.closed && draw.chance(0.5)) return;
+        if (strikes("throttled", site)) return deliver(quick(), () => answerWith(client, 429));
+        if (strikes("serverError", site)) return deliver(quick(), () => answerWith(client, 500));
+        const lost = strikes("answerLost", site);
+        const lateMs = strikes("slowAnswer", site) ? slow() : 0;
+        const killed = strikes("killAfter", site);
+        const stale = sent.method === "GET" && !sent.path.includes("watch=") && strikes("stale", site);
+        const isWatch = sent.path.includes("watch=");
+        const answering: Answering = {
+          head(status, headers) {
+            options.onCall(caller, sent, status);
+            if (killed && !isWatch) return process.kill();
+            if (!lost) deliver(quick() + lateMs, () => client.head(status, headers));
+            else deliver(quick(), () => client.fail(reset()));
+          },
+          chunk: (data) => void (lost || deliver(0, () => client.chunk(data))),
+          end: () => void (lost || deliver(0, () => client.end())),
+          destroy: () => deliver(quick(), () => client.fail(reset())),
+        };
+        const close = apply(caller, sent, answering, stale);
+        client.onClose(close);
+        process.onDeath(close);
+        if (isWatch && strikes("watchCut", site))
+          schedule.after(draw.between(1, 20_000), () => deliver(0, () => client.fail(reset())));
+      });
+    };
+  }
+  const slowOr = (quickly: () => number): number => (draw.chance(0.3) ? slow() : quickly());
+
+  function sendToPods(process: Process): (sent: Sent, client: Client) => void {
+    return (sent, client) => {
+      const site = `${kindOf(process.name)} ${sent.method} pod`;
+      const deliver = inOrder(process, quick);
+      schedule.after(quick(), () => {
+        const refused = strikes("podRefuses", site);
+        const answer = refused ? { status: 500, body: "" } : options.pods(sent);
+        if (!answer) return deliver(quick(), () => client.fail(reset("connect ECONNREFUSED")));
+        const lateMs = strikes("slowAnswer", site) ? slow() : 0;
+        deliver(quick() + lateMs, () => answerWith(client, answer.status, answer.body));
+      });
+    };
+  }
+
+  /** A review from the API server to one of the webhook servers. */
+  const post: PostReview = (url, { timeoutMs }, data) =>
+    new Promise((resolve, reject) => {
+      const site = `apiserver ${url.pathname}`;
+      const servers = options.servers();
+      const fail = (text: string): void => reject(new Error(text));
+      const cancel = schedule.after(timeoutMs, () => fail(`Post "${url.href}": context deadline exceeded`));
+      if (servers.length === 0 || strikes("webhookUnreachable", site))
+        return void schedule.after(quick(), () => (cancel(), fail(`Post "${url.href}": connect: connection refused`)));
+      const { process, routes } = draw.of(servers);
+      const died = (): void => void schedule.after(quick(), () => (cancel(), fail(`Post "${url.href}": EOF`)));
+      process.onDeath(died);
+      let text = "";
+      let status = 0;
+      const sent: Sent = {
+        method: "POST",
+        host: url.host,
+        path: url.pathname + url.search,
+        headers: { "content-type": "application/json", "content-length": String(Buffer.byteLength(data)) },
+        body: data,
+      };
+      const lateMs = strikes("webhookSlow", site) ? slow() : 0;
+      process.after(quick() + (draw.chance(0.5) ? lateMs : 0), () => {
+        const handler = routes.get(url.pathname);
+        const end = serverEnd(sent, {
+          head: (code) => void (status = code),
+          chunk: (part) => void (text += part.toString()),
+          end: () => {
+            options.onReview({ sent: data, status, answer: text });
+            if (strikes("killAfter", site)) return process.kill();
+            schedule.after(quick() + lateMs, () => {
+              cancel();
+              if (status === 200) resolve(text);
+              else fail(`an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`);
+            });
+          },
+          destroy: died,
+        });
+        schedule.after(timeoutMs, end.close);
+        if (!handler) return fail(`404: no webhook ${url.pathname}`);
+        void handler(end.message, end.response);
+      });
+    });
+
+  /** A call without faults, as a human or another controller makes it. */
+  function ask(actor: string, method: string, path: string, body?: unknown, type = "application/merge-patch+json") {
+    const headers = {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      accept: "application/json",
+      "content-type": method === "PATCH" ? type : "application/json",
+    };
+    const sent = { method, host: "", path, headers, body: body === undefined ? "" : JSON.stringify(body) };
+    return new Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>((resolve) => {
+      let text = "";
+      let status = 0;
+      const caller = { actor, call: `${method} ${shorten(path)}` };
+      schedule.after(quick(), () =>
+        apply(caller, sent, {
+          head: (code) => {
+            status = code;
+            options.onCall(caller, sent, code);
+          },
+          chunk: (part) => void (text += part.toString()),
+          end: () => void schedule.after(quick(), () => resolve({ status, body: JSON.parse(text || "{}") })),
+          destroy: () => void schedule.after(quick(), () => resolve({ status: 0, body: {} })),
+        }),
+      );
+    });
+  }
+
+  const connectionOf = (process: Process): Connection => ({
+    server: new URL("https://apiserver"),
+    authorize: () => Promise.resolve({ headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }),
+    open: openOver(sendToApi(process)),
+    close: () => {},
+  });
+  const openPods = (process: Process): OpenRequest => openOver(sendToPods(process));
+
+  return { serveFrom: (served: Api) => void (api = served), connectionOf, openPods, post, ask };
+}
+
+/** Answers of one exchange arrive in their order. */
+function inOrder(process: Process, quick: () => number): (ms: number, run: () => void) => void {
+  let last = 0;
+  return (ms, run) => {
+    const at = Math.max(last, process.clock.monotonic() + ms + (ms > 0 ? 0 : quick() % 2));
+    last = at;
+    process.after(at - process.clock.monotonic(), run);
+  };
+}
+
+function answerWith(client: Client, status: number, body?: string): void {
+  if (client.closed) return;
+  const text =
+    body ?? JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: status, message: "" });
+  client.head(status, { "content-type": "application/json" });
+  client.chunk(text);
+  client.end();
+}
+
+/** `webhooks-2` -> `webhooks`. */
+export const kindOf = (name: string): string => name.replace(/-\d+$/, "");
+
+/** Verb, kind and subresource: where a call is made, apart from its object. */
+function siteOf({ method, path }: Sent): string {
+  const [, rest = ""] = /\/(?:namespaces\/[^/]+\/)?([a-z]+(?:\/[^/?]+(?:\/[a-z]+)?)?)(?:\?|$)/.exec(path) ?? [];
+  const [plural = path, name, subresource] = rest.split("/");
+  const verb = path.includes("watch=") ? "WATCH" : method === "GET" && name === undefined ? "LIST" : method;
+  return `${verb} ${plural}${subresource === undefined ? "" : `/${subresource}`}`;
+}
+
+const shorten = (path: string): string =>
+  path
+    .replace(/\?.*/, (query) => (query.includes("watch=") ? "?watch" : ""))
+    .replace(/^\/apis?\/(?:[^/]+\/)?v\d\w*\/(?:namespaces\/[^/]+\/)?/, "");

@@ -1,0 +1,57 @@
+/** A process of the world: its clock, its life, and its events, which end with it and wait while it is frozen. */
+import type { Clock } from "../../infra/clock.ts";
+import type { Schedule } from "./schedule.ts";
+
+export interface Process {
+  readonly name: string;
+  readonly clock: Required<Clock>;
+  readonly isAlive: () => boolean;
+  /** Drops all that it would still do. */
+  readonly kill: () => void;
+  /** Nothing of it happens for `ms`. */
+  readonly freeze: (ms: number) => void;
+  /** Runs `run` in the process in `ms`, unless it has died; later if it is frozen then. */
+  readonly after: (ms: number, run: () => void) => () => void;
+  readonly onDeath: (run: () => void) => void;
+}
+
+/** Its wall clock is ahead of the world's by `skewMs`. */
+export function createProcess(schedule: Schedule, name: string, skewMs: number): Process {
+  const born = schedule.now();
+  const deaths: (() => void)[] = [];
+  let alive = true;
+  let frozenUntil = 0;
+  const after = (ms: number, run: () => void): (() => void) => {
+    let cancel = schedule.after(ms, attempt);
+    function attempt(): void {
+      if (!alive) return;
+      const left = frozenUntil - schedule.now();
+      if (left > 0) cancel = schedule.after(left, attempt);
+      else run();
+    }
+    return () => cancel();
+  };
+  const sleep: Clock["sleep"] = (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const cancel = after(ms, done);
+      signal?.addEventListener("abort", done, { once: true });
+      function done(): void {
+        cancel();
+        signal?.removeEventListener("abort", done);
+        resolve();
+      }
+    });
+  return {
+    name,
+    clock: { now: () => schedule.now() + skewMs, monotonic: () => schedule.now() - born, sleep, after },
+    isAlive: () => alive,
+    kill() {
+      alive = false;
+      for (const run of deaths.splice(0)) run();
+    },
+    freeze: (ms) => void (frozenUntil = Math.max(frozenUntil, schedule.now() + ms)),
+    after,
+    onDeath: (run) => void deaths.push(run),
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * The first oracle: what must never happen, judged from the store's history alone. It shares no rule with the product.
+ *
+ * A pod is *disrupted by us* from the moment a reconciler deletes it, or an eviction of it is allowed, while it is
+ * ready, until the pod of its name is ready again or is no longer wanted.
+ */
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { dig, listOf } from "../emulator/objects.ts";
+import type { Caller } from "./network.ts";
+import { NAMESPACE, type Shape } from "./shape.ts";
+
+export interface SafetyOptions {
+  readonly shape: Shape;
+  readonly violated: (what: string) => void;
+  /** True for the UID of a pod that has confirmed that it prepares for its shutdown. */
+  readonly isPrepared: (uid: string) => boolean;
+  readonly listPods: (zone: string) => readonly KubeObject[];
+  readonly now: () => number;
+}
+
+export interface Safety {
+  readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
+  /** A request of one of our processes, as it reached the API server. */
+  readonly onRequest: (caller: Caller, method: string, path: string, body: string) => void;
+  readonly onReview: (review: { readonly sent: string; readonly status: number; readonly answer: string }) => void;
+}
+
+interface Disrupted {
+  readonly zone: string;
+  readonly ordinal: number;
+  readonly uid: string;
+  readonly by: string;
+}
+
+const isReady = (pod: KubeObject): boolean =>
+  pod.metadata.deletionTimestamp === undefined &&
+  listOf(dig(pod, "status", "conditions")).some((one) => dig(one, "type") === "Ready" && dig(one, "status") === "True");
+const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
+const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
+
+/** A pod that is younger was made after its zone was judged. */
+const YOUNG_MS = 60_000;
+
+/** Calls `violated` with what happened, in words. */
+export function createSafety({ shape, violated, isPrepared, listPods, now }: SafetyOptions): Safety {
+  const disrupted = new Map<string, Disrupted>();
+  const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
+
+  function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name, uid, deletionTimestamp, namespace } = object.metadata;
+    const [, zone = "", ordinal = ""] = /^(.*)-(\d+)$/.exec(name) ?? [];
+    if (namespace !== NAMESPACE || !replicas.has(zone)) return;
+    const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
+    if (begins && caller && previous && isReady(previous) && (isReconciler(caller) || isEviction(caller)))
+      disrupt({ zone, ordinal: Number(ordinal), uid, by: caller.actor }, caller);
+    if (type !== "DELETED" && isReady(object) && disrupted.get(name)?.uid !== uid) disrupted.delete(name);
+    forgetUnwanted();
+  }
+
+  function disrupt(pod: Disrupted, caller: Caller): void {
+    const name = `${pod.zone}-${pod.ordinal}`;
+    const guarded = isReconciler(caller) || shape.budget !== undefined;
+    if (!guarded) return;
+    const others = [...disrupted.values()].filter(({ zone }) => zone !== pod.zone);
+    if (others.length > 0)
+      violated(`two zones at once: ${name} is taken by ${pod.by} while ${others.map(nameOf).join(", ")} are missing`);
+    disrupted.set(name, pod);
+    const own = [...disrupted.values()].filter(({ zone }) => zone === pod.zone);
+    const limit = Math.max(shape.maxUnavailable, shape.budget ?? 0);
+    if (own.length > limit) violated(`${own.length} pods of ${pod.zone} at once, ${limit} are allowed: ${name}`);
+  }
+
+  function onSet({ type, object }: StoreEvent, caller: Caller | undefined): void {
+    const { name, namespace } = object.metadata;
+    const before = replicas.get(name);
+    if (namespace !== NAMESPACE || before === undefined) return;
+    const after = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
+    replicas.set(name, after);
+    forgetUnwanted();
+    if (after < before && caller && (isReconciler(caller) || shape.prepared)) shrink(name, after, caller);
+  }
+
+  /** A downscale by the reconciler, or one that the webhook has admitted. */
+  function shrink(zone: string, to: number, { actor }: Caller): void {
+    const surplus = listPods(zone).filter(
+      (pod) => ordinalOf(pod) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
+    );
+    if (shape.prepared)
+      for (const { metadata } of surplus)
+        if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
+    const others = [...disrupted.values()].filter((pod) => pod.zone !== zone);
+    if (others.length > 0 && surplus.some(isReady) && shape.budget !== undefined)
+      violated(
+        `two zones at once: ${actor} scales ${zone} to ${to} while ${others.map(nameOf).join(", ")} are missing`,
+      );
+  }
+
+  const isOld = ({ metadata }: KubeObject): boolean => now() - Date.parse(metadata.creationTimestamp) > YOUNG_MS;
+
+  function forgetUnwanted(): void {
+    for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= (replicas.get(zone) ?? 0)) disrupted.delete(name);
+  }
+
+  return {
+    onEvent(event, caller) {
+      if (event.resource === "pods") onPod(event, caller);
+      if (event.resource === "statefulsets.apps") onSet(event, caller);
+    },
+    onRequest({ actor }, method, path, body) {
+      if (!actor.startsWith("reconciler") && !actor.startsWith("webhooks")) return;
+      if (method === "DELETE" && /\/pods\//.test(path)) {
+        const { preconditions } = JSON.parse(body || "{}") as { preconditions?: Readonly<Record<string, string>> };
+        if (!preconditions?.["uid"] || !preconditions["resourceVersion"])
+          violated(`${actor} deletes a pod that it may not have judged: ${path} ${body}`);
+      }
+      if (/\/namespaces\/(?!zonewise\b)/.test(path)) violated(`${actor} calls into another namespace: ${path}`);
+    },
+    onReview({ sent, status, answer }) {
+      if (status >= 500) return violated(`a webhook answers ${status}: ${answer}`);
+      if (status !== 200) return;
+      const uid = dig(JSON.parse(sent), "request", "uid");
+      if (dig(JSON.parse(answer), "response", "uid") !== uid) violated(`a webhook answers another request: ${answer}`);
+    },
+  };
+}
+
+const ordinalOf = ({ metadata }: KubeObject): number => Number(/\d+$/.exec(metadata.name)?.[0]);
+const nameOf = ({ zone, ordinal }: Disrupted): string => `${zone}-${ordinal}`;
