@@ -2,7 +2,7 @@
 import { systemClock } from "../infra/clock.ts";
 import { asTarget } from "./http/framework.ts";
 import { createReconcileTargets } from "./reconcile.ts";
-import { createStatusTarget } from "./status/target.ts";
+import { createStatusTarget } from "./status/compose.ts";
 
 export const { reconcile, reconcileEvent } = createReconcileTargets(process.env, systemClock);
 export const noDownscale = asTarget("noDownscale");

@@ -1,7 +1,7 @@
 /**
  * The reconciler's tick as a function: over HTTP (any POST), or as the target of CloudEvents (a PingSource, an
- * ApiServerSource on StatefulSets). One invocation is one tick under the Lease; what was invoked meanwhile waits and
- * shares the next one.
+ * ApiServerSource on StatefulSets). One invocation is one tick under the Lease; invocations meanwhile wait and share
+ * the next one.
  */
 import type { CloudEventFunction, HttpFunction } from "@google-cloud/functions-framework";
 import type { Clock } from "../infra/clock.ts";

@@ -1,5 +1,14 @@
-/** JSON values: whether two say the same, and the patch that turns one into the other. */
-import { type Fields, isFields } from "./fields.ts";
+/** JSON values: their fields, whether two say the same, and the patch that turns one into the other. */
+
+/** An object of unknown content, as JSON has it. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** True for an object, false for null and lists. */
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The fields of an object; none of anything else. */
+export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
  * True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields

@@ -1,5 +1,5 @@
 /** The log: one line an entry, as JSON or logfmt. */
-import { isFields } from "./fields.ts";
+import { isFields } from "./json.ts";
 
 const LEVELS = { debug: 10, info: 20, warn: 30, error: 40 } as const;
 

@@ -24,7 +24,7 @@ const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   Timeout: "the API server did not answer in time: see --request-timeout",
   Cancelled: undefined,
   Unreachable: CLUSTER_INFO,
-  ServerError: `what answered has failed, or is no API server: ${CLUSTER_INFO}`,
+  ServerError: `the server that answered has failed, or is no API server: ${CLUSTER_INFO}`,
   LeaseLost: undefined,
   StaleRead: "an API server lags behind the others: run the command again",
 };

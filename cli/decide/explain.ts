@@ -2,7 +2,7 @@
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
-import { NOT_NOW, verdict } from "../../reconciler/budget/verdict.ts";
+import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -81,7 +81,7 @@ export function explainRefusal(
   { state, world }: { readonly state: GroupState | undefined; readonly world: World },
 ): Explanation | undefined {
   const context = { namespace: pod.namespace, blockers: [] };
-  if (refusal.includes(NOT_NOW)) return explainVerdict(verdict("NotNow", NOT_NOW, [pod]), EVICT, context);
+  if (refusal.includes(NOT_NOW.message)) return explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, context);
   return explainPod(pod, state, world)
     .slice(0, 1)
     .find(({ allowed }) => !allowed);

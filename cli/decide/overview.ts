@@ -26,7 +26,7 @@ export function judgeAll({ groups, phased, unread }: Overview): Completion | "un
 const NEED: readonly Completion[] = ["stalled", "going", "done"];
 const rankOf = (progress: Completion): number => NEED.indexOf(progress);
 
-/** What needs somebody comes first, what is done last. */
+/** Those that need somebody come first, those that are done last. */
 export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
   return {
     ...rest,

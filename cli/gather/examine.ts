@@ -1,4 +1,7 @@
-/** Reads what `zonewise doctor` examines. What the caller may not read becomes a finding, and the rest is examined. */
+/**
+ * Reads what `zonewise doctor` examines. An object that the caller may not read becomes a finding, and the rest is
+ * examined.
+ */
 import { hasCode } from "../../infra/errors.ts";
 import {
   definitions,

@@ -18,7 +18,7 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
   const list = await gatherZones([namespace], source);
   const [failure] = list.failures.values();
   if (failure !== undefined) throw failure;
-  // After the StatefulSets: what is recorded may be newer than they are, and then is no older "ready".
+  // After the StatefulSets: the records may be newer than they are, and then hold no older "ready".
   const recorded = await listRecorded(source, namespace);
   const living = [...list.groups.values()].map((zones): GroupState => {
     const { namespace: place = "", group = "" } = zones[0] ?? {};

@@ -1,4 +1,4 @@
-/** The world of one pod: its group, or, of a StatefulSet without a group, only what its budgets select. */
+/** The world of one pod: its group, or only what its budgets select if its StatefulSet is in no group. */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { absent } from "../../infra/errors.ts";
 import { once } from "../../infra/once.ts";

@@ -1,5 +1,5 @@
 /**
- * Texts of the cluster must not steer the terminal of who reads them: messages, annotations and image names are any
+ * Texts of the cluster must not steer the reader's terminal: messages, annotations and image names are any
  * user's.
  */
 

@@ -8,6 +8,6 @@ const COLOURS = { good: "green", bad: "red", waiting: "yellow" } as const;
 
 export const plain: Style = (_tone, text) => text;
 
-/** Sets colours whatever the environment says: who calls it has looked. */
+/** Sets colours whatever the environment says: the caller has read it. */
 export const colourful: Style = (tone, text) =>
   tone === "plain" ? text : styleText(COLOURS[tone], text, { validateStream: false });

@@ -9,7 +9,7 @@ import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
-import type { Context } from "../http/webhook.ts";
+import type { RequestContext } from "../http/webhook.ts";
 
 export interface ShrinkingZone {
   readonly zone: Zone;
@@ -31,7 +31,7 @@ interface Tools {
 export async function refuseForOtherZones(
   shrinking: ShrinkingZone,
   tools: Tools,
-  { signal, log }: Context,
+  { signal, log }: RequestContext,
 ): Promise<DownscaleRefusal | undefined> {
   const { zone: own } = shrinking;
   const call = { signal };

@@ -4,8 +4,8 @@
  *
  *   is it a downscale? -> of a labelled StatefulSet with valid annotations? -> prepareZone
  *
- * The pods have all of the request's time to answer. What has to be undone is undone before the answer as far as time
- * is left, otherwise after it. If the process dies, the reconciler finds the downscale in the Lease and concludes it
+ * The pods have all of the request's time to answer. Preparations are undone before the answer as far as time is left,
+ * otherwise after it. If the process dies, the reconciler finds the downscale in the Lease and concludes it
  * (reconciler/downscale/act/conclude-downscales.ts).
  */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";

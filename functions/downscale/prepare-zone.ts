@@ -8,7 +8,7 @@
 import { type Clock, startStopwatch } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
-import { isAllowed } from "../../reconciler/budget/verdict.ts";
+import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import {
   type Current,
@@ -27,9 +27,10 @@ import {
 } from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
-import type { DownscaleResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
+import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
+import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
-import type { Answer, Context } from "../http/webhook.ts";
+import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
 import { type Candidate, deny, describeDownscale, replicaFields } from "./find-downscale.ts";
 import type { BackgroundTasks } from "../http/background-tasks.ts";
@@ -45,7 +46,7 @@ export interface PrepareTools {
   readonly tasks: BackgroundTasks;
 }
 
-export interface PrepareContext extends Context {
+export interface PrepareContext extends RequestContext {
   /** Milliseconds between the arrival of the request and its deadline. */
   readonly remainingMs: number;
 }
@@ -129,18 +130,20 @@ async function prepareUnderLease(
     const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
     if (refusal) pendingAfter = found;
     if (refusal) return deny(prepareRequest, refusal.reason, refusal.message);
-    const { verdict, handles } = await reserve(prepareRequest, tools);
-    if (!isAllowed(verdict)) pendingAfter = found;
-    if (!isAllowed(verdict)) return deny(prepareRequest, verdict.reason, `${verdict.message}.`);
+    const reserved = await reserve(prepareRequest, tools);
+    if (reserved.outcome !== "allowed") {
+      pendingAfter = found;
+      return deny(prepareRequest, reserved.verdict.reason, `${reserved.verdict.message}.`);
+    }
     const earlier = readEarlier(found[name], currentOf(prepareRequest), tools.clock.now());
     const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
     pendingAfter = pods.then(async (outcome) => {
-      if (!answer.allowed) await releaseAll(handles, tools);
+      if (!answer.allowed) await releaseAll(reserved.handles, tools);
       return recordOutcome(outcome, name, lease);
     });
     return answer;
   } finally {
-    // What is to be undone, and a slow release, must not delay the answer. Until it is done, other requests cannot take
+    // Undoing preparations, and a slow release, must not delay the answer. Until it is done, other requests cannot take
     // the Lease.
     const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
     await Promise.race([
@@ -151,7 +154,7 @@ async function prepareUnderLease(
 }
 
 /** Reserves the pods on the budgets of the zone, so that no other zone loses pods until the change is stored. */
-function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: PrepareTools): Promise<DownscaleResult> {
+function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: PrepareTools): Promise<DisruptionResult> {
   const { deadlineAt, signal } = context;
   return reserver.reserveDownscale({
     zone,
@@ -162,7 +165,7 @@ function reserve({ zone, downscale, context }: PrepareRequest, { reserver }: Pre
   });
 }
 
-async function releaseAll(handles: DownscaleResult["handles"], { reserver }: PrepareTools): Promise<void> {
+async function releaseAll(handles: readonly ReservationHandle[], { reserver }: PrepareTools): Promise<void> {
   await Promise.all(handles.map((handle) => reserver.release(handle, { deadlineMs: RELEASE_MS })));
 }
 

@@ -9,8 +9,15 @@
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
-import { isAllowed, NOT_NOW, verdict, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
-import type { ReserveResult, Reserver } from "../../reconciler/budget/act/reserve.ts";
+import {
+  type DisruptionResult,
+  judged,
+  NOT_NOW,
+  verdict,
+  VERDICTS,
+  type Verdict,
+} from "../../reconciler/budget/verdict.ts";
+import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 export interface PodEvictionTools {
@@ -24,13 +31,23 @@ export interface PodEvictionTools {
 const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
 export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
-  const respond = (result: ReserveResult, eviction: Eviction, mutating: boolean): Answer => {
+  const respond = (result: DisruptionResult, eviction: Eviction, mutating: boolean): Answer => {
     const { code, metric } = VERDICTS[result.verdict.reason];
     metrics.decided({ reason: metric, status: code });
-    // A lost race is ordinary; any other cause is a fault, which `onFault` answers in the same way.
-    if (result.cause !== undefined && !hasCode(result.cause, "Conflict")) throw result.cause;
-    const patch = mutating ? pinPod(result.verdict, eviction) : undefined;
-    return { ...answer(result.verdict), ...(patch && { patch }) };
+    switch (result.outcome) {
+      case "allowed": {
+        const patch = mutating ? pinPod(result.verdict, eviction) : undefined;
+        return { ...allow(result.verdict), ...(patch && { patch }) };
+      }
+      case "denied":
+        return deny(result.verdict);
+      case "undecided":
+        // A lost race is ordinary; any other cause is a fault, which `onFault` answers in the same way.
+        if (!hasCode(result.cause, "Conflict")) throw result.cause;
+        return deny(result.verdict);
+      default:
+        return result satisfies never;
+    }
   };
   return {
     name: "podEviction",
@@ -39,7 +56,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
       const eviction = readEviction(request.object);
       const mutating = path === MUTATING_PATH && eviction.options !== "unreadable";
       const refused = checkRequest(request);
-      if (refused) return respond({ verdict: refused }, eviction, mutating);
+      if (refused) return respond(judged(refused), eviction, mutating);
       const { namespace = "", name = "" } = request;
       const { uid } = eviction;
       const disruption = {
@@ -55,7 +72,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
         mutating,
       );
     },
-    onFault: () => answer(verdict("NotNow", NOT_NOW)),
+    onFault: () => deny(NOT_NOW),
   };
 }
 
@@ -94,9 +111,9 @@ function readEviction(object: unknown): Eviction {
  * The JSON Patch (RFC 6902) that pins an allowed eviction to the judged pod; undefined if it is pinned already. A pod
  * that no budget selects is pinned as well, as its successor may have other labels.
  */
-function pinPod(decided: Verdict, { uid, options }: Eviction): Answer["patch"] {
-  const pod = decided.objects.find(({ kind }) => kind === "Pod")?.uid;
-  if (pod === undefined || uid !== undefined || !isAllowed(decided)) return undefined;
+function pinPod({ objects }: Verdict, { uid, options }: Eviction): Answer["patch"] {
+  const pod = objects.find(({ kind }) => kind === "Pod")?.uid;
+  if (pod === undefined || uid !== undefined) return undefined;
   const add = (path: string, value: unknown): Answer["patch"] => [{ op: "add", path: `/deleteOptions${path}`, value }];
   if (options === "preconditions") return add("/preconditions/uid", pod);
   return options === "deleteOptions" ? add("/preconditions", { uid: pod }) : add("", { preconditions: { uid: pod } });
@@ -116,15 +133,19 @@ function checkRequest({
   return undefined;
 }
 
-function answer(decided: Verdict): Answer {
-  const { code, log } = VERDICTS[decided.reason];
-  const budget = decided.objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
-  const more = { reason: log, ...(budget !== undefined && { budget }) };
-  if (!isAllowed(decided)) return { allowed: false, code, message: decided.message, reason: decided.reason, log: more };
-  const allowed = {
-    allowed: true,
-    reason: decided.reason,
-    log: { ...more, reason: decided.reason === "Allowed" ? decided.message : log },
-  };
-  return ["PodNotReady", "OtherPod"].includes(decided.reason) ? { ...allowed, warnings: [decided.message] } : allowed;
+function deny(denied: Verdict): Answer {
+  const { reason, message } = denied;
+  return { allowed: false, code: VERDICTS[reason].code, message, reason, log: logFields(denied) };
+}
+
+function allow(allowed: Verdict): Answer {
+  const { reason, message } = allowed;
+  const fields = logFields(allowed);
+  const answer = { allowed: true, reason, log: reason === "Allowed" ? { ...fields, reason: message } : fields };
+  return ["PodNotReady", "OtherPod"].includes(reason) ? { ...answer, warnings: [message] } : answer;
+}
+
+function logFields({ reason, objects }: Verdict): NonNullable<Answer["log"]> {
+  const budget = objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
+  return { reason: VERDICTS[reason].log, ...(budget !== undefined && { budget }) };
 }

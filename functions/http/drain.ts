@@ -68,7 +68,7 @@ export async function drain(
   for (const { server } of servers) server.close().closeAllConnections();
 }
 
-/** Resolves once no request was open or has come for `QUIET_MS`, or there is no connection left. */
+/** Resolves once no request has come or been open for `QUIET_MS`, or no connection is left. */
 async function untilQuiet(counted: CountedServer, ended: AbortSignal, clock: Clock): Promise<void> {
   counted.sayGoodbye();
   let seen = counted.requests();

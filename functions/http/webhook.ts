@@ -49,7 +49,7 @@ export interface Answer {
   readonly log?: Readonly<Record<string, unknown>>;
 }
 
-export interface Context {
+export interface RequestContext {
   /** The path of the request, without its query and without a slash at the end. */
   readonly path: string;
   /** Fires at the request's deadline, or when its caller has gone. */
@@ -70,7 +70,7 @@ export interface Webhook {
     | "raisePartition";
   /** The paths that the server routes to it; the first is the canonical one. */
   readonly paths: readonly string[];
-  readonly handle: (request: AdmissionRequest, context: Context) => Promise<Answer>;
+  readonly handle: (request: AdmissionRequest, context: RequestContext) => Promise<Answer>;
   /** The answer when `handle` rejects or misses the deadline: fails open or closed. Must not throw. */
   readonly onFault: (error: unknown, request: AdmissionRequest) => Answer;
 }

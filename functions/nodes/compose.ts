@@ -8,10 +8,12 @@ import { createBackgroundTasks } from "../http/background-tasks.ts";
 import { createBodyReader } from "../http/body.ts";
 import type { Served } from "../http/server.ts";
 import { serveConversion } from "./crd-convert.ts";
-import { forceAfterMs } from "./forced-drain.ts";
+import { createShadow } from "./create-shadow.ts";
+import { cordonAndDrain, type DrainTools, forceAfterMs } from "./drain-node.ts";
 import { createIdentify } from "./identify-caller.ts";
-import { serveNodeApi } from "./node-api.ts";
-import { createNodeRoutes } from "./routes.ts";
+import { type NodeRoutes, serveNodeApi } from "./node-api.ts";
+import { excludeFromLoadBalancers, removeExclusion, uncordon } from "./node-service.ts";
+import { updateStatus } from "./shadow-status.ts";
 import { showNodes } from "./show-nodes.ts";
 
 /** The ServiceAccount of the agents, as in the original. */
@@ -43,5 +45,17 @@ export async function composeNodeApi(env: Environment, machine: Clock): Promise<
     tasks,
     rim,
     routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]),
+  };
+}
+
+/** The routes of the node API. */
+export function createNodeRoutes(tools: DrainTools): NodeRoutes {
+  return {
+    create: createShadow(tools),
+    update: updateStatus(tools),
+    cordonAndDrain: cordonAndDrain(tools),
+    uncordon: uncordon(tools),
+    excludeFromLb: excludeFromLoadBalancers(tools),
+    removeExclusionFromLb: removeExclusion(tools),
   };
 }

@@ -5,17 +5,17 @@
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  */
-import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { type CustomObject, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { type CustomObject, nodeUpdatePolicies, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { findEvictable } from "../../reconciler/nodes/evictable.ts";
+import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
 import { markNode } from "../../reconciler/nodes/node-marks.ts";
+import { isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
 import type { BlockedPod, DrainStatus } from "../../reconciler/nodes/shadow.ts";
 import { evictPods } from "./evict-pods.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { changeNode } from "./node-service.ts";
-import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { isDrainWanted, readShadowStatus } from "./wanted.ts";
+import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
 export interface DrainTools extends ShadowTools {
   /** Milliseconds of draining after which the node reboots with the pods that remain; undefined for never. */
@@ -110,3 +110,16 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   body: answerOf(drain),
   retryAfterSeconds,
 });
+
+/**
+ * How long the drain of a node may take before its reboot is forced: milliseconds, or undefined if no policy has the
+ * node in one of its slots and forces its reboot.
+ */
+export async function forceAfterMs(cluster: Cluster, nodeName: string, call: Call): Promise<number | undefined> {
+  for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
+    for (const policy of items.map(readPolicy)) {
+      if (isInvalid(policy) || policy.drain.onTimeout !== "Reboot") continue;
+      if (policy.status.active.some(({ node }) => node === nodeName)) return policy.drain.timeoutSeconds * 1000;
+    }
+  return undefined;
+}

@@ -8,8 +8,7 @@ import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { readHealth } from "../../reconciler/nodes/node.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
-import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { isDrainWanted, readShadowStatus } from "./wanted.ts";
+import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
 /** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
 export function excludeFromLoadBalancers(tools: ShadowTools): NodeRoute {
@@ -32,7 +31,7 @@ export function uncordon(tools: ShadowTools): NodeRoute {
 }
 
 /**
- * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is. So does one
+ * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is, as does a node
  * that is not Ready.
  */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {

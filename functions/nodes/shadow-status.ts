@@ -6,8 +6,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
-import { getShadow, patchStatus, type ShadowTools } from "./shadow-store.ts";
-import { readShadowStatus, wantedState } from "./wanted.ts";
+import { getShadow, patchStatus, readShadowStatus, type ShadowTools, wantedState } from "./shadow-store.ts";
 
 /**
  * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the

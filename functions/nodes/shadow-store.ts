@@ -1,10 +1,18 @@
-/** Reads the shadow of a caller's node, and writes its status. */
+/** Reads the shadow of a caller's node and what it wants of the node, and writes its status. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
-import { SHADOW_GROUP, SHADOW_KIND, shadowName } from "../../reconciler/nodes/shadow.ts";
+import {
+  SHADOW_GROUP,
+  SHADOW_KIND,
+  shadowName,
+  shadowSpec,
+  type ShadowStatus,
+  shadowStatus,
+  type State,
+} from "../../reconciler/nodes/shadow.ts";
 import type { NodeRequest } from "./node-answer.ts";
 
 export interface ShadowTools {
@@ -44,5 +52,18 @@ export async function patchStatus(
     bottlerocketShadows,
     { namespace, name, subresource: "status", type: "merge", body },
     call,
+  );
+}
+
+export const readShadowStatus = ({ status }: CustomObject): ShadowStatus | undefined =>
+  shadowStatus.safeParse(status).data;
+
+export const wantedState = ({ spec }: CustomObject): State | undefined => shadowSpec.safeParse(spec).data?.state;
+
+/** True between the staged update and its reboot: at no other time may an agent have its node drained. */
+export function isDrainWanted(shadow: CustomObject): boolean {
+  return (
+    wantedState(shadow) === "RebootedIntoUpdate" &&
+    readShadowStatus(shadow)?.current_state === "StagedAndPerformedUpdate"
   );
 }

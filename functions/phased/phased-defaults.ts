@@ -1,6 +1,6 @@
 /**
  * `/mutate-sts-plus-v1alpha1-phasedrollout`: completes PhasedRollouts where the definition has no defaults, as the
- * original's (§16). What is given stays, a 0 too.
+ * original's (§16). A given value stays, a 0 too.
  */
 import * as z from "zod";
 import type { Answer, Webhook } from "../http/webhook.ts";

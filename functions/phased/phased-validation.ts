@@ -124,7 +124,7 @@ async function findRival(
         ];
     }
   } catch {
-    // A warning is a courtesy.
+    // A warning is optional.
   }
   return [];
 }

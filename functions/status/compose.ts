@@ -1,4 +1,5 @@
 /** Puts the status page together from the environment. */
+import type { HttpFunction } from "@google-cloud/functions-framework";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
 import type { Environment, WebhookSettings } from "../../infra/config/config.ts";
@@ -23,4 +24,18 @@ export async function composeStatusPage(env: Environment, machine: Clock): Promi
     clock,
   );
   return { log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
+}
+
+/** The status page as a target of functions-framework. Nothing happens before the first call. */
+export function createStatusTarget(env: Environment, clock: Clock): HttpFunction {
+  let page: Promise<StatusPage> | undefined;
+  return async (request, response) => {
+    page ??= composeStatusPage(env, clock);
+    const { answer } = await page.catch((error: unknown) => {
+      // The next call tries again: the environment does not change, the files that it names may.
+      page = undefined;
+      throw error;
+    });
+    await answer(request, response);
+  };
 }

@@ -1,5 +1,5 @@
 /**
- * Reads for all viewers at once: what was read less than 2 s ago is shown again, so that many viewers cost what one
+ * Reads for all viewers at once: a reading of the last 2 s is shown again, so that many viewers cost what one
  * costs.
  */
 import type { Clock } from "../../infra/clock.ts";

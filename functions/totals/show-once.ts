@@ -34,7 +34,10 @@ export interface ShownOnce {
   readonly gather: (call: Call) => Promise<Samples>;
 }
 
-/** Milliseconds: of what was read, how old it may be; of the Lease, three scrapes or more; of all calls of a scrape. */
+/**
+ * Milliseconds: the age that a reading may have; the duration of the Lease, three scrapes or more; the time for all
+ * calls of a scrape.
+ */
 const FRESH_MS = 5000;
 const TURN_MS = 90_000;
 const READ_MS = 5000;

@@ -1,5 +1,5 @@
 /** Paths of the Kubernetes API: built from a resource, and classified for the metric and the rate limiter. */
-import type { Resource } from "./resources.ts";
+import * as resources from "./resources.ts";
 
 export interface Place {
   readonly namespace?: string | undefined;
@@ -8,7 +8,7 @@ export interface Place {
 }
 
 /** The path of a collection, an object or its subresource. */
-export function pathOf(resource: Resource, { namespace, name, subresource }: Place): string {
+export function pathOf(resource: resources.Resource, { namespace, name, subresource }: Place): string {
   const root = resource.group === "" ? ["api"] : ["apis", resource.group];
   const scope = namespace === undefined ? [] : ["namespaces", namespace];
   const object = name === undefined ? [] : [name];
@@ -40,3 +40,15 @@ export function describePath(path: string): string {
 // collection `namespaces`.
 const RESOURCE_PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v\d[^/]*)\/(?:namespaces\/[^/]+\/(?!(?:status|finalize)$))?(?<plural>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[^/]+))?)?$/;
+
+const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
+const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
+
+/**
+ * The paths and groups of the kinds that Zonewise knows, for series: zones may mirror any kind that a user names, and
+ * those share one.
+ */
+export const OWN_PATHS: ReadonlySet<string> = new Set(
+  OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))),
+);
+export const OWN_GROUPS: ReadonlySet<string> = new Set(OWN.map(({ group }) => group || "core"));

@@ -35,7 +35,7 @@ export interface AcquiredLease extends Fence {
   readonly awaited: AbortSignal;
   /** Values kept on the Lease as annotations; written with the next renewal. */
   readonly annotations: Map<string, string>;
-  /** Frees the Lease for the next process; what goes wrong is left to its expiry. */
+  /** Frees the Lease for the next process; if that fails, it expires. */
   readonly release: () => Promise<void>;
 }
 
@@ -107,7 +107,7 @@ async function takeLease(
 
   /**
    * A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still
-   * bears our name.
+   * has our name.
    */
   async function readBack(): Promise<void> {
     const current = await getLease(cluster, options, call);

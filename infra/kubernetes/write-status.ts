@@ -18,7 +18,7 @@ export interface StatusChange<S extends object> {
     readonly uid: string;
     readonly resourceVersion: string;
   };
-  /** As it is stored, as far as it is ours: what `after` lacks of it is removed. */
+  /** As it is stored, as far as it is ours: fields that `after` lacks are removed. */
   readonly before: S;
   readonly after: S;
   /** The right that our roles give on this status: to patch it, or to update it, which names the kind. */

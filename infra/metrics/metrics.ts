@@ -1,5 +1,5 @@
 /** The metrics of a process, in its own registry. */
-import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/known-paths.ts";
+import { OWN_GROUPS, OWN_PATHS } from "../kubernetes/api-path.ts";
 import { createBudgetMetrics, type BudgetMetrics } from "./budget-metrics.ts";
 import { type CheckMetrics, createCheckMetrics } from "./check-metrics.ts";
 import type { MetricRow } from "./tables/metric-row.ts";

@@ -77,8 +77,8 @@ export function queryError(code: QueryErrorCode, message: string): QueryAnswer {
 type ReadBody = z.output<typeof Body>;
 
 /**
- * Reads an answer. Of an answer that is no success only Prometheus' own error message is shown: other bodies may be of
- * any server. `hide` removes from each text what may not be shown, before the text is shortened.
+ * Reads an answer. If the answer is no success, only Prometheus' own error message is shown: other bodies may be of any
+ * server. `hide` removes from each text what may not be shown, before the text is shortened.
  */
 export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): string => text): QueryAnswer {
   if (status >= 300 && status < 400) return queryError("BadAnswer", `a redirect (${status}) is not followed`);

@@ -4,6 +4,9 @@
  *   a pod is to go      --written to the budget--> counts as not ready --pod of that UID gone, or 2 minutes--> expired
  *   a zone is to shrink --written to the budget--> the pods beyond the new replicas count as going
  *                                                  --stored: they lie beyond `spec.replicas`; or 90 s: it can no longer be stored--> expired
+ *
+ * If the answer to an eviction is lost, its reservation stays, as the pod may go: nobody releases it early, and a retry
+ * shares it or waits (`notTwice` in decide-eviction.ts). The rollout keeps that of a deletion without an answer, too.
  */
 import { CLOCK_SKEW_MS, parseTimestamp } from "../../infra/timestamp.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
@@ -16,6 +19,16 @@ export interface Reservation {
   readonly time: string;
   /** Identity of the process that made it; "" if the entry does not say. */
   readonly by: string;
+}
+
+/** A reservation and its place, for its release. */
+export interface ReservationHandle extends Reservation {
+  readonly namespace: string;
+  readonly budget: string;
+  /** Among the reservations. */
+  readonly key: string;
+  /** What the reservation replaced, which counts again after its release. */
+  readonly before?: Reservation;
 }
 
 /** By the name of the pod, or for a downscale by `downscaleKey`. */

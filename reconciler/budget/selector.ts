@@ -1,5 +1,5 @@
 /** The selector of a budget: `matchLabels` alone, checked as the API server checks label selectors (§5.2, §6.8). */
-import { type Fields, isFields } from "../../infra/fields.ts";
+import { type Fields, isFields } from "../../infra/json.ts";
 
 export type MatchLabels = Readonly<Record<string, string>>;
 

@@ -1,5 +1,7 @@
 /** The verdicts of budgets on disruptions, and how each is answered, counted and logged (§5.1, §8.7). */
+import { RolloutError } from "../../infra/errors.ts";
 import { hold, type Hold, type ObjectRef } from "../model/decision.ts";
+import type { ReservationHandle } from "./reservation.ts";
 
 interface VerdictFacts {
   /** 200 allows, 400 denies for good, 429 denies for now: drainers retry. */
@@ -35,9 +37,6 @@ export const VERDICTS = {
 
 export type VerdictReason = keyof typeof VERDICTS;
 
-/** The message of `NotNow`. */
-export const NOT_NOW = "no decision could be made in time, try again";
-
 export interface Verdict {
   readonly reason: VerdictReason;
   /** Shown to the user if denied, otherwise logged. */
@@ -52,6 +51,38 @@ export function verdict(reason: VerdictReason, message: string, objects: readonl
 
 export function isAllowed({ reason }: Verdict): boolean {
   return VERDICTS[reason].code === 200;
+}
+
+/** What became of a request to disrupt pods: the one type from the batch that judges it to its answer. */
+export type DisruptionResult =
+  /** `handles` are the reservations made for it that may be released. */
+  | { readonly outcome: "allowed"; readonly verdict: Verdict; readonly handles: readonly ReservationHandle[] }
+  | { readonly outcome: "denied"; readonly verdict: Verdict }
+  /**
+   * Its verdict is `NotNow`. It is asked again until its deadline: after a pause, or at once if the batch found out
+   * which budget to ask. A `cause` other than a `Conflict` is a fault.
+   */
+  | {
+      readonly outcome: "undecided";
+      readonly verdict: Verdict;
+      readonly cause: unknown;
+      readonly again: "afterPause" | "atOnce";
+    };
+
+/** The result of a request that was judged. */
+export function judged(found: Verdict, handles: readonly ReservationHandle[] = []): DisruptionResult {
+  return isAllowed(found) ? { outcome: "allowed", verdict: found, handles } : { outcome: "denied", verdict: found };
+}
+
+/** The verdict of whoever cannot decide in time. */
+export const NOT_NOW: Verdict = verdict("NotNow", "no decision could be made in time, try again");
+
+/** The result of a request that could not be judged; without a cause, as another process wrote first. */
+export function undecided(
+  cause: unknown = new RolloutError("Conflict", "other processes always wrote first"),
+  again: "afterPause" | "atOnce" = "afterPause",
+): DisruptionResult {
+  return { outcome: "undecided", verdict: NOT_NOW, cause, again };
 }
 
 /** What a denial means for the rollout, which wants to replace `pod` of `zone`. */

@@ -1,10 +1,10 @@
 /**
- * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): what the validating webhook refuses is
- * what the budget does not understand, with the original's messages. JSON.parse yields the same integer for 1.0 and 1;
- * the original refuses 1.0.
+ * A ZoneAwarePodDisruptionBudget from the object that declares it (§5.2, §6): the validating webhook refuses exactly
+ * the budgets that cannot be understood, with the original's messages. JSON.parse yields the same integer for 1.0 and
+ * 1; the original refuses 1.0.
  */
 import { parseGoDuration } from "../../infra/duration.ts";
-import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { type CompilePartition, compilePartition, type PartitionOf, type BudgetProblem } from "./partition.ts";
 import { type MatchLabels, problemOfSelector, readMatchLabels } from "./selector.ts";

@@ -8,6 +8,7 @@
  *
  * All times in milliseconds since the epoch.
  */
+import * as z from "zod";
 import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
 
 export interface CheckQuery {
@@ -32,6 +33,22 @@ export interface CheckSpec {
   /** Failures in a row; without it a check never fails for good. */
   readonly failureThreshold?: number | undefined;
 }
+
+/** The fields of a check that users write, wherever an object has checks. */
+export const checkFields = z.object({
+  name: z.string(),
+  query: z.object({
+    expr: z.string(),
+    url: z.string(),
+    insecureSkipVerify: z.boolean().optional(),
+    caBundle: z.string().optional(),
+    secretRef: z.string().optional(),
+  }),
+  successWhen: z.enum(["NoData", "Data"]),
+  initialDelaySeconds: z.number().default(60),
+  periodSeconds: z.number().default(60),
+  successThreshold: z.number().default(3),
+});
 
 /** The answer to a query, and when it came. */
 export type CheckAnswer = QueryAnswer & { readonly at: number };

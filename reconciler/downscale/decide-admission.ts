@@ -24,8 +24,8 @@ export interface DownscaleRefusal {
 
 /**
  * Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking
- * zone is not checked, and pods of the others that they are not to have, and that never served, do not count; nor do
- * those that are to go as well and do not come up.
+ * zone is not checked, and pods of the others that they are not to have, and that never served, do not count; pods that
+ * are to go as well and do not come up do not count either.
  */
 export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
   for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid).map(withoutIdleSurplus)) {

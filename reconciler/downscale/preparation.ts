@@ -1,7 +1,7 @@
 /** How the pods of a StatefulSet are prepared for a downscale (§4.6, §4.8). */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
-import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
+import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import { readZone } from "../model/zone.ts";
 
 export interface Preparation {
@@ -59,6 +59,7 @@ export function* endpointsOf(
   clusterDomain: string,
 ): Generator<string> {
   const { statefulSet, firstOrdinal, url } = preparation;
+  const dns = { ...preparation, clusterDomain };
   for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
-    yield urlOfHost(url, podFqdn(`${statefulSet}-${ordinal}`, preparation, clusterDomain));
+    yield podUrl(url, `${statefulSet}-${ordinal}`, dns);
 }

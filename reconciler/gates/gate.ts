@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
 import type { CheckSpec } from "../checks/check.ts";
-import { checkFields } from "../checks/check-fields.ts";
+import { checkFields } from "../checks/check.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { readIdentity } from "../model/identity.ts";
 import type { Condition } from "../model/condition.ts";

@@ -103,8 +103,8 @@ const Conditions = z.object({
 });
 
 /**
- * Reads a status. One that cannot be read is as good as none: the gate asks again. So is a result that is older than
- * its stage or its rollout.
+ * Reads a status. An unreadable one counts as none: the gate asks again. A result that is older than its
+ * stage or its rollout counts as none, too.
  */
 export function readRecord(status: unknown): {
   readonly observedGeneration: number | undefined;

@@ -70,8 +70,8 @@ export function forgetOldSpec({ generation, observedGeneration }: Gate, record: 
 }
 
 /**
- * A zone that got the new template otherwise, as all its pods were broken, has begun as well: what comes next is not
- * the first zone. A zone that was let begin before that must be asked for again.
+ * A zone that got the new template otherwise, as all its pods were broken, has begun as well: the next zone is not the
+ * first. A zone that was let begin before that must be asked for again.
  */
 function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
   const byName = new Map(zones.map((zone) => [zone.name, zone]));
@@ -88,7 +88,7 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 
 /**
  * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that
- * one, and so must a zone that waits or has passed.
+ * one, as must a zone that waits or has passed.
  */
 function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
   if (wanted.kind !== "zone") return record;
@@ -108,8 +108,8 @@ function dropOpenStages(record: GateRecord, next?: string): GateRecord {
 
 /**
  * Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their
- * pods are as they were. If one has begun, no other is the first of this rollout any more: what an earlier rollout has
- * begun must be asked for, too.
+ * pods are as they were. If one has begun, no other is the first of this rollout any more: zones that an earlier
+ * rollout has begun must be asked for, too.
  */
 function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
   const byName = new Map(zones.map((zone) => [zone.name, zone]));

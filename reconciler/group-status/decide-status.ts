@@ -41,8 +41,8 @@ export function compareStatus(before: Partial<RolloutGroupStatus>, after: Rollou
 }
 
 /**
- * The totals of a settled group follow from the ticks that have passed: what only grows with them is written along with
- * something else.
+ * The totals of a settled group follow from the ticks that have passed: totals that only grow with them are written
+ * along with something else.
  */
 function detailsOf({ totals, ...rest }: Partial<RolloutGroupStatus>): object {
   return { ...rest, totals: [totals?.failures, totals?.podsReplaced, totals?.failing] };

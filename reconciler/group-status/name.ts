@@ -4,7 +4,7 @@ import { hash } from "../model/hash.ts";
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
- * The group's own name where an object may bear it; a label value may also have capitals and underscores, or be empty.
+ * The group's own name where an object may have it; a label value may also have capitals and underscores, or be empty.
  */
 export function nameOfGroup(group: string): string {
   if (SUBDOMAIN.test(group)) return group;

@@ -59,7 +59,7 @@ export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress
     return progress;
   const batches = facts.remaining.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
   const steppedAt = parseTimestamp(lastStepTime) ?? now;
-  // What remains is from before the step of this tick, and has its pods still.
+  // The remaining steps were listed before the step of this tick, and still have its pods.
   const from = facts.step ? now : Math.max(now, steppedAt + secondsPerPod * 1000);
   return { ...progress, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
 }

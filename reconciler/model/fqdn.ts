@@ -1,4 +1,7 @@
-/** Where the pods of a StatefulSet are reached: their DNS names, and URLs that lead nowhere else. */
+/**
+ * Where the pods of a StatefulSet are reached: every request to one, from the tick and from the webhook, has its URL
+ * from `podUrl`.
+ */
 import type { Zone } from "./zone.ts";
 
 /**
@@ -27,10 +30,22 @@ export function checkServiceName(serviceName: string): string | undefined {
 }
 
 /**
- * `template` with `host` in place of its host, everything else kept. Throws if the finished URL has another host, port
- * or user.
+ * The URL of a pod: `template` with the pod's DNS name in place of its host. Throws if the finished URL has another
+ * host, port or user.
  */
-export function urlOfHost(template: URL, host: string): string {
+export function podUrl(
+  template: URL,
+  pod: string,
+  {
+    serviceName,
+    namespace,
+    clusterDomain,
+  }: Pick<Zone, "serviceName" | "namespace"> & { readonly clusterDomain: string },
+): string {
+  return urlOfHost(template, podFqdn(pod, { serviceName, namespace }, clusterDomain));
+}
+
+function urlOfHost(template: URL, host: string): string {
   const url = new URL(template);
   url.hostname = host;
   const isIntended =

@@ -8,7 +8,7 @@ export interface Identity {
   readonly resourceVersion: string;
 }
 
-/** The identity of an object; what its metadata lacks is "". */
+/** The identity of an object; fields that its metadata lacks are "". */
 export function readIdentity({
   namespace = "",
   name = "",

@@ -1,6 +1,6 @@
 /** Who follows whom in a group, found in one pass over its zones. */
 import { MAX_NAMED } from "./list-some.ts";
-import { perList } from "./per-list.ts";
+import { perList } from "../../infra/once.ts";
 import type { Zone } from "./zone.ts";
 
 const byName = perList((zones: readonly Zone[]) => new Map(zones.toReversed().map((zone) => [zone.name, zone])));
@@ -14,7 +14,7 @@ export function leaderAmong(zones: readonly Zone[], { scaling }: Zone): Zone | u
 export interface CyclePath {
   /** The zone itself and those that it follows, the first 10 at most. */
   readonly zones: readonly Zone[];
-  /** `a follows b follows a`; of a long way the first names and the number of the others. */
+  /** `a follows b follows a`; if it is long, the first names and the number of the others. */
   readonly description: string;
 }
 

@@ -78,15 +78,16 @@ export interface Common {
   readonly remaining?: readonly RemainingZone[];
 }
 
-export type Outcome = Common &
-  (
-    | { readonly state: "settled" }
-    | { readonly state: "held"; readonly hold: Hold }
-    | { readonly state: "acted"; readonly decision: Action; readonly effect: Effect }
-    /** The group changed between the decision and the write; nothing was written, and the next tick decides again. */
-    | { readonly state: "superseded"; readonly error: RolloutError; readonly times: number }
-    | { readonly state: "failed"; readonly error: unknown }
-  );
+/** What became of a group in one tick. */
+export type GroupResult =
+  | { readonly state: "settled" }
+  | { readonly state: "held"; readonly hold: Hold }
+  | { readonly state: "acted"; readonly decision: Action; readonly effect: Effect }
+  /** The group changed between the decision and the write; nothing was written, and the next tick decides again. */
+  | { readonly state: "superseded"; readonly error: RolloutError; readonly times: number }
+  | { readonly state: "failed"; readonly error: unknown };
+
+export type Outcome = Common & GroupResult;
 
 /** The result of one tick. */
 export interface TickResult extends ZoneList {

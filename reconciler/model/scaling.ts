@@ -116,7 +116,7 @@ function parseFlag(key: string, written: string | undefined): Parsed<boolean> {
 const TRUE = /^(?:1|t|T|true|TRUE|True)$/;
 const FALSE = /^(?:0|f|F|false|FALSE|False)$/;
 
-// What cannot be read means no (§2.5).
+// An unreadable value means no (§2.5).
 function parseWriteBack(written: string | undefined): Parsed<boolean> {
   if (written === undefined || TRUE.test(written)) return { value: true };
   if (FALSE.test(written)) return { value: false };
@@ -146,8 +146,8 @@ const PAIRS: readonly (readonly [Annotation, Annotation])[] = [
 ];
 
 /**
- * What is wrong with settings that do not do what their author expects, each alone or for want of another (§0.2), a
- * sentence each.
+ * What is wrong with settings that do not do what their author expects, each alone or because another one is missing
+ * (§0.2), a sentence each.
  */
 function findUseless(scaling: Scaling, annotations: Strings): string[] {
   const isSet = (key: Annotation): boolean => (annotations?.[ANNOTATIONS[key]] ?? "") !== "";

@@ -9,6 +9,6 @@ export const MAX_ZONES = 1000;
 export function tooManyZones({ zones }: { readonly zones: readonly Zone[] }): Hold | undefined {
   if (zones.length <= MAX_ZONES) return undefined;
   const [first] = zones;
-  const message = `group ${first?.group} has ${zones.length} zones; neither rolled out nor scaled are more than ${MAX_ZONES}`;
+  const message = `group ${first?.group} has ${zones.length} zones; a group of more than ${MAX_ZONES} is neither rolled out nor scaled`;
   return { ...hold("TooManyZones", message, zones.slice(0, 1)), dedupKey: "" };
 }

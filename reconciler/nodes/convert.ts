@@ -1,9 +1,9 @@
 /**
- * Converts shadows between v1 and v2 and loses nothing (NW22): what the other version has no field for travels in an
+ * Converts shadows between v1 and v2 and loses nothing (NW22): fields that the other version lacks travel in an
  * annotation. It counts only while the state that it belongs to is unchanged: a writer of another state means it
  * (§17.8).
  */
-import { type Fields, fieldsOf, isFields } from "../../infra/fields.ts";
+import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { SHADOW_GROUP } from "./shadow.ts";
 
 /** On an object that was converted: the fields that its version lacks, as JSON. */

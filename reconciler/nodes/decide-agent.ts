@@ -18,7 +18,7 @@ export interface AgentSnapshot {
   /** Undefined if there is none. */
   readonly shadow: { readonly spec: ShadowSpec; readonly status: ShadowStatus | undefined } | undefined;
   readonly host: { readonly version: string; readonly bootId: string };
-  /** The version that the host chose at its last look for updates; undefined if that is not known. */
+  /** The version that the host chose at its last check for updates; undefined if that is not known. */
   readonly target: string | undefined;
   /** Milliseconds after which a reboot that was asked for has not happened. */
   readonly rebootMs: number;

@@ -1,7 +1,7 @@
 /** The Events of a pass: on nodes what happens to them, on the policy that it is frozen, and why. Pure. */
 import type { ObjectRef } from "../model/decision.ts";
 import type { UpdateNode } from "./node.ts";
-import type { NodePlan, ShadowWrite } from "./plan.ts";
+import type { NodePlan, ShadowWrite } from "./plan-pass.ts";
 import type { ActiveStep } from "./plan-active.ts";
 import type { InvalidPolicy, Policy } from "./policy.ts";
 import { SHADOW_KIND } from "./shadow.ts";

@@ -1,6 +1,6 @@
 /**
- * The cordon of a Node and its exclusion from load balancers, each with an annotation that says that it is ours. What a
- * person set is never undone. Both are set in one patch, and undone in one patch, also when the shadow is gone.
+ * The cordon of a Node and its exclusion from load balancers, each with an annotation that says that it is ours. Marks
+ * that a person set are never undone. Both are set in one patch, and undone in one patch, also when the shadow is gone.
  *
  *   schedulable --mark--> cordoned, `cordoned-by` --unmark--> schedulable
  *   cordoned by a person --mark--> the same, without the annotation --unmark--> the same

@@ -142,7 +142,7 @@ const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
 });
 
 /**
- * The nodes that start, in order, up to the first whose pods must be read: what comes after it may have to wait for it.
+ * The nodes that start, in order, up to the first whose pods must be read: those after it may have to wait for it.
  */
 function chooseFrom(
   candidates: readonly UpdateNode[],

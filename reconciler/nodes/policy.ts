@@ -1,10 +1,10 @@
 /**
- * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. What its schema refuses is refused here as
- * well, with a sentence.
+ * A NodeUpdatePolicy: which nodes are updated, when, and how many at once. Values that its schema refuses are refused
+ * here as well, with a sentence.
  */
 import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
-import { checkFields } from "../checks/check-fields.ts";
+import { checkFields } from "../checks/check.ts";
 import { readIdentity } from "../model/identity.ts";
 import { NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
 import { parseWindow, type Window } from "./window.ts";

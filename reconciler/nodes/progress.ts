@@ -8,7 +8,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
 import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
-import { startBlocker } from "./start-blocker.ts";
+import { startBlocker } from "./skip.ts";
 import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
 import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
@@ -95,8 +95,7 @@ const recovered: ProgressRule = ({ entry }, node) => {
 const BEFORE_REBOOT: ReadonlySet<NodePhase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 
 /**
- * Its agent is gone with the label: what can be undone is undone at once, or as soon as the node is back from its
- * reboot.
+ * Its agent is gone with the label: it is reset at once, or as soon as the node is back from its reboot.
  */
 const stillManaged: ProgressRule = ({ entry }, node) => {
   const isBack = hasRebooted(node, entry) && node.ready && !isInReboot(node);

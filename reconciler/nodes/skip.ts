@@ -1,8 +1,28 @@
-/** Why a node that has an update does not start (NR26, NR32): the first rule with an opinion. */
+/**
+ * Why a policy starts nothing, and why a node that has an update does not start (NR26, NR32): the first rule with an
+ * opinion.
+ */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import { isWindowOpen } from "./window.ts";
+
+/** Why a policy starts nothing at all: the first reason. */
+export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {
+  const { enabled, problem, window, status } = policy;
+  const { frozen } = status;
+  if (problem !== undefined) return { reason: "PolicyInvalid", message: problem };
+  if (!enabled) return { reason: "Disabled", message: "updates are switched off" };
+  if (frozen)
+    return {
+      reason: "Frozen",
+      message: `frozen since ${frozen.at}: ${frozen.message}; spec.unfreeze: ${frozen.id} goes on`,
+    };
+  return isWindowOpen(window, status.campaign, now).open
+    ? undefined
+    : { reason: "WindowClosed", message: "outside the window" };
+}
 
 type SkipRule = Rule<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>;
 

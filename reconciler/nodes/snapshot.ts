@@ -23,7 +23,7 @@ export interface NodeReading {
   readonly missing?: string | undefined;
   /** The controllers of the pods that a drain would evict. */
   readonly workloads: readonly Workload[];
-  /** The pods of the node and where they could go: what the nodes beside it make of that is decided with them. */
+  /** The pods of the node and where they could go: the effect of nodes that drain beside it is decided with them. */
   readonly drain?: DrainFacts | undefined;
   /** Why it is not known where its pods could go. */
   readonly unknown?: string | undefined;
@@ -84,7 +84,7 @@ export interface Skip {
   readonly node: string;
   readonly reason: SkipReason;
   readonly message: string;
-  /** Of each pod without a place: the nodes that it fits on, whatever their state. */
+  /** For each pod without a place, the nodes that it fits on, whatever their state. */
   readonly fits?: readonly (readonly string[])[];
 }
 

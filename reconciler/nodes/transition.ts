@@ -10,7 +10,7 @@ import type { State, WantedState } from "./shadow.ts";
 export type Move =
   /** The agent is to act. */
   | { readonly move: "wait" }
-  /** The default spec: what is left of an update is wiped. */
+  /** The default spec: the rest of an update is wiped. */
   | { readonly move: "wipe" }
   /** An update may start. */
   | { readonly move: "start" }
@@ -28,8 +28,7 @@ const monitor = { move: "advance", to: "MonitoringUpdate", precondition: "ready"
 const finish = { move: "advance", to: "Idle", precondition: "healthy" } as const;
 
 /**
- * By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; a wanted ErrorReset is nobody's
- * wish.
+ * By wanted state, then by reported state. The agent acts in ErrorReset on Idle alone; nobody ever wants ErrorReset.
  */
 export const TRANSITIONS: Readonly<Record<State, Readonly<Record<State | "none", Move>>>> = {
   // prettier-ignore

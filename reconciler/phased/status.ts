@@ -61,7 +61,7 @@ export type StoredCondition = z.output<typeof CONDITION>;
 /** The step of the rollout: what must hold before the pod below `partition` is released. */
 export type RollingPodStatus = z.output<typeof ROLLING_POD>;
 
-/** Reads a status of any writer; what cannot be read counts as missing. */
+/** Reads a status of any writer; an unreadable field counts as missing. */
 export function readStatus(status: unknown): PhasedStatus {
   return STATUS.parse(status ?? {});
 }

@@ -79,8 +79,8 @@ function answer(
 }
 
 /**
- * As the last look before the write, but for what others have just admitted. Nothing changes between the decision and
- * the write of a look ahead.
+ * As the last read before the write, without downscales that others have just admitted: in a look ahead nothing changes
+ * between the decision and the write.
  */
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;

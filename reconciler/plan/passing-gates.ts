@@ -6,6 +6,7 @@ import type { RolloutView } from "../gates/rollout.ts";
 import { identityOf } from "../gates/rollout-identity.ts";
 import { wantedBy } from "../gates/wanted.ts";
 import type { CheckAnswer } from "../checks/check.ts";
+import { decideUngated } from "../rollout/decide-rollout.ts";
 import { snapshotOf } from "./next-step.ts";
 import type { World } from "./world.ts";
 
@@ -21,7 +22,7 @@ export interface SimulatedGates {
 export function followGates(world: World): SimulatedGates {
   if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
   const { zones, now } = world;
-  const rollout = { identity: identityOf(zones), zones, now, wanted: wantedBy(snapshotOf(world)) };
+  const rollout = { identity: identityOf(zones), zones, now, wanted: wantedBy(decideUngated(snapshotOf(world))) };
   const view: RolloutView = { ...rollout, isHeld: isHeld(world.gates, rollout) };
   const followed = world.gates.map((gate) => follow(gate, view));
   const times = followed.flatMap(({ nextAt }) => nextAt ?? []);

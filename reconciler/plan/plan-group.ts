@@ -2,9 +2,11 @@
  * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and
  * the checks of gates pass.
  *
- *   look: a step? -> apply it -> look again
- *         a wait? -> gates advance -> controllers and kubelets do their part -> time passes -> look again
- *                    none of these changes anything: the group is settled, or blocked for good
+ *   decide as a tick does (next-step.ts): a step? -> apply it -> decide again
+ *     a wait? -> gates advance (passing-gates.ts) -> controllers and kubelets do their part (controllers.ts) -> time passes -> decide again
+ *                none of these changes anything: the group is settled, or blocked for good
+ *
+ * It begins with the world as it was read (cli/gather/world.ts), and calls nothing.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
@@ -49,16 +51,16 @@ const MAX_WAITS = 100_000;
 
 /** The next `most` steps (§18.4). */
 export function planGroup(start: World, most: number): GroupPlan {
-  const record = createRecord(start.now);
+  const collected = collectSteps(start.now);
   let world = writeReadyTimes(start);
-  for (let looks = 0; ; looks++) {
+  for (let rounds = 0; ; rounds++) {
     const outlook = nextStep(world);
-    record.note(outlook, world.now);
-    const { steps } = record;
+    collected.note(outlook, world.now);
+    const { steps } = collected;
     if (outlook.step && steps.length >= most)
       return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
     const next = advance(world, outlook);
-    if (!next || looks > MAX_WAITS + steps.length) return finish(steps, outlook, world);
+    if (!next || rounds > MAX_WAITS + steps.length) return finish(steps, outlook, world);
     world = next;
   }
 }
@@ -66,7 +68,7 @@ export function planGroup(start: World, most: number): GroupPlan {
 type Undated = Omit<PlannedAction, "waits" | "waitMs" | "at">;
 
 /** Collects the steps, each with the wait before it. */
-function createRecord(startedAt: number) {
+function collectSteps(startedAt: number) {
   const steps: PlannedAction[] = [];
   let waits: string[] = [];
   let since = startedAt;
@@ -121,7 +123,7 @@ function writeReadyTimes(world: World): World {
   return { ...world, zones: world.zones.map(write), budgets };
 }
 
-/** The world at the next look; undefined if it would be the same for ever. */
+/** The world after the next step or wait; undefined if it would be the same for ever. */
 function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };

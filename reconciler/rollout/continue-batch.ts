@@ -73,10 +73,7 @@ const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {
  */
 export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy]);
 
-/**
- * The other zones whose pods must be listed, as their status alone does not tell. Of surplus pods it does not show
- * which of them serve.
- */
+/** The other zones whose pods must be listed: a status does not show which surplus pods serve. */
 export function zonesToList({ zone, servesNothing, now }: BatchView): Zone[] {
   if (servesNothing) return [];
   return now.filter(

@@ -7,6 +7,7 @@
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold, type Hold } from "../model/decision.ts";
+import type { DeletePods } from "../model/outcome.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
@@ -23,7 +24,7 @@ import { decideZone, idlePods, type RolloutDecision } from "./decide-zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
-type StatusRule = Rule<[group: { readonly zones: readonly Zone[]; readonly gates?: GateVerdicts | undefined }], Hold>;
+type StatusRule = Rule<[group: { readonly zones: readonly Zone[] }], Hold>;
 
 /** Any other strategy would let the StatefulSet controller replace pods by itself (§1.3.3). */
 const onDeleteOnly: StatusRule = ({ zones }) => {
@@ -65,8 +66,8 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 }
 
 /**
- * Before anything waits: of two unhealthy zones each would wait for the other, and both for the template that they do
- * not get (§1.5.6).
+ * Before anything waits: two unhealthy zones would wait for each other, and both for the template that they do not get
+ * (§1.5.6).
  */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 
@@ -103,17 +104,14 @@ const pausedZonesSettled: StatusRule = ({ zones }) => {
   );
 };
 
-/** Only delays "settled": no pod depends on it (§14.2). */
-const gatesAfterLastZone: StatusRule = ({ gates }) => gates?.beforeSettled;
-
 const areOrIs = (zones: readonly Zone[]): string => (zones.length > 1 ? "are" : "is");
 
 function names(zones: readonly Zone[]): string {
   return listSome(zones.map((zone) => zone.name));
 }
 
-/** The first rule with a decision wins; without any, the group is settled. */
-export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
+/** The decision without gates: the first rule with one wins; without any, the group is settled. */
+export const decideUngated: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
   tooManyZones,
   onDeleteOnly,
   zonesStay,
@@ -123,16 +121,36 @@ export const decideRollout: GroupRule = firstOf<[GroupSnapshot], RolloutDecision
   zonesInOrder,
   pausedZones,
   pausedZonesSettled,
-  gatesAfterLastZone,
 ]);
 
+/** True if the decision takes pods that serve: gates guard these alone. */
+export function takesServing(decision: RolloutDecision): decision is DeletePods {
+  return decision.action === "deletePods" && decision.pods.some(({ ready }) => ready);
+}
+
 /**
- * The decision by status alone: a hold, or undefined for a settled group. "readPods" means that the pods must be read:
- * a zone that is not paused is not updated yet or not healthy.
+ * What gates make of the decision (§14.2). A zone whose outdated pods are all broken or not ready is replaced without
+ * asking, so that a fixed template can rescue it; a batch with a ready pod waits until the gates let its zone begin.
+ * After the last zone they only delay "settled": no pod depends on it.
  */
-export function decideByStatus(zones: readonly Zone[], gates?: GateVerdicts): Hold | "readPods" | undefined {
+export function passGates(
+  decision: RolloutDecision | undefined,
+  gates: GateVerdicts | undefined,
+): RolloutDecision | undefined {
+  if (!decision) return gates?.beforeSettled;
+  return takesServing(decision) ? (gates?.holds.get(decision.zone.uid) ?? decision) : decision;
+}
+
+/** The decision about a group with its gates. */
+export const decideRollout: GroupRule = (group) => passGates(decideUngated(group), group.gates);
+
+/**
+ * The decision by status alone, without gates: a hold, or undefined for a settled group. "readPods" means that the pods
+ * must be read: a zone that is not paused is not updated yet or not healthy.
+ */
+export function decideByStatus(zones: readonly Zone[]): Hold | "readPods" | undefined {
   const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
   if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "readPods";
-  return firstOf([pausedZones, pausedZonesSettled, gatesAfterLastZone])({ zones, gates });
+  return firstOf([pausedZones, pausedZonesSettled])({ zones });
 }

@@ -78,8 +78,8 @@ export const idlePods: ZoneRule = (zone, group) => {
 };
 
 /**
- * Of a zone that has begun with a new template: the pods that may still come up with it, and those that are yet to be
- * made.
+ * The pods of a zone that has begun with a new template: those that may still come up with it, and those that are yet
+ * to be made.
  */
 function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
   if (isZoneRecorded(zone)) return [];
@@ -122,16 +122,6 @@ const outdatedPods: ZoneRule = (zone) => {
   };
 };
 
-/**
- * Gates guard pods that serve: a zone whose outdated pods are all broken or not ready is replaced without asking, so
- * that a fixed template can rescue it. A batch with a ready pod waits until the gates let its zone begin (§14.2).
- */
-const outdatedPodsPastGates: ZoneRule = (zone, group) => {
-  const decision = outdatedPods(zone, group);
-  if (decision?.action !== "deletePods" || !decision.pods.some(({ ready }) => ready)) return decision;
-  return group.gates?.holds.get(zone.uid) ?? decision;
-};
-
 const podsReady: ZoneRule = (zone) => {
   if (isHealthy(zone)) return undefined;
   return {
@@ -151,10 +141,4 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** The first rule with a decision wins; without any, the zone is done. */
-export const decideZone: ZoneRule = firstOf([
-  revisionsKnown,
-  otherZonesSteady,
-  outdatedPodsPastGates,
-  podsReady,
-  finishedZone,
-]);
+export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, outdatedPods, podsReady, finishedZone]);

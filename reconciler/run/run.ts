@@ -13,7 +13,7 @@ import type { GroupMemory } from "../report/memory.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { tickWhileLeader } from "./session.ts";
 
-/** Between a Lease that was lost and the next attempt. */
+/** Milliseconds between a lost Lease and the next attempt. */
 const PAUSE_MS = 1000;
 
 /**
@@ -31,17 +31,17 @@ export async function run(given: RunInput): Promise<RunResult> {
   const stop = firstOfSignals(input.stop, ended.signal);
   const budget = clock.sleep(input.budgetMs, stop).then(() => ended.abort());
   let result: RunResult = { exitCode: 0, last: undefined };
-  let previous: TermEnd | undefined;
+  let previous: SessionEnd | undefined;
   let leasesLost = 0;
   while (!stop.aborted) {
-    const term = await serveTerm(input, { stop, before: result, previous }).catch((error: unknown) =>
+    const session = await serveSession(input, { stop, before: result, previous }).catch((error: unknown) =>
       explain(input, error, result),
     );
-    result = term.result;
-    previous = term.end ?? previous;
-    if (term.end === "lost") leasesLost++;
-    if (isOver(input, term)) ended.abort();
-    if (term.end === "lost" || term.end === undefined) await clock.sleep(PAUSE_MS, stop);
+    result = session.result;
+    previous = session.end ?? previous;
+    if (session.end === "lost") leasesLost++;
+    if (isOver(input, session)) ended.abort();
+    if (session.end === "lost" || session.end === undefined) await clock.sleep(PAUSE_MS, stop);
   }
   await budget;
   if (leasesLost === 0 || result.last) return result;
@@ -49,19 +49,19 @@ export async function run(given: RunInput): Promise<RunResult> {
   return { ...result, exitCode: 1 };
 }
 
-interface TermResult {
+interface SessionResult {
   readonly result: RunResult;
   /** Undefined if it is worth another try. */
-  readonly end: TermEnd | undefined;
+  readonly end: SessionEnd | undefined;
 }
 
 /** A run that did not get the Lease has waited long enough. */
-function isOver({ once = false }: RunInput, { end }: TermResult): boolean {
+function isOver({ once = false }: RunInput, { end }: SessionResult): boolean {
   return end === "notTaken" || (once && end !== undefined);
 }
 
 /** What follows from an error while the Lease was to be taken. */
-function explain({ log }: RunInput, error: unknown, before: RunResult): TermResult {
+function explain({ log }: RunInput, error: unknown, before: RunResult): SessionResult {
   if (hasCode(error, "Cancelled")) return { result: before, end: "notTaken" };
   log.error("the lease could not be taken", { error });
   // An API server that has just started knows no roles yet: a right that this run has had will be there again.
@@ -72,17 +72,17 @@ function explain({ log }: RunInput, error: unknown, before: RunResult): TermResu
 }
 
 /** How the time under one Lease ended; `notTaken` if there was none. */
-type TermEnd = "lost" | "handedOver" | "stopped" | "notTaken";
+type SessionEnd = "lost" | "handedOver" | "stopped" | "notTaken";
 
-interface TermInput {
+interface SessionInput {
   readonly stop: AbortSignal;
   /** The result of the run so far. */
   readonly before: RunResult;
-  readonly previous: TermEnd | undefined;
+  readonly previous: SessionEnd | undefined;
 }
 
 /** Ticks under one Lease, if it could be taken in time. Rejects if the cluster cannot say whose the Lease is. */
-async function serveTerm(input: RunInput, { stop, before, previous }: TermInput): Promise<TermResult> {
+async function serveSession(input: RunInput, { stop, before, previous }: SessionInput): Promise<SessionResult> {
   const { cluster, clock, leaseClock, log } = input;
   const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it: two that do would hand it to and fro.

@@ -1,9 +1,10 @@
 /**
- * The time under one Lease: ticks until it is to end, then the Lease is released and what is left to report is written.
+ * A session, the time under one Lease: ticks; at its end the Lease is released and what is left to report is written.
  */
 import { firstOfSignals } from "../../infra/clock.ts";
+import type { Context } from "../../infra/kubernetes/context.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
-import { createFreshness, type Freshness } from "../../infra/kubernetes/freshness.ts";
+import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { Zone } from "../model/zone.ts";
 import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
@@ -13,6 +14,7 @@ import { createRecorder, type Recorder } from "../report/act/recorder.ts";
 import { createReporter, type Reporter } from "../report/act/reporter.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
+import type { UpdateNodesInput } from "../nodes/act/update-nodes.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
@@ -25,8 +27,8 @@ const FLUSH_MS = 3000;
 /** Time for statuses that still wait: the next run waits for the Lease meanwhile. */
 const STATUS_MS = 500;
 
-/** The time under one Lease. */
-export interface Term {
+/** What a session begins with. */
+interface SessionStart {
   readonly held: AcquiredLease;
   readonly stop: AbortSignal;
   /** The result of the run so far. */
@@ -37,7 +39,7 @@ export interface Term {
  * Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict
  * of the last tick, `before` if there was none; never rejects.
  */
-export async function tickWhileLeader(input: RunInput, { held, stop, before }: Term): Promise<RunResult> {
+export async function tickWhileLeader(input: RunInput, { held, stop, before }: SessionStart): Promise<RunResult> {
   const { cluster, clock, log } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
@@ -60,8 +62,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
   const steps = input.once ? createPatientSteps() : createSteps({ clock, onLate });
   const resync = createResync(held.annotations);
   const session: Session = {
-    held,
-    until,
+    context: { cluster, fence: held, freshness: changes.freshness, clock, stop: until },
     reporter,
     statuses,
     totals,
@@ -71,7 +72,6 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
     turns,
     resync,
     writes: { budgets: Promise.resolve() },
-    freshness: changes.freshness,
   };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
@@ -80,18 +80,18 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: T
     const bounds = { namespaces: input.namespaces, fence: held, recorder, signal: until };
     await input.concludeDownscales({ ...bounds, isLeftOut: leasesOf(steps.underWay()) });
     const result = await tickOnce(input, session);
-    const acted = await updateNodes(input, { ...session, recorder, result });
+    const changed = await updateNodes(input, session.context, { recorder, annotations: held.annotations });
     verdict = addTick(verdict, result);
     if (result) changes.watchAfter(result);
     if (input.once || held.awaited.aborted) break;
-    if (mayPause(acted, result)) await changes.wait(pauseMs(input, result));
+    if (mayPause(changed, result)) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
   if (input.once) await injecting;
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();
-  // Events and statuses are a courtesy: they do not hold up the end. Statuses are written under the Lease.
+  // Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease.
   const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
     Promise.race([work, clock.sleep(ms, flushing.signal)]);
   const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.budgets])).then(held.release);
@@ -114,7 +114,8 @@ async function endSteps({ steps, totals }: Session): Promise<readonly StepResult
  * The next tick follows at once if this one, or the step that updates nodes, has changed the cluster, or if it did not
  * reach every group.
  */
-const mayPause = (acted: boolean, result: TickResult | undefined): boolean => !acted && !result?.skipped;
+const mayPause = (changed: boolean, result: TickResult | undefined): boolean =>
+  !changed && !result?.acted && !result?.skipped;
 
 /**
  * It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not
@@ -135,25 +136,13 @@ function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput
   if (lost.aborted) log.warn("the lease was lost", { error: lost.reason });
 }
 
-/** Resolves with true if the tick, or the step that updates nodes, has written something; never rejects. */
+/** Resolves with true if the step that updates nodes has written something; never rejects. */
 async function updateNodes(
   { updateNodes }: RunInput,
-  {
-    held,
-    until,
-    freshness,
-    recorder,
-    result,
-  }: Session & { readonly recorder: Recorder; readonly result: TickResult | undefined },
+  { fence, freshness, stop }: Context,
+  rest: Pick<UpdateNodesInput, "recorder" | "annotations">,
 ): Promise<boolean> {
-  const changed = await updateNodes?.({
-    fence: held,
-    freshness,
-    recorder,
-    signal: until,
-    annotations: held.annotations,
-  });
-  return changed === true || result?.acted === true;
+  return (await updateNodes?.({ fence, freshness, signal: stop, ...rest })) === true;
 }
 
 /** A run succeeds if its last tick read the cluster and failed for no group. */
@@ -165,9 +154,8 @@ function addTick({ last }: RunResult, result: TickResult | undefined): RunResult
 
 /** What the ticks under one Lease share. */
 interface Session {
-  readonly held: AcquiredLease;
-  /** Fires when the run ends, or the Lease is lost. */
-  readonly until: AbortSignal;
+  /** Its signal fires when the run ends, or the Lease is lost. */
+  readonly context: Context;
   readonly reporter: Reporter;
   readonly statuses: GroupStatuses;
   readonly totals: LeaseTotals;
@@ -177,15 +165,15 @@ interface Session {
   readonly turns: GroupTurns;
   readonly resync: Resync;
   readonly writes: { budgets: Promise<unknown> };
-  readonly freshness: Freshness;
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 async function tickOnce(
   input: RunInput,
-  { held, until, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes, freshness }: Session,
+  { context, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes }: Session,
 ): Promise<TickResult | undefined> {
-  const { cluster, namespaces, clock, scaling, budgets, checking, phased } = input;
+  const { namespaces, scaling, budgets, checking, phased } = input;
+  const { clock, fence, stop } = context;
   const startedAt = clock.now();
   await statuses.beginTick(namespaces, steps.underWay());
   const from = clock.monotonic();
@@ -195,12 +183,8 @@ async function tickOnce(
   };
   try {
     const result = await tick({
-      cluster,
-      fence: held,
-      freshness,
+      context,
       namespaces,
-      clock,
-      stop: until,
       turns: {
         isResyncDue: (key) => resync.isDue(key, startedAt),
         onResync: (key) => resync.begin(key, startedAt),
@@ -216,7 +200,7 @@ async function tickOnce(
     resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, held, until)]);
+    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, fence, stop)]);
     await totals.record(startedAt);
     return result;
   } catch (error) {

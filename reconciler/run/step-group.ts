@@ -2,33 +2,29 @@
  * One step of one group: gather -> decide -> act.
  *
  *   settled by its status? -> done
- *   otherwise list its pods -> decideRollout -> act -> outcome
+ *   otherwise list its pods -> decideUngated -> what its gates make of that (passGates) -> act -> outcome
  */
 import { hasCode, isSuperseded } from "../../infra/errors.ts";
-import type { Clock } from "../../infra/clock.ts";
-import type { Actor } from "../../infra/kubernetes/actor.ts";
+import type { Context } from "../../infra/kubernetes/context.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/wanted.ts";
 import type { BudgetLists } from "../budget/act/budget-lists.ts";
 import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
-import type { Hold } from "../model/decision.ts";
-import { type GateVerdicts, groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
-import type { Common, Outcome } from "../model/outcome.ts";
-import type { MayDisrupt } from "../budget/act/may-disrupt.ts";
-import { decideByStatus, decideRollout } from "../rollout/decide-rollout.ts";
+import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
+import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
+import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
+import { decideByStatus, decideUngated, passGates } from "../rollout/decide-rollout.ts";
 import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
-import type { Scaler } from "../scaling/act/scaler.ts";
-import { type BatchActor, isOutdated } from "../rollout/act/delete-pods.ts";
+import type { ScalingTools } from "../scaling/act/scaler.ts";
+import { isOutdated } from "../rollout/act/delete-pods.ts";
 import { takeStep } from "../rollout/act/take-rollout-step.ts";
 
-export interface StepInput extends Actor {
-  readonly clock: Clock;
-  /** Once it fires, no further pod is deleted or called. */
-  readonly stop: AbortSignal;
-  readonly scaling: Omit<Scaler, keyof Actor | "clock" | "stop" | "lastRead">;
+export interface StepInput {
+  readonly context: Context;
+  readonly scaling: ScalingTools;
   readonly budgets: {
     readonly mayDisrupt: MayDisrupt;
     readonly maintenance: BudgetMaintenance;
@@ -62,10 +58,8 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
   };
   const tooMany = tooManyZones({ zones });
   if (tooMany) return { ...common, state: "held", hold: tooMany };
-  const { cluster, fence, freshness, stop } = input;
   try {
-    const scaler = { ...input.scaling, cluster, fence, freshness, clock: input.clock, stop };
-    const { change, scalingHolds, notes } = await scaleGroup(zones, scaler);
+    const { change, scalingHolds, notes } = await scaleGroup(zones, { ...input.scaling, ...input.context });
     const seen = { ...common, scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
@@ -79,57 +73,58 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
 async function rollOut(
   common: Common,
   { budgetLists, gatheredAt, gates, isResyncDue }: Gathered,
-  input: StepInput,
+  { context, budgets }: StepInput,
 ): Promise<Outcome> {
   const { zones } = common;
-  const { budgets, clock } = input;
   const gated = gates.of(zones);
-  const byStatus = decideByStatus(zones, gated.verdicts);
-  const early = byStatus === "readPods" ? undefined : outcomeOf(byStatus, common);
+  const ungated = decideByStatus(zones);
+  const early = judgeByStatus(ungated, gated);
   const isOver = early && !isResyncDue && !budgets.maintenance.needsReadyTime(zones);
-  if ((isOver || byStatus) && decideByStatus(zones) === undefined) gated.follow({ kind: "settled" });
-  if (isOver) return early;
+  if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
+  if (isOver) return { ...common, ...early };
 
-  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);
-  const snapshot = await gatherGroup(zones, input);
+  const listed = await budgetLists.of(common.namespace);
+  const snapshot = await gatherGroup(zones, context);
   try {
-    const { cluster, fence, freshness, stop } = input;
-    const actor = { cluster, fence, freshness, mayDisrupt: budgets.mayDisrupt, clock, gatheredAt, stop };
     const seen = { ...common, remaining: listRemaining(snapshot.zones) };
-    return early?.state === "held"
-      ? { ...early, remaining: seen.remaining }
-      : await rollOutZones(snapshot, seen, { ...actor, gated });
+    if (early?.state === "held") return { ...seen, ...early };
+    const actor = { ...context, mayDisrupt: budgets.mayDisrupt };
+    return { ...seen, ...(await rollOutZones({ ...snapshot, gatheredAt }, gated, actor)) };
   } finally {
-    await budgets.maintenance.maintainGroup(snapshot, listed, { fence: input.fence, signal: input.stop });
+    await budgets.maintenance.maintainGroup(snapshot, listed, { fence: context.fence, signal: context.stop });
   }
 }
 
-const outcomeOf = (held: Hold | undefined, common: Common): Outcome =>
-  held ? { ...common, state: "held", hold: held } : { ...common, state: "settled" };
-
-interface GroupActor extends BatchActor {
-  readonly gated: GroupGates;
+/** What is decided by status alone, gates included; undefined if the pods must be read. */
+function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }: GroupGates): GroupResult | undefined {
+  if (ungated === "readPods") return undefined;
+  const held = ungated ?? verdicts?.beforeSettled;
+  return held ? { state: "held", hold: held } : { state: "settled" };
 }
 
+/**
+ * The rules decide once, by this snapshot. Before a late deletion only the gates are read again, as one may have been
+ * made meanwhile; the deletion itself reads the zones and pods again.
+ */
 async function rollOutZones(
-  gathered: GroupSnapshot,
-  common: Common,
-  { gated, ...actor }: GroupActor,
-): Promise<Outcome> {
+  gathered: GroupSnapshot & Pick<Gathered, "gatheredAt">,
+  gated: GroupGates,
+  actor: DisruptionContext,
+): Promise<GroupResult> {
   const { verdicts } = gated;
   const snapshot = { ...gathered, now: actor.clock.now() };
-  if (verdicts) gated.follow(wantedBy(snapshot));
-  const decide = (gates: GateVerdicts | undefined) => decideRollout(gates ? { ...snapshot, gates } : snapshot);
-  let decision = decide(verdicts);
-  const isLate = isOutdated(actor);
-  if (isLate && decision?.action === "deletePods") decision = decide(await gated.readAgain());
-  if (!decision) return { ...common, state: "settled" };
-  if (decision.action === "hold") return { ...common, state: "held", hold: decision };
+  const ungated = decideUngated(snapshot);
+  if (verdicts) gated.follow(wantedBy(ungated));
+  let decision = passGates(ungated, verdicts);
+  const isLate = isOutdated(snapshot, actor);
+  if (isLate && decision?.action === "deletePods") decision = passGates(ungated, await gated.readAgain());
+  if (!decision) return { state: "settled" };
+  if (decision.action === "hold") return { state: "held", hold: decision };
 
-  const effect = await takeStep(decision, snapshot.zones, actor);
+  const effect = await takeStep(decision, snapshot, actor);
   const [denial] = effect.denied;
-  if (denial && effect.replaced.length === 0) return { ...common, state: "held", hold: denial };
-  return { ...common, state: "acted", decision, effect };
+  if (denial && effect.replaced.length === 0) return { state: "held", hold: denial };
+  return { state: "acted", decision, effect };
 }
 
 /** A deleted pod, a changed zone or a stale read is no failure, but the decision is outdated. */

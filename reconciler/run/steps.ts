@@ -1,5 +1,5 @@
 /**
- * The steps of groups that are under way, over all ticks of a term: a tick does not wait for its slowest group.
+ * The steps of groups that are under way, over all ticks of a session: a tick does not wait for its slowest group.
  *
  *   free --a tick starts its step--> under way --done--> its result belongs to the next tick that ends
  *                                       |
@@ -28,7 +28,7 @@ export interface Steps {
    * read has changed it, so that its group is left to the next tick.
    */
   readonly underWay: () => ReadonlySet<string>;
-  /** True if another group, of the namespace if one is given, may be begun: so many slow ones are not under way. */
+  /** True if another group, of the namespace if one is given, may be begun: the limit of slow ones is not reached. */
   readonly hasRoom: (namespace?: string) => boolean;
   /** True if a tick that began then, by `clock.monotonic`, may begin further groups. */
   readonly hasTime: (tickBeganAt: number) => boolean;
@@ -53,8 +53,8 @@ export interface StepsOptions {
 const SLOW_MS = 1000;
 const BEGIN_FOR_MS = 5000;
 /**
- * Beside so many slow steps none is begun: of one namespace, so that its users cannot hold up others, and of all. The
- * others that a tick has begun meanwhile, 7 at most, may become slow as well.
+ * No step is begun beside this many slow ones: of one namespace, so that its users cannot hold up others, and of all.
+ * The others that a tick has begun meanwhile, 7 at most, may become slow as well.
  */
 export const MAX_SLOW_OF_NAMESPACE = 8;
 export const MAX_SLOW = 64;

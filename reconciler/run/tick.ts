@@ -63,36 +63,23 @@ export interface TickInput extends StepInput {
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const {
-    cluster,
-    fence,
-    freshness,
-    namespaces,
-    clock,
-    stop,
-    turns,
-    budgets,
-    checking,
-    report,
-    steps = createPatientSteps(),
-  } = input;
+  const { context, namespaces, turns, budgets, checking, report, steps = createPatientSteps() } = input;
+  const { clock, stop } = context;
   const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
   // Before the lists: a step that ends while they are read has changed what they say.
   const busy = steps.underWay();
   for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
-  const context = { cluster, fence, freshness, namespaces, emitEvents: report.emitEvents };
+  const scope = { ...context, namespaces, emitEvents: report.emitEvents };
   const beginRound = () => checking.checker.begin(stop);
   const [list, gates] = await Promise.all([
-    gatherZones(namespaces, input),
-    checking.gates.begin({ ...context, beginRound }),
+    gatherZones(namespaces, context),
+    checking.gates.begin({ ...scope, beginRound }),
   ]);
-  const phasing = handled(
-    busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased({ ...context, stop }, input)),
-  );
+  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
-  const others = handled(budgets.maintenance.maintainOthers(list.groups, input.fence, stop));
+  const others = handled(budgets.maintenance.maintainOthers(list.groups, context.fence, stop));
   const beganAt = clock.monotonic();
   const whyLeave = createLeaver(steps, beganAt);
   let reached = 0;
@@ -153,7 +140,8 @@ async function takeTurn(
   gathered: Gathered,
   input: TickInput,
 ): Promise<StepResult> {
-  const { clock, report } = input;
+  const { context, report } = input;
+  const { clock } = context;
   const startedAt = clock.monotonic();
   const outcome = await stepGroup(zones, gathered, input);
   report.onOutcome(outcome, clock.monotonic() - startedAt);
@@ -163,9 +151,9 @@ async function takeTurn(
 
 async function advancePhased(
   phased: Omit<PhasedInput, "round">,
-  { checking, stop, phased: advance }: TickInput,
+  { checking, phased: advance }: TickInput,
 ): Promise<StepResult> {
-  using round = checking.checker.begin(stop);
+  using round = checking.checker.begin(phased.stop);
   return await advance({ ...phased, round });
 }
 

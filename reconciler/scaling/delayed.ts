@@ -10,7 +10,7 @@ import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import { checkServiceName, podFqdn, urlOfHost } from "../model/fqdn.ts";
+import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
 import { describeWait } from "./wait.ts";
 
@@ -72,12 +72,13 @@ export function planPreparation(
   { url, clusterDomain }: PreparationTarget,
 ): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
+  const dns = { ...zone, clusterDomain };
   const between = (from: number, to: number): Endpoints => ({
     count: to - from,
     *[Symbol.iterator]() {
       for (let place = from; place < to; place++) {
         const pod = `${zone.name}-${zone.firstOrdinal + place}`;
-        yield { pod, url: urlOfHost(url, podFqdn(pod, zone, clusterDomain)) };
+        yield { pod, url: podUrl(url, pod, dns) };
       }
     },
   });

@@ -9,8 +9,8 @@
  *   read from              annotation, tracker, Lease         the tracker in its mode, else annotation and tracker; Lease
  *   cannot be read         waits                              refuses
  *
- * They differ because the original's controller and webhook do, and users have labelled their zones for both. What the
- * reconciler scales down passes the webhook as well where the pods are prepared: then both must agree. A downscale in
+ * They differ because the original's controller and webhook do, and users have labelled their zones for both. A
+ * downscale by the reconciler passes the webhook as well if the pods are prepared: then both must agree. A downscale in
  * the future, by a clock that is ahead, is not over.
  */
 import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
@@ -18,7 +18,7 @@ import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/times
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { groupBy } from "../model/order.ts";
-import { perList } from "../model/per-list.ts";
+import { perList } from "../../infra/once.ts";
 import type { Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
@@ -30,9 +30,9 @@ interface LastDownscale {
 
 /**
  * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation, zone tracker or
- * downscale Lease, and the time of the zone's own label is not over. What cannot be read holds too; so does a label
- * that is missing, where it is required. A zone may shrink again and again; a downscale in the future, by a clock that
- * is ahead, counts as just now.
+ * downscale Lease, and the time of the zone's own label is not over. An unreadable time holds too, and so does a
+ * missing label where it is required. A zone may shrink again and again; a downscale in the future, by a clock that is
+ * ahead, counts as just now.
  */
 export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" | "optional"): Hold | undefined {
   const { minTime } = zone.scaling;

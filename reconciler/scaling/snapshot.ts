@@ -1,11 +1,11 @@
-/** The facts that decisions about scaling look at. */
+/** The facts from which scaling is decided. */
 import type { ScaleZone } from "../model/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import type { YoungPod } from "./delayed.ts";
 import type { Reference, ZoneTimes } from "./facts.ts";
 
-/** All that a decision about scaling may look at. */
+/** All that a decision about scaling may use. */
 export interface ScalingSnapshot extends ZoneTimes {
   /** More about zones, by their UIDs: read, or learned from steps, since the group was listed. */
   readonly facts: ReadonlyMap<string, ZoneFacts>;
@@ -25,7 +25,7 @@ export interface ZoneFacts {
   readonly answers?: PodAnswers;
   /** The reference, read again after the pods had answered. */
   readonly confirmed?: ReferenceReading;
-  /** Why the zone was not scaled: by the last look before the write, or by the API server. */
+  /** Why the zone was not scaled: by the last read before the write, or by the API server. */
   readonly refused?: Hold;
   /** Its replicas were written back to the reference, or why they could not be. */
   readonly writtenBack?: "done" | { readonly failure: string };

@@ -6,7 +6,7 @@ import { hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
-import { perList } from "../model/per-list.ts";
+import { perList } from "../../infra/once.ts";
 import {
   describeUnavailable,
   describeUnsteady,

@@ -71,18 +71,20 @@ async function once(): Promise<number> {
   await sleep(Number(pauseMs));
   const startedAt = performance.now();
   await tick({
-    cluster,
-    // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
-    fence: {
-      write: () => {
-        if (checks) return {};
-        throw new RolloutError("LeaseLost", "a benchmark writes nothing");
+    context: {
+      cluster,
+      // Decisions of rollouts are made but not executed, so that every tick sees the same cluster.
+      fence: {
+        write: () => {
+          if (checks) return {};
+          throw new RolloutError("LeaseLost", "a benchmark writes nothing");
+        },
       },
+      freshness: createFreshness(systemClock, { warn: () => {} }),
+      clock: systemClock,
+      stop: new AbortController().signal,
     },
-    freshness: createFreshness(systemClock, { warn: () => {} }),
     namespaces: ["default"],
-    clock: systemClock,
-    stop: new AbortController().signal,
     turns: { isResyncDue: () => process.env["RESYNC"] === "all" },
     scaling: {
       references: createReferences(cluster),
@@ -100,9 +102,8 @@ async function once(): Promise<number> {
     budgets: {
       mayDisrupt: async () => undefined,
       maintenance: {
-        beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+        beginTick: async () => ({ all: async () => [], of: async () => [] }),
         needsReadyTime: () => false,
-        readBudgets: async () => [],
         maintainGroup: async () => {},
         maintainOthers: async () => {},
       },

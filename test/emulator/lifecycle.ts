@@ -2,7 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { conflict } from "./api-error.ts";
 import { dig, listOf, numberOf, put, timestamp, type Fields, type KubeObject, type Metadata } from "./objects.ts";
-import type { RemoveOptions } from "./store.ts";
+
+export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & {
+  gracePeriodSeconds?: number;
+};
 
 /** The part of an object whose changes metadata.generation counts. Binding a pod to a node does not count. */
 export function specOf(object: KubeObject): Fields {

@@ -1,7 +1,7 @@
 /** Endpoints without stored resources: version, discovery, OpenAPI, the keys of tokens, and TokenReviews. */
 import { dig, fieldsOf } from "./objects.ts";
 import { apiVersionOf, type Registry, rootOf, type Served } from "./registry.ts";
-import type { Api } from "./request.ts";
+import type { Api } from "./api.ts";
 
 const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];
 

@@ -5,7 +5,8 @@
 import { type Answer, listAnswer, objectAnswer } from "./answer.ts";
 import { badRequest, notFound } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
-import type { Api, ApiRequest } from "./request.ts";
+import type { Api } from "./api.ts";
+import type { ApiRequest } from "./request.ts";
 import { requestSelector } from "./selectors.ts";
 import { objectKey, type Store } from "./store.ts";
 import { viewOf } from "./views.ts";

@@ -1,20 +1,7 @@
-/** A request in the API's terms, and what its handlers work with. */
-import type { createAdmission } from "./admission/admission.ts";
+/** A request in the API's terms. */
 import { methodNotAllowed, statusError } from "./api-error.ts";
-import type { Clock } from "./clock.ts";
-import type { Faults } from "./faults.ts";
 import type { Registry, Served } from "./registry.ts";
-import type { Store } from "./store.ts";
-import type { Tokens, User } from "./tokens.ts";
-
-export interface Api {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly registry: Registry;
-  readonly faults: Faults;
-  readonly tokens: Tokens;
-  readonly admission: ReturnType<typeof createAdmission>;
-}
+import type { User } from "./tokens.ts";
 
 type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
 

@@ -15,7 +15,8 @@ import { answerNonResource } from "./non-resource.ts";
 import { statusAnswer } from "./protobuf/list.ts";
 import { readProtobuf } from "./protobuf/read.ts";
 import { storeAsOf, get, list } from "./read.ts";
-import { type Api, type ApiRequest, parseTarget } from "./request.ts";
+import type { Api } from "./api.ts";
+import { type ApiRequest, parseTarget } from "./request.ts";
 import { watch } from "./watch.ts";
 import { create, patch, remove, update } from "./write.ts";
 

@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from "node:util";
 import { alreadyExists, conflict, notFound, statusError } from "./api-error.ts";
 import type { Clock } from "./clock.ts";
 import { hasGeneration } from "./kinds.ts";
-import { checkDeletePreconditions, isRemovable, markDeleted, specOf } from "./lifecycle.ts";
+import { checkDeletePreconditions, isRemovable, markDeleted, specOf, type RemoveOptions } from "./lifecycle.ts";
 import { deepFreeze, timestamp, type Draft, type KubeObject, type Metadata } from "./objects.ts";
 
 export { ApiError } from "./api-error.ts";
@@ -26,10 +26,6 @@ export interface StoreEvent {
   /** The object before the event; undefined for ADDED. */
   readonly previous?: KubeObject;
 }
-
-export type RemoveOptions = Partial<Record<"uid" | "resourceVersion" | "propagationPolicy", string>> & {
-  gracePeriodSeconds?: number;
-};
 
 /** The objects of one resource, and their sorted keys, until one is added or removed. */
 interface Bucket {

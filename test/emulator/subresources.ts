@@ -4,7 +4,8 @@ import { badRequest, conflict, errorWithoutReason, notFound, tooManyRequests } f
 import { BUDGETS } from "./controllers/objects.ts";
 import { dig, fieldsOf, isTrue, type KubeObject, listOf, numberOf, put, textOf, timestamp } from "./objects.ts";
 import { getExisting } from "./read.ts";
-import type { Api, ApiRequest } from "./request.ts";
+import type { Api } from "./api.ts";
+import type { ApiRequest } from "./request.ts";
 import { objectSelector } from "./selectors.ts";
 import type { Store } from "./store.ts";
 import { deleteOptions } from "./write.ts";

@@ -4,7 +4,8 @@ import { objectText } from "./answer.ts";
 import { ApiError } from "./api-error.ts";
 import type { KubeObject } from "./objects.ts";
 import { apiVersionOf } from "./registry.ts";
-import type { Api, ApiRequest } from "./request.ts";
+import type { Api } from "./api.ts";
+import type { ApiRequest } from "./request.ts";
 import { type Matches, requestSelector } from "./selectors.ts";
 import type { StoreEvent } from "./store.ts";
 

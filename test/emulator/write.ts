@@ -20,8 +20,9 @@ import {
 import { type Draft, type Fields, fieldsOf, type KubeObject, numberOf, timestamp } from "./objects.ts";
 import { jsonPatch, mergePatch, strategicPatch } from "./patch.ts";
 import { getExisting } from "./read.ts";
-import type { Api, ApiRequest } from "./request.ts";
-import type { RemoveOptions } from "./store.ts";
+import type { Api } from "./api.ts";
+import type { ApiRequest } from "./request.ts";
+import type { RemoveOptions } from "./lifecycle.ts";
 import { validate } from "./validation.ts";
 import { conform, decodeDraft, withChange, viewOf } from "./views.ts";
 

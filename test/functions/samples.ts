@@ -1,4 +1,4 @@
-import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
+import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
 
 /** In the form that the API server sends. */
 export const request = {
@@ -15,7 +15,7 @@ export const request = {
 };
 
 /** A webhook with this handler, which answers errors with "not now". */
-export function webhookOf(handle: (request: AdmissionRequest, context: Context) => Promise<Answer>): Webhook {
+export function webhookOf(handle: (request: AdmissionRequest, context: RequestContext) => Promise<Answer>): Webhook {
   return {
     name: "podEviction",
     paths: ["/admission/pod-eviction", "/pods/eviction"],

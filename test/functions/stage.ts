@@ -8,13 +8,13 @@ import { recordInAnnotation } from "../../functions/downscale/downscale-record.t
 import { createPrepareDownscale } from "../../functions/downscale/prepare-downscale.ts";
 import type { PrepareTools } from "../../functions/downscale/prepare-zone.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
-import type { AdmissionRequest, Answer, Context, Webhook } from "../../functions/http/webhook.ts";
+import type { AdmissionRequest, Answer, RequestContext, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { createLog, type LogFields } from "../../infra/log.ts";
 import { createPodHttp, type PodHttp } from "../../infra/pod-http.ts";
-import { verdict } from "../../reconciler/budget/verdict.ts";
+import { judged, verdict } from "../../reconciler/budget/verdict.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { Clock as EmulatorClock } from "../emulator/clock.ts";
@@ -174,7 +174,7 @@ export async function callWebhook(
   request: AdmissionRequest,
   { timeoutMs = 9000, clock = systemClock }: { readonly timeoutMs?: number; readonly clock?: Clock } = {},
 ): Promise<Answer> {
-  const context: Context = {
+  const context: RequestContext = {
     path: "",
     signal: AbortSignal.timeout(timeoutMs),
     deadlineAt: clock.monotonic() + timeoutMs,
@@ -217,7 +217,7 @@ export async function playPods(t: TestContext, script: Script = () => 200): Prom
 
 /** The reserver of a cluster without disruption budgets. */
 export const noBudgets: Pick<Reserver, "reserveDownscale" | "release"> = {
-  reserveDownscale: async () => ({ verdict: verdict("Allowed", "there is no budget"), handles: [] }),
+  reserveDownscale: async () => judged(verdict("Allowed", "there is no budget")),
   release: async () => {},
 };
 

@@ -8,6 +8,8 @@ import { createLog } from "../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
+import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
+import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
 import type { Draft } from "../emulator/objects.ts";
 import { deploy, setStage, type Stage } from "./stage.ts";
 
@@ -72,6 +74,10 @@ export function reserved(stage: Stage, name = "ingester"): Record<string, { uid:
     | undefined;
   return { ...status?.disruptedPods };
 }
+
+/** The reservations that may be released. */
+export const handlesOf = (result: DisruptionResult): readonly ReservationHandle[] =>
+  result.outcome === "allowed" ? result.handles : [];
 
 export interface DisruptionOptions {
   readonly dryRun?: boolean;

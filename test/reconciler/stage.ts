@@ -124,8 +124,9 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
 
 /** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
-  Pick<TickInput, "fence" | "freshness" | "namespaces" | "stop" | "steps"> &
-    TickInput["clock"] &
+  Pick<TickInput["context"], "fence" | "freshness" | "stop"> &
+    Pick<TickInput, "namespaces" | "steps"> &
+    TickInput["context"]["clock"] &
     TickInput["turns"] &
     TickInput["scaling"] &
     TickInput["budgets"] &
@@ -156,8 +157,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
   return tick({
     ...all,
     phased: noPhases,
-    cluster,
-    clock: all,
+    context: { ...all, cluster, clock: all },
     turns: all,
     scaling: all,
     budgets: all,
@@ -171,9 +171,8 @@ export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed
 
 /** The maintenance on a cluster without budgets. */
 export const noMaintenance: BudgetMaintenance = {
-  beginTick: async (namespaces) => ({ namespaces, lists: new Map() }),
+  beginTick: async () => ({ all: async () => [], of: async () => [] }),
   needsReadyTime: () => false,
-  readBudgets: async () => [],
   maintainGroup: async () => {},
   maintainOthers: async () => {},
 };

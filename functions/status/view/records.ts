@@ -46,7 +46,7 @@ export interface ReconcilerRecord {
   readonly certificateExpiry?: number;
 }
 
-/** A part that has not been read yet: that nothing is known of it is not that there is nothing. */
+/** A part that has not been read yet: it may not be empty. */
 export const UNREAD = "unread";
 
 /** Undefined if the cluster has no definition of it. */
@@ -94,13 +94,13 @@ export const PHASE_ORDER: readonly GroupPhase[] = [
   "Ready",
 ];
 
-/** A group that is done: its pods need no look each. */
+/** A group that is done: its pods are not read. */
 export const isQuiet = ({ status: { phase, blocked = [] } }: PageGroup): boolean =>
   (phase === "Ready" || phase === "Empty") && blocked.length === 0;
 
 /**
- * Groups that are done come last, the others by phase; of a phase those that have been blocked for longest, then by
- * name.
+ * Groups that are done come last, the others by phase; within a phase by the time for which they have been blocked,
+ * longest first, then by name.
  */
 export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
   return groups

@@ -9,7 +9,7 @@ const UNITS = [
   ["s", 1000],
 ] as const;
 
-/** `4 min`, in the largest unit that is passed once; of what is not a second old, `0 s`. */
+/** `4 min`, in the largest unit that is passed once; `0 s` below a second. */
 export function formatAge(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? UNITS[3];
   return `${Math.floor(Math.abs(ms) / length)} ${unit}`;

@@ -6,20 +6,16 @@
 import { type Deadline, startDeadline } from "../../../infra/deadline.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { groupBy } from "../../model/order.ts";
+import { budgetKey, statefulSetKey } from "./budget-memory.ts";
 import { callWithin, decideBatch, readBudgets } from "./decide-batch.ts";
-import {
-  type BatchResult,
-  budgetKey,
-  type ReserverState,
-  remaining,
-  type TimedDisruptionRequest,
-} from "./disruption-request.ts";
-import { type BatchContext, cacheKey, chooseBudget } from "./find-budget.ts";
+import { type DisruptionResult, undecided } from "../verdict.ts";
+import { type ReserverTools, remaining, type TimedDisruptionRequest } from "./disruption-request.ts";
+import { type BatchContext, chooseBudget } from "./find-budget.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
-interface Waiting {
+/** A request, with what settles it: a result, or the error of the API server. */
+interface Waiting extends Pick<PromiseWithResolvers<DisruptionResult>, "resolve" | "reject"> {
   readonly request: TimedDisruptionRequest;
-  readonly settle: (result: BatchResult) => void;
 }
 
 interface QueueKey {
@@ -36,10 +32,10 @@ const READS_AT_ONCE = 32;
 const MAX_BATCH_MS = 60_000;
 
 /** Resolves with what one batch came to for the request; never rejects. */
-export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<BatchResult>;
+export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
 
-export function createBatchQueue(state: ReserverState): DecideInBatch {
-  const { clock } = state;
+export function createBatchQueue(tools: ReserverTools): DecideInBatch {
+  const { clock } = tools;
   const queues = new Map<string, Waiting[]>();
 
   function enqueue(key: QueueKey, waiting: readonly Waiting[], budgets?: Budgets): void {
@@ -72,24 +68,24 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
       if (key.budget === "") return await sendOn(key.namespace, batch, deadline);
       const results = await decideBatch(
         { ...key, requests: batch.map(({ request }) => request), budgets },
-        state,
+        tools,
         deadline,
       );
-      for (const { request, settle } of batch) settle(results.get(request) ?? { outcome: "superseded" });
+      for (const { request, resolve } of batch) resolve(results.get(request) ?? undecided());
     } catch (error) {
-      for (const { settle } of batch) settle({ outcome: "superseded", error });
+      for (const { reject } of batch) reject(error);
     }
   }
 
   /**
    * Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its
-   * budget is cached then.
+   * budget is noted then.
    */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
-    const budgets = await readBudgets(namespace, state, deadline);
-    const context = { budgets, state, call: callWithin(deadline) };
+    const budgets = await readBudgets(namespace, tools, deadline);
+    const context = { budgets, tools, call: callWithin(deadline) };
     const names = new Map<Waiting, string | undefined>();
-    const ofOneSet = groupBy(batch, ({ request }) => cacheKey(request) ?? request.name).values();
+    const ofOneSet = groupBy(batch, ({ request }) => statefulSetKey(request) ?? request.name).values();
     await Promise.all(
       ofOneSet.map(async ([first, ...others]) => {
         if (first) names.set(first, await nameBudget(first, context));
@@ -104,21 +100,22 @@ export function createBatchQueue(state: ReserverState): DecideInBatch {
   }
 
   /** The name of the budget, or undefined once the request is settled without one. */
-  async function nameBudget({ request, settle }: Waiting, context: BatchContext): Promise<string | undefined> {
+  async function nameBudget({ request, resolve, reject }: Waiting, context: BatchContext): Promise<string | undefined> {
     try {
       const found = await chooseBudget(request, context);
       if (!("outcome" in found)) return found.ref.name;
-      settle(found);
+      resolve(found);
     } catch (error) {
-      settle({ outcome: "superseded", error });
+      reject(error);
     }
     return undefined;
   }
 
   return (request) => {
-    const budget = request.downscale?.budget ?? state.budgetCache.get(cacheKey(request) ?? "") ?? "";
-    const key = { namespace: request.namespace, budget };
-    return new Promise((settle) => enqueue(key, [{ request, settle }]));
+    const budget = request.downscale?.budget ?? tools.memory.budgetOf(request) ?? "";
+    const { promise, resolve, reject } = Promise.withResolvers<DisruptionResult>();
+    enqueue({ namespace: request.namespace, budget }, [{ request, resolve, reject }]);
+    return promise.catch(undecided);
   };
 }
 

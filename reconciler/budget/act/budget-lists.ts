@@ -7,10 +7,13 @@ import type { OnBudgets } from "./disruption-request.ts";
 import { type BudgetSource, listBudgets, type ListedBudget } from "./gather-budget.ts";
 
 export interface BudgetLists {
-  /** The namespaces of the tick, "" for all. */
-  readonly namespaces: readonly string[];
-  /** The lists by namespace, "" for all. */
-  readonly lists: Map<string, Promise<readonly ListedBudget[]>>;
+  /** The budgets of the tick's namespaces, none of those that cannot be read. Never rejects. */
+  readonly all: () => Promise<readonly ListedBudget[]>;
+  /**
+   * The budgets of one namespace, none if they cannot be read. Must be called before the pods of its groups are read: a
+   * new reservation would seem expired otherwise. Never rejects.
+   */
+  readonly of: (namespace: string) => Promise<readonly ListedBudget[]>;
 }
 
 export interface BudgetReader extends Pick<BudgetSource, "compilePartition"> {
@@ -20,30 +23,23 @@ export interface BudgetReader extends Pick<BudgetSource, "compilePartition"> {
   readonly onBudgets: OnBudgets;
 }
 
-export const startBudgetLists = (namespaces: readonly string[]): BudgetLists => ({ namespaces, lists: new Map() });
+/** For one tick over these namespaces, "" for all. */
+export function createBudgetLists(namespaces: readonly string[], reader: BudgetReader): BudgetLists {
+  const lists = new Map<string, Promise<readonly ListedBudget[]>>();
 
-/** The budgets of one namespace; never rejects. */
-export async function readNamespace(
-  namespace: string,
-  tick: BudgetLists,
-  reader: BudgetReader,
-): Promise<readonly ListedBudget[]> {
-  const list = await listOnce(tick.namespaces.includes("") ? "" : namespace, tick, reader);
-  return list.filter(({ ref }) => ref.namespace === namespace);
-}
+  function listOnce(scope: string): Promise<readonly ListedBudget[]> {
+    const list = lists.get(scope) ?? read(scope, reader);
+    lists.set(scope, list);
+    return list;
+  }
 
-/**
- * The budgets of a namespace, "" for all, read on the first call of the tick; none if they cannot be read. Never
- * rejects.
- */
-export function listOnce(
-  scope: string,
-  { lists }: BudgetLists,
-  reader: BudgetReader,
-): Promise<readonly ListedBudget[]> {
-  const list = lists.get(scope) ?? read(scope, reader);
-  lists.set(scope, list);
-  return list;
+  return {
+    all: async () => (await Promise.all(namespaces.map(listOnce))).flat(),
+    async of(namespace) {
+      const list = await listOnce(namespaces.includes("") ? "" : namespace);
+      return list.filter(({ ref }) => ref.namespace === namespace);
+    },
+  };
 }
 
 async function read(

@@ -7,18 +7,15 @@
 import type { Deadline } from "../../../infra/deadline.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import {
-  type BatchResult,
-  budgetKey,
-  decided,
   type RequestedDownscale,
-  type ReserverState,
+  type ReserverTools,
   remaining,
   type TimedDisruptionRequest,
 } from "./disruption-request.ts";
 import type { BudgetPod } from "../budget-pod.ts";
 import { decideEviction } from "../decide-eviction.ts";
 import { decideDownscale } from "../decide-downscale.ts";
-import { type CachedDenial, findBlocking } from "../denial-cache.ts";
+import { findBlocking } from "../denial-cache.ts";
 import {
   ageOf,
   downscaleKey,
@@ -29,9 +26,8 @@ import {
   unpinnedIdentity,
 } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
-import { NOT_NOW, verdict } from "../verdict.ts";
-import type { Budget } from "../zpdb.ts";
-import { type BatchContext, cacheBudget, cacheKey, findBudgetOfPod } from "./find-budget.ts";
+import { type DisruptionResult, judged, NOT_NOW, undecided } from "../verdict.ts";
+import { type BatchContext, findBudgetOfPod } from "./find-budget.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget, type UnderBudget } from "./gather-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
 
@@ -44,7 +40,7 @@ export interface Batch {
   readonly budgets?: readonly ListedBudget[] | undefined;
 }
 
-type Results = ReadonlyMap<TimedDisruptionRequest, BatchResult>;
+type Results = ReadonlyMap<TimedDisruptionRequest, DisruptionResult>;
 
 /** Milliseconds. With less time left, a write could take effect after its request was refused. */
 const LEAST_FOR_WRITE_MS = 50;
@@ -52,36 +48,36 @@ const LEAST_FOR_WRITE_MS = 50;
 /**
  * Resolves with the result of each request; rejects with the error of the API server. Every call ends with `deadline`.
  */
-export async function decideBatch(batch: Batch, state: ReserverState, deadline: Deadline): Promise<Results> {
+export async function decideBatch(batch: Batch, tools: ReserverTools, deadline: Deadline): Promise<Results> {
   const { namespace, requests } = batch;
   const call = callWithin(deadline);
-  const budgets = batch.budgets ?? (await readBudgets(namespace, state, deadline));
+  const budgets = batch.budgets ?? (await readBudgets(namespace, tools, deadline));
   const listed = budgets.find(({ ref }) => ref.name === batch.budget);
   if (!listed || "problem" in listed.content) {
-    state.denialCache.delete(budgetKey(namespace, batch.budget));
-    return forgetBudget(requests, state);
+    tools.memory.forgetBudget({ namespace, name: batch.budget }, requests);
+    return askElsewhere(requests);
   }
   const budget = listed.content;
-  const store = await openReservationStore(state.cluster, listed.object, call);
-  const seen = await gatherUnderBudget(budget, state, call);
-  const now = state.clock.now();
+  const store = await openReservationStore(tools.cluster, listed.object, call);
+  const seen = await gatherUnderBudget(budget, tools, call);
+  const now = tools.clock.now();
   const reservations = { ...livingReservations(store.reservations, presentIn(seen.zones, seen.pods.values()), now) };
   const view: SharedView = { now, seen, budgets, listed, reservations, toReserve: [] };
 
-  const results = new Map<TimedDisruptionRequest, BatchResult>();
-  for (const request of requests) results.set(request, decideRequest(request, view, state));
-  cacheDenial(state, budget, findBlocking(seen.zones, { now, budget, reservations }, state.clock.monotonic()));
+  const results = new Map<TimedDisruptionRequest, DisruptionResult>();
+  for (const request of requests) results.set(request, decideRequest(request, view, tools));
+  tools.memory.noteDenial(findBlocking(seen.zones, { now, budget, reservations }, tools.clock.monotonic()));
   const elsewhere = requests.filter((request) => !request.downscale && !seen.pods.has(request.name));
   await Promise.all(
     elsewhere.map(async (request) =>
-      results.set(request, await findOtherBudget(request, listed, { budgets, state, call })),
+      results.set(request, await findOtherBudget(request, listed, { budgets, tools, call })),
     ),
   );
 
   if (view.toReserve.length === 0) return results;
   const deadlineMs = Math.min(
     deadline.remainingMs(),
-    ...view.toReserve.map((request) => remaining(request, state.clock)),
+    ...view.toReserve.map((request) => remaining(request, tools.clock)),
   );
   await store.write(reservations, { deadlineMs, signal: deadline.signal });
   return results;
@@ -95,11 +91,11 @@ export function callWithin(deadline: Deadline): Call {
 /** All budgets of the namespace; none if the API server does not know the kind. */
 export async function readBudgets(
   namespace: string,
-  state: ReserverState,
+  tools: ReserverTools,
   deadline: Deadline,
 ): Promise<readonly ListedBudget[]> {
-  const budgets = await listBudgets(namespace, state, callWithin(deadline));
-  state.onBudgets(namespace, budgets);
+  const budgets = await listBudgets(namespace, tools, callWithin(deadline));
+  tools.onBudgets(namespace, budgets);
   return budgets ?? [];
 }
 
@@ -117,11 +113,11 @@ interface SharedView {
   readonly toReserve: TimedDisruptionRequest[];
 }
 
-function decideRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
-  if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS) return { outcome: "expired" };
+function decideRequest(request: TimedDisruptionRequest, view: SharedView, tools: ReserverTools): DisruptionResult {
+  if (remaining(request, tools.clock) < LEAST_FOR_WRITE_MS) return undecided();
   return request.downscale
-    ? decideDownscaleRequest(request, request.downscale, { ...view, by: state.by })
-    : decidePodRequest(request, view, state);
+    ? decideDownscaleRequest(request, request.downscale, { ...view, by: tools.by })
+    : decidePodRequest(request, view, tools);
 }
 
 /**
@@ -132,32 +128,28 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, state:
 function decideDownscaleRequest(
   request: TimedDisruptionRequest,
   { uid, from, forced }: RequestedDownscale,
-  { now, seen, listed, reservations, toReserve, by }: SharedView & Pick<ReserverState, "by">,
-): BatchResult {
-  if ("problem" in listed.content) return { outcome: "superseded" };
-  const judged = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
-  const verdict = forced ? { ...judged, reason: "Allowed" as const } : judged;
-  if (verdict.reason !== "Allowed") return decided(verdict);
+  { now, seen, listed, reservations, toReserve, by }: SharedView & Pick<ReserverTools, "by">,
+): DisruptionResult {
+  if ("problem" in listed.content) return undecided();
+  const found = decideDownscale({ now, budget: listed.content, zones: seen.zones, reservations, uid, from });
+  const verdict = forced ? { ...found, reason: "Allowed" as const } : found;
+  if (verdict.reason !== "Allowed") return judged(verdict);
   const key = downscaleKey({ statefulSet: request.name, from });
   const before = reservations[key];
   const reservation = { uid, time: new Date(now).toISOString(), by };
   reservations[key] = reservation;
   toReserve.push(request);
   const place = { namespace: request.namespace, budget: listed.ref.name, key };
-  return {
-    outcome: "decided",
-    verdict,
-    handle: { ...reservation, ...place, ...(before && isForEviction(before) && { before }) },
-  };
+  return judged(verdict, [{ ...reservation, ...place, ...(before && isForEviction(before) && { before }) }]);
 }
 
-function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, state: ReserverState): BatchResult {
+function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, tools: ReserverTools): DisruptionResult {
   const { now, seen, reservations, listed } = view;
   const pod = seen.pods.get(request.name);
-  if (!pod) return { outcome: "superseded" };
+  if (!pod) return undecided();
   const budget = findBudget(pod, view.budgets, request);
-  cacheBudget(request, budget, state);
-  if ("reason" in budget) return decided(budget);
+  tools.memory.noteBudget(request, budget);
+  if ("reason" in budget) return judged(budget);
   const { rollout, unpinned } = request;
   const verdict = decideEviction({
     now,
@@ -167,19 +159,15 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, sta
     reservations,
     rollout,
     unpinned,
-    by: state.by,
+    by: tools.by,
   });
-  if (verdict.reason !== "Allowed" || request.dryRun) return decided(verdict);
+  if (verdict.reason !== "Allowed" || request.dryRun) return judged(verdict);
   // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
   // place may be released.
   const isAgain = isFor(pod, reservations[pod.name]);
-  const reservation = reserve(pod, request, { ...view, by: state.by });
-  if (isAgain) return decided(verdict);
-  return {
-    outcome: "decided",
-    verdict,
-    handle: { ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name },
-  };
+  const reservation = reserve(pod, request, { ...view, by: tools.by });
+  if (isAgain) return judged(verdict);
+  return judged(verdict, [{ ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name }]);
 }
 
 function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
@@ -197,7 +185,7 @@ const RENEWED_AFTER_MS = 40_000;
 function reserve(
   pod: BudgetPod,
   request: TimedDisruptionRequest,
-  { reservations, now, toReserve, by }: SharedView & Pick<ReserverState, "by">,
+  { reservations, now, toReserve, by }: SharedView & Pick<ReserverTools, "by">,
 ): Reservation {
   const found = reservations[pod.name];
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by: request.unpinned ? unpinnedIdentity(by) : by };
@@ -213,38 +201,15 @@ async function findOtherBudget(
   request: TimedDisruptionRequest,
   listed: ListedBudget,
   context: BatchContext,
-): Promise<BatchResult> {
+): Promise<DisruptionResult> {
   const found = await findBudgetOfPod(request, context);
-  return "outcome" in found ? found : { outcome: found === listed ? "superseded" : "retryNow" };
+  return "outcome" in found ? found : undecided(undefined, found === listed ? "afterPause" : "atOnce");
 }
 
-const MAX_CACHED = 1000;
-
-/**
- * The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it,
- * too.
- */
-function cacheDenial(
-  { denialCache, budgetCache }: ReserverState,
-  { namespace, name }: Budget,
-  cached: CachedDenial,
-): void {
-  if (denialCache.size >= MAX_CACHED) denialCache.clear();
-  denialCache.set(budgetKey(namespace, name), cached);
-  for (const zone of cached.zones) {
-    const key = `${namespace}/${zone.name}`;
-    if (!budgetCache.has(key)) budgetCache.set(key, name);
-  }
-}
-
-/** The cached budget is gone or invalid. */
-function forgetBudget(requests: readonly TimedDisruptionRequest[], { budgetCache }: ReserverState): Results {
-  for (const request of requests) budgetCache.delete(cacheKey(request) ?? "");
+/** Their budget is gone or invalid. */
+function askElsewhere(requests: readonly TimedDisruptionRequest[]): Results {
   // A downscale names its budgets itself.
   return new Map(
-    requests.map((request) => [
-      request,
-      request.downscale ? decided(verdict("NotNow", NOT_NOW)) : { outcome: "retryNow" },
-    ]),
+    requests.map((request) => [request, request.downscale ? judged(NOT_NOW) : undecided(undefined, "atOnce")]),
   );
 }

@@ -5,21 +5,13 @@
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
-import { type DisruptionRequest, budgetKey, type ReserverState } from "./disruption-request.ts";
-import {
-  planDenialCheck,
-  type DenialCheck,
-  type CachedDenial,
-  checkDenial,
-  type Reread,
-  type BlockingPod,
-} from "../denial-cache.ts";
+import type { DisruptionRequest, ReserverTools } from "./disruption-request.ts";
+import { planDenialCheck, type DenialCheck, checkDenial, type Reread, type BlockingPod } from "../denial-cache.ts";
 import { readBudgetPod } from "../budget-pod.ts";
 import { livingReservations, type Reservations } from "../reservation.ts";
 import { findBudget } from "../scope.ts";
 import { verdict, type Verdict } from "../verdict.ts";
 import { BUDGET_KIND, type Budget } from "../zpdb.ts";
-import { cacheKey } from "./find-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
 import { readZone } from "../../model/zone.ts";
 
@@ -34,9 +26,9 @@ const MAX_READS = 4;
  */
 export type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
 
-export function createDenyAgain(state: ReserverState): DenyAgain {
-  const { clock, budgetCache, denialCache } = state;
-  const cluster = shareReads(state.cluster);
+export function createDenyAgain(tools: ReserverTools): DenyAgain {
+  const { clock, memory } = tools;
+  const cluster = shareReads(tools.cluster);
 
   async function reread(namespace: string, blocker: BlockingPod, call: Call): Promise<Reread> {
     const found = await cluster.get(pods, { namespace, name: blocker.pod }, call).catch(absent);
@@ -62,7 +54,7 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
   ): Promise<Verdict | undefined> {
     const [reserved, object, ...blocking] = await Promise.all([
       readReservations(budget, call),
-      state.cluster.get(pods, request, call).catch(absent),
+      tools.cluster.get(pods, request, call).catch(absent),
       ...planned.blocking.map((blocker) => reread(request.namespace, blocker, call)),
     ]);
     if (!object) return verdict("PodNotFound", `pods "${request.name}" not found`);
@@ -85,8 +77,7 @@ export function createDenyAgain(state: ReserverState): DenyAgain {
   }
 
   return async (request, deadlineMs) => {
-    const name = budgetCache.get(cacheKey(request) ?? "") ?? "";
-    const cached: CachedDenial | undefined = denialCache.get(budgetKey(request.namespace, name));
+    const cached = memory.denialOf(request);
     if (!cached || clock.monotonic() - cached.at > LASTS_MS) return undefined;
     const planned = planDenialCheck(request.name, cached, MAX_READS);
     return planned && check(request, cached.budget, { planned, call: { deadlineMs } });

@@ -1,12 +1,10 @@
-/** Requests to disrupt a pod, their results, and the state that the processing of requests shares in one process. */
+/** Requests to disrupt pods, and what the processing of requests shares in one process. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { CachedDenial } from "../denial-cache.ts";
 import type { CompilePartition } from "../partition.ts";
-import type { Reservation } from "../reservation.ts";
 import type { DisruptionTarget } from "../scope.ts";
-import type { Verdict } from "../verdict.ts";
 import type { Freshness } from "../../../infra/kubernetes/freshness.ts";
+import type { BudgetMemory } from "./budget-memory.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
 export interface DisruptionRequest extends DisruptionTarget {
@@ -38,50 +36,20 @@ export interface TimedDisruptionRequest extends DisruptionRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A reservation and its place, for its release. */
-export interface ReservationHandle extends Reservation {
-  readonly namespace: string;
-  readonly budget: string;
-  /** Among the reservations. */
-  readonly key: string;
-  /** What the reservation replaced, which counts again after its release. */
-  readonly before?: Reservation;
-}
-
-/** What a batch came to for one request. */
-export type BatchResult =
-  | { readonly outcome: "decided"; readonly verdict: Verdict; readonly handle?: ReservationHandle }
-  /** Another process wrote first, or the API server did not answer: gather and decide again. */
-  | { readonly outcome: "superseded"; readonly error?: unknown }
-  /** Too little time is left until the deadline to reserve anything. */
-  | { readonly outcome: "expired" }
-  /** The batch found out which budget is the right one: retry without a pause. */
-  | { readonly outcome: "retryNow" };
-
 /** Receives all budgets of a namespace as they were read; undefined if the API server does not know the kind. */
 export type OnBudgets = (namespace: string, budgets: readonly ListedBudget[] | undefined) => void;
 
-export interface ReserverState {
+export interface ReserverTools {
   readonly cluster: Cluster;
   readonly clock: Clock;
   /** Signs the reservations. */
   readonly by: string;
   readonly freshness: Freshness;
-  /**
-   * By `<namespace>/<StatefulSet>`, the budget that last selected its pods. A wrong entry costs calls, never a wrong
-   * verdict.
-   */
-  readonly budgetCache: Map<string, string>;
-  /** By `<namespace>/<budget>`, the pods that were unavailable when the budget was last read whole. A hint as well. */
-  readonly denialCache: Map<string, CachedDenial>;
+  readonly memory: BudgetMemory;
   /** Keeps the patterns of budgets from batch to batch. */
   readonly compilePartition: CompilePartition;
   readonly onBudgets: OnBudgets;
 }
-
-export const decided = (verdict: Verdict): BatchResult => ({ outcome: "decided", verdict });
-
-export const budgetKey = (namespace: string, budget: string): string => `${namespace}/${budget}`;
 
 /** Milliseconds until the request must be answered, never negative; 0 once its caller has gone. */
 export function remaining(

@@ -13,25 +13,20 @@ import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import type { GroupSnapshot, Zone, ZoneList } from "../../model/zone.ts";
 import type { ListedBudget } from "./gather-budget.ts";
-import { listOnce, readNamespace, startBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
+import { createBudgetLists, type BudgetLists, type BudgetReader } from "./budget-lists.ts";
 import { removeExpired } from "./expired-reservations.ts";
-import { maintainReadyTimes, needsReadyTime, noteDelays, noReadyTimes } from "./ready-time-needs.ts";
+import { createReadyTimeNeeds, maintainReadyTimes } from "./ready-time-needs.ts";
 import { writeReadyTimesOutsideGroups, type ReadyTimeWriter, type WriteBounds } from "./ready-times.ts";
 
 /** The budget maintenance that a tick calls. */
 export interface BudgetMaintenance {
   /**
-   * Begins a tick over these namespaces ("" for all). Every 30 s it reads the budgets to find those with a delay, which
-   * need ready times. Never rejects.
+   * Begins a tick over these namespaces ("" for all): resolves with its lists of budgets. Every 30 s it reads them to
+   * find those with a delay, which need ready times. Never rejects.
    */
   readonly beginTick: (namespaces: readonly string[]) => Promise<BudgetLists>;
   /** True if the pods of the group must be read for their ready times, even if its status is settled. */
   readonly needsReadyTime: (zones: readonly Zone[]) => boolean;
-  /**
-   * The budgets of a namespace, read once a tick. Must be called before the pods of its groups are read: a new
-   * reservation would seem expired otherwise. Never rejects.
-   */
-  readonly readBudgets: (namespace: string, lists: BudgetLists) => Promise<readonly ListedBudget[]>;
   /**
    * Maintains one group, with the pods that were read after the budgets; begins no write once the signal fires. Never
    * rejects.
@@ -58,19 +53,18 @@ const BEGIN_OTHERS_FOR_MS = 5000;
 
 export function createBudgetMaintenance(tools: BudgetReader & ReadyTimeWriter): BudgetMaintenance {
   const { clock, log } = tools;
-  const needs = noReadyTimes();
+  const needs = createReadyTimeNeeds();
   let readAt = -Infinity;
 
   return {
     async beginTick(namespaces) {
-      const lists = startBudgetLists(namespaces);
+      const lists = createBudgetLists(namespaces, tools);
       if (clock.monotonic() - readAt < READ_EVERY_MS) return lists;
       readAt = clock.monotonic();
-      noteDelays(needs, (await Promise.all(namespaces.map((scope) => listOnce(scope, lists, tools)))).flat());
+      needs.noteDelays(await lists.all());
       return lists;
     },
-    needsReadyTime: (zones) => needsReadyTime(zones, needs),
-    readBudgets: (namespace, lists) => readNamespace(namespace, lists, tools),
+    needsReadyTime: needs.needsPods,
     async maintainGroup(group, budgets, bounds) {
       try {
         const readyTimes = maintainReadyTimes({ group, budgets, needs }, tools, bounds);
@@ -89,7 +83,7 @@ export function createBudgetMaintenance(tools: BudgetReader & ReadyTimeWriter): 
       const startedAt = clock.monotonic();
       await visitEach(needs.outsideGroups, { atOnce: OTHERS_AT_A_TIME, signal }, async ([key, budget]) => {
         if (clock.monotonic() - startedAt >= BEGIN_OTHERS_FOR_MS) return;
-        needs.outsideGroups.delete(key);
+        needs.beginOutside(key);
         await writeReadyTimesOutsideGroups({ budget, grouped }, tools, { fence, signal });
       });
     },

@@ -5,8 +5,10 @@
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";
-import { holdDownscale, holdPod, isAllowed, VERDICTS } from "../verdict.ts";
+import type { ReservationHandle } from "../reservation.ts";
+import { holdDownscale, holdPod, VERDICTS } from "../verdict.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -24,6 +26,11 @@ export interface DisruptionGrant {
  * that forbids the deletion, a grant, or undefined if the deletion is allowed without a reservation.
  */
 export type MayDisrupt = (pod: Pod, zone: Zone, call: Call) => Promise<Hold | DisruptionGrant | undefined>;
+
+/** A context in which pods are disrupted. */
+export interface DisruptionContext extends Context {
+  readonly mayDisrupt: MayDisrupt;
+}
 
 /** Milliseconds that the reconciler waits while other processes write to the same budget; the next tick asks again. */
 const MAX_WAIT_MS = 5000;
@@ -43,14 +50,34 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
       deadlineAt: clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS),
       ...(call.signal && { signal: call.signal }),
     });
-    const { verdict, handle, cause } = await metrics.deciding(reserving);
+    const result = await metrics.deciding(reserving);
+    const { verdict } = result;
     const { code, metric } = VERDICTS[verdict.reason];
     metrics.decided({ reason: metric, status: code });
-    if (verdict.reason === "NotNow" && !hasCode(cause, "Conflict")) throw cause;
-    // The deletion will find out as well.
-    if (verdict.reason === "PodNotFound") return undefined;
-    if (isAllowed(verdict)) return handle && { action: "grant", release: (bounds) => reserver.release(handle, bounds) };
-    return holdPod(verdict, pod, zone);
+    switch (result.outcome) {
+      case "allowed":
+        return grantOf(result.handles, reserver);
+      case "denied":
+        // The deletion will find out as well.
+        return verdict.reason === "PodNotFound" ? undefined : holdPod(verdict, pod, zone);
+      case "undecided":
+        if (!hasCode(result.cause, "Conflict")) throw result.cause;
+        return holdPod(verdict, pod, zone);
+      default:
+        return result satisfies never;
+    }
+  };
+}
+
+/** Undefined if there is nothing to release. */
+function grantOf(
+  handles: readonly ReservationHandle[],
+  reserver: Pick<Reserver, "release">,
+): DisruptionGrant | undefined {
+  if (handles.length === 0) return undefined;
+  return {
+    action: "grant",
+    release: async (bounds) => void (await Promise.all(handles.map((handle) => reserver.release(handle, bounds)))),
   };
 }
 
@@ -70,20 +97,24 @@ export function createMayDownscale(
 ): MayDownscale {
   return async (zone, { to, forced, call }) => {
     const deadlineAt = clock.monotonic() + Math.min(MAX_WAIT_MS, call.deadlineMs ?? MAX_WAIT_MS);
-    const { verdict, handles, cause } = await reserver.reserveDownscale({
+    const result = await reserver.reserveDownscale({
       zone,
       to,
       forced,
       deadlineAt,
       ...(call.signal && { signal: call.signal }),
     });
-    // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
-    const why = cause === undefined ? verdict.message : `${verdict.message}: ${messageOf(cause)}`;
-    if (!isAllowed(verdict)) return holdDownscale({ ...verdict, message: why }, zone);
-    if (handles.length === 0) return undefined;
-    return {
-      action: "grant",
-      release: async (bounds) => void (await Promise.all(handles.map((handle) => reserver.release(handle, bounds)))),
-    };
+    const { verdict } = result;
+    switch (result.outcome) {
+      case "allowed":
+        return grantOf(result.handles, reserver);
+      case "denied":
+        return holdDownscale(verdict, zone);
+      case "undecided":
+        // A hold, not an error: the group's rollout goes on (§1.3.2), and no replicas were written.
+        return holdDownscale({ ...verdict, message: `${verdict.message}: ${messageOf(result.cause)}` }, zone);
+      default:
+        return result satisfies never;
+    }
   };
 }

@@ -9,15 +9,19 @@ import type { ListedBudget } from "./gather-budget.ts";
 import { type DelayedBudget, writeReadyTimes, type ReadyTimeWriter, type WriteBounds } from "./ready-times.ts";
 
 export interface ReadyTimeNeeds {
-  /** The result of the last read of each group, by its key. */
-  readonly groups: Map<string, GroupFacts>;
-  /** The budgets with a delay, as last read. */
-  delayed: readonly DelayedBudget[];
+  /** Notes which budgets have a delay; `budgets` are all that the tick may read. */
+  readonly noteDelays: (budgets: readonly ListedBudget[]) => void;
+  /** Notes the result of the last read of a group, by its key. */
+  readonly noteGroup: (key: string, facts: GroupFacts) => void;
+  /** True if the pods of the group must be read, even if its status is settled. */
+  readonly needsPods: (zones: readonly Zone[]) => boolean;
   /**
-   * One of these budgets for each selector whose pods outside of groups have not been read since; the longest waiting
+   * A budget with a delay for each selector whose pods outside of groups have not been read since; the longest waiting
    * first.
    */
-  readonly outsideGroups: Map<string, DelayedBudget>;
+  readonly outsideGroups: ReadonlyMap<string, DelayedBudget>;
+  /** Removes one of these, as its pods are read now. */
+  readonly beginOutside: (key: string) => void;
 }
 
 interface GroupFacts {
@@ -27,24 +31,31 @@ interface GroupFacts {
   readonly isPending: boolean;
 }
 
-export const noReadyTimes = (): ReadyTimeNeeds => ({ groups: new Map(), delayed: [], outsideGroups: new Map() });
+export function createReadyTimeNeeds(): ReadyTimeNeeds {
+  const groups = new Map<string, GroupFacts>();
+  const outsideGroups = new Map<string, DelayedBudget>();
+  /** As last read. */
+  let delayed: readonly DelayedBudget[] = [];
 
-/** Remembers which budgets have a delay; `budgets` are all that the tick may read. */
-export function noteDelays(needs: ReadyTimeNeeds, budgets: readonly ListedBudget[]): void {
-  needs.delayed = budgets.flatMap(({ ref: { namespace, name }, matchLabels, object }) =>
-    matchLabels && delayOf(object) > 0 ? [{ namespace, name, matchLabels }] : [],
-  );
-  const selectors = new Map(needs.delayed.map((budget) => [`${budget.namespace} ${selectorText(budget)}`, budget]));
-  for (const key of needs.outsideGroups.keys()) if (!selectors.has(key)) needs.outsideGroups.delete(key);
-  for (const [key, budget] of selectors) needs.outsideGroups.set(key, budget);
-}
-
-/** True if the pods of the group must be read, even if its status is settled. */
-export function needsReadyTime(zones: readonly Zone[], { groups, delayed }: ReadyTimeNeeds): boolean {
-  const [first] = zones;
-  const facts = first && groups.get(groupKey(first));
-  if (!facts) return delayed.some((budget) => budget.namespace === first?.namespace);
-  return facts.isPending || (facts.isCovered && zones.some(({ status }) => status.ready < status.replicas));
+  return {
+    noteDelays(budgets) {
+      delayed = budgets.flatMap(({ ref: { namespace, name }, matchLabels, object }) =>
+        matchLabels && delayOf(object) > 0 ? [{ namespace, name, matchLabels }] : [],
+      );
+      const selectors = new Map(delayed.map((budget) => [`${budget.namespace} ${selectorText(budget)}`, budget]));
+      for (const key of outsideGroups.keys()) if (!selectors.has(key)) outsideGroups.delete(key);
+      for (const [key, budget] of selectors) outsideGroups.set(key, budget);
+    },
+    noteGroup: (key, facts) => void groups.set(key, facts),
+    needsPods(zones) {
+      const [first] = zones;
+      const facts = first && groups.get(groupKey(first));
+      if (!facts) return delayed.some((budget) => budget.namespace === first?.namespace);
+      return facts.isPending || (facts.isCovered && zones.some(({ status }) => status.ready < status.replicas));
+    },
+    outsideGroups,
+    beginOutside: (key) => void outsideGroups.delete(key),
+  };
 }
 
 export interface GroupToMaintain {
@@ -69,7 +80,7 @@ export async function maintainReadyTimes(
   const pods = covered.flatMap((zone) => zone.pods);
   const key = groupKey({ namespace: group.namespace, group: group.name });
   const facts = { isCovered: covered.length > 0, isPending: pods.some((pod) => !pod.ready) };
-  needs.groups.set(key, facts);
+  needs.noteGroup(key, facts);
   const isComplete = await writeReadyTimes(pods, writer, bounds);
-  if (!isComplete) needs.groups.set(key, { ...facts, isPending: true });
+  if (!isComplete) needs.noteGroup(key, { ...facts, isPending: true });
 }

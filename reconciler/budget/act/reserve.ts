@@ -3,47 +3,33 @@
  * twice, however many processes decide (§13.1).
  *
  *   request --the pods that blocked last still block--> denied, without a list
- *           --otherwise--> next batch of its budget --> decided
- *                                                   --superseded--> random pause --> retry until the deadline: "not now"
+ *           --otherwise--> next batch of its budget --> allowed or denied
+ *                                                   --undecided--> random pause --> retry until the deadline: "not now"
  */
 import { startDeadline } from "../../../infra/deadline.ts";
-import { isTransient, RolloutError } from "../../../infra/errors.ts";
+import { isTransient } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import { findBudgetsOfZone } from "../scope.ts";
-import { isAllowed, NOT_NOW, verdict, type Verdict } from "../verdict.ts";
+import { type DisruptionResult, judged, undecided, verdict, type Verdict } from "../verdict.ts";
 import type { Zone } from "../../model/zone.ts";
+import { createBudgetMemory } from "./budget-memory.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { readBudgets } from "./decide-batch.ts";
 import { createDenyAgain } from "./deny-again.ts";
-import {
-  type BatchResult,
-  decided,
-  remaining,
-  type ReservationHandle,
-  type ReserverState,
-  type TimedDisruptionRequest,
-} from "./disruption-request.ts";
+import { remaining, type ReserverTools, type TimedDisruptionRequest } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/resources.ts";
-import { isSame } from "../reservation.ts";
+import { isSame, type ReservationHandle } from "../reservation.ts";
 import { openReservationStore } from "./reservation-store.ts";
-
-export interface ReserveResult {
-  readonly verdict: Verdict;
-  /** Set if the pod was reserved and the reservation may be released. */
-  readonly handle?: ReservationHandle | undefined;
-  /** The reason for the verdict `NotNow`. */
-  readonly cause?: unknown;
-}
 
 export interface Reserver {
   /** Never rejects. */
-  readonly reserve: (request: TimedDisruptionRequest) => Promise<ReserveResult>;
+  readonly reserve: (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
   /** Reserves a downscale on each budget that selects the StatefulSet (§5.11), or on none. Never rejects. */
-  readonly reserveDownscale: (downscale: TimedDownscale) => Promise<DownscaleResult>;
+  readonly reserveDownscale: (downscale: TimedDownscale) => Promise<DisruptionResult>;
   /**
    * Releases a reservation whose pod could not be deleted, or whose downscale was refused. Never rejects: a reservation
    * that is not released expires.
@@ -59,15 +45,10 @@ export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt
   readonly forced: boolean;
 }
 
-export interface DownscaleResult extends Pick<ReserveResult, "verdict" | "cause"> {
-  /** The reservations that may be released, none if it was denied. */
-  readonly handles: readonly ReservationHandle[];
-}
-
 /** Milliseconds to release what was reserved for a downscale that another budget denies. */
 const RELEASE_MS = 3000;
 
-export interface ReserverOptions extends Omit<ReserverState, "budgetCache" | "denialCache" | "compilePartition"> {
+export interface ReserverOptions extends Omit<ReserverTools, "memory" | "compilePartition"> {
   readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;
@@ -78,74 +59,68 @@ const MAX_IMMEDIATE_RETRIES = 3;
 
 export function createReserver(options: ReserverOptions): Reserver {
   const { clock, random } = options;
-  const state: ReserverState = {
+  const tools: ReserverTools = {
     ...options,
-    budgetCache: new Map(),
-    denialCache: new Map(),
+    memory: createBudgetMemory(),
     compilePartition: options.compilePartition ?? createPartitionCache(),
   };
-  const denyAgain = createDenyAgain(state);
-  const decideInBatch = createBatchQueue(state);
+  const denyAgain = createDenyAgain(tools);
+  const decideInBatch = createBatchQueue(tools);
 
-  async function tryOnce(request: TimedDisruptionRequest): Promise<BatchResult> {
-    if (remaining(request, clock) <= 0) return { outcome: "expired" };
+  async function tryOnce(request: TimedDisruptionRequest): Promise<DisruptionResult> {
+    if (remaining(request, clock) <= 0) return undecided();
     const denial =
       request.rollout || request.downscale
         ? undefined
         : await denyAgain(request, remaining(request, clock)).catch(() => undefined);
-    return denial ? decided(denial) : await decideInBatch(request);
+    return denial ? judged(denial) : await decideInBatch(request);
   }
 
-  async function reserve(request: TimedDisruptionRequest): Promise<ReserveResult> {
+  async function reserve(request: TimedDisruptionRequest): Promise<DisruptionResult> {
     let immediateRetries = 0;
-    async function attempt(): Promise<ReserveResult> {
+    async function attempt(): Promise<DisruptionResult> {
       for (;;) {
         const result = await tryOnce(request);
-        if (result.outcome === "decided") return result;
-        if (result.outcome === "retryNow" && ++immediateRetries <= MAX_IMMEDIATE_RETRIES) continue;
-        const error = result.outcome === "superseded" ? result.error : undefined;
-        throw error ?? new RolloutError("Conflict", "other processes always wrote first");
+        if (result.outcome !== "undecided") return result;
+        if (result.again === "atOnce" && ++immediateRetries <= MAX_IMMEDIATE_RETRIES) continue;
+        throw result.cause;
       }
     }
     const call = { deadlineMs: remaining(request, clock), ...(request.signal && { signal: request.signal }) };
-    return await retryOnConflict(attempt, { clock, random, call, attempts: Infinity, when: isTransient }).catch(notNow);
+    return await retryOnConflict(attempt, { clock, random, call, attempts: Infinity, when: isTransient }).catch(
+      undecided,
+    );
   }
 
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
     using deadline = startDeadline(remaining(time, clock), time.signal, clock);
-    const budgets = await readBudgets(zone.namespace, state, deadline);
+    const budgets = await readBudgets(zone.namespace, tools, deadline);
     // An invalid one keeps nobody from what is forced.
     return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);
   }
 
-  async function reserveDownscale(downscale: TimedDownscale): Promise<DownscaleResult> {
+  async function reserveDownscale(downscale: TimedDownscale): Promise<DisruptionResult> {
     const { zone, to, forced, ...time } = downscale;
     const { namespace, name, uid } = zone;
     const handles: ReservationHandle[] = [];
-    const found = await findBudgets(downscale).catch((error: unknown) => notNow(error));
-    if ("verdict" in found) return { ...found, handles };
-    if ("reason" in found) return { verdict: found, handles };
+    const found = await findBudgets(downscale).catch(undecided);
+    if ("outcome" in found) return found;
+    if ("reason" in found) return judged(found);
     for (const { ref } of found) {
       const requested = { uid, from: zone.firstOrdinal + to, forced, budget: ref.name };
-      const {
-        verdict: judged,
-        handle,
-        cause,
-      } = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
-      if (handle) handles.push(handle);
-      if (isAllowed(judged)) continue;
+      const result = await reserve({ namespace, name, downscale: requested, dryRun: false, ...time });
+      if (result.outcome === "allowed") {
+        handles.push(...result.handles);
+        continue;
+      }
       for (const earlier of handles) await release(earlier, { deadlineMs: RELEASE_MS });
-      return { verdict: judged, handles: [], cause };
+      return result;
     }
-    return { verdict: verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles };
+    return judged(verdict("Allowed", `allowed by ${found.length} disruption budgets`, [zone]), handles);
   }
 
-  const release: Reserver["release"] = (handle, call) => releaseReservation(state, handle, call);
+  const release: Reserver["release"] = (handle, call) => releaseReservation(tools, handle, call);
   return { reserve, reserveDownscale, release };
-}
-
-function notNow(cause: unknown): ReserveResult {
-  return { verdict: verdict("NotNow", NOT_NOW), cause };
 }
 
 /**

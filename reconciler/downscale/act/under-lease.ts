@@ -4,9 +4,9 @@
  *   take the Lease --held by another--> nothing is done
  *     -> work; its writes end before the Lease may pass to another -> release the Lease, unless a write without an answer may still take effect
  */
-import { type Clock, startStopwatch } from "../../../infra/clock.ts";
+import { startStopwatch } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
 import type { PendingDownscales } from "../pending.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -26,17 +26,13 @@ export interface HeldLease {
   readonly leaveToExpire: () => void;
 }
 
-interface LeaseActor extends Actor {
-  readonly clock: Clock;
-}
-
 /**
  * Resolves with the result of the work, or with the holder of the Lease. Rejects with the error of the work or of the
  * API server.
  */
 export async function underDownscaleLease<T>(
   { namespace, group, name }: Pick<Zone, "namespace" | "group" | "name">,
-  actor: LeaseActor,
+  actor: Pick<Context, "cluster" | "fence" | "clock">,
   work: (held: HeldLease) => Promise<T>,
 ): Promise<{ readonly result: T } | { readonly holder: string }> {
   const claim = claimForReconciler({ namespace, name: nameLease(group, name) }, name);
@@ -61,7 +57,7 @@ function boundFence(fence: Fence, remainingMs: () => number): Fence {
       if (leftMs <= 0)
         throw new RolloutError(
           "Conflict",
-          "the last look took too long: a downscale of another zone may be admitted again",
+          "the last read took too long: a downscale of another zone may be admitted again",
         );
       return { ...call, deadlineMs: Math.min(deadlineMs, leftMs) };
     },

@@ -1,7 +1,7 @@
 /**
- * Writes what each disruption budget protects into its status (§5.10): of the budgets that the tick has read anyway,
- * when that has changed, beside the ticks. A budget that is new or has another spec is written at once, every other
- * every 30 s at most.
+ * Writes what each disruption budget protects into its status (§5.10) when that has changed, beside the ticks, for the
+ * budgets that the tick has read anyway. A budget that is new or has another spec is written at once, every other every
+ * 30 s at most.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";

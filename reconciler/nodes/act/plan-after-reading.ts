@@ -1,5 +1,5 @@
 /** Plans a pass, reads the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
-import { type NodePlan, planPass } from "../plan.ts";
+import { type NodePlan, planPass } from "../plan-pass.ts";
 import type { NodeReading, PolicySnapshot, SkipReason, StartCheckAnswers } from "../snapshot.ts";
 import type { DueStartCheck } from "../start-checks.ts";
 import type { ReadPods } from "./read-pods.ts";

@@ -1,6 +1,6 @@
 /**
- * Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. What several
- * nodes share is read once a pass.
+ * Reads the pods of single nodes: whether they could be drained now, and whether the work has come back. Objects that
+ * several nodes share are read once a pass.
  */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";

@@ -18,7 +18,7 @@ import { matchesLabels } from "../../budget/selector.ts";
 import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
-import type { ShadowWrite } from "../plan.ts";
+import type { ShadowWrite } from "../plan-pass.ts";
 import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
@@ -71,7 +71,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
   const memory: ReadingMemory = { obstacles: new Map(), departures: new Map(), readAt: new Map() };
-  /** Writes that the next status counts, by the UID of the policy: what failed is not counted. */
+  /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
   let wasWithout = false;

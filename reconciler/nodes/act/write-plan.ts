@@ -5,7 +5,7 @@
  */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
-import type { NodePlan, ShadowWrite } from "../plan.ts";
+import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
 import type { TransitionCount } from "../policy-status.ts";
 
 /** A shadow that could not be written, and the error. */

@@ -11,7 +11,7 @@ import { type HostAction, hostUpdateStatus, type UpdateStatus } from "../host-up
 export interface HostApi {
   /** The version that runs. Rejects if the host does not say it. */
   readVersion(): Promise<string>;
-  /** `busy` while an action runs; undefined before the first look for updates since the boot. */
+  /** `busy` while an action runs; undefined before the first check for updates since the boot. */
   readUpdates(): Promise<UpdateStatus | "busy" | undefined>;
   /** Begins an action. */
   act(action: HostAction | "reboot"): Promise<Begun>;

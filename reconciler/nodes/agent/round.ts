@@ -9,7 +9,7 @@ import type { Log } from "../../../infra/log.ts";
 import { readShadow, type Shadow } from "../node.ts";
 import { shadowName, type ShadowStatus } from "../shadow.ts";
 import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, report } from "../decide-agent.ts";
-import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./node-api.ts";
+import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./call-node-api.ts";
 import { type HostTools, isStaged, refreshTarget, stageUpdate } from "./stage-update.ts";
 
 export interface AgentTools extends HostTools {
@@ -20,7 +20,7 @@ export interface AgentTools extends HostTools {
   readonly nodeName: string;
   /** The boot that the host runs in. */
   readonly readBootId: () => Promise<string>;
-  /** Milliseconds between two looks for updates. */
+  /** Milliseconds between two checks for updates. */
   readonly refreshMs: number;
   /** Milliseconds from the exclusion from load balancers to the drain; 0 leaves the exclusion out. */
   readonly exclusionMs: number;
@@ -34,7 +34,7 @@ export interface AgentMemory {
   target?: string | undefined;
   /** On the monotonic clock. */
   refreshedAt?: number;
-  /** The wish, by its time, for which the node was excluded from load balancers. */
+  /** The wanted state, by its time, for which the node was excluded from load balancers. */
   excludedFor?: string;
 }
 
@@ -173,7 +173,7 @@ async function drain(tools: AgentTools, snapshot: Snapshot, version: string): Pr
   return answer.retryAfterMs ?? AGAIN_MS;
 }
 
-/** Excludes the node from load balancers once for each wish, and gives them their time. */
+/** Excludes the node from load balancers once for each wanted state, and gives them their time. */
 async function exclude(tools: AgentTools, { stored }: Snapshot): Promise<RoundResult> {
   const { memory, exclusionMs, clock, stop } = tools;
   const wish = stored?.spec.state_transition_timestamp ?? "";

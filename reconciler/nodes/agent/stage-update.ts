@@ -9,7 +9,7 @@ import { type HostAction, nextHostStep, targetOf, type UpdateStatus, whyFailed }
 export interface HostTools {
   readonly host: HostApi;
   readonly clock: Clock;
-  /** Milliseconds between two looks at a host that is busy. */
+  /** Milliseconds between two reads of a busy host. */
   readonly pollMs: number;
   /** Milliseconds that one action may take, such as a slow download (NW4). */
   readonly actionMs: number;
@@ -33,7 +33,7 @@ export async function stageUpdate(tools: HostTools, wanted: string): Promise<str
 /** The end of the staging, with why it failed, if it has; or the action that has begun. */
 type Taken = { readonly end: string | undefined } | { readonly asked: HostAction | undefined };
 
-/** Looks how the action before has ended, and begins the next one. */
+/** Reads how the last action has ended, and begins the next one. */
 async function takeAction(tools: HostTools, wanted: string, asked: HostAction | undefined): Promise<Taken> {
   const status = await awaitStatus(tools);
   if (status === "busy") return { end: `the host has been busy for ${tools.actionMs / 1000} s` };
@@ -47,7 +47,7 @@ async function takeAction(tools: HostTools, wanted: string, asked: HostAction | 
   return { asked: begun === "begun" ? step.act : undefined };
 }
 
-/** The version that the host chooses after a look for updates; undefined if it was busy or did not find out. */
+/** The version that the host chooses after a check for updates; undefined if it was busy or did not find out. */
 export async function refreshTarget(tools: HostTools, running: string): Promise<string | undefined> {
   if ((await tools.host.act("refresh")) !== "begun") return undefined;
   const status = await awaitStatus(tools);

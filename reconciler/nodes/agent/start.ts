@@ -8,7 +8,7 @@ import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { createLog, stdout } from "../../../infra/log.ts";
 import { createHostApi } from "./host-api.ts";
 import { runAgent } from "./loop.ts";
-import { createNodeApi } from "./node-api.ts";
+import { createNodeApi } from "./call-node-api.ts";
 
 /** Where an agent finds what its pod mounts, and the node API. */
 export interface AgentPlaces {

@@ -7,7 +7,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
@@ -22,13 +22,12 @@ import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-r
 import { createNarrator, type Narrator } from "./narrate.ts";
 import { visitRollout, type Visitor } from "./visit-rollout.ts";
 
-export interface PhasedInput extends Actor {
+export interface PhasedInput extends Context {
   /** "" for all. */
   readonly namespaces: readonly string[];
   readonly round: Round;
   /** Records Events. */
   readonly emitEvents: Recorder["emitEvents"];
-  readonly stop: AbortSignal;
 }
 
 export interface PhasedResult {
@@ -81,7 +80,7 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
       if (!gathered) return NOTHING;
       const visited = await visitAll(
         gathered.flatMap(({ rollouts }) => rollouts),
-        { ...input, ...tools, narrator },
+        { ...tools, ...input, narrator },
       );
       return { ...visited, lists: gathered.map(({ list }) => list) };
     } catch (error) {
@@ -92,7 +91,7 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   };
 }
 
-interface Visiting extends PhasedInput, PhasedTools {
+interface Visiting extends PhasedInput, Omit<PhasedTools, "clock"> {
   readonly narrator: Narrator;
 }
 

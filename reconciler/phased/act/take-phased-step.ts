@@ -13,13 +13,9 @@ import { FINALIZER, readPhasedRollout, type PhasedRollout } from "../phased-roll
 import type { PhasedDecision } from "../snapshot.ts";
 import { type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
-import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
+import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
 import type { Gathered } from "./gather-rollouts.ts";
-
-export interface PhasedActor extends Actor {
-  readonly mayDisrupt: MayDisrupt;
-}
 
 /** Every decision that writes. */
 export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
@@ -31,7 +27,7 @@ export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
 export async function takeStep(
   decision: Write,
   { rollout, target }: Gathered,
-  actor: PhasedActor,
+  actor: DisruptionContext,
 ): Promise<Hold | undefined> {
   if (decision.action === "report") return report(rollout, decision.status, actor);
   if (decision.action === "addFinalizer") return writeFinalizers(rollout, [...rollout.finalizers, FINALIZER], actor);
@@ -52,7 +48,7 @@ export async function takeStep(
   }
 }
 
-async function report(rollout: PhasedRollout, status: PhasedStatus, actor: PhasedActor): Promise<undefined> {
+async function report(rollout: PhasedRollout, status: PhasedStatus, actor: DisruptionContext): Promise<undefined> {
   const stored = await writeStatus(
     phasedRollouts,
     { object: rollout, before: rollout.status, after: status, by: "patch" },
@@ -65,7 +61,7 @@ async function report(rollout: PhasedRollout, status: PhasedStatus, actor: Phase
     );
 }
 
-const dropFinalizer = (rollout: PhasedRollout, actor: PhasedActor): Promise<undefined> =>
+const dropFinalizer = (rollout: PhasedRollout, actor: DisruptionContext): Promise<undefined> =>
   writeFinalizers(
     rollout,
     rollout.finalizers.filter((one) => one !== FINALIZER),
@@ -75,7 +71,7 @@ const dropFinalizer = (rollout: PhasedRollout, actor: PhasedActor): Promise<unde
 async function writeFinalizers(
   rollout: PhasedRollout,
   finalizers: readonly string[],
-  actor: PhasedActor,
+  actor: DisruptionContext,
 ): Promise<undefined> {
   const { cluster, fence, freshness } = actor;
   const { namespace, name, resourceVersion } = rollout;
@@ -90,11 +86,7 @@ interface Changes {
 }
 
 /** Throws `Invalid` if the write was accepted and left the StatefulSet as it was, or `Conflict` as every write. */
-async function writeTarget(
-  target: Target,
-  changes: Changes,
-  { cluster, fence, freshness }: PhasedActor,
-): Promise<undefined> {
+async function writeTarget(target: Target, changes: Changes, { cluster, fence, freshness }: Actor): Promise<undefined> {
   const { namespace, name, resourceVersion } = target;
   const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
@@ -130,7 +122,7 @@ function withPartition(partition: number): Changes {
 
 type Claim = Extract<Write, { action: "claim" }> & { readonly rollout: PhasedRollout };
 
-async function claim(target: Target, { rollout, from, original }: Claim, actor: PhasedActor): Promise<undefined> {
+async function claim(target: Target, { rollout, from, original }: Claim, actor: DisruptionContext): Promise<undefined> {
   if (from !== undefined) await confirmGone({ namespace: target.namespace, name: from }, target, actor);
   const kept = original === undefined ? {} : { [ANNOTATIONS.originalPartition]: String(original) };
   await writeTarget(target, { annotations: { [ANNOTATIONS.phasedRollout]: rollout.name, ...kept } }, actor);
@@ -140,7 +132,7 @@ async function claim(target: Target, { rollout, from, original }: Claim, actor: 
 async function confirmGone(
   place: { readonly namespace: string; readonly name: string },
   target: Target,
-  actor: PhasedActor,
+  actor: DisruptionContext,
 ): Promise<void> {
   const found = await actor.cluster.get(phasedRollouts, place, actor.fence.write()).catch(absent);
   if (found && readPhasedRollout(found, "NoData").targetRef === target.name)
@@ -165,7 +157,7 @@ interface NewPartition {
 async function setPartition(
   target: Target,
   { pod, partition }: NewPartition,
-  actor: PhasedActor,
+  actor: DisruptionContext,
 ): Promise<Hold | undefined> {
   return underBudget({ target, pod }, actor, () => writeTarget(target, withPartition(partition), actor));
 }
@@ -174,7 +166,7 @@ async function setPartition(
 function replacePod(
   target: Target,
   { pod, asksBudget }: Extract<Write, { action: "replacePod" }>,
-  actor: PhasedActor,
+  actor: DisruptionContext,
 ): Promise<Hold | undefined> {
   return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
     await patchZoneStatus(target, actor);
@@ -197,7 +189,7 @@ interface Disrupted {
 /** Rejects with the error of the write; a reservation is released if nothing was written. */
 async function underBudget(
   { target, pod }: Disrupted,
-  actor: PhasedActor,
+  actor: DisruptionContext,
   write: () => Promise<void>,
 ): Promise<Hold | undefined> {
   const grant = pod && (await actor.mayDisrupt(pod, target, actor.fence.write()));

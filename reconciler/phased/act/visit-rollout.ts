@@ -4,20 +4,18 @@
  *
  * At most one write a decision. The process may die between any two.
  */
-import type { Clock } from "../../../infra/clock.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../../checks/check.ts";
+import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import type { Hold } from "../../model/decision.ts";
 import { decidePhased } from "../decide-phased.ts";
 import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
 import { gatherAgain, type Gathered, gatherPods } from "./gather-rollouts.ts";
-import { type PhasedActor, takeStep, type Write } from "./take-phased-step.ts";
+import { takeStep, type Write } from "./take-phased-step.ts";
 
-export interface Visitor extends PhasedActor {
-  readonly clock: Pick<Clock, "now">;
+export interface Visitor extends DisruptionContext {
   readonly round: Pick<Round, "ask">;
-  readonly stop: AbortSignal;
   /** When a check is successful if its object does not say. */
   readonly successWhen: SuccessWhen;
   readonly metrics: CheckMetrics;

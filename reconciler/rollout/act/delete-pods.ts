@@ -6,12 +6,12 @@
  *
  * The completed deletions are reported however the batch ends; the next tick gathers again and decides about the rest.
  */
-import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
+import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import type { Effect, DeletePods } from "../../model/outcome.ts";
-import type { Clock } from "../../../infra/clock.ts";
 import { messageOf, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { pods } from "../../../infra/kubernetes/resources.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { findAdmitted } from "../../downscale/pending.ts";
 import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
 import { hold, type Hold } from "../../model/decision.ts";
@@ -23,13 +23,11 @@ import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts"
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";
 import { patchZoneStatus } from "./zone-status.ts";
 
-export interface BatchActor extends Actor {
-  readonly mayDisrupt: MayDisrupt;
-  readonly clock: Clock;
-  /** A time before the pods were listed for the decision, by `clock.monotonic`. */
+/** The group that a decision was made about. */
+export interface Judged {
+  readonly zones: readonly Zone[];
+  /** A time before the pods were listed, by `clock.monotonic`. */
   readonly gatheredAt: number;
-  /** Once it fires, no further pod is deleted. */
-  readonly stop: AbortSignal;
 }
 
 /**
@@ -42,11 +40,11 @@ const BATCH_MS = 30_000;
 const FRESH_MS = 1000;
 
 /** True if what was gathered is too old to delete a pod by it without another read. */
-export function isOutdated(actor: Pick<BatchActor, "clock" | "gatheredAt">): boolean {
-  return actor.clock.monotonic() - actor.gatheredAt > FRESH_MS;
+export function isOutdated({ gatheredAt }: Pick<Judged, "gatheredAt">, { clock }: Pick<Context, "clock">): boolean {
+  return clock.monotonic() - gatheredAt > FRESH_MS;
 }
 
-interface Batch {
+interface Batch extends Pick<Judged, "gatheredAt"> {
   readonly zone: ZoneWithPods;
   /** None of its pods serves. */
   readonly servesNothing: boolean;
@@ -60,15 +58,18 @@ interface Batch {
 }
 
 /**
- * A pod that the budget denies does not block the other pods (§1.5.8). `judged` are the zones of the group. Throws only
- * if no pod was deleted: `Conflict` if the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or
- * the error of the API server.
+ * A pod that the budget denies does not block the other pods (§1.5.8). Throws only if no pod was deleted: `Conflict` if
+ * the zone or the pod has changed since the decision, `Cancelled`, `LeaseLost`, or the error of the API server.
  */
-export async function deletePods(decision: DeletePods, judged: readonly Zone[], actor: BatchActor): Promise<Effect> {
+export async function deletePods(
+  decision: DeletePods,
+  { zones: judged, gatheredAt }: Judged,
+  actor: DisruptionContext,
+): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
   const { grants, denied } = await requestGrants(decision, actor);
   const { zone, serveNothing: servesNothing = false } = decision;
-  const batch: Batch = { zone, servesNothing, judged, endAt, unused: new Set(grants), replaced: [] };
+  const batch: Batch = { zone, servesNothing, judged, gatheredAt, endAt, unused: new Set(grants), replaced: [] };
   const { replaced } = batch;
   try {
     const why = mayAnotherShrink(batch) ? await deleteUnderLease(batch, actor) : await deleteInTurn(batch, actor);
@@ -91,7 +92,7 @@ function mayAnotherShrink({ zone, judged, unused }: Batch): boolean {
  * stored. Only the reconciler removes admitted downscales from the Lease, before it lists the zones, so that those of
  * the decision suffice.
  */
-async function deleteUnderLease(batch: Batch, actor: BatchActor): Promise<Hold | undefined> {
+async function deleteUnderLease(batch: Batch, actor: DisruptionContext): Promise<Hold | undefined> {
   const { zone, judged } = batch;
   const done = await underDownscaleLease(zone, actor, async ({ fence, pending, leaveToExpire }) => {
     const others = judged.filter(({ uid }) => uid !== zone.uid);
@@ -113,14 +114,14 @@ function waitFor(zone: Zone, why: string, what: string): Hold {
  */
 async function deleteInTurn(
   batch: Batch,
-  actor: BatchActor,
+  actor: DisruptionContext,
   onUnknown?: HeldLease["leaveToExpire"],
 ): Promise<undefined> {
-  const { endAt, unused, replaced, ...view } = batch;
+  const { endAt, unused, replaced, gatheredAt, ...view } = batch;
   for (const grant of unused) {
     const isFirst = replaced.length === 0;
     if (isFirst) await patchZoneStatus(view.zone, actor);
-    if (!isFirst || isOutdated(actor)) await confirmBatch({ ...view, pod: grant.pod }, actor);
+    if (!isFirst || isOutdated({ gatheredAt }, actor)) await confirmBatch({ ...view, pod: grant.pod }, actor);
     if (actor.stop.aborted) throw new RolloutError("Cancelled", "stopped");
     if (actor.clock.monotonic() >= endAt)
       throw new RolloutError("Cancelled", `the batch has taken ${BATCH_MS / 1000} s`);
@@ -146,7 +147,7 @@ async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise
 }
 
 /** Deletes the judged pod, if it has not changed since. */
-async function deletePod(pod: Pod, { cluster, fence, freshness }: BatchActor): Promise<void> {
+async function deletePod(pod: Pod, { cluster, fence, freshness }: Actor): Promise<void> {
   const { namespace, name, uid, resourceVersion } = pod;
   const version = await cluster.remove(
     pods,

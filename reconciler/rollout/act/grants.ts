@@ -1,10 +1,10 @@
 /** Requests the pods of a batch from their disruption budget. */
 import type { DeletePods } from "../../model/outcome.ts";
 import { hasCode } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
-import type { DisruptionGrant, MayDisrupt } from "../../budget/act/may-disrupt.ts";
+import type { DisruptionContext, DisruptionGrant } from "../../budget/act/may-disrupt.ts";
 
 /** A pod that may be deleted. */
 export interface Grant {
@@ -13,14 +13,10 @@ export interface Grant {
   readonly grant: DisruptionGrant | undefined;
 }
 
-interface GrantActor extends Pick<Actor, "fence"> {
-  readonly mayDisrupt: MayDisrupt;
-}
-
 /** Simultaneous requests share the reads of a budget. Rejects with the first error, after all grants are released. */
 export async function requestGrants(
   { zone, pods: chosen }: DeletePods,
-  actor: GrantActor,
+  actor: Pick<DisruptionContext, "fence" | "mayDisrupt">,
 ): Promise<{ grants: Grant[]; denied: Hold[] }> {
   const answers = await Promise.allSettled(chosen.map((pod) => actor.mayDisrupt(pod, zone, actor.fence.write())));
   const grants: Grant[] = [];
@@ -38,7 +34,7 @@ export async function requestGrants(
 }
 
 /** Releases grants that were not used; once the Lease is lost, they are left to expire. */
-export async function releaseAll(grants: Iterable<Grant>, { fence }: Pick<GrantActor, "fence">): Promise<void> {
+export async function releaseAll(grants: Iterable<Grant>, { fence }: Pick<Context, "fence">): Promise<void> {
   try {
     for (const { grant } of grants) await grant?.release(fence.write());
   } catch (error) {

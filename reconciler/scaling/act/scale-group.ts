@@ -8,7 +8,8 @@ import type { Zone } from "../../model/zone.ts";
 import { decideScaling } from "../decide-scaling.ts";
 import type { ScalingSnapshot } from "../snapshot.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
-import type { Scaler } from "./scaler.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
+import type { ScalingTools } from "./scaler.ts";
 import { takeStep } from "./take-scaling-step.ts";
 
 export interface ScalingReport {
@@ -23,7 +24,7 @@ export interface ScalingReport {
  * A refusal or an unreadable fact becomes a hold of its zone. After any error that is thrown, the group must be
  * gathered again: it has changed since it was read, or a change of replicas may have taken effect.
  */
-export async function scaleGroup(zones: readonly Zone[], given: Omit<Scaler, "lastRead">): Promise<ScalingReport> {
+export async function scaleGroup(zones: readonly Zone[], given: Context & ScalingTools): Promise<ScalingReport> {
   const scaler = { ...given, lastRead: {} };
   let snapshot = await gatherScaling(zones, scaler);
   for (;;) {

@@ -1,13 +1,13 @@
 /**
  * Scales one zone, with a write that takes effect only if the zone has not changed since the decision.
  *
- *   does it shrink without being forced? look again: hold
+ *   does it shrink without being forced? read again: hold
  *     -> does a webhook judge the write? write its replicas and the time of the downscale
- *     -> otherwise take the downscale Lease of its group -> look again: hold -> write -> release the Lease
+ *     -> otherwise take the downscale Lease of its group -> read again: hold -> write -> release the Lease
  *   a write that takes pods away, a forced one too: reserve them on the budgets of the zone first: hold -> write --nothing written--> release them
  *
- * The Lease keeps webhooks from admitting a downscale of another zone between the last look and the write. A webhook
- * that judges the write takes the Lease itself, and looks at the other zones under it. A zone that has to wait costs no
+ * The Lease keeps webhooks from admitting a downscale of another zone between the last read and the write. A webhook
+ * that judges the write takes the Lease itself, and reads the other zones under it. A zone that has to wait costs no
  * write.
  */
 import type { ScaleZone } from "../../model/outcome.ts";

@@ -1,7 +1,6 @@
 /** The dependencies of scaling. */
-import type { Clock } from "../../../infra/clock.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ZoneTimes } from "../facts.ts";
@@ -19,9 +18,8 @@ export interface SharedFacts {
   facts?: ShrinkFacts;
 }
 
-export interface Scaler extends Actor {
-  /** Of this step of the group. */
-  readonly lastRead: SharedFacts;
+/** What the scaling of all groups shares. */
+export interface ScalingTools {
   readonly references: References;
   readonly podHttp: PodHttp;
   readonly notifier: PodNotifier;
@@ -29,7 +27,9 @@ export interface Scaler extends Actor {
   readonly clusterDomain: string;
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
-  readonly clock: Clock;
-  /** Ends requests to pods. */
-  readonly stop: AbortSignal;
+}
+
+export interface Scaler extends Context, ScalingTools {
+  /** Of this step of the group. */
+  readonly lastRead: SharedFacts;
 }

@@ -10,7 +10,7 @@ import { RULES } from "../../../cli/decide/rules.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage, startTerm } from "../../reconciler/group-status/act/status-stage.ts";
+import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const TEMPLATES = new URL("../../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
@@ -61,13 +61,13 @@ for (const { reason, replicas, annotations, message, helps, ...one } of CASES)
     const stage = await setStatusStage();
     await mirror(stage, replicas, annotations);
     one.break(stage);
-    const term = startTerm(stage);
+    const session = startSession(stage);
     t.after(async () => {
-      await term.end();
+      await session.end();
       await stage.close();
     });
     for (let i = 0; i < 2; i++) {
-      await term.tick({ podHttp: { send: async () => ({ status: 500, body: "" }) } });
+      await session.tick({ podHttp: { send: async () => ({ status: 500, body: "" }) } });
       await stage.time.advance(2000);
     }
     const { run } = await openTerminal(t, stage);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage, startTerm, type Term } from "../../reconciler/group-status/act/status-stage.ts";
+import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 describe("zonewise explain", { timeout: 120_000 }, () => {
   let stage: Stage;
-  let term: Term;
+  let session: Session;
   before(async () => {
     stage = await setStatusStage();
     deploy(stage, "app:1");
@@ -19,12 +19,12 @@ describe("zonewise explain", { timeout: 120_000 }, () => {
     });
     deploy(stage, "app:2", { zones: ["a"] });
     await stage.time.advance(1000);
-    term = startTerm(stage);
-    await term.tick();
+    session = startSession(stage);
+    await session.tick();
     await stage.time.advance(90_000);
   });
   after(async () => {
-    await term.end();
+    await session.end();
     await stage.close();
   });
 

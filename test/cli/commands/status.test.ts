@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
-import { setStatusStage, startTerm, type Term } from "../../reconciler/group-status/act/status-stage.ts";
+import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 /** Ticks until the group has settled, a second apart. */
-async function rollOut(stage: Stage, term: Term, most = 60): Promise<void> {
+async function rollOut(stage: Stage, session: Session, most = 60): Promise<void> {
   for (let i = 0; i < most; i++) {
-    const { outcomes } = await term.tick();
+    const { outcomes } = await session.tick();
     await stage.time.advance(1000);
     if (outcomes.every(({ state }) => state === "settled")) return;
   }
@@ -16,19 +16,19 @@ async function rollOut(stage: Stage, term: Term, most = 60): Promise<void> {
 
 describe("zonewise status", { timeout: 120_000 }, () => {
   let stage: Stage;
-  let term: Term;
+  let session: Session;
   before(async () => {
     stage = await setStatusStage();
     deploy(stage, "app:1");
     deploy(stage, "app:1", { group: "querier", zones: ["a", "b"] });
     await stage.time.advance(2000);
-    term = startTerm(stage);
-    await term.tick();
+    session = startSession(stage);
+    await session.tick();
     await stage.time.advance(2000);
-    await term.tick();
+    await session.tick();
   });
   after(async () => {
-    await term.end();
+    await session.end();
     await stage.close();
   });
 
@@ -85,7 +85,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     assert.equal(code, 3);
     assert.match(out, /Unseen/);
     assert.match(out, /the reconciler has not seen the latest spec yet/);
-    await rollOut(stage, term);
+    await rollOut(stage, session);
     assert.equal((await run("status querier")).code, 0);
   });
 
@@ -104,7 +104,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
       times: 2,
     });
     for (let i = 0; !isOver && i < 200; i++) {
-      await term.tick();
+      await session.tick();
       await stage.time.advance(1000);
     }
     const { code, err } = await waiting;
@@ -124,7 +124,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     await stage.time.advance(1000);
     const timedOut = await run("status querier --watch --timeout=0s");
     assert.deepEqual([timedOut.code, timedOut.err], [3, "not done within 0s\n"]);
-    await term.tick();
+    await session.tick();
     const stalled = await run("status querier --watch");
     assert.equal(stalled.code, 1);
     assert.match(stalled.out, /Stalled/);

@@ -164,7 +164,7 @@ describe("zonewise explain pod names rule, objects and remedy of the denial", ()
 it("a refusal for want of time is explained by it, though the pod might go", () => {
   const world = two({});
   const pod = world.zones[0]?.pods[0] ?? assert.fail();
-  const said = `create pods/eviction: admission webhook "pod-eviction" denied the request: ${NOT_NOW} (429)`;
+  const said = `create pods/eviction: admission webhook "pod-eviction" denied the request: ${NOT_NOW.message} (429)`;
   const answer = explainRefusal(said, pod, { state: stateOf(world), world }) ?? assert.fail();
   assert.deepEqual([answer.reason, answer.rule, answer.allowed], ["NotNow", RULES.NotNow.rule, false]);
   assert.deepEqual(answer.objects, [{ kind: "Pod", name: pod.name }]);

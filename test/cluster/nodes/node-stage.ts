@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
-import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent/node-api.ts";
+import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { freePort } from "../../loopback.ts";
 import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { buildKubeconfig } from "../stage/access.ts";

@@ -7,7 +7,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
 import { createHostApi } from "../../../reconciler/nodes/agent/host-api.ts";
 import { runAgent } from "../../../reconciler/nodes/agent/loop.ts";
-import { createNodeApi } from "../../../reconciler/nodes/agent/node-api.ts";
+import { createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { dig } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
 import { type Host, startHost } from "../../host/host-server.ts";

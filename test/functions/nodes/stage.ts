@@ -6,7 +6,7 @@ import { createBackgroundTasks } from "../../../functions/http/background-tasks.
 import { createBodyReader } from "../../../functions/http/body.ts";
 import { createIdentify } from "../../../functions/nodes/identify-caller.ts";
 import { serveNodeApi } from "../../../functions/nodes/node-api.ts";
-import { createNodeRoutes } from "../../../functions/nodes/routes.ts";
+import { createNodeRoutes } from "../../../functions/nodes/compose.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";

@@ -37,8 +37,8 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the group is read again before the first pod if it was read long ago",
     ...BATCH,
-    find: "actor.gatheredAt > FRESH_MS",
-    replacement: "actor.gatheredAt > 1000 * FRESH_MS",
+    find: "- gatheredAt > FRESH_MS",
+    replacement: "- gatheredAt > 1000 * FRESH_MS",
   },
   {
     breaks: "a batch ends once the process is stopped",

@@ -16,8 +16,8 @@ const INTERLEAVINGS = [
   "test/reconciler/interleavings/interleavings.test.ts",
 ];
 
-const OPEN_STORE = "const store = await openReservationStore(state.cluster, listed.object, call);";
-const GATHER = "const seen = await gatherUnderBudget(budget, state, call);";
+const OPEN_STORE = "const store = await openReservationStore(tools.cluster, listed.object, call);";
+const GATHER = "const seen = await gatherUnderBudget(budget, tools, call);";
 
 /** Downscales as disruptions like others. */
 const DOWNSCALE = ["test/reconciler/budget/act/downscale.test.ts", "test/reconciler/budget/decide-downscale.test.ts"];
@@ -56,13 +56,14 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "prepare-downscale admits nothing that a budget denies",
     ...ADMIT,
-    find: "if (!isAllowed(verdict)) return deny(",
-    replacement: "if (!isAllowed(verdict) && handles.length > 0) return deny(",
+    find: "const reserved = await reserve(prepareRequest, tools);",
+    replacement:
+      'const reserved = { handles: [], ...(await reserve(prepareRequest, tools)), outcome: "allowed" } as DisruptionResult;',
   },
   {
     breaks: "prepare-downscale releases what it reserved for a downscale that it denies",
     ...ADMIT,
-    find: "if (!answer.allowed) await releaseAll(handles, tools);",
+    find: "if (!answer.allowed) await releaseAll(reserved.handles, tools);",
     replacement: "",
   },
   {
@@ -89,8 +90,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone does not shrink while its budgets cannot be asked",
     file: "reconciler/budget/act/may-disrupt.ts",
-    find: "if (!isAllowed(verdict)) return holdDownscale(",
-    replacement: "if (!isAllowed(verdict) && cause === undefined) return holdDownscale(",
+    find: "return holdDownscale({ ...verdict, message:",
+    replacement: "if (zone.replicas >= 0) return undefined;\n        return holdDownscale({ ...verdict, message:",
     tests: DOWNSCALE,
   },
   {
@@ -247,7 +248,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the reservation of an earlier disruption of the pod is never released",
     ...BATCH,
-    find: "if (isAgain) return decided(verdict);",
+    find: "if (isAgain) return judged(verdict);",
     replacement: "",
   },
   {
@@ -259,8 +260,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "nothing is reserved with too little time left",
     ...BATCH,
-    find: "if (remaining(request, state.clock) < LEAST_FOR_WRITE_MS)",
-    replacement: "if (remaining(request, state.clock) < -LEAST_FOR_WRITE_MS)",
+    find: "if (remaining(request, tools.clock) < LEAST_FOR_WRITE_MS)",
+    replacement: "if (remaining(request, tools.clock) < -LEAST_FOR_WRITE_MS)",
   },
   {
     breaks: "a budget is read before the pods",
@@ -268,7 +269,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: INTERLEAVINGS,
     find: `${OPEN_STORE}\n  ${GATHER}`,
     replacement: `${GATHER}
-  const again = (await readBudgets(namespace, state, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
+  const again = (await readBudgets(namespace, tools, deadline)).find(({ ref }) => ref.uid === listed.ref.uid);
   ${OPEN_STORE.replace("listed.object", "again?.object ?? listed.object")}`,
   },
   {
@@ -281,9 +282,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
     file: "reconciler/run/step-group.ts",
-    find: "const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);\n  const snapshot = await gatherGroup(zones, input);",
+    find: "const listed = await budgetLists.of(common.namespace);\n  const snapshot = await gatherGroup(zones, context);",
     replacement:
-      "const snapshot = await gatherGroup(zones, input);\n  const listed = await budgets.maintenance.readBudgets(common.namespace, budgetLists);",
+      "const snapshot = await gatherGroup(zones, context);\n  const listed = await budgetLists.of(common.namespace);",
     tests: ["test/reconciler/budget/act/order.test.ts"],
   },
   {

@@ -28,14 +28,14 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an eviction of a terminating pod is pinned to it",
     ...EVICTION,
-    find: "uid !== undefined || !isAllowed(decided)) return undefined;",
-    replacement: `uid !== undefined || decided.reason !== "Allowed") return undefined;`,
+    find: "const patch = mutating ? pinPod(",
+    replacement: `const patch = mutating && result.verdict.reason === "Allowed" ? pinPod(`,
   },
   {
     breaks: "a UID that the client has set is kept",
     ...EVICTION,
-    find: "if (pod === undefined || uid !== undefined || ",
-    replacement: "if (pod === undefined || ",
+    find: "if (pod === undefined || uid !== undefined)",
+    replacement: "if (pod === undefined)",
   },
   {
     breaks: "an eviction without a UID in a validating webhook may reach the pod's successor",

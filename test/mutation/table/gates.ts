@@ -20,7 +20,7 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     breaks: "a step that takes long reads the gates again before it deletes pods",
     file: "reconciler/run/step-group.ts",
     find: "if (isLate && decision",
-    replacement: "if (isLate && actor.gatheredAt < 0 && decision",
+    replacement: "if (isLate && snapshot.gatheredAt < 0 && decision",
     tests: ["test/reconciler/gates/act/tick-gates.test.ts"],
   },
   {
@@ -32,9 +32,9 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a zone with serving pods waits for its gates",
-    file: "reconciler/rollout/decide-zone.ts",
-    find: "return group.gates?.holds.get(zone.uid) ?? decision;",
-    replacement: "return decision;",
+    file: "reconciler/rollout/decide-rollout.ts",
+    find: "takesServing(decision) ? (gates?.holds.get(decision.zone.uid) ?? decision) : decision;",
+    replacement: "takesServing(decision) ? decision : decision;",
     tests: GATES.tests,
   },
   {

@@ -99,8 +99,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a run that handed its Lease over goes on if it is free after all",
     file: "reconciler/run/run.ts",
-    find: "if (isOver(input, term)) ended.abort();",
-    replacement: 'if (isOver(input, term) || term.end === "handedOver") ended.abort();',
+    find: "if (isOver(input, session)) ended.abort();",
+    replacement: 'if (isOver(input, session) || session.end === "handedOver") ended.abort();',
     tests: ["test/reconciler/run/handover.test.ts"],
   },
   {

@@ -45,8 +45,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "an agent's token is sent over TLS alone",
-    file: "reconciler/nodes/agent/node-api.ts",
-    tests: ["test/reconciler/nodes/agent/node-api.test.ts"],
+    file: "reconciler/nodes/agent/call-node-api.ts",
+    tests: ["test/reconciler/nodes/agent/call-node-api.test.ts"],
     find: 'if (url.protocol !== "https:")',
     replacement: 'if (url.protocol === "")',
   },
@@ -95,8 +95,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a drain waits for every pod that runs",
-    file: "reconciler/nodes/evictable.ts",
-    tests: ["test/reconciler/nodes/evictable.test.ts"],
+    file: "reconciler/nodes/node-pod.ts",
+    tests: ["test/reconciler/nodes/node-pod.test.ts"],
     find: "hasEnded(pod) ? !isDeleted(pod) :",
     replacement: "isDeleted(pod) ? false :",
   },

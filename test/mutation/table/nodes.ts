@@ -13,12 +13,12 @@ const TESTS = [
   "properties",
 ].map((name) => `test/reconciler/nodes/${name}.test.ts`);
 const RACES = ["test/reconciler/nodes/act/races.test.ts"];
-const PLAN = { file: "reconciler/nodes/plan.ts", tests: TESTS };
+const PLAN = { file: "reconciler/nodes/plan-pass.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
 const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
-const CLOSED = { file: "reconciler/nodes/start-blocker.ts", tests: TESTS };
+const CLOSED = { file: "reconciler/nodes/skip.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];

@@ -44,8 +44,8 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a paused zone that lacks pods keeps its group from counting as settled",
     file: "reconciler/rollout/decide-rollout.ts",
-    find: "pausedZones, pausedZonesSettled, gatesAfterLastZone, ]",
-    replacement: "pausedZones, gatesAfterLastZone, ]",
+    find: "pausedZones, pausedZonesSettled, ]",
+    replacement: "pausedZones, ]",
     tests: ["test/reconciler/rollout/decide-rollout.test.ts"],
   },
   {

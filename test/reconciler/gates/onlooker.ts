@@ -10,7 +10,7 @@ import { isHeld, judgeGates } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
 import { wantedBy } from "../../../reconciler/gates/wanted.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
-import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
+import { decideByStatus, decideRollout, decideUngated } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
 import { carryOut, observe, type SimulatedZone } from "../rollout/world.ts";
@@ -67,7 +67,7 @@ export class Play {
     if (early !== undefined && early !== "readPods") return early;
     const gate = stored({ spec: { when: this.#when }, check: { successThreshold: THRESHOLD } }, this.#record);
     const identity = identityOf(snapshot.zones);
-    const wanted = wantedBy(snapshot);
+    const wanted = wantedBy(decideUngated(snapshot));
     const group = { identity, zones: snapshot.zones, now: T0 + this.#seconds * 1000 };
     const gates = judgeGates([gate], group);
     const view = { ...group, wanted, isHeld: isHeld([gate], { ...group, wanted }) };

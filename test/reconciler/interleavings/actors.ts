@@ -4,13 +4,14 @@ import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
-import { isAllowed, VERDICTS } from "../../../reconciler/budget/verdict.ts";
+import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
 import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain-budgets.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
+import { handlesOf } from "../budget-stage.ts";
 import { noChecks, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
 import type { World } from "./world.ts";
@@ -88,15 +89,16 @@ export async function downscaler(
     firstOrdinal: 0,
   } as const;
   const epoch = world.epoch();
-  const { verdict, handles } = await reserver.reserveDownscale({
+  const result = await reserver.reserveDownscale({
     zone,
     to,
     forced: false,
     deadlineAt: world.now() + TIMEOUT_MS,
   });
-  if (!isAllowed(verdict)) return;
+  if (result.outcome !== "allowed") return;
   await stepper.step(`store ${to} replicas of ${name}`, "apiserver");
-  if (world.epoch() !== epoch) return void (await Promise.all(handles.map((handle) => reserver.release(handle, {}))));
+  if (world.epoch() !== epoch)
+    return void (await Promise.all(result.handles.map((handle) => reserver.release(handle, {}))));
   world.reach("a zone was scaled down");
   await world.shrink(name, to);
 }
@@ -104,8 +106,8 @@ export async function downscaler(
 /** A process that reserves a pod and releases the reservation, as the rollout does after a refused deletion. */
 export async function hesitator(stage: Stage, actor: string, name: string): Promise<void> {
   const reserver = reserverOf(stage, actor);
-  const { handle } = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
-  if (handle) await reserver.release(handle, {});
+  const result = await reserver.reserve({ namespace: "test", name, dryRun: false, deadlineAt: Infinity });
+  for (const handle of handlesOf(result)) await reserver.release(handle, {});
 }
 
 /** The reconciler itself, for so many ticks. */
@@ -124,12 +126,8 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       throw new RolloutError("LeaseLost", "another process may have it");
     };
     const one = tick({
-      cluster,
-      fence: { write },
-      freshness,
+      context: { cluster, fence: { write }, freshness, clock, stop: new AbortController().signal },
       namespaces: ["test"],
-      clock,
-      stop: new AbortController().signal,
       turns: { isResyncDue: () => true },
       scaling: { ...scalingOf(cluster), notifier },
       budgets: {

@@ -211,12 +211,14 @@ export function createShrinkWorld(options: ShrinkOptions) {
       const cluster = connect(true);
       const signal = new AbortController().signal;
       const result = await tick({
-        cluster,
-        fence: { write: () => ({ deadlineMs: CALL_MS }) },
-        freshness: createFreshness(clock, log),
+        context: {
+          cluster,
+          fence: { write: () => ({ deadlineMs: CALL_MS }) },
+          freshness: createFreshness(clock, log),
+          clock,
+          stop: signal,
+        },
         namespaces: ["test"],
-        clock,
-        stop: signal,
         turns: { isResyncDue: () => false },
         scaling: {
           ...scalingOf(cluster),

@@ -17,7 +17,7 @@ const CASES = {
   "the user waits for the Lease": /statefulset ingester-zone-a is already in process of updating replicas/,
   "the user waits for the zone":
     /statefulset ingester-zone-a has 2 replicas, which the StatefulSet controller has not observed yet/,
-  "the reconciler is too slow": /the last look took too long/,
+  "the reconciler is too slow": /the last read took too long/,
 };
 const WAITS = Object.keys(CASES).slice(0, 4);
 

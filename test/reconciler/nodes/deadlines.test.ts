@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { ActiveNode } from "../../../reconciler/nodes/policy-status.ts";
 import { at, busyNode, entry, FREE, MINUTE, node, policy, shadow, snapshot } from "./fixture.ts";

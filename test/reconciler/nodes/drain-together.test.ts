@@ -10,7 +10,7 @@ import {
 import type { DrainFacts } from "../../../reconciler/nodes/drainable.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import type { Places } from "../../../reconciler/nodes/places.ts";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
 import type { GoingNode, NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import { busyNode, entry, node, policy, pod, snapshot } from "./fixture.ts";

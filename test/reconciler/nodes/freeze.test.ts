@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import { at, busyNode, entry, node, policy, shadow, snapshot } from "./fixture.ts";
 

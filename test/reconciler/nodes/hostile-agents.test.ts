@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { failStatus } from "../../../reconciler/nodes/decide-agent.ts";
 import { readShadow } from "../../../reconciler/nodes/node.ts";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { shadowStatus, STATES } from "../../../reconciler/nodes/shadow.ts";
 import { at, busyNode, entry, FREE, node, policy, shadow, snapshot, status } from "./fixture.ts";
 

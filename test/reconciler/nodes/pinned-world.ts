@@ -12,7 +12,7 @@ import { whyNotDrainable } from "../../../reconciler/nodes/drainable.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import { type NodePod, readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { findPlaces, judgeNodes, type Judged, whyNotOpen } from "../../../reconciler/nodes/places.ts";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";
 import { podObject, statefulSetObject } from "../builders.ts";

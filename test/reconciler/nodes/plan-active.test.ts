@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { PolicySnapshot } from "../../../reconciler/nodes/snapshot.ts";
 import { at, busyNode, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { planPass } from "../../../reconciler/nodes/plan.ts";
+import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import { allowedActive, isInvalid, readPolicy } from "../../../reconciler/nodes/policy.ts";
 import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import { busyNode, entry, node, policy, snapshot } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
-import { type NodePlan, planPass } from "../../../reconciler/nodes/plan.ts";
+import { type NodePlan, planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { StartCheckResult, PolicyStatus, StartChecks } from "../../../reconciler/nodes/policy-status.ts";
 import { at, busyNode, entry, MINUTE, node, NOW, policy, snapshot } from "./fixture.ts";
 

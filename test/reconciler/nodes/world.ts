@@ -1,6 +1,6 @@
 /** A world of hosts, agents and a controller that may die between any two writes: values only. */
 import type { Shadow, UpdateNode } from "../../../reconciler/nodes/node.ts";
-import { planPass, type NodePlan } from "../../../reconciler/nodes/plan.ts";
+import { planPass, type NodePlan } from "../../../reconciler/nodes/plan-pass.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import { policyStatus } from "../../../reconciler/nodes/policy-status.ts";
 import type { NodeReading } from "../../../reconciler/nodes/snapshot.ts";

@@ -6,7 +6,8 @@ import { decidePhased, needsPods } from "../../../reconciler/phased/decide-phase
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { least, runs } from "../../runs.ts";
-import { createWorld, happen, HAPPENINGS, THRESHOLD, type World } from "./world.ts";
+import { createWorld, happen, HAPPENINGS, THRESHOLD } from "./world.ts";
+import type { World } from "./world-state.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 import { heal, releaseKey } from "./world-controllers.ts";
 

@@ -8,7 +8,8 @@ import fc from "fast-check";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { least, runs } from "../../runs.ts";
-import { createWorld, happen, type Happening, type World } from "./world.ts";
+import { createWorld, happen, type Happening } from "./world.ts";
+import type { World } from "./world-state.ts";
 import { ask, carryOut, observe, versionsOf } from "./world-actor.ts";
 
 function tick(world: World): PhasedDecision {

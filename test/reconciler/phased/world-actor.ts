@@ -7,7 +7,8 @@ import type { PhasedDecision, PhasedSnapshot } from "../../../reconciler/phased/
 import { podsByIndex, readTarget } from "../../../reconciler/phased/target.ts";
 import { podObject } from "../builders.ts";
 import { data, empty, rolloutObject, setObject, unreachable } from "./builders.ts";
-import { type SimulatedPod, THRESHOLD, type World } from "./world.ts";
+import { THRESHOLD } from "./world.ts";
+import type { SimulatedPod, World } from "./world-state.ts";
 
 /** What a tick would gather. */
 export function observe(world: World, answer?: QueryAnswer): PhasedSnapshot {

@@ -1,5 +1,5 @@
 /** What the StatefulSet controller and the kubelets do to the model of a phased rollout. */
-import type { SimulatedPod, World } from "./world.ts";
+import type { SimulatedPod, World } from "./world-state.ts";
 
 /** A pod of the StatefulSet, and the template that it gets. */
 export const releaseKey = ({ set }: World, index: number): string => `${set.uid} r${set.template} ${index}`;

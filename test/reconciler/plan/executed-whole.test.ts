@@ -11,7 +11,7 @@ import type { GateRecord } from "../../../reconciler/gates/record.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
 import { wantedBy } from "../../../reconciler/gates/wanted.ts";
-import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
+import { decideRollout, decideUngated } from "../../../reconciler/rollout/decide-rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { least, runs } from "../../runs.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
@@ -92,7 +92,7 @@ function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): 
       done.push(`${step.zone.name}=${step.replicas}`);
       continue;
     }
-    const view = { identity: identityOf(group.zones), zones: group.zones, now, wanted: wantedBy(group) };
+    const view = { identity: identityOf(group.zones), zones: group.zones, now, wanted: wantedBy(decideUngated(group)) };
     const gates = given.when && judgeGates([stored(traits, record)], view);
     const decision = decideRollout({ ...group, ...(gates && { gates }) });
     const before = outline(record);

@@ -8,7 +8,7 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
 import type { Fault } from "../../emulator/faults.ts";
-import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { BUDGETS, handlesOf, reserved, setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import type { Stage } from "../stage.ts";
 
 const silent = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
@@ -148,14 +148,14 @@ describe("a reservation under errors", () => {
       await stage.time.advance(seconds * 1000);
       const { reserver } = startProcess(stage, "rollout");
       const rollout = { maxUnavailable: 1 };
-      const { verdict, handle: held } = await reserver.reserve({
+      const result = await reserver.reserve({
         namespace: "default",
         name: "ingester-zone-a-0",
         rollout,
         dryRun: false,
         deadlineAt: Infinity,
       });
-      assert.deepEqual([verdict.reason, held], ["Allowed", undefined]);
+      assert.deepEqual([result.verdict.reason, handlesOf(result)], ["Allowed", []]);
       assert.equal(
         await startProcess(stage, evictionIdentity("two")).requestDisruption("zone-b-0"),
         "1 pod not ready in ingester-zone-a",
@@ -180,7 +180,7 @@ describe("a reservation under errors", () => {
         answers.push(await (by === "rollout" ? reserver : startProcess(stage, by).reserver).reserve(request));
       }
       assert.deepEqual(
-        answers.map(({ verdict, handle }) => [verdict.reason, handle !== undefined]),
+        answers.map((answer) => [answer.verdict.reason, handlesOf(answer).length > 0]),
         [
           ["Allowed", true],
           ["Allowed", false],
@@ -194,7 +194,7 @@ describe("a reservation under errors", () => {
     writeBudget(stage);
     const { reserver } = startProcess(stage);
     const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const first = (await reserver.reserve(request)).handle;
+    const [first] = handlesOf(await reserver.reserve(request));
     await stage.time.advance(41_000);
     await reserver.reserve(request);
     assert.ok(first);
@@ -206,12 +206,14 @@ describe("a reservation under errors", () => {
     stage = await setBudgetStage();
     writeBudget(stage);
     const { reserver } = startProcess(stage);
-    const { handle } = await reserver.reserve({
-      namespace: "default",
-      name: "ingester-zone-a-0",
-      dryRun: false,
-      deadlineAt: Infinity,
-    });
+    const [handle] = handlesOf(
+      await reserver.reserve({
+        namespace: "default",
+        name: "ingester-zone-a-0",
+        dryRun: false,
+        deadlineAt: Infinity,
+      }),
+    );
     assert.ok(handle);
     conflictOn({ times: 2 });
     await reserver.release(handle, {});

@@ -76,12 +76,14 @@ async function play(
     while (!stop.signal.aborted) {
       const tickAt = clock.now();
       const result = await tick({
-        cluster,
-        fence: { write: () => ({}) },
-        freshness: createFreshness(clock, { warn: () => {} }),
+        context: {
+          cluster,
+          fence: { write: () => ({}) },
+          freshness: createFreshness(clock, { warn: () => {} }),
+          clock,
+          stop: stop.signal,
+        },
         namespaces: [""],
-        clock,
-        stop: stop.signal,
         turns: {
           isResyncDue: (key) => resync.isDue(key, tickAt),
           onResync: (key) => resync.begin(key, tickAt),

@@ -26,12 +26,14 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
   });
   world.touched.clear();
   const ticking = tick({
-    cluster,
-    fence: { write },
-    freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
+    context: {
+      cluster,
+      fence: { write },
+      freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
+      clock: { now: () => world.now, monotonic: () => 0, sleep: async () => {} },
+      stop: new AbortController().signal,
+    },
     namespaces: ["test"],
-    clock: { now: () => world.now, monotonic: () => 0, sleep: async () => {} },
-    stop: new AbortController().signal,
     turns: { isResyncDue: () => true },
     scaling: {
       podHttp,

@@ -17,7 +17,15 @@ import { readZone } from "../../../../reconciler/model/zone.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createMayDownscale } from "../../../../reconciler/budget/act/may-disrupt.ts";
 import { callWebhook, reviewOf, scaleReviewOf, startPrepareDownscale } from "../../../functions/stage.ts";
-import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import {
+  BUDGETS,
+  budgetDefinition,
+  handlesOf,
+  reserved,
+  setBudgetStage,
+  startProcess,
+  writeBudget,
+} from "../../budget-stage.ts";
 import { tickOnce, type Stage } from "../../stage.ts";
 
 const SETS = "statefulsets.apps";
@@ -197,8 +205,8 @@ describe("the reconciler's downscale", () => {
     const first = await ours.reserveDownscale({ zone, to: 1, forced: false, deadlineAt });
     await stage.time.advance(1000);
     const second = await webhooks.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: deadlineAt + 1000 });
-    for (const handle of first.handles) await ours.release(handle, {});
-    for (const handle of second.handles) await webhooks.release(handle, {});
+    for (const handle of handlesOf(first)) await ours.release(handle, {});
+    for (const handle of handlesOf(second)) await webhooks.release(handle, {});
     assert.deepEqual(reserved(stage), {});
   });
 

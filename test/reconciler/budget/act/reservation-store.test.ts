@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { BUDGETS, budgetDefinition, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import {
+  BUDGETS,
+  budgetDefinition,
+  handlesOf,
+  reserved,
+  setBudgetStage,
+  startProcess,
+  writeBudget,
+} from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
 let stage: Stage;
@@ -36,7 +44,7 @@ describe("on the original's CRD, which drops the status", () => {
     writeBudget(stage);
     const { reserver } = startProcess(stage);
     const request = { namespace: "default", name: "ingester-zone-a-0", dryRun: false, deadlineAt: Infinity };
-    const { handle } = await reserver.reserve(request);
+    const [handle] = handlesOf(await reserver.reserve(request));
     assert.ok(handle);
     await reserver.release(handle, {});
     assert.equal(note(), "{}");

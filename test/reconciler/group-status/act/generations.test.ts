@@ -3,17 +3,17 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { hold, type Reason } from "../../../../reconciler/model/decision.ts";
 import { deploy, type Stage } from "../../stage.ts";
-import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
+import { conditionsOf, groupOf, GROUPS, startGroup, type Session, until } from "./status-stage.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
 
 describe("a RolloutGroup", () => {
   let stage: Stage;
-  let term: Term;
+  let session: Session;
   let end: () => Promise<void>;
   before(async () => {
-    ({ stage, term, end } = await startGroup());
-    await term.tick();
+    ({ stage, session, end } = await startGroup());
+    await session.tick();
   });
   after(() => end());
 
@@ -28,12 +28,12 @@ describe("a RolloutGroup", () => {
         body: { spec: { checkpoint: "build-7" } },
       },
     );
-    await until(() => term.changes() === 1);
+    await until(() => session.changes() === 1);
     assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [2, 1]);
     await stage.time.advance(1000);
-    await term.tick();
+    await session.tick();
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     const { status } = groupOf(stage) ?? {};
     assert.deepEqual(
       [status?.observedGeneration, status?.conditions.map((one) => one.observedGeneration)],
@@ -47,7 +47,7 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     const earlier = groupOf(stage) ?? assert.fail("no RolloutGroup");
     let isChanged = false;
-    const result = await term.tick({
+    const result = await session.tick({
       mayDisrupt: async () => {
         if (!isChanged) stage.emulator.store.update(GROUPS, { ...earlier, spec: { checkpoint: "build-8" } } as never);
         isChanged = true;
@@ -56,59 +56,59 @@ describe("a RolloutGroup", () => {
     });
     assert.equal(result.outcomes[0]?.state, "acted");
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.deepEqual([groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration], [3, 2]);
     await stage.time.advance(1000);
-    await term.tick();
+    await session.tick();
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.equal(groupOf(stage)?.status?.observedGeneration, 3);
   });
 
   it("whose group has a step under way from before keeps the older generation, and confirms the newer one with the next step", async () => {
-    const { outcomes } = await term.tick();
+    const { outcomes } = await session.tick();
     const [outcome = assert.fail("no outcome")] = outcomes;
     const confirmed = groupOf(stage)?.status?.observedGeneration ?? 0;
     const before = groupOf(stage) ?? assert.fail("no RolloutGroup");
     stage.emulator.store.update(GROUPS, { ...before, spec: { checkpoint: "build-8b" } } as never);
     await stage.time.advance(1000);
     // A tick that leaves the group out: its step has read the zones before the change.
-    await term.statuses.beginTick(["default"], new Set(["default/ingester"]));
-    term.statuses.report(
+    await session.statuses.beginTick(["default"], new Set(["default/ingester"]));
+    session.statuses.report(
       { ...outcome, scalingHolds: [hold("LeaderNotFound", "waits", [])] },
       { tookMs: 2000, passes: 9 },
     );
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.deepEqual(
       [groupOf(stage)?.metadata.generation, groupOf(stage)?.status?.observedGeneration],
       [confirmed + 1, confirmed],
     );
     await stage.time.advance(1000);
-    await term.tick();
+    await session.tick();
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.equal(groupOf(stage)?.status?.observedGeneration, confirmed + 1);
   });
 
   it("that is read again between the list of a tick and the group's turn keeps the older generation as well", async () => {
-    const { outcomes } = await term.tick();
+    const { outcomes } = await session.tick();
     const [outcome = assert.fail("no outcome")] = outcomes;
     const report = (reason: Reason): void =>
-      term.statuses.report({ ...outcome, scalingHolds: [hold(reason, "waits", [])] }, { tookMs: 0, passes: 1 });
+      session.statuses.report({ ...outcome, scalingHolds: [hold(reason, "waits", [])] }, { tookMs: 0, passes: 1 });
     await stage.time.advance(1000);
-    await term.statuses.beginTick(["default"]);
+    await session.statuses.beginTick(["default"]);
     const before = groupOf(stage) ?? assert.fail("no RolloutGroup");
     stage.emulator.store.update(GROUPS, { ...before, spec: { checkpoint: "build-9" } } as never);
     report("LeaderNotFound");
     for (const reason of ["LeaderCycle", "LeaderNotReady"] as const) {
-      await term.settled();
+      await session.settled();
       await stage.time.advance(1000);
-      await term.settled();
+      await session.settled();
       report(reason);
     }
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     const { metadata, status } = groupOf(stage) ?? {};
     assert.equal(status?.summary.blockedBy, "LeaderNotReady");
     assert.equal(metadata?.generation, (before.metadata.generation ?? 0) + 1);

@@ -1,19 +1,27 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../stage.ts";
-import { conditionsOf, groupOf, GROUPS, setStatusStage, startGroup, startTerm, type Term } from "./status-stage.ts";
+import {
+  conditionsOf,
+  groupOf,
+  GROUPS,
+  setStatusStage,
+  startGroup,
+  startSession,
+  type Session,
+} from "./status-stage.ts";
 
 const READY = "Ready=True AllZonesUpdated, Reconciling=False AllZonesUpdated, Stalled=False AllZonesUpdated";
 
 describe("the status of a group", () => {
   let stage: Stage;
-  let term: Term;
+  let session: Session;
   let end: () => Promise<void>;
-  before(async () => void ({ stage, term, end } = await startGroup()));
+  before(async () => void ({ stage, session, end } = await startGroup()));
   after(() => end());
 
   it("is created by the first tick, owned by the zones, ready by the generations of the zones", async () => {
-    await term.tick();
+    await session.tick();
     const { metadata, status } = groupOf(stage) ?? assert.fail("no RolloutGroup");
     assert.deepEqual(
       metadata.ownerReferences?.map(({ kind, name }) => `${kind}/${name}`),
@@ -31,15 +39,15 @@ describe("the status of a group", () => {
   it("is not written again while the group stays as it is, and the tick costs its one list", async () => {
     const version = groupOf(stage)?.metadata.resourceVersion;
     await stage.time.advance(60_000);
-    term.calls.length = 0;
-    await term.tick();
-    assert.deepEqual(term.calls, ["GET apps/v1/statefulsets collection"]);
+    session.calls.length = 0;
+    await session.tick();
+    assert.deepEqual(session.calls, ["GET apps/v1/statefulsets collection"]);
     assert.equal(groupOf(stage)?.metadata.resourceVersion, version);
   });
 
   it("is not written by another process that finds it as it is, after one list of RolloutGroups", async () => {
     const version = groupOf(stage)?.metadata.resourceVersion;
-    const next = startTerm(stage);
+    const next = startSession(stage);
     await next.tick();
     await next.end();
     const reads = next.calls.filter((call) => call.includes("rolloutgroups"));
@@ -50,7 +58,7 @@ describe("the status of a group", () => {
   it("is not ready from the first tick after a new template on, and ready again at the end, with each zone's step between", async () => {
     deploy(stage, "x:2");
     await stage.time.advance(1000);
-    await term.tick();
+    await session.tick();
     assert.match(conditionsOf(stage), /^Ready=False RollingOut, Reconciling=True RollingOut, Stalled=False/);
     const first = groupOf(stage)?.status;
     assert.deepEqual(first?.plan[0], {
@@ -64,7 +72,7 @@ describe("the status of a group", () => {
     const seen = new Set<string>();
     for (let i = 0; i < 200 && conditionsOf(stage) !== READY; i++) {
       await stage.time.advance(500);
-      await term.tick();
+      await session.tick();
       seen.add(`${groupOf(stage)?.status?.summary.zone} ${groupOf(stage)?.status?.summary.zones}`);
     }
     assert.equal(conditionsOf(stage), READY);
@@ -82,7 +90,7 @@ describe("the status of a group", () => {
     deploy(stage, "x:3");
     for (let i = 0; i < 30; i++) {
       await stage.time.advance(200);
-      await term.tick();
+      await session.tick();
     }
     stop();
     assert.ok(written.length >= 3, `${written.length} writes`);
@@ -96,18 +104,18 @@ describe("without the definition of RolloutGroup", () => {
     const stage = await setStatusStage({ withDefinition: false });
     deploy(stage, "x:1");
     await stage.time.advance(2000);
-    const term = startTerm(stage);
-    await term.tick();
-    await term.tick();
-    assert.deepEqual(term.calls, [
+    const session = startSession(stage);
+    await session.tick();
+    await session.tick();
+    assert.deepEqual(session.calls, [
       "GET zonewise.dev/v1/rolloutgroups collection",
       "GET apps/v1/statefulsets collection",
       "GET apps/v1/statefulsets collection",
     ]);
-    assert.deepEqual(term.logged, [
+    assert.deepEqual(session.logged, [
       ["info", "statuses of rollout groups are off: the definition rolloutgroups.zonewise.dev is not installed"],
     ]);
-    await term.end();
+    await session.end();
     await stage.close();
   });
 });

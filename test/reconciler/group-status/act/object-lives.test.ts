@@ -2,37 +2,37 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../stage.ts";
-import { conditionsOf, groupOf, GROUPS, startGroup, type Term, until } from "./status-stage.ts";
+import { conditionsOf, groupOf, GROUPS, startGroup, type Session, until } from "./status-stage.ts";
 
 describe("a RolloutGroup", () => {
   let stage: Stage;
-  let term: Term;
+  let session: Session;
   let end: () => Promise<void>;
   before(async () => {
-    ({ stage, term, end } = await startGroup());
-    await term.tick();
+    ({ stage, session, end } = await startGroup());
+    await session.tick();
   });
   after(() => end());
 
   it("gets another owner with another zone, and is deleted with the last", async () => {
     deploy(stage, "x:2", { zones: ["d"] });
     await stage.time.advance(3000);
-    await term.tick();
+    await session.tick();
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.equal(groupOf(stage)?.metadata.ownerReferences?.length, 4);
     for (const zone of ["a", "b", "c", "d"])
       stage.emulator.store.remove("statefulsets.apps", "default", `ingester-zone-${zone}`);
     await stage.time.advance(1000);
     assert.equal(groupOf(stage), undefined);
-    await term.tick();
+    await session.tick();
     assert.equal(groupOf(stage), undefined);
   });
 
   it("of a group that comes again knows nothing of the earlier one", async () => {
     deploy(stage, "x:1");
     await stage.time.advance(3000);
-    await term.tick();
+    await session.tick();
     const { status } = groupOf(stage) ?? {};
     assert.deepEqual([status?.totals?.reconciles, status?.totals?.podsReplaced, status?.progress], [1, 0, undefined]);
   });
@@ -40,12 +40,12 @@ describe("a RolloutGroup", () => {
   it("that a user deletes comes back with its totals", async () => {
     const before = groupOf(stage)?.status?.totals ?? assert.fail("no totals");
     stage.emulator.store.remove(GROUPS, "default", "ingester");
-    const seen = term.changes();
-    await until(() => term.changes() > seen);
+    const seen = session.changes();
+    await until(() => session.changes() > seen);
     await stage.time.advance(2000);
-    await term.tick();
+    await session.tick();
     await stage.time.advance(1000);
-    await term.settled();
+    await session.settled();
     assert.equal(groupOf(stage)?.status?.phase, "Ready");
     assert.ok((groupOf(stage)?.status?.totals?.reconciles ?? 0) > before.reconciles);
   });
@@ -53,7 +53,7 @@ describe("a RolloutGroup", () => {
   it("is removed when its zones are in another group from now on", async () => {
     deploy(stage, "x:1", { group: "store", zones: ["a"] });
     await stage.time.advance(2000);
-    await term.tick();
+    await session.tick();
     assert.ok(groupOf(stage, "store"));
     const { store } = stage.emulator;
     const set = store.get("statefulsets.apps", "default", "store-zone-a") ?? assert.fail("no StatefulSet");
@@ -62,7 +62,7 @@ describe("a RolloutGroup", () => {
       metadata: { ...set.metadata, labels: { "rollout-group": "Store_2" } },
     });
     await stage.time.advance(1000);
-    await term.tick();
+    await session.tick();
     assert.equal(groupOf(stage, "store"), undefined);
     const [left] = store.list(GROUPS, "default");
     assert.match(left?.metadata.name ?? "", /^group-store-2-[0-9a-f]{8}$/);
@@ -76,9 +76,9 @@ describe("a RolloutGroup", () => {
       metadata,
       spec: { checkpoint: "1" },
     });
-    const seen = term.changes();
-    await until(() => term.changes() > seen);
-    await term.tick();
+    const seen = session.changes();
+    await until(() => session.changes() > seen);
+    await session.tick();
     assert.equal(
       conditionsOf(stage, "planned"),
       "Ready=False NoZones, Reconciling=False NoZones, Stalled=False NoZones",

@@ -1,4 +1,4 @@
-/** RolloutGroups on the embedded cluster: ticks with a writer of statuses, as a term has it. */
+/** RolloutGroups on the embedded cluster: ticks with a writer of statuses, as a session has it. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
@@ -24,7 +24,7 @@ export async function setStatusStage({ withDefinition = true } = {}): Promise<St
   return stage;
 }
 
-export interface Term {
+export interface Session {
   readonly statuses: GroupStatuses;
   readonly cluster: Cluster;
   readonly calls: string[];
@@ -38,35 +38,35 @@ export interface Term {
   readonly end: () => Promise<void>;
 }
 
-/** A group of three zones that are ready, and a term that has not ticked yet. */
+/** A group of three zones that are ready, and a session that has not ticked yet. */
 export async function startGroup(): Promise<{
   readonly stage: Stage;
-  readonly term: Term;
+  readonly session: Session;
   readonly end: () => Promise<void>;
 }> {
   const stage = await setStatusStage();
   deploy(stage, "x:1");
   await stage.time.advance(2000);
-  const term = startTerm(stage);
+  const session = startSession(stage);
   return {
     stage,
-    term,
+    session,
     async end() {
-      await term.end();
+      await session.end();
       await stage.close();
     },
   };
 }
 
 /** A process that has just taken the Lease. */
-export function startTerm(stage: Stage): Term {
+export function startSession(stage: Stage): Session {
   const { cluster: port, calls } = stage.connect();
   const { counted: cluster, settled } = countCalls(port);
-  const logged: Term["logged"] = [];
+  const logged: Session["logged"] = [];
   const note =
     (level: string) =>
     (text: string, fields?: LogFields): void =>
-      void logged.push([level, text, ...(fields ? [fields] : [])] as Term["logged"][number]);
+      void logged.push([level, text, ...(fields ? [fields] : [])] as Session["logged"][number]);
   const ended = new AbortController();
   let changes = 0;
   let passes = 0;

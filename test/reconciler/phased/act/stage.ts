@@ -121,6 +121,7 @@ function attach(stage: Stage): PhasedStage {
       const emitEvents = (drafts: readonly EventDraft[]): void => void events.push(...drafts);
       return await run({
         cluster,
+        clock: stage.clock,
         fence: { write: () => ({}) },
         freshness,
         namespaces: ["default"],

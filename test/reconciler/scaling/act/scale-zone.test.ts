@@ -64,7 +64,7 @@ async function judge({ connect, clock }: Stage, request: AdmissionRequest): Prom
 }
 
 describe("a zone that shrinks without the label prepare-downscale", () => {
-  it("does not shrink together with a zone whose downscale a webhook judges between the last look and the write", async (t) => {
+  it("does not shrink together with a zone whose downscale a webhook judges between the last read and the write", async (t) => {
     const on = await set(t, 2);
     const { store } = on.stage.emulator;
     const zone = store.get("statefulsets.apps", "default", "ingester-zone-b") as unknown as StatefulSet;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { findEvictable } from "../../../reconciler/nodes/evictable.ts";
+import { findEvictable } from "../../../reconciler/nodes/node-pod.ts";
 import type { PodObject } from "../../../infra/kubernetes/resources.ts";
 
 const ownedBy = (kind: string, controller?: boolean): PodObject => ({

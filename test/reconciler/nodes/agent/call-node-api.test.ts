@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { createNodeApi } from "../../../../reconciler/nodes/agent/node-api.ts";
+import { createNodeApi } from "../../../../reconciler/nodes/agent/call-node-api.ts";
 
 it("an agent sends its token to no node API without TLS", () => {
   const read = (): Promise<string> => assert.fail("the token was read");

@@ -11,7 +11,6 @@ import { goingBeforeStart } from "./drain-together.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
-import { startBlocker } from "./start-blocker.ts";
 import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
 import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
@@ -19,7 +18,7 @@ import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
-import { hasUpdate } from "./skip.ts";
+import { hasUpdate, startBlocker } from "./skip.ts";
 
 /** A change of a shadow's spec. */
 export interface ShadowWrite {
