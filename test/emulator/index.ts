@@ -14,7 +14,7 @@ import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
 import { createRegistry } from "./registry.ts";
-import type { Api } from "./request.ts";
+import type { Api } from "./api.ts";
 import { seedCluster } from "./seed.ts";
 import { serve } from "./server.ts";
 import { createStore, type Store } from "./store.ts";

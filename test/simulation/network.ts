@@ -10,7 +10,7 @@ import type { OpenRequest } from "../../infra/http.ts";
 import type { Handler } from "../../functions/http/admission.ts";
 import type { PostReview } from "../emulator/admission/call-webhook.ts";
 import { serve } from "../emulator/server.ts";
-import type { Api } from "../emulator/request.ts";
+import type { Api } from "../emulator/api.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { Draw } from "./draw.ts";
 import { type Answering, type Client, openOver, reset, type Sent, serverEnd } from "./http.ts";

@@ -1,6 +1,11 @@
 /**
  * `npm run simulate [-- --seeds N] [-- --seed S [--trace]]`: plays histories and prints what went wrong, each with the
  * command that shows it again. Exit code 0 if nothing did, otherwise 1.
+ *
+ *     --from S         the first seed, 0 by default
+ *     --rest SECONDS   for which a settled world is watched, 600 by default
+ *     --reach          prints the cells of fault and call site that were reached, and how often
+ *     --until-found    ends at the first history with a violation
  */
 import { parseArgs } from "node:util";
 import { play } from "./play.ts";
@@ -12,6 +17,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     trace: { type: "boolean", default: false },
     reach: { type: "boolean", default: false },
+    rest: { type: "string", default: "600" },
     "until-found": { type: "boolean", default: false },
   },
 });
@@ -22,7 +28,8 @@ const began = process.cpuUsage();
 const reached = new Map<string, number>();
 let [simulatedMs, failed, calls] = [0, 0, 0];
 for (let seed = first; seed < first + count; seed++) {
-  const history = await play(seed, values.trace ? { trace: (line) => console.log(line) } : {});
+  const restMs = Number(values.rest) * 1000;
+  const history = await play(seed, { restMs, ...(values.trace && { trace: (line: string) => console.log(line) }) });
   simulatedMs += history.simulatedMs;
   calls += history.calls;
   for (const [cell, times] of history.reached) reached.set(cell, (reached.get(cell) ?? 0) + times);
