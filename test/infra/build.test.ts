@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { cpSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { buildAll, bundle } from "../../infra/build.ts";
 import { describeConnections, type Port } from "./connections.ts";
 
@@ -14,6 +14,8 @@ after(() => rmSync(directory, { recursive: true }));
 writeFileSync(join(directory, "package.json"), `{ "type": "module" }`);
 
 const sources = ["infra/kubernetes/connection", "infra/kubernetes/connect-cluster", "test/infra/typed-client"];
+const dist = join(directory, "dist");
+await buildAll(root, dist);
 await bundle(Object.fromEntries(sources.map((path) => [path, `${path}.ts`])), root, directory);
 const built = async (path: string): Promise<unknown> => await import(join(directory, path));
 const { loadConnection } = (await built("infra/kubernetes/connection.js")) as Pick<Port, "loadConnection">;
@@ -30,9 +32,8 @@ describe("a package that the bundle leaves out", () => {
     assert.throws(openDispatcher, /Agent of undici was left out of this bundle/);
   });
 
-  it("is in none of the entries, and all of them start", async () => {
-    await buildAll(root, directory);
-    const main = join(directory, "reconciler/main.js");
+  it("is in none of the entries, and all of them start", () => {
+    const main = join(dist, "reconciler/main.js");
     assert.doesNotMatch(readFileSync(main, "utf8"), /UND_ERR_|V1PodSpec/);
     const { status, stdout } = spawnSync(process.execPath, [main], { env: {}, encoding: "utf8" });
     assert.equal(status, 2);
@@ -48,9 +49,6 @@ describe("a build", () => {
         .toSorted()
         .map((path) => [path, readFileSync(join(folder, path), "utf8")]),
     );
-  const dist = join(directory, "dist");
-  before(async () => await buildAll(root, dist));
-
   it("of the same sources in another place gives the same bytes", async () => {
     const copy = join(directory, "elsewhere/copy");
     for (const part of [

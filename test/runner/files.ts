@@ -56,8 +56,8 @@ export const needsOwnProcess = (file: string): boolean =>
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
 
-/** Dealt like cards: neighbours, which are alike, come into different shards. The same files give the same shards. */
-export const shardsOf = (files: readonly string[], count: number): string[][] =>
-  Array.from({ length: count }, (_, shard) => files.filter((_, i) => i % count === shard)).filter(
-    (shard) => shard.length > 0,
-  );
+/** Those whose counts are reduced come first, as they take longest: what is left at the end is short. */
+export const longFirst = (files: readonly string[]): string[] => [
+  ...files.filter(isCounted),
+  ...files.filter((file) => !isCounted(file)),
+];

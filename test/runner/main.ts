@@ -1,12 +1,12 @@
 /**
- * Runs test files with node:test: most of them in one process a core, beside them those that need a process of their
- * own.
+ * Runs test files with node:test: most of them in one process a core, each of which takes the next file, beside them
+ * those that need a process of their own.
  *
  *     node test/runner/main.ts [--all] [--counted] [pattern ...]
  *
  * `--all` plays the counts of test/runs.ts whole; `--counted` runs only the files that have such counts.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "node:test";
@@ -14,7 +14,7 @@ import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { WHOLE } from "../runs.ts";
-import { findTests, isCounted, needsOwnProcess, shardsOf } from "./files.ts";
+import { findTests, isCounted, longFirst, needsOwnProcess } from "./files.ts";
 import { createTally } from "./tally.ts";
 
 /** Milliseconds for a process: whatever hangs ends. */
@@ -25,10 +25,8 @@ const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: 
 const found = findTests(positionals.length > 0 ? positionals : ["test/**/*.test.ts"]);
 const files = values.counted ? found.filter(isCounted) : found;
 const alone = files.filter(needsOwnProcess);
-const shards = shardsOf(
-  files.filter((file) => !alone.includes(file)),
-  availableParallelism(),
-);
+const shared = longFirst(files.filter((file) => !alone.includes(file)));
+const shards = Math.min(availableParallelism(), shared.length);
 
 const folder = mkdtempSync(join(tmpdir(), "zonewise-tests-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -46,14 +44,16 @@ function writeModule(call: string, i: number): string {
 if (values.all) process.env[WHOLE] = "1";
 // What one process has stripped and compiled, the next ones need not: half of what a small file takes.
 process.env["NODE_COMPILE_CACHE"] ??= join(folder, "compiled");
+const taken = join(folder, "taken");
+mkdirSync(taken);
 const tally = createTally(files);
 const events = run({
   files: [
-    ...shards.map((part) => `runShard(${JSON.stringify(part)})`),
+    ...Array.from({ length: shards }, () => `runShard(${JSON.stringify(shared)}, ${JSON.stringify(taken)})`),
     ...alone.map((file) => `runAlone(${JSON.stringify(file)})`),
   ].map(writeModule),
   // The shards use the cores; those alone mostly wait, for processes and for the clock.
-  concurrency: shards.length + 2,
+  concurrency: shards + 3,
   timeout: PROCESS_MS,
   // A third less time for the collection of garbage, of which tests make much.
   execArgv: ["--max-semi-space-size=64"],

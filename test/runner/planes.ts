@@ -1,33 +1,54 @@
 /**
- * The two lists of tests on a real cluster that the gate runs at once, each on a control plane of its own.
+ * Runs the tests on a real cluster, file by file, on the cluster in KUBECONFIG; several processes, each with a control
+ * plane of its own, share the files.
  *
- *     node test/runner/planes.ts first|second     prints one list as a glob pattern
+ *     node test/runner/planes.ts FOLDER [--real-node]
+ *
+ * FOLDER is empty at first, and the same for all processes. `--real-node`: this control plane has the real node; it
+ * takes the tests there first, as they take longest, and no other takes them.
  */
+import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
+import { parseArgs } from "node:util";
 import { ROOT } from "./files.ts";
+import { takeEach } from "./queue.ts";
 
-export type Plane = "first" | "second";
-
-/**
- * They need the real node, which is at the first control plane, and take some 7 minutes: each as long as ten others.
- */
 const REAL_NODE = /^test\/cluster\/real-node\//;
-const REAL_NODE_WEIGHT = 10;
+/** The longest of the others, up to 11 minutes a file: begun last, one would run alone at the end. */
+const LONG = /^test\/cluster\/nodes\//;
 
-/** Every file is in one of the lists: each next one in the list that is shorter so far. */
-export function listsOf(files: readonly string[]): Readonly<Record<Plane, readonly string[]>> {
-  const first = files.filter((file) => REAL_NODE.test(file));
-  const second: string[] = [];
-  let ahead = first.length * REAL_NODE_WEIGHT;
-  for (const file of files.filter((file) => !REAL_NODE.test(file)).toSorted()) {
-    (ahead > 0 ? second : first).push(file);
-    ahead += ahead > 0 ? -1 : 1;
-  }
-  return { first, second };
+/** What a control plane may take, in this order. */
+export function filesFor(files: readonly string[], hasRealNode: boolean): string[] {
+  const rank = (file: string): number => [REAL_NODE, LONG, /./].findIndex((kind) => kind.test(file));
+  return files
+    .filter((file) => hasRealNode || !REAL_NODE.test(file))
+    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+/** Whether all tests of the file have passed. */
+function hasPassed(file: string): boolean {
+  const startedAt = performance.now();
+  const { status } = spawnSync("npm", ["run", "--silent", "test:cluster"], {
+    cwd: ROOT,
+    env: { ...process.env, CLUSTER_TESTS: file },
+    stdio: "inherit",
+  });
+  console.log(
+    `== ${file}: ${status === 0 ? "passed" : "failed"} in ${Math.round((performance.now() - startedAt) / 1000)} s`,
+  );
+  return status === 0;
 }
 
 if (import.meta.main) {
-  const [name] = process.argv.slice(2);
-  if (name !== "first" && name !== "second") throw new Error("first or second?");
-  console.log(`{${listsOf(globSync("test/cluster/**/*.cluster.ts", { cwd: ROOT }))[name].join(",")}}`);
+  const { values, positionals } = parseArgs({
+    options: { "real-node": { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const [folder] = positionals;
+  if (folder === undefined) throw new Error("which folder?");
+  const all = globSync("test/cluster/**/*.cluster.ts", { cwd: ROOT });
+  const failed: string[] = [];
+  for (const file of takeEach(filesFor(all, values["real-node"]), folder)) if (!hasPassed(file)) failed.push(file);
+  for (const file of failed) console.log(`✖ ${file}`);
+  process.exitCode = failed.length === 0 ? 0 : 1;
 }

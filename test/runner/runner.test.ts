@@ -1,9 +1,12 @@
 /** The runner of these tests: nothing is lost, and nothing that fails goes unseen. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findTests, isCounted, needsOwnProcess, shardsOf } from "./files.ts";
+import { findTests, isCounted, longFirst, needsOwnProcess } from "./files.ts";
+import { takeEach } from "./queue.ts";
 
 const PLANTED = "test/runner/planted";
 
@@ -51,9 +54,18 @@ describe("a run", () => {
 describe("the files of a run", () => {
   const all = findTests(["test/**/*.test.ts"]);
 
-  it("are in one shard each, or alone", () => {
+  it("are taken once each by processes that share a queue, or alone", (t) => {
     const shared = all.filter((file) => !needsOwnProcess(file));
-    assert.deepEqual(shardsOf(shared, 3).flat().toSorted(), shared);
+    const folder = mkdtempSync(join(tmpdir(), "queue-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const queues = Array.from({ length: 3 }, () => takeEach(longFirst(shared), folder));
+    const taken = queues.map(() => [] as string[]);
+    for (let turn = 0; turn < shared.length + queues.length; turn++) {
+      const { value } = queues[turn % queues.length]?.next() ?? {};
+      if (value) taken[turn % queues.length]?.push(value);
+    }
+    assert.ok(taken.every((files) => files.length > 0));
+    assert.deepEqual(taken.flat().toSorted(), shared);
     assert.ok(shared.length > all.length / 2 && shared.length < all.length);
   });
 

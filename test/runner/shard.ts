@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { ROOT } from "./files.ts";
 import { AFTER_FILE, AFTER_SHARD, changesSince, type Patience, type ProcessState, stateOf } from "./process-state.ts";
+import { takeEach } from "./queue.ts";
 
 /** Milliseconds for a file. */
 const FILE_MS = 600_000;
@@ -13,11 +14,11 @@ const FLUSH_MS = 1000;
 /** A file with a process of its own. */
 export const runAlone = async (file: string): Promise<void> => void (await runFile(file));
 
-/** Each file must leave the process as it found it. */
-export async function runShard(files: readonly string[]): Promise<void> {
+/** Those that no other shard has taken, by a folder that they share. Each file must leave the process as it found it. */
+export async function runShard(files: readonly string[], taken: string): Promise<void> {
   let first: ProcessState | undefined;
   let isLeft = false;
-  for (const file of files) {
+  for (const file of takeEach(files, taken)) {
     const before = await runFile(file);
     first ??= before;
     if (await hasChanged(`${file} leaves the process as it found it`, before, AFTER_FILE)) isLeft = true;

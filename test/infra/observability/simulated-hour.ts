@@ -18,7 +18,7 @@ const HOOK_METADATA = {
 /** Milliseconds of simulated time between two looks at it. */
 const STEP_MS = 5000;
 /** Calls of a test to the API server in one step. */
-const ROUND_TRIPS = 20;
+const ROUND_TRIPS = 10;
 
 /** A webhook configuration of ours. */
 export const hookThat = (failurePolicy: string, metadata: object = HOOK_METADATA) => ({

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Effect, Fault } from "../../emulator/faults.ts";
+import { either } from "../../runs.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
 import { revisions, witness } from "../witness.ts";
 
@@ -28,7 +29,8 @@ async function beginRollout(
 }
 
 describe("under errors of the API server", () => {
-  for (const [seed, atOnce] of [1, 2, 3, 4, 5, 6].flatMap((seed) => [[seed, 1] as const, [seed, 3] as const])) {
+  const seeds = either([1, 2, 3, 4, 5, 6], [1, 2, 3]);
+  for (const [seed, atOnce] of seeds.flatMap((seed) => [[seed, 1] as const, [seed, 3] as const])) {
     it(`no two zones are disrupted, and the rollout ends (seed ${seed}, ${atOnce} pods at once: lost answers, conflicts, errors, two reconcilers without knowledge of each other)`, async () => {
       const stage = await setStage(seed);
       try {
