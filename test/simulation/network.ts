@@ -9,6 +9,7 @@ import type { Connection } from "../../infra/kubernetes/connection.ts";
 import type { OpenRequest } from "../../infra/http.ts";
 import type { Handler } from "../../functions/http/admission.ts";
 import type { PostReview } from "../emulator/admission/call-webhook.ts";
+import { parseTarget } from "../emulator/request.ts";
 import { serve } from "../emulator/server.ts";
 import type { Api } from "../emulator/api.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
@@ -34,7 +35,16 @@ export interface NetworkOptions {
   readonly pods: (sent: Sent) => { readonly status: number; readonly body: string } | undefined;
   /** The webhook servers that run. */
   readonly servers: () => readonly WebhookServer[];
-  readonly onReview: (review: { readonly sent: string; readonly status: number; readonly answer: string }) => void;
+  readonly onReview: (review: Review) => void;
+}
+
+/** A request to a webhook, and what it answered. */
+export interface Review {
+  readonly sent: string;
+  readonly status: number;
+  readonly answer: string;
+  /** By how many milliseconds the answer left the webhook after its deadline; negative before it. */
+  readonly lateMs: number;
 }
 
 export interface WebhookServer {
@@ -72,6 +82,15 @@ export function createNetwork(options: NetworkOptions) {
     return { ...target, faults };
   }
 
+  /** Somebody else writes the object, just before the call takes effect. */
+  function touch({ method, path }: Sent): void {
+    const target = api && parseTarget(api.registry, method, new URL(path, "https://apiserver"));
+    const object = target && api?.store.get(target.resource, target.namespace, target.name);
+    if (!object) return;
+    const annotations = { ...object.metadata.annotations, "sim/touched": String(schedule.now()) };
+    api?.store.update(target.resource, { ...object, metadata: { ...object.metadata, annotations } });
+  }
+
   function sendToApi(process: Process): (sent: Sent, client: Client) => void {
     return (sent, client) => {
       const call = `${sent.method} ${shorten(sent.path)}`;
@@ -87,6 +106,7 @@ export function createNetwork(options: NetworkOptions) {
         if (client.closed && draw.chance(0.5)) return;
         if (strikes("throttled", site)) return deliver(quick(), () => answerWith(client, 429));
         if (strikes("serverError", site)) return deliver(quick(), () => answerWith(client, 500));
+        if (sent.method !== "GET" && sent.method !== "POST" && strikes("conflict", site)) touch(sent);
         const lost = strikes("answerLost", site);
         const lateMs = strikes("slowAnswer", site) ? slow() : 0;
         const killed = strikes("killAfter", site);
@@ -148,16 +168,19 @@ export function createNetwork(options: NetworkOptions) {
         headers: { "content-type": "application/json", "content-length": String(Buffer.byteLength(data)) },
         body: data,
       };
-      const lateMs = strikes("webhookSlow", site) ? slow() : 0;
-      process.after(quick() + (draw.chance(0.5) ? lateMs : 0), () => {
+      const slowMs = strikes("webhookSlow", site) ? slow() : 0;
+      process.after(quick() + (draw.chance(0.5) ? slowMs : 0), () => {
+        const arrivedAt = schedule.now();
         const handler = routes.get(url.pathname);
         const end = serverEnd(sent, {
           head: (code) => void (status = code),
           chunk: (part) => void (text += part.toString()),
           end: () => {
-            options.onReview({ sent: data, status, answer: text });
+            const stoodStillMs = process.stoodStillMs(arrivedAt);
+            const lateMs = schedule.now() - arrivedAt - stoodStillMs - timeoutMs;
+            options.onReview({ sent: data, status, answer: text, lateMs });
             if (strikes("killAfter", site)) return process.kill();
-            schedule.after(quick() + lateMs, () => {
+            schedule.after(quick() + slowMs, () => {
               cancel();
               if (status === 200) resolve(text);
               else fail(`an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`);

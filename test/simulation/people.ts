@@ -1,7 +1,7 @@
 /** Humans and drainers: what they do to the world, drawn from the seed. */
 import type { Draw } from "./draw.ts";
 import type { Schedule } from "./schedule.ts";
-import { BUDGET, NAMESPACE, type Shape } from "./shape.ts";
+import { BUDGET, NAMESPACE, type Shape, zoneObject } from "./shape.ts";
 import type { World } from "./world.ts";
 
 export interface People {
@@ -91,7 +91,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     if (pods.length === 0) return;
     const pod = people.draw.of(pods);
     await annotatePod(people, pod, { "sim/ready": "false" });
-    await pause(people, people.draw.between(1, 60_000));
+    await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
     await annotatePod(people, pod, { "sim/ready": null });
   },
   crashPod: async (people) => {
@@ -99,7 +99,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     if (pods.length === 0) return;
     const pod = people.draw.of(pods);
     await annotatePod(people, pod, { "sim/crash": "true" });
-    await pause(people, people.draw.between(1, 90_000));
+    await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
     await annotatePod(people, pod, { "sim/crash": null });
   },
   pauseZone: async (people) => {
@@ -109,6 +109,24 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     await annotate("true");
     await pause(people, people.draw.between(1000, 60_000));
     await annotate(null);
+  },
+  changeBudget: async (people) => {
+    const { shape, draw } = people;
+    if (shape.budget === undefined) return;
+    await insist(people, `${BUDGETS}/${BUDGET}`, { spec: { maxUnavailable: draw.between(0, shape.budget) } });
+  },
+  /** Its pods go, or stay as orphans; it comes back as it was written. */
+  deleteSet: async (people) => {
+    const { draw, shape, world } = people;
+    const zone = draw.of(shape.zones);
+    const propagationPolicy = draw.of(["Background", "Orphan", "Foreground"]);
+    await world.ask("human", "DELETE", `${SETS}/${zone}`, { propagationPolicy });
+    await pause(people, draw.between(1, 20_000));
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { status } = await world.ask("human", "POST", SETS, zoneObject(shape, zone));
+      if (status === 201) return;
+      await pause(people, 2000);
+    }
   },
   killProcess: (people) => {
     const running = people.world.processes();

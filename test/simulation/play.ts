@@ -1,5 +1,6 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
+import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { drawFrom } from "./draw.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
@@ -9,6 +10,8 @@ import { createSchedule } from "./schedule.ts";
 import { drawShape, NAMESPACE, type Shape } from "./shape.ts";
 import { findUnsettled, isUnrest } from "./stability.ts";
 import { createWorld, type World } from "./world.ts";
+
+const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
 
 export interface History {
   readonly seed: number;
@@ -75,6 +78,11 @@ async function playSeeded(
     shape,
     violated,
     now: schedule.now,
+    leader: () => {
+      const spec = fieldsOf(world.store.get("leases.coordination.k8s.io", NAMESPACE, "zonewise-reconciler")?.["spec"]);
+      const holder = textOf(spec["holderIdentity"]);
+      return holder ? { holder, sinceMs: schedule.now() - takenAt(spec) } : undefined;
+    },
     isPrepared: (uid) => world.prepared.has(uid),
     listPods: (zone) =>
       world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone),

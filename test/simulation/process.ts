@@ -10,6 +10,8 @@ export interface Process {
   readonly kill: () => void;
   /** Nothing of it happens for `ms`. */
   readonly freeze: (ms: number) => void;
+  /** For how long it has been frozen since then, at most. */
+  readonly stoodStillMs: (since: number) => number;
   /** Runs `run` in the process in `ms`, unless it has died; later if it is frozen then. */
   readonly after: (ms: number, run: () => void) => () => void;
   readonly onDeath: (run: () => void) => void;
@@ -51,6 +53,7 @@ export function createProcess(schedule: Schedule, name: string, skewMs: number):
       for (const run of deaths.splice(0)) run();
     },
     freeze: (ms) => void (frozenUntil = Math.max(frozenUntil, schedule.now() + ms)),
+    stoodStillMs: (since) => Math.max(0, frozenUntil - since),
     after,
     onDeath: (run) => void deaths.push(run),
   };

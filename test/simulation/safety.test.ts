@@ -14,6 +14,7 @@ const SHAPE: Shape = {
   replicas: 3,
   maxUnavailable: 1,
   budget: 1,
+  minutesBetween: 0,
   prepared: false,
 };
 const RECONCILER: Caller = { actor: "reconciler-1", call: "DELETE pods/x" };
@@ -58,6 +59,7 @@ function judge(shape: Partial<Shape>, play: (safety: Safety) => void, prepared: 
       violated: (what) => void violations.push(what),
       isPrepared: (uid) => prepared.includes(uid),
       listPods: (zone) => [0, 1, 2].map((ordinal) => pod(`${zone}-${ordinal}`)),
+      leader: () => ({ holder: "reconciler-2_x", sinceMs: 60_000 }),
       now: () => Date.parse("2026-01-01T00:10:00Z"),
     }),
   );
@@ -66,6 +68,33 @@ function judge(shape: Partial<Shape>, play: (safety: Safety) => void, prepared: 
 
 type Step = readonly [StoreEvent, Caller];
 const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp | undefined])[] = [
+  [
+    "two downscales too soon",
+    { minutesBetween: 3 },
+    [
+      [scaled(A, 2), RECONCILER],
+      [scaled(B, 2), RECONCILER],
+    ],
+    /after another zone/,
+  ],
+  [
+    "two downscales without a time between them",
+    {},
+    [
+      [scaled(A, 2), RECONCILER],
+      [scaled(B, 2), RECONCILER],
+    ],
+    undefined,
+  ],
+  [
+    "two downscales of one zone",
+    { minutesBetween: 3 },
+    [
+      [scaled(A, 2), RECONCILER],
+      [scaled(A, 1), RECONCILER],
+    ],
+    undefined,
+  ],
   [
     "two zones by the reconciler",
     {},
@@ -179,7 +208,12 @@ describe("the oracle of safety", () => {
   it("condemns a deletion without preconditions, and a call into another namespace", () => {
     const remove = (body: object, namespace = NAMESPACE): string[] =>
       judge({}, ({ onRequest }) =>
-        onRequest(RECONCILER, "DELETE", `/api/v1/namespaces/${namespace}/pods/x`, JSON.stringify(body)),
+        onRequest(
+          { ...RECONCILER, actor: "reconciler-2" },
+          "DELETE",
+          `/api/v1/namespaces/${namespace}/pods/x`,
+          JSON.stringify(body),
+        ),
       );
     const preconditions = { uid: "u", resourceVersion: "1" };
     assert.deepEqual(remove({ preconditions }), []);
@@ -187,13 +221,26 @@ describe("the oracle of safety", () => {
     assert.match(remove({ preconditions }, "other").join(), /another namespace/);
   });
 
+  it("condemns a reconciler that writes long after another one has taken the Lease", () => {
+    const written = (actor: string): string[] =>
+      judge({}, ({ onRequest }) =>
+        onRequest({ actor, call: "" }, "PATCH", `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets/${A}`, "{}"),
+      );
+    assert.deepEqual(written("reconciler-2"), []);
+    assert.match(written("reconciler-1").join(), /60000 ms after reconciler-2_x has taken the Lease/);
+  });
+
   it("condemns a webhook that answers 5xx, or another request", () => {
     const review = (uid: string): string => JSON.stringify({ request: { uid } });
     const answer = (uid: string): string => JSON.stringify({ response: { uid } });
     const told = (status: number, uid: string): string[] =>
-      judge({}, ({ onReview }) => onReview({ sent: review("a"), status, answer: answer(uid) }));
+      judge({}, ({ onReview }) => onReview({ sent: review("a"), status, answer: answer(uid), lateMs: -1 }));
     assert.deepEqual(told(200, "a"), []);
     assert.match(told(200, "b").join(), /another request/);
     assert.match(told(500, "a").join(), /answers 500/);
+    const late = judge({}, ({ onReview }) =>
+      onReview({ sent: review("a"), status: 200, answer: answer("a"), lateMs: 1 }),
+    );
+    assert.match(late.join(), /1 ms after its deadline/);
   });
 });

@@ -6,7 +6,7 @@
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, listOf } from "../emulator/objects.ts";
-import type { Caller } from "./network.ts";
+import type { Caller, Review } from "./network.ts";
 import { NAMESPACE, type Shape } from "./shape.ts";
 
 export interface SafetyOptions {
@@ -16,13 +16,15 @@ export interface SafetyOptions {
   readonly isPrepared: (uid: string) => boolean;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
+  /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
+  readonly leader: () => { readonly holder: string; readonly sinceMs: number } | undefined;
 }
 
 export interface Safety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   /** A request of one of our processes, as it reached the API server. */
   readonly onRequest: (caller: Caller, method: string, path: string, body: string) => void;
-  readonly onReview: (review: { readonly sent: string; readonly status: number; readonly answer: string }) => void;
+  readonly onReview: (review: Review) => void;
 }
 
 interface Disrupted {
@@ -40,14 +42,20 @@ const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconcile
 
 /** Longer than any process stands still and any call is on its way: whoever judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
+/** A write that was sent under the Lease may take so long until it takes effect: as long as the network is slow. */
+const IN_FLIGHT_MS = 45_000;
+/** By how much a process may misjudge the API server's time: as long as the last answer took. */
+const MISJUDGED_MS = 45_000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
 /** Calls `violated` with what happened, in words. */
-export function createSafety({ shape, violated, isPrepared, listPods, now }: SafetyOptions): Safety {
+export function createSafety({ shape, violated, isPrepared, listPods, now, leader }: SafetyOptions): Safety {
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
   const sick = new Map<string, number>();
+  /** When each zone was last scaled down by us. */
+  const shrunkAt = new Map<string, number>();
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
@@ -97,6 +105,11 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
     if (shape.prepared)
       for (const { metadata } of surplus)
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
+    const earlier = Math.max(...[...shrunkAt].map(([other, at]) => (other === zone ? -Infinity : at)));
+    const betweenMs = shape.minutesBetween * 60_000 - MISJUDGED_MS;
+    if (now() - earlier < betweenMs)
+      violated(`${actor} scales ${zone} to ${to} ${now() - earlier} ms after another zone was scaled down`);
+    shrunkAt.set(zone, now());
     const others = [...disrupted.values()].filter((pod) => pod.zone !== zone);
     if (others.length > 0 && surplus.some(isReady) && shape.budget !== undefined)
       violated(
@@ -123,9 +136,14 @@ export function createSafety({ shape, violated, isPrepared, listPods, now }: Saf
         if (!preconditions?.["uid"] || !preconditions["resourceVersion"])
           violated(`${actor} deletes a pod that it may not have judged: ${path} ${body}`);
       }
+      const lease = leader();
+      if (method !== "GET" && actor.startsWith("reconciler") && /\/(statefulsets|pods)\//.test(path) && lease)
+        if (!lease.holder.startsWith(`${actor}_`) && lease.sinceMs > IN_FLIGHT_MS)
+          violated(`${actor} writes ${path} ${lease.sinceMs} ms after ${lease.holder} has taken the Lease`);
       if (/\/namespaces\/(?!zonewise\b)/.test(path)) violated(`${actor} calls into another namespace: ${path}`);
     },
-    onReview({ sent, status, answer }) {
+    onReview({ sent, status, answer, lateMs }) {
+      if (lateMs > 0) violated(`a webhook answers ${lateMs} ms after its deadline: ${answer}`);
       if (status >= 500) return violated(`a webhook answers ${status}: ${answer}`);
       if (status !== 200) return;
       const uid = dig(JSON.parse(sent), "request", "uid");

@@ -14,6 +14,7 @@ export const FAULTS = [
   "stale",
   "throttled",
   "serverError",
+  "conflict",
   "killBefore",
   "killAfter",
   "frozen",
@@ -35,6 +36,8 @@ export interface Shape {
   readonly followers: boolean;
   /** Pods are prepared before they are scaled away. */
   readonly prepared: boolean;
+  /** Minutes between the downscales of two zones; 0 for none. */
+  readonly minutesBetween: number;
   readonly webhookServers: number;
   /** Milliseconds by which each process's clock may be wrong. */
   readonly skewMs: number;
@@ -59,6 +62,7 @@ export function drawShape(draw: Draw): Shape {
     budget: draw.chance(0.85) ? draw.between(1, 2) : undefined,
     followers: draw.chance(0.4),
     prepared: draw.chance(0.4),
+    minutesBetween: draw.chance(0.5) ? 3 : 0,
     webhookServers: draw.between(1, 3),
     skewMs: draw.of([0, 500, 5000, 120_000]),
     readyAfterMs: draw.of([300, 2000, 10_000]),
@@ -71,7 +75,7 @@ export function drawShape(draw: Draw): Shape {
 
 /** A zone as its user wrote it. */
 export function zoneObject(shape: Shape, name: string): Draft {
-  const { zones, replicas, maxUnavailable, followers, prepared, readyAfterMs, exitAfterMs } = shape;
+  const { zones, replicas, maxUnavailable, followers, prepared, minutesBetween, readyAfterMs, exitAfterMs } = shape;
   const leader = zones[zones.indexOf(name) - 1];
   const labels = { app: GROUP, name };
   return {
@@ -80,7 +84,12 @@ export function zoneObject(shape: Shape, name: string): Draft {
     metadata: {
       name,
       namespace: NAMESPACE,
-      labels: { app: GROUP, "rollout-group": GROUP, ...(prepared && { "grafana.com/prepare-downscale": "true" }) },
+      labels: {
+        app: GROUP,
+        "rollout-group": GROUP,
+        ...(prepared && { "grafana.com/prepare-downscale": "true" }),
+        ...(minutesBetween > 0 && { "grafana.com/min-time-between-zones-downscale": `${minutesBetween}m` }),
+      },
       annotations: {
         "rollout-max-unavailable": String(maxUnavailable),
         ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
