@@ -40,7 +40,7 @@ const isReady = (pod: KubeObject): boolean =>
 const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
 
-/** Longer than any process stands still and any call is on its way: whoever judges has seen that the pod is not ready. */
+/** Longer than a process stands still and a call is on its way: who judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
 /** A write that was sent under the Lease may take so long until it takes effect: as long as the network is slow. */
 const IN_FLIGHT_MS = 45_000;

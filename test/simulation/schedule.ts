@@ -1,7 +1,7 @@
 /**
  * Virtual time: every step of the world is an event with a time, and one event runs at a time.
  *
- *   pop the earliest event (ties: the one that was set first) -> set the time -> run it -> let every promise settle -> pop ...
+ *   the earliest event (of those at one time the one set first) -> set the time -> run it -> all promises settle -> ...
  */
 
 export interface Schedule {
