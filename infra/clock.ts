@@ -47,8 +47,12 @@ export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotoni
 export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal {
   const first = new AbortController();
   for (const source of sources) {
-    if (source.aborted) first.abort(source.reason);
-    else source.addEventListener("abort", () => first.abort(source.reason), { once: true, signal: first.signal });
+    const abort = (): void => first.abort(source.reason);
+    if (source.aborted) abort();
+    if (first.signal.aborted) break;
+    source.addEventListener("abort", abort, { once: true });
+    // Not by the option `signal`: Node.js would keep what waits for the first signal as long as the process lives.
+    first.signal.addEventListener("abort", () => source.removeEventListener("abort", abort), { once: true });
   }
   return first.signal;
 }
