@@ -94,7 +94,8 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
     const after = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
     replicas.set(name, after);
     forgetUnwanted();
-    if (after < before && caller && (isReconciler(caller) || shape.prepared)) shrink(name, after, caller);
+    if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || shape.prepared))
+      shrink(name, after, caller);
   }
 
   /** A downscale by the reconciler, or one that the webhook has admitted. */
