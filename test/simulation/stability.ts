@@ -8,6 +8,7 @@ import type { World } from "./world.ts";
 export function findUnsettled({ store, prepared }: World, shape: Shape): readonly string[] {
   return [
     ...shape.zones.flatMap((zone) => unsettledZone(store, zone)),
+    ...(shape.followers ? shape.zones.slice(1).flatMap((zone, i) => unlikeLeader(store, zone, shape.zones[i])) : []),
     ...[...prepared].flatMap((uid) => {
       const pod = store.list("pods", NAMESPACE).find(({ metadata }) => metadata.uid === uid);
       return pod ? [`pod ${pod.metadata.name} was left prepared for its shutdown`] : [];
@@ -17,6 +18,16 @@ export function findUnsettled({ store, prepared }: World, shape: Shape): readonl
       .flatMap((budget) => Object.keys((dig(budget, "status", "disruptedPods") as object | undefined) ?? {}))
       .map((pod) => `a reservation of ${pod} is left`),
   ];
+}
+
+const replicasOf = (store: Store, zone = ""): unknown =>
+  dig(store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas");
+
+function unlikeLeader(store: Store, zone: string, leader: string | undefined): string[] {
+  const [own, wanted] = [replicasOf(store, zone), replicasOf(store, leader)];
+  return own === wanted
+    ? []
+    : [`${zone} has ${String(own)} replicas, and ${leader}, which it follows, ${String(wanted)}`];
 }
 
 function unsettledZone(store: Store, zone: string): string[] {
