@@ -44,7 +44,16 @@ alive() {
   pid=$(cat "$RUN/$1.pid" 2>/dev/null) && [ "$(readlink "/proc/$pid/cwd")" = "$RUN" ]
 }
 
-ended() { ! alive "$1"; }
+# ended NAME: whether the process is gone with all that it had open. Its directory goes first; its ports are closed
+# only when it is a zombie, or no more.
+ended() {
+  local pid directory state
+  pid=$(cat "$RUN/$1.pid" 2>/dev/null) || return 0
+  directory=$(readlink "/proc/$pid/cwd" || true)
+  [ -z "$directory" ] || { [ "$directory" != "$RUN" ]; return; }
+  state=$(sed -E 's/.*\) (.).*/\1/' "/proc/$pid/stat" 2>/dev/null || true)
+  [ -z "$state" ] || [ "$state" = Z ] || [ "$state" = X ]
+}
 
 # stop NAME: ends the process and waits until it is gone: kindly at first, after ten seconds by force.
 stop() {
