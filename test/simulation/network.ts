@@ -110,8 +110,8 @@ export function createNetwork(options: NetworkOptions) {
         const lost = strikes("answerLost", site);
         const lateMs = strikes("slowAnswer", site) ? slow() : 0;
         const killed = strikes("killAfter", site);
-        const stale = sent.method === "GET" && !sent.path.includes("watch=") && strikes("stale", site);
         const isWatch = sent.path.includes("watch=");
+        const stale = sent.method === "GET" && !isWatch && strikes("stale", site);
         const answering: Answering = {
           head(status, headers) {
             options.onCall(caller, sent, status);
@@ -195,11 +195,11 @@ export function createNetwork(options: NetworkOptions) {
     });
 
   /** A call without faults, as a human or another controller makes it. */
-  function ask(actor: string, method: string, path: string, body?: unknown, type = "application/merge-patch+json") {
+  function ask(actor: string, method: string, path: string, body?: unknown) {
     const headers = {
       authorization: `Bearer ${ADMIN_TOKEN}`,
       accept: "application/json",
-      "content-type": method === "PATCH" ? type : "application/json",
+      "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
     };
     const sent = { method, host: "", path, headers, body: body === undefined ? "" : JSON.stringify(body) };
     return new Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>((resolve) => {
@@ -251,7 +251,7 @@ function answerWith(client: Client, status: number, body?: string): void {
 }
 
 /** `webhooks-2` -> `webhooks`. */
-export const kindOf = (name: string): string => name.replace(/-\d+$/, "");
+const kindOf = (name: string): string => name.replace(/-\d+$/, "");
 
 /** Verb, kind and subresource: where a call is made, apart from its object. */
 function siteOf({ method, path }: Sent): string {

@@ -54,6 +54,16 @@ async function inEachZone(people: People, act: (zone: string) => Promise<unknown
 const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
   world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
 
+/** One pod is ill for a while. */
+async function afflictPod(people: People, ill: object, well: object): Promise<void> {
+  const pods = podsOf(people);
+  if (pods.length === 0) return;
+  const pod = people.draw.of(pods);
+  await annotatePod(people, pod, ill);
+  await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
+  await annotatePod(people, pod, well);
+}
+
 const ACTIONS: Readonly<Record<string, Action>> = {
   newImage: (people) => {
     const image = `app:${people.draw.between(1, 6)}`;
@@ -86,22 +96,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
       await pause(people, 5000);
     }
   },
-  failProbe: async (people) => {
-    const pods = podsOf(people);
-    if (pods.length === 0) return;
-    const pod = people.draw.of(pods);
-    await annotatePod(people, pod, { "sim/ready": "false" });
-    await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
-    await annotatePod(people, pod, { "sim/ready": null });
-  },
-  crashPod: async (people) => {
-    const pods = podsOf(people);
-    if (pods.length === 0) return;
-    const pod = people.draw.of(pods);
-    await annotatePod(people, pod, { "sim/crash": "true" });
-    await pause(people, people.draw.between(1, people.draw.of([20_000, 240_000])));
-    await annotatePod(people, pod, { "sim/crash": null });
-  },
+  failProbe: (people) => afflictPod(people, { "sim/ready": "false" }, { "sim/ready": null }),
+  crashPod: (people) => afflictPod(people, { "sim/crash": "true" }, { "sim/crash": null }),
   pauseZone: async (people) => {
     const path = `${SETS}/${people.draw.of(people.shape.zones)}`;
     const annotate = (value: string | null): Promise<void> =>

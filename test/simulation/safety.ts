@@ -5,7 +5,7 @@
  * ready, until the pod of its name is ready again or is no longer wanted.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, listOf } from "../emulator/objects.ts";
+import { dig, isTrue } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
 import { NAMESPACE, type Shape } from "./shape.ts";
 
@@ -34,9 +34,7 @@ interface Disrupted {
   readonly by: string;
 }
 
-const isReady = (pod: KubeObject): boolean =>
-  pod.metadata.deletionTimestamp === undefined &&
-  listOf(dig(pod, "status", "conditions")).some((one) => dig(one, "type") === "Ready" && dig(one, "status") === "True");
+const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
 const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
 

@@ -1,5 +1,5 @@
 /** The second oracle: once faults and people have stopped, everything is settled, and then nothing is written. */
-import { dig, listOf } from "../emulator/objects.ts";
+import { dig, isTrue } from "../emulator/objects.ts";
 import type { Store, StoreEvent } from "../emulator/store.ts";
 import { NAMESPACE, type Shape } from "./shape.ts";
 import type { World } from "./world.ts";
@@ -41,12 +41,9 @@ function unsettledZone(store: Store, zone: string): string[] {
     ...(dig(set, "status", "currentRevision") === revision ? [] : [`${zone} keeps an old currentRevision`]),
     ...pods.flatMap((pod) => {
       const { name, labels } = pod.metadata;
-      const isReady = listOf(dig(pod, "status", "conditions")).some(
-        (one) => dig(one, "type") === "Ready" && dig(one, "status") === "True",
-      );
       return [
         ...(labels?.["controller-revision-hash"] === revision ? [] : [`pod ${name} is outdated`]),
-        ...(isReady ? [] : [`pod ${name} is not ready`]),
+        ...(isTrue(pod, "Ready") ? [] : [`pod ${name} is not ready`]),
       ];
     }),
   ];
