@@ -2,7 +2,7 @@
  * Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl.
  */
 import { Option } from "commander";
-import { nodes, phasedRollouts, pods, type Resource } from "../infra/kubernetes/resources.ts";
+import { namespaces, nodes, phasedRollouts, pods, rolloutGates, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { findKind, KINDS } from "./kinds.ts";
@@ -85,14 +85,13 @@ interface Named {
   readonly metadata?: { readonly name?: string };
 }
 
-const namespaces: Resource<Named> = { group: "", version: "v1", plural: "namespaces" };
-
 /** Names by what a command takes. */
 export async function findNames(session: Session, what: Completes): Promise<readonly string[]> {
   const own = session.namespace === "" ? {} : { namespace: session.namespace };
   const list = async (resource: Resource<Named>, query: object): Promise<string[]> =>
     (await readAll({ resource, query, read: ({ metadata }) => metadata?.name ?? "" }, session)).items;
   if (what === "pods") return await list(pods, own);
+  if (what === "gates") return await list(rolloutGates, own);
   if (what === "phasedrollouts") return await list(phasedRollouts, own);
   if (what === "nodes") return await list(nodes, {});
   if (what === "namespaces") return await list(namespaces, {});

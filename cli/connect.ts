@@ -6,6 +6,7 @@ import { parseGoDuration } from "../infra/duration.ts";
 import { connectCluster } from "../infra/kubernetes/connect-cluster.ts";
 import { type ConnectionSource, loadConnection } from "../infra/kubernetes/connection.ts";
 import { createFreshness } from "../infra/kubernetes/freshness.ts";
+import type { Machine as Host } from "../infra/machine.ts";
 import { createServerClock } from "../infra/server-clock.ts";
 import { usageError } from "./exit.ts";
 import { createSettings } from "./gather/settings.ts";
@@ -24,12 +25,15 @@ export interface ConnectionFlags {
   readonly requestTimeout?: string;
 }
 
-export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace" | "settings"> {
+export interface Opened extends Pick<
+  Session,
+  "cluster" | "cleanup" | "freshness" | "clock" | "namespace" | "settings"
+> {
   /** Ends the calls that are still under way, and the connections. */
   readonly close: () => void;
 }
 
-export interface Machine {
+export interface Machine extends Pick<Host, "connect"> {
   readonly env: Environment;
   readonly clock: Clock;
   /** Cancels calls. */
@@ -41,17 +45,19 @@ const TIMEOUT = "10s";
 /** Throws `BadConfiguration`, or a `CliError`. Nothing is asked of the cluster yet. */
 export async function openCluster(
   flags: ConnectionFlags,
-  { env, clock: machine, signal: stop }: Machine,
+  { env, clock: machine, signal: stop, connect = loadConnection }: Machine,
 ): Promise<Opened> {
   const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
   if (timeoutMs === undefined || timeoutMs <= 0)
     throw usageError(`--request-timeout ${flags.requestTimeout} is no duration such as 30s`);
   if (flags.asGroup && flags.as === undefined) throw usageError("--as-group needs --as");
-  const connection = await loadConnection(sourceOf(flags, env));
+  const connection = await connect(sourceOf(flags, env));
   const clock = createServerClock(machine);
   const closed = new AbortController();
   const signal = firstOfSignals(stop, closed.signal);
-  const cluster = connectCluster(connection, { timeoutMs, onDate: clock.follow, signal });
+  const options = { timeoutMs, onDate: clock.follow };
+  const cluster = connectCluster(connection, { ...options, signal });
+  const cleanup = connectCluster(connection, { ...options, signal: closed.signal });
   // An empty name is none, as with kubectl: -n "$NAMESPACE" without the variable must not mean all.
   const namespace = flags.allNamespaces ? "" : flags.namespace || connection.namespace || "default";
   const close = (): void => {
@@ -59,7 +65,7 @@ export async function openCluster(
     connection.close();
   };
   const settings = createSettings({ cluster });
-  return { close, cluster, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
+  return { close, cluster, cleanup, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
 }
 
 function sourceOf(

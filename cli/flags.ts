@@ -12,7 +12,11 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
   { flag: "--as <user>", summary: "impersonate this user" },
   { flag: "--as-group <group>", summary: "and this group; may be given several times", repeats: true },
   { flag: "--request-timeout <duration>", summary: "how long a call may take, 10s by default" },
-  { flag: "-o, --output <format>", summary: "table, json or yaml", choices: ["table", "json", "yaml"] },
+  {
+    flag: "-o, --output <format>",
+    summary: "table, wide (all columns, whatever the terminal's width), name (of objects, for kubectl), json or yaml",
+    choices: ["table", "wide", "name", "json", "yaml"],
+  },
   { flag: "--no-color", summary: "no colours, as with NO_COLOR" },
 ];
 

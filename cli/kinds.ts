@@ -12,9 +12,9 @@ export const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** Undefined for a kind that is not among them. */
+/** With or without its API group, as `kubectl get -o name` has it. Undefined for a kind that is not among them. */
 export function findKind(text: string): Kind | undefined {
-  const name = text.toLowerCase();
+  const [name = ""] = text.toLowerCase().split(".");
   const all = Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][];
   return all.find(([kind, { aliases }]) => kind === name || (aliases as readonly string[]).includes(name))?.[0];
 }

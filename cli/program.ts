@@ -1,16 +1,21 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
+import own from "../package.json" with { type: "json" };
 import { SHELLS } from "./completion.ts";
 import { collect, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
-import { pause, restart, resume, undo } from "./commands/actions.ts";
+import { pause, restart, resume } from "./commands/actions.ts";
+import { promote, retry } from "./commands/annotations.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainOrder } from "./commands/drain-order.ts";
+import { drill } from "./commands/drill.ts";
 import { events } from "./commands/events.ts";
 import { evict } from "./commands/evict.ts";
 import { explain } from "./commands/explain.ts";
+import { history } from "./commands/history.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
+import { undo } from "./commands/undo.ts";
 
 export const COMMANDS: readonly Command[] = [
   status,
@@ -20,10 +25,14 @@ export const COMMANDS: readonly Command[] = [
   evict,
   drainOrder,
   events,
+  history,
   pause,
   resume,
   restart,
   undo,
+  retry,
+  promote,
+  drill,
 ];
 
 export type OnCommand = (
@@ -35,8 +44,7 @@ export type OnCommand = (
 /** Receives a shell, whose script is wanted, or the words that are to be completed. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
 
-/** As package.json has it. */
-export const VERSION = "0.1.0";
+export const VERSION = own.version;
 
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
 export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {

@@ -1,10 +1,10 @@
 /** One run of the CLI: arguments -> command -> exit code. Every failure is one sentence for the user. */
 import { CommanderError } from "commander";
-import type { Clock } from "../infra/clock.ts";
 import { hasCode } from "../infra/errors.ts";
-import { openCluster, type Environment } from "./connect.ts";
+import { openCluster, type Machine } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
 import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
+import { gatherTicking } from "./gather/ticking.ts";
 import { showControls } from "./output/harmless.ts";
 import { colourful, plain } from "./output/style.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
@@ -13,18 +13,15 @@ import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
 import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 
-export interface Terminal extends Omit<Io, "style"> {
-  readonly env: Environment;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
+export interface Terminal extends Omit<Io, "style" | "width">, Machine {}
 
 /** `argv` without the interpreter and the script. Never rejects. */
-export async function runCli(argv: readonly string[], { write, warn, ...rest }: Terminal): Promise<ExitCode> {
+export async function runCli(argv: readonly string[], { write, warn, confirm, ...rest }: Terminal): Promise<ExitCode> {
   const terminal: Terminal = {
     ...rest,
     write: (text) => write(showControls(text)),
     warn: (text) => warn(showControls(text)),
+    ...(confirm && { confirm: (question: string) => confirm(showControls(question)) }),
   };
   let code: ExitCode = EXIT.ok;
   const program = createProgram(
@@ -59,11 +56,15 @@ async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal)
   const typed = readTyped(asked.words, [...GLOBAL_FLAGS, ...COMMANDS.flatMap(({ flags }) => flags)]);
   const words = await complete(typed, COMMANDS, async (what) => {
     const { close, ...opened } = await openCluster({ ...typed.flags, requestTimeout: COMPLETION_TIMEOUT }, terminal);
-    const session = { ...opened, output: "table", io: { ...terminal, style: plain }, signal: terminal.signal } as const;
+    const io = { ...terminal, style: plain };
+    const session = { ...opened, noTicks: [], output: "table", io, signal: terminal.signal } as const;
     return await findNames(session, what).finally(close);
   });
   terminal.write(words.map((word) => `${word}\n`).join(""));
 }
+
+/** What `-o` takes. */
+type Format = Session["output"] | "wide";
 
 interface Parsed {
   readonly args: readonly string[];
@@ -71,12 +72,18 @@ interface Parsed {
 }
 
 async function runCommand(command: Command, { args, flags }: Parsed, terminal: Terminal): Promise<ExitCode> {
+  const format = (flags["output"] as Format | undefined) ?? "table";
+  if (format === "name" && !command.hasNames)
+    throw usageError(`${command.name} names no objects: -o name is not for it`);
   const { close, ...opened } = await openCluster(flags, terminal);
   try {
-    const output = (flags["output"] as Session["output"] | undefined) ?? "table";
-    const io = { ...terminal, style: isColoured(flags, terminal) ? colourful : plain };
+    const output = format === "wide" ? "table" : format;
+    // A terminal of unknown size reports 0.
+    const width = (): number | undefined => (format === "wide" ? undefined : terminal.size?.()?.columns || undefined);
+    const io = { ...terminal, style: isColoured(flags, terminal) ? colourful : plain, width };
+    const noTicks = command.asksTicking ? [] : await gatherTicking(opened);
     return await command.run(
-      { ...opened, output, io, signal: terminal.signal },
+      { ...opened, noTicks, output, io, signal: terminal.signal },
       { args, flags: flags as Record<string, string | boolean> },
     );
   } finally {

@@ -1,16 +1,18 @@
 /** What a command works with: the cluster, the namespace, and where it writes. */
 import type { Clock } from "../infra/clock.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
+import type { Cluster } from "../infra/kubernetes/cluster.ts";
+import type { NoTick } from "../reconciler/report/ticking.ts";
 import type { ExitCode } from "./exit.ts";
-import type { Settings } from "./gather/settings.ts";
-import type { Style } from "./output/style.ts";
+import type { ReadSettings } from "./gather/settings.ts";
+import type { Look } from "./output/style.ts";
 
 export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-export interface Io {
+export interface Io extends Look {
   readonly write: (text: string) => void;
   /** For messages that are no result. */
   readonly warn: (text: string) => void;
@@ -18,16 +20,21 @@ export interface Io {
   readonly isTty: boolean;
   /** The terminal's size in characters now; a person may resize it. Undefined without a terminal. */
   readonly size?: () => TerminalSize | undefined;
-  readonly style: Style;
+  /** Asks the person at the terminal; true only for a yes. Undefined where nobody can be asked. */
+  readonly confirm?: (question: string) => Promise<boolean>;
 }
 
 export interface Session extends Source {
+  /** The same cluster for calls that a Ctrl-C does not end: to remove what the command has made. */
+  readonly cleanup: Cluster;
   readonly clock: Clock;
   /** "" for all. */
   readonly namespace: string;
   /** The settings of the installation that serves a namespace. */
-  readonly settings: (namespace: string) => Promise<Settings>;
-  readonly output: "table" | "json" | "yaml";
+  readonly settings: ReadSettings;
+  /** The reconcilers that do not tick, or of which it is not known, as the command began; none if it asks itself. */
+  readonly noTicks: readonly NoTick[];
+  readonly output: "table" | "json" | "yaml" | "name";
   readonly io: Io;
   /** Ends what lasts. */
   readonly signal: AbortSignal;
@@ -50,7 +57,7 @@ export interface Flag {
 }
 
 /** What the words after a command are, for completions. */
-export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "namespaces" | "objects";
+export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "gates" | "namespaces" | "objects";
 
 export interface Command {
   readonly name: string;
@@ -61,5 +68,9 @@ export interface Command {
   /** What the exit codes mean, apart from 2 and 4, which mean the same everywhere. */
   readonly exits: Readonly<Partial<Record<ExitCode, string>>>;
   readonly completes?: Completes;
+  /** `-o name` prints what it shows or changes as `kubectl get` takes it. */
+  readonly hasNames?: true;
+  /** It asks itself whether the reconcilers tick. */
+  readonly asksTicking?: true;
   readonly run: (session: Session, input: Input) => Promise<ExitCode>;
 }

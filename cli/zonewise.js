@@ -8,7 +8,7 @@ if (isBuilt || process.features.typescript)
   await import(isBuilt ? bundle.href : new URL("main.ts", import.meta.url).href);
 else {
   console.error(
-    `zonewise is not built, and Node.js ${process.versions.node} cannot run its source: npx --no zonewise in the clone, or npm run build first`,
+    `zonewise is not built, and Node.js ${process.versions.node} cannot run its source: npx --no -- zonewise in the clone, or npm run build first`,
   );
   process.exitCode = 2;
 }

@@ -9,7 +9,8 @@ import { type Runtime, start } from "../infra/start.ts";
 import { createTokenCheck } from "../infra/kubernetes/tokens.ts";
 import { evictionIdentity } from "../reconciler/budget/reservation.ts";
 import { composeBudgets } from "../reconciler/budget/act/compose.ts";
-import type { Rim } from "./http/admission.ts";
+import { routeWebhooks } from "./http/admission.ts";
+import type { Handler, Rim } from "./http/rim.ts";
 import { createBodyReader } from "./http/body.ts";
 import type { Webhook } from "./http/webhook.ts";
 import { recordInAnnotation, recordInTracker } from "./downscale/downscale-record.ts";
@@ -29,6 +30,8 @@ export interface Composition extends Pick<Runtime, "log"> {
   readonly configuration: WebhookSettings;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];
+  /** The handlers of all webhooks, by their paths. */
+  readonly routes: ReadonlyMap<string, Handler>;
   readonly tasks: BackgroundTasks;
 }
 
@@ -60,6 +63,25 @@ export async function compose(env: Environment, machine: Machine, lookup?: Looku
     : recordInAnnotation(tools, configuration.zoneTracker);
   const identity = evictionIdentity(`${configuration.identity ?? "zonewise"}_${randomUUID()}`);
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
+  const readBody = createBodyReader();
+  const rim = { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody };
+  const webhooks = [
+    createNoDownscale(tools),
+    createPrepareDownscale({
+      ...tools,
+      podHttp,
+      tasks,
+      clusterDomain: configuration.clusterDomain,
+      record,
+      reserver: budgets.reserver,
+      emitEvents: budgets.emitEvents,
+    }),
+    createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
+    createZpdbValidation(),
+    createPhasedDefaults(),
+    createPhasedValidation(tools),
+    createRaisePartition(),
+  ];
   return {
     tasks,
     configuration: configuration.webhooks,
@@ -72,22 +94,8 @@ export async function compose(env: Environment, machine: Machine, lookup?: Looku
       reconciler: { namespace, name: lease.name },
       identity,
     }),
-    rim: { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody: createBodyReader() },
-    webhooks: [
-      createNoDownscale(tools),
-      createPrepareDownscale({
-        ...tools,
-        podHttp,
-        tasks,
-        clusterDomain: configuration.clusterDomain,
-        record,
-        reserver: budgets.reserver,
-      }),
-      createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
-      createZpdbValidation(),
-      createPhasedDefaults(),
-      createPhasedValidation(tools),
-      createRaisePartition(),
-    ],
+    rim,
+    webhooks,
+    routes: routeWebhooks(webhooks, rim),
   };
 }

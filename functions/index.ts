@@ -1,6 +1,6 @@
 /** The targets, by name: `functions-framework --target=noDownscale`. */
 import { systemClock } from "../infra/clock.ts";
-import { asTarget } from "./http/framework.ts";
+import { asTarget } from "./http/framework-target.ts";
 import { createReconcileTargets } from "./reconcile.ts";
 import { createStatusTarget } from "./status/compose.ts";
 

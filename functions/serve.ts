@@ -6,9 +6,9 @@
 import { systemClock } from "../infra/clock.ts";
 import { runEntry } from "../infra/process.ts";
 import { compose } from "./compose.ts";
-import { runWebhooks } from "./http/server.ts";
+import { runServer } from "./http/server.ts";
 
 await runEntry("the webhooks could not be served", async (stop) => {
-  await runWebhooks(await compose(process.env, systemClock), stop);
+  await runServer(await compose(process.env, systemClock), stop);
   return 0;
 });

@@ -44,7 +44,7 @@ export async function callPods<Target extends PodTarget>(calls: PodCallOptions<T
       (calls.onAnswer ?? requireSuccess)(target, answer);
     } catch (error) {
       failed = true;
-      if (!stopAtFailure || !signal.aborted) calls.onFailure(target, error);
+      if (!stopAtFailure || !stop.signal.aborted) calls.onFailure(target, error);
       if (stopAtFailure || hasCode(error, "LeaseLost"))
         stop.abort(new RolloutError("Cancelled", "another pod could not be called"));
     }

@@ -1,9 +1,9 @@
 /**
- * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values. A chart has to
- * hold all its files: Helm reads none outside of it, and tools that fetch charts drop symbolic links (Flux does, and
+ * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values, and writes the
+ * version of package.json into it and its subcharts. A chart has to hold all its files: Helm reads none outside of it, and tools that fetch charts drop symbolic links (Flux does, and
  * then reports an installation of nothing: aws/karpenter#4227).
  */
-import { cpSync, globSync, rmSync } from "node:fs";
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const FROM = "infra/manifests";
@@ -42,8 +42,21 @@ export const findCopies = (root: string): string[] =>
     { cwd: root },
   ).toSorted();
 
+/** The chart and its subcharts, paths from the root. */
+export const findCharts = (root: string): string[] =>
+  globSync([`${CHART}/Chart.yaml`, `${CHART}/charts/*/Chart.yaml`], { cwd: root }).toSorted();
+
+/** A Chart.yaml with this version of itself, of what it installs and of its subcharts. */
+export const withVersion = (chart: string, version: string): string =>
+  chart.replaceAll(/\b(version|appVersion): [^\s,}]+/g, `$1: ${version}`);
+
+export const readVersion = (root: string): string =>
+  (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;
+
 if (import.meta.main) {
   const root = join(import.meta.dirname, "..");
   for (const folder of Object.values(INTO)) rmSync(join(root, folder), { recursive: true, force: true });
   for (const { from, to } of listCopies(root)) cpSync(join(root, from), join(root, to));
+  for (const file of findCharts(root).map((chart) => join(root, chart)))
+    writeFileSync(file, withVersion(readFileSync(file, "utf8"), readVersion(root)));
 }

@@ -10,3 +10,13 @@ export function countEdits(one: string, other: string): number {
   }
   return row[other.length] ?? 0;
 }
+
+/** Those of the names that a typo may have turned into the wrong one, the nearest first; none for "". */
+export function findNear(wrong: string, names: readonly string[]): string[] {
+  const most = Math.max(2, wrong.length / 3);
+  return names
+    .map((name) => ({ name, edits: countEdits(wrong, name) }))
+    .filter(({ name, edits }) => edits <= most && edits < Math.min(wrong.length, name.length))
+    .toSorted((a, b) => a.edits - b.edits)
+    .map(({ name }) => name);
+}

@@ -83,6 +83,11 @@ export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error i
   return error instanceof RolloutError && codes.includes(error.code);
 }
 
+/** True if the API server has not answered: the next call would wait as long. */
+export function isUnanswered(error: unknown): error is RolloutError {
+  return hasCode(error, "Timeout", "Unreachable");
+}
+
 /** True if the same call can succeed later. */
 export function isRetryable(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.retryable;

@@ -1,17 +1,25 @@
 /**
- * One HTTP request over a connection of its own, and the reading of answers. The Kubernetes API, whose connections are
- * kept, has kubernetes/transport.ts.
+ * The HTTP client: exchanges over connections of their own, within a deadline and with a bounded answer. The Kubernetes
+ * API, whose connections are kept and whose calls carry their time left, has kubernetes/transport.ts.
  */
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
 import { urlToHttpOptions } from "node:url";
+import type { Clock } from "./clock.ts";
+import { startDeadline } from "./deadline.ts";
+import { messageOf, RolloutError } from "./errors.ts";
 
 /** Opens an HTTP request, as `https.request` does: to `options.protocol`, `host` or `hostname`, `port` and `path`. */
 export type OpenRequest = (options: RequestOptions) => http.ClientRequest;
 
-export interface OnceOptions extends Omit<RequestOptions, "agent"> {
+/** What exchanges need of a machine: by default its network and its timers. */
+export interface Carrier {
   /** Opens the request in place of the network. */
   readonly open?: OpenRequest | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export interface OnceOptions extends Omit<RequestOptions, "agent">, Pick<Carrier, "open"> {
   /** Ends the request; it ends the reading of the answer where that is given it as well. */
   readonly signal: AbortSignal;
   readonly body?: string | undefined;
@@ -29,6 +37,86 @@ export function requestOnce(url: URL, { body, signal, open, ...options }: OnceOp
     request.on("response", resolve);
     request.end(body);
   });
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+}
+
+export interface Redirect {
+  readonly status: number;
+  readonly from: URL;
+  readonly to: URL;
+}
+
+export interface ExchangeOptions extends OnceOptions {
+  readonly headers?: http.OutgoingHttpHeaders;
+  /** Characters of the answer at most; 1 MiB unless given. */
+  readonly maxLength?: number;
+  /** How the request is repeated where a redirect leads; throws if it is not. Without it no redirect is followed. */
+  readonly onRedirect?: (redirect: Redirect) => Partial<Pick<ExchangeOptions, "method" | "headers" | "body">>;
+}
+
+const MAX_LENGTH = 1024 * 1024;
+const MAX_REDIRECTS = 10;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Sends the request and reads the whole answer, whatever its status. Rejects as `requestOnce` and `readText`. */
+export async function exchange(url: URL, options: ExchangeOptions, followed = 0): Promise<HttpAnswer> {
+  const { onRedirect, ...once } = options;
+  const answer = await exchangeOnce(url, once);
+  const { status, headers } = answer;
+  if (!onRedirect || headers.location === undefined || !REDIRECTS.has(status)) return answer;
+  if (followed === MAX_REDIRECTS) throw new Error(`more than ${MAX_REDIRECTS} redirects`);
+  const to = new URL(headers.location, url);
+  return await exchange(to, { ...options, ...onRedirect({ status, from: url, to }) }, followed + 1);
+}
+
+async function exchangeOnce(
+  url: URL,
+  { maxLength = MAX_LENGTH, headers, ...options }: Omit<ExchangeOptions, "onRedirect">,
+): Promise<HttpAnswer> {
+  const { method = "GET", body = "", signal } = options;
+  const length = method !== "GET" && { "content-length": Buffer.byteLength(body) };
+  const answer = await requestOnce(url, { ...options, headers: { ...headers, ...length } });
+  const text = await readText(answer, signal, maxLength);
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text };
+}
+
+export interface Bounds {
+  /** Milliseconds by `clock`; by the system's unless given. */
+  readonly timeoutMs: number;
+  readonly clock?: Clock | undefined;
+  /** The caller's. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Runs exchanges within one deadline. Rejects with a RolloutError whose message begins with `what`, which must carry no
+ * credentials: `Timeout`, `Cancelled`, `ServerError` for an answer that is too long, the code of an error of ours, or
+ * `Unreachable`.
+ */
+export async function withinDeadline<T>(
+  what: string,
+  { timeoutMs, clock, signal }: Bounds,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  using deadline = startDeadline(timeoutMs, signal, clock);
+  try {
+    return await run(deadline.signal);
+  } catch (cause) {
+    const { code = "Unreachable", status } = cause instanceof RolloutError ? cause : {};
+    const details = { cause, ...(status !== undefined && { status }) };
+    throw new RolloutError(code, `${what}: ${describeFailure(cause)}`, details);
+  }
+}
+
+/** Node.js gives no message if several addresses of a host have failed, only a code. */
+function describeFailure(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
+  return messageOf(error) || code;
 }
 
 /** The whole body; rejects with the signal's reason if the signal aborts the read. */
@@ -52,7 +140,7 @@ export async function readText(answer: http.IncomingMessage, signal: AbortSignal
   try {
     for await (const chunk of answer) {
       text += chunk;
-      if (text.length > most) throw new Error(`the answer is longer than ${most} characters`);
+      if (text.length > most) throw new RolloutError("ServerError", `the answer is longer than ${most} characters`);
     }
   } catch (error) {
     throw signal.aborted ? signal.reason : error;

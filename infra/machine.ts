@@ -1,4 +1,5 @@
 /** What a process gets from its machine: entries pass `systemClock`, which leaves all else to Node.js. */
+import type { CertificateOptions, Certificates } from "./certs/act/generate.ts";
 import type { Clock } from "./clock.ts";
 import type { OpenRequest } from "./http.ts";
 import type { Connection, ConnectionSource } from "./kubernetes/connection.ts";
@@ -8,6 +9,10 @@ export interface Machine extends Clock {
   readonly connect?: (source: ConnectionSource) => Promise<Connection>;
   /** Opens requests to anything but the API server; by default over the network. */
   readonly open?: OpenRequest;
+  /** Reads a file as text; by default from the disk. */
+  readonly read?: (path: string) => Promise<string>;
   /** Receives whole lines of the log; standard output by default. */
   readonly write?: (line: string) => void;
+  /** Makes keys and certificates; by default Node.js does. */
+  readonly generate?: (options: CertificateOptions) => Promise<Certificates>;
 }

@@ -1,10 +1,9 @@
 /** HTTP requests to pods (§2.7): without the credentials of the Kubernetes client, and few at a time. */
-import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import type { Clock } from "./clock.ts";
-import { startDeadline } from "./deadline.ts";
-import { messageOf, RolloutError } from "./errors.ts";
-import { type OpenRequest, readText, requestOnce } from "./http.ts";
+import { redactUrl } from "./credentials.ts";
+import { hasCode, messageOf, RolloutError } from "./errors.ts";
+import { exchange, type OpenRequest, type Redirect, withinDeadline } from "./http.ts";
 import { createSlots } from "./slots.ts";
 
 export type PodMethod = "POST" | "DELETE";
@@ -60,7 +59,6 @@ export interface PodHttpOptions {
 }
 
 const AT_ONCE = 32;
-const MAX_REDIRECTS = 10;
 const MAX_ANSWER_LENGTH = 64 * 1024;
 
 /** A client whose limit on concurrent requests covers all its callers; namespaces take turns. */
@@ -70,84 +68,54 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, open
     async send(method, url, request) {
       // By namespace: silent pods of one must not take the turns of the others.
       using _slot = await slots.take(request.signal, request.namespace);
-      using deadline = startDeadline(timeoutMs, request.signal, clock);
-      const { pathname: path } = new URL(url);
+      const target = new URL(url);
       const start = clock.monotonic();
       let status = "error";
-      try {
-        const answer = await exchange(new URL(url), {
-          method,
-          redirects: 0,
-          request,
-          signal: deadline.signal,
-          lookup,
+      const ask = async (signal: AbortSignal): Promise<PodAnswer> => {
+        const answer = await exchange(target, {
+          ...optionsOf(target, method, request),
+          signal,
           open,
+          ...(lookup && { lookup }),
         });
         status = String(answer.status);
-        if (answer.status !== 511) return answer;
+        if (answer.status !== 511) return { status: answer.status, body: answer.text };
         observer?.clusterRefused({ method, namespace: request.namespace });
         throw new RolloutError("Invalid", `it belongs to another cluster than ${request.namespace}`, { status: 511 });
-      } catch (error) {
-        throw explain(error, `${method} ${redactUrl(url)}`);
+      };
+      try {
+        return await withinDeadline(`${method} ${redactUrl(url)}`, { timeoutMs, clock, signal: request.signal }, ask);
       } finally {
-        observer?.podAnswered({ path, method, status, seconds: (clock.monotonic() - start) / 1000 });
+        const seconds = (clock.monotonic() - start) / 1000;
+        observer?.podAnswered({ path: target.pathname, method, status, seconds });
       }
     },
   };
 }
 
-interface Sending {
-  readonly method: PodMethod | "GET";
-  /** How many redirects led here. */
-  readonly redirects: number;
-  readonly request: PodRequest;
-  readonly signal: AbortSignal;
-  readonly lookup: LookupFunction | undefined;
-  readonly open: OpenRequest | undefined;
-}
-
-async function exchange(url: URL, sending: Sending): Promise<PodAnswer> {
-  const answer = await sendOne(url, sending);
-  const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH);
-  const status = answer.statusCode ?? 0;
-  const { location } = answer.headers;
-  if (![301, 302, 303, 307, 308].includes(status) || location === undefined) return { status, body };
-  if (sending.redirects === MAX_REDIRECTS) throw new Error(`more than ${MAX_REDIRECTS} redirects`);
-  const next = new URL(location, url);
-  // A pod must not redirect us to another host, which we may reach and the pod may not.
-  if (next.origin !== url.origin)
-    throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
-  // RFC 9110, 15.4: 307 and 308 repeat the method; other redirects turn it into GET.
-  return exchange(next, {
-    ...sending,
-    method: status >= 307 ? sending.method : "GET",
-    redirects: sending.redirects + 1,
-  });
-}
-
 /** Each pod is a host: kept-alive connections would be as many as pods. */
-function sendOne(url: URL, { method, request, signal, lookup, open }: Sending): Promise<IncomingMessage> {
-  return requestOnce(url, {
-    method,
-    headers: { ...request.headers, "x-cluster": request.namespace, "content-length": 0 },
-    signal,
-    open,
-    ...(lookup && { lookup }),
-    // A certificate does not contain the trailing dot of a fully qualified name.
-    ...(url.protocol === "https:" && { servername: url.hostname.replace(/\.$/, "") }),
-  });
-}
+const optionsOf = ({ protocol, hostname }: URL, method: PodMethod, { headers, namespace }: PodRequest) => ({
+  method,
+  headers: { ...headers, "x-cluster": namespace },
+  maxLength: MAX_ANSWER_LENGTH,
+  // A certificate does not contain the trailing dot of a fully qualified name.
+  ...(protocol === "https:" && { servername: hostname.replace(/\.$/, "") }),
+  onRedirect({ status, from, to }: Redirect) {
+    // A pod must not redirect us to another host, which we may reach and the pod may not.
+    if (to.origin !== from.origin)
+      throw new RolloutError("Invalid", "a redirect to another host, port or scheme is not followed", { status });
+    // RFC 9110, 15.4: 307 and 308 repeat the method; other redirects turn it into GET.
+    return status >= 307 ? {} : { method: "GET" };
+  },
+});
 
-/** The URL as messages may show it: without user-info, query and fragment, any of which may contain a password. */
-export function redactUrl(url: string): string {
-  const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
-}
-
-function explain(failure: unknown, what: string): RolloutError {
-  const known = failure instanceof RolloutError ? failure : undefined;
-  return new RolloutError(known?.code ?? "Unreachable", `${what}: ${messageOf(failure)}`, {
-    cause: failure,
-    ...(known?.status && { status: known.status }),
-  });
+/**
+ * `db-2 at http://db-2.db.shop.svc.cluster.local./prepare: it answered 500`: the pod, where it was asked, and its status
+ * or why there was none. Nothing else of the URL or of the answer is repeated.
+ */
+export function describePodFailure(url: string, error: unknown): string {
+  const where = redactUrl(url);
+  const [pod = ""] = new URL(url).hostname.split(".");
+  const why = hasCode(error, "Cancelled") ? "no answer in time" : messageOf(error);
+  return `${pod} at ${where}: ${why.replace(/^(POST|DELETE) /, "").replace(`${where}: `, "")}`;
 }

@@ -7,7 +7,7 @@ import { createLog, type Log, stdout } from "./log.ts";
 import type { Machine } from "./machine.ts";
 import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
-import { warnOfMisspelt } from "./config/unknown-variables.ts";
+import { warnOfVariables } from "./config/unknown-variables.ts";
 
 export interface Runtime {
   readonly configuration: Configuration;
@@ -25,7 +25,7 @@ export async function start(env: Environment, machine: Machine, options: Configu
   const configuration = readConfiguration(env, options);
   const { connect = loadConnection, write = stdout.write } = machine;
   const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
-  warnOfMisspelt(env, log);
+  warnOfVariables(env, log);
   const metrics = createMetrics();
   const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;

@@ -1,6 +1,6 @@
 /**
- * `zonewise pause`, `resume`, `restart` and `undo`: what users change of a group's StatefulSets, each with the version
- * that was read (§18.7).
+ * `zonewise pause`, `resume` and `restart`, and the writes of `undo`: what users change of a group's StatefulSets, each
+ * with the version that was read (§18.7).
  */
 import { RolloutError, wroteNothing } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -9,22 +9,23 @@ import type { Zone } from "../../reconciler/model/zone.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { CliError, EXIT, type ExitCode } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
-import { findEarlierTemplates } from "../gather/revisions.ts";
 import { suggest } from "../gather/suggest.ts";
-import { print } from "../output/print.ts";
+import { formatNames, print } from "../output/print.ts";
 import type { Command, Flag, Input, Session } from "../session.ts";
 
 /** A change of one zone; undefined if there is nothing to change. */
-interface Change {
+export interface Change {
   readonly zone: Zone;
   readonly body: object | undefined;
   readonly what: string;
+  /** What is said of a zone without a change; `was … already` unless given. */
+  readonly unchanged?: string;
 }
 
-type Decide = (zones: readonly Zone[], session: Session) => Promise<readonly Change[]> | readonly Change[];
+type Decide = (zones: readonly Zone[], session: Session) => readonly Change[];
 
-const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
-const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
+export const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
+export const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
 
 function defineAction(name: string, summary: string, decide: Decide): Command {
   return {
@@ -34,6 +35,7 @@ function defineAction(name: string, summary: string, decide: Decide): Command {
     flags: [ZONE, DRY_RUN],
     exits: { 0: "done, or it was so already" },
     completes: "groups",
+    hasNames: true,
     run: (session, input) => act(session, input, decide),
   };
 }
@@ -59,33 +61,40 @@ export const restart = defineAction("restart", "Replace all pods of a group, zon
   })),
 );
 
-export const undo = defineAction(
-  "undo",
-  "Go back to the template before the rollout, or to the one before the last",
-  async (zones, session) => {
-    const earlier = await Promise.all(zones.map((zone) => findEarlierTemplates(session, zone)));
-    const missing = zones.find((_, i) => earlier[i] === undefined);
-    // Before anything is written: half of a group on one template and half on another is what nobody wants.
-    if (missing) throw new CliError(`${missing.name} has no earlier revision: nothing was changed`);
-    return zones.map((zone, i) => ({ zone, body: earlier[i]?.patch, what: `goes back to ${earlier[i]?.revision}` }));
-  },
-);
-
 async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
   const dryRun = flags["dryRun"] === true;
   const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
-  const changes = await decide(zones, session);
-  const done: string[] = [];
-  for (const change of changes) {
-    if (change.body) await write(session, change, dryRun).catch((error: unknown) => stop(error, change, done));
-    done.push(`${change.zone.name} ${change.body ? change.what : `was ${change.what} already`}`);
-  }
-  const suffix = dryRun ? " (dry run)" : "";
-  print(session, { group, dryRun, changes: done }, () => done.map((line) => `${line}${suffix}\n`).join(""));
+  const changes = decide(zones, session);
+  const done = await applyChanges(session, changes, dryRun);
+  reportChanges(session, changes, { group, dryRun, done });
   return EXIT.ok;
 }
 
-function chooseZones(zones: readonly Zone[], name: string | boolean | undefined): readonly Zone[] {
+/** One zone after the other; resolves with a sentence for each. Rejects at the first that cannot be written. */
+export async function applyChanges(session: Session, changes: readonly Change[], dryRun: boolean): Promise<string[]> {
+  const done: string[] = [];
+  for (const change of changes) {
+    const { zone, body, what, unchanged = `was ${what} already` } = change;
+    if (body) await write(session, change, dryRun).catch((error: unknown) => stop(error, change, done));
+    done.push(`${zone.name} ${body ? what : unchanged}`);
+  }
+  return done;
+}
+
+/** With `-o name`, the zones that were changed. */
+export function reportChanges(
+  session: Session,
+  changes: readonly Change[],
+  { done, ...rest }: { group: string; dryRun: boolean; done: readonly string[]; zones?: readonly object[] },
+): void {
+  const suffix = rest.dryRun ? " (dry run)" : "";
+  const names = changes.flatMap(({ zone, body }) => (body ? [{ kind: "statefulset.apps", name: zone.name }] : []));
+  print(session, { ...rest, changes: done }, () =>
+    session.output === "name" ? formatNames(names) : done.map((line) => `${line}${suffix}\n`).join(""),
+  );
+}
+
+export function chooseZones(zones: readonly Zone[], name: string | boolean | undefined): readonly Zone[] {
   if (typeof name !== "string") return zones;
   const chosen = zones.filter((zone) => zone.name === name);
   if (chosen.length > 0) return chosen;

@@ -7,11 +7,14 @@ import { nodes, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
+import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
-import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/drain-order.ts";
+import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/waves.ts";
 import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
 import { EXIT } from "../exit.ts";
+import { createGuards, gatherGuard } from "../gather/guard.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
+import { gatherTicking } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
 import { print } from "../output/print.ts";
 import { formatTable, type Cell } from "../output/table.ts";
@@ -24,44 +27,66 @@ export const drainOrder: Command = {
   arguments: "<nodes...>",
   summary: "In which order to drain nodes: those of a wave together, and the next wave once all pods are back",
   flags: [],
-  exits: { 0: "the first wave may begin", 1: "a budget refuses a pod of the first wave for now" },
+  exits: {
+    0: "the first wave may begin",
+    1: "a budget refuses a pod of the first wave for now, or no webhook asks the budget",
+  },
   completes: "nodes",
+  asksTicking: true,
   async run(session, { args }) {
-    const worlds = createPodWorlds(session);
-    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, worlds)));
+    const places = new Set<string>();
+    const tools = { worlds: createPodWorlds(session), guards: createGuards(session), places };
+    const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, tools)));
     const waves = orderDrains(gathered);
-    print(session, waves.map(toValue), () => render(waves, session));
-    const isFree = waves[0]?.nodes.every(
-      ({ claims }) => claims.length === 0 || claims.some(({ refusal }) => refusal === undefined),
-    );
+    // Pods of any namespace are on a node.
+    const noTicks = await gatherTicking(session, [...places]);
+    print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
+    const isFree = waves[0]?.nodes.every(({ claims }) => claims.every(({ refusal }) => refusal === undefined));
     return isFree === false ? EXIT.no : EXIT.ok;
   },
 };
 
-type PodWorlds = ReturnType<typeof createPodWorlds>;
+interface Tools {
+  readonly worlds: ReturnType<typeof createPodWorlds>;
+  readonly guards: ReturnType<typeof createGuards>;
+  /** Namespaces with a pod of a group, or under a budget, on the nodes. */
+  readonly places: Set<string>;
+}
 
-async function gatherNode(session: Session, name: string, worlds: PodWorlds): Promise<DrainNode> {
+async function gatherNode(session: Session, name: string, tools: Tools): Promise<DrainNode> {
   const node = await session.cluster.get(nodes, { name }).catch(absent);
   if (!node) throw await missing(session, { what: "nodes", name, message: `no node ${JSON.stringify(name)}` });
   // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
   const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
-  const claims = await Promise.all(owned.map((pod) => claim(pod, worlds)));
+  const claims = await Promise.all(owned.map((pod) => claim(pod, tools)));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
+/** Why no eviction of it is judged; undefined if it is, or if that was not seen. */
+async function whyUnguarded(pod: BudgetPod, world: World, guards: Tools["guards"]): Promise<string | undefined> {
+  const guard = await gatherGuard(guards, pod, world);
+  return guard?.state === "open" || guard?.state === "down" ? guard.message : undefined;
+}
+
+async function judge(pod: BudgetPod, { worlds, places }: Tools) {
+  const { world, state } = await worlds(pod);
+  const judged = judgeDisruption(world, pod);
+  if (judged.snapshot || state) places.add(pod.namespace);
+  return { world, ...judged };
+}
+
 /** None for a pod under no budget. */
-async function claim(pod: BudgetPod, worlds: PodWorlds): Promise<BudgetClaim[]> {
-  const { world } = await worlds(pod);
-  const { verdict, snapshot } = judgeDisruption(world, pod);
+async function claim(pod: BudgetPod, tools: Tools): Promise<BudgetClaim[]> {
+  const { world, verdict, snapshot } = await judge(pod, tools);
   if (!snapshot) return [];
   const { budget, zones } = snapshot;
   const partition = budget.partitionOf?.(pod.name);
   const key = [`${budget.namespace}/${budget.name}`, ...(partition === undefined ? [] : [partition])].join(" ");
   const own = zones.find(({ uid }) => uid === pod.owner);
   const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
-  const refusal = isAllowed(verdict) ? undefined : verdict.message;
+  const refusal = (await whyUnguarded(pod, world, tools.guards)) ?? (isAllowed(verdict) ? undefined : verdict.message);
   return [{ pod, key, zone: own?.name ?? "", isDown: down.notReady + down.unknown > 0, refusal }];
 }
 
@@ -82,7 +107,7 @@ function toValue({ nodes }: Wave): unknown {
 
 function render(waves: readonly Wave[], { io }: Session): string {
   const rows = waves.flatMap(({ nodes }, i) => nodes.map((node) => describe(node, i + 1)));
-  return formatTable(["WAVE", "NODE", "ZONE", "GUARDED-PODS", "NOW"], rows, io.style);
+  return formatTable(["WAVE", "NODE", "ZONE", "GUARDED-PODS", "NOW"], rows, io);
 }
 
 function describe(node: DrainNode, wave: number): Cell[] {

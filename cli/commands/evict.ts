@@ -5,10 +5,12 @@
 import { absent, hasCode, messageOf } from "../../infra/errors.ts";
 import { evictions, pods } from "../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import type { Guard } from "../../reconciler/budget/guard.ts";
 import type { Explanation } from "../decide/answer.ts";
 import { explainError } from "../decide/explain-error.ts";
-import { explainRefusal } from "../decide/explain.ts";
+import { explainRefusal } from "../decide/explain-group.ts";
 import { EXIT, usageError } from "../exit.ts";
+import { createGuards, gatherGuard } from "../gather/guard.ts";
 import { gatherPodWorld } from "../gather/pod-world.ts";
 import { missing } from "../gather/suggest.ts";
 import { renderAnswers } from "../output/answers.ts";
@@ -23,7 +25,7 @@ export const evict: Command = {
   arguments: "<pod>",
   summary: "May the pod be evicted now? Asks the API server and its webhooks, and evicts nothing",
   flags: [{ flag: "--dry-run", summary: "required: this command evicts nothing; kubectl drain does" }],
-  exits: { 0: "the eviction would be allowed", 1: "it would be refused" },
+  exits: { 0: "the eviction would be allowed", 1: "it would be refused, or allowed without that its budget is asked" },
   completes: "pods",
   async run(session, { args: [name = ""], flags }) {
     if (flags["dryRun"] !== true)
@@ -39,6 +41,16 @@ export const evict: Command = {
       });
     const pod = readBudgetPod(object);
     const refusal = await ask(session, pod);
+    const open = refusal === undefined ? await findOpen(session, pod) : undefined;
+    if (open) {
+      const { reason, message, remedy } = open;
+      print(
+        session,
+        { pod: name, allowed: true, guard: { reason, message, remedy } },
+        () => `${name} would be evicted, and no disruption budget is asked (dry run): ${message}\n       ${remedy}\n`,
+      );
+      return EXIT.no;
+    }
     if (refusal === undefined) {
       print(session, { pod: name, allowed: true }, () => `${name} may be evicted now (dry run)\n`);
       return EXIT.ok;
@@ -53,6 +65,14 @@ export const evict: Command = {
     return EXIT.no;
   },
 };
+
+/** That no webhook asks the pod's budget; undefined if one does, or if that was not seen. */
+async function findOpen(session: Session, pod: BudgetPod): Promise<Guard | undefined> {
+  const guard = await gatherPodWorld(session, pod)
+    .then(({ world }) => gatherGuard(createGuards(session), pod, world))
+    .catch(() => undefined);
+  return guard?.state === "open" ? guard : undefined;
+}
 
 /** Undefined if nothing of ours says no, or if what would be needed cannot be read: the refusal stands all the same. */
 async function explainIt(session: Session, pod: BudgetPod, refusal: string): Promise<Explanation | undefined> {

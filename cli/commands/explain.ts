@@ -5,17 +5,21 @@ import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
-import { readZone } from "../../reconciler/model/zone.ts";
-import { allow, type Explanation } from "../decide/answer.ts";
-import { explainGroup, explainPod, explainUnmanaged, explainZone } from "../decide/explain.ts";
+import { nameImages, readZone } from "../../reconciler/model/zone.ts";
+import type { World } from "../../reconciler/plan/world.ts";
+import { allow, denyUnguarded, denyWithoutTick, type Explanation } from "../decide/answer.ts";
+import { explainGroup, explainPod, explainRefusals, explainUnmanaged, explainZone } from "../decide/explain-group.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { createGuards, gatherGuard } from "../gather/guard.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
+import { gatherRefusals } from "../gather/refusals.ts";
+import { markOld } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
 import { gatherWorld } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
@@ -37,10 +41,18 @@ export const explain: Command = {
   summary:
     "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
   flags: [],
-  exits: { 0: "it may go, or has nothing to wait for", 1: "a rule says no" },
+  exits: {
+    0: "it may go, or has nothing to wait for",
+    1: "a rule says no, or the tick that would do it does not come",
+  },
   completes: "objects",
   async run(session, { args: [object = ""] }) {
-    const explained = await explainObject(session, object);
+    const stopped = session.noTicks.find(({ state }) => state === "stopped");
+    const found = await explainObject(session, object);
+    const explained = found.map((one) => ({
+      ...one,
+      answers: one.answers.map((answer) => denyWithoutTick(answer, stopped)),
+    }));
     print(session, explained, () =>
       explained.map((one) => renderAnswers(one, session.io.style, session.clock.now())).join("\n"),
     );
@@ -51,9 +63,13 @@ export const explain: Command = {
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
     const all = await gatherGroups(session, session.namespace);
-    const state = all.find(({ group }) => group === name);
-    if (!state) return undefined;
-    return [{ kind: "group", name, answers: explainGroup(state, await gatherWorld(state, session)) }];
+    const found = all.find(({ group }) => group === name);
+    if (!found) return undefined;
+    const state = markOld(found, session.noTicks);
+    const world = await gatherWorld(state, session);
+    const answers = explainGroup(state, world);
+    const refusals = explainRefusals(await gatherRefusals(session, world.zones), answers, world);
+    return [{ kind: "group", name, answers: withImages([...answers, ...refusals], world) }];
   },
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
@@ -66,7 +82,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   },
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
-    return object && [await explainOne(session, readBudgetPod(object), createPodWorlds(session))];
+    return object && [await explainOne(session, readBudgetPod(object), createPodTools(session))];
   },
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);
@@ -77,8 +93,8 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     };
     const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
     const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
-    const worlds = createPodWorlds(session);
-    const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, worlds)));
+    const tools = createPodTools(session);
+    const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, tools)));
     const facts = await gatherNodeUpdate(session, node);
     const update = facts && explainNode(facts);
     if (!update && explained.length === 0)
@@ -91,27 +107,43 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   },
 };
 
+/** Nobody knows a template by its hash. */
+const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zones">): Explanation[] =>
+  answers.map((answer) => ({ ...answer, message: nameImages(answer.message, zones) }));
+
 /** Nothing for a StatefulSet in no group. */
 async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
   const { group, name } = readZone(object);
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
-  const state = await findGroup(session, session.namespace, group);
+  const state = markOld(await findGroup(session, session.namespace, group), session.noTicks);
   const world = await gatherWorld(state, session);
   const zone = world.zones.find((one) => one.name === name);
-  return zone ? explainZone(zone, state, world) : [];
+  if (!zone) return [];
+  const answers = explainZone(zone, state, world);
+  const refusals = explainRefusals(await gatherRefusals(session, [zone]), answers, world);
+  return withImages([...answers, ...refusals], world);
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {
   return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
 
-async function explainOne(
-  session: Session,
-  pod: BudgetPod,
-  worlds: ReturnType<typeof createPodWorlds>,
-): Promise<Explained> {
+/** They share what they read for several pods. */
+interface PodTools {
+  readonly worlds: ReturnType<typeof createPodWorlds>;
+  readonly guards: ReturnType<typeof createGuards>;
+}
+
+const createPodTools = (session: Session): PodTools => ({
+  worlds: createPodWorlds(session),
+  guards: createGuards(session),
+});
+
+async function explainOne(session: Session, pod: BudgetPod, { worlds, guards }: PodTools): Promise<Explained> {
   const { world, state } = await worlds(pod);
-  const answers = explainPod(pod, state, world);
+  const guard = await gatherGuard(guards, pod, world);
+  const found = withImages(explainPod(pod, state, world), world);
+  const answers = guard ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name }) : found;
   const phased =
     state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
   return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };

@@ -4,13 +4,15 @@
  */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
-import type { GroupPlan, PlannedAction } from "../../reconciler/plan/plan-group.ts";
+import type { GroupPlan } from "../../reconciler/plan/plan-group.ts";
 import { planGroup } from "../../reconciler/plan/plan-group.ts";
+import { concerns } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherWorld } from "../gather/world.ts";
 import { print } from "../output/print.ts";
-import { formatTable, type Cell } from "../output/table.ts";
+import { renderSteps } from "../output/plan-table.ts";
+import { wrapWords } from "../output/table.ts";
 import type { Command, Input, Session } from "../session.ts";
 
 const MAX_STEPS = 1000;
@@ -20,16 +22,18 @@ export const plan: Command = {
   arguments: "<group>",
   summary: "The next steps of a group in order, with waits and an estimate; changes nothing",
   flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MAX_STEPS} by default` }],
-  exits: { 0: "nothing to do", 1: "there are steps, or something blocks" },
+  exits: { 0: "nothing to do", 1: "there are steps, something blocks, or the reconciler does not tick" },
   completes: "groups",
   async run(session, input) {
     const most = readSteps(input);
     const [group = ""] = input.args;
     const [zone] = await gatherZonesOf(session, session.namespace, group);
-    const world = await gatherWorld({ namespace: zone?.namespace ?? session.namespace, group }, session);
+    const namespace = zone?.namespace ?? session.namespace;
+    const world = await gatherWorld({ namespace, group }, session);
     const planned = planGroup(world, most);
-    print(session, toValue(planned, group), () => render(planned, session));
-    return planned.steps.length === 0 && planned.end === "settled" ? EXIT.ok : EXIT.no;
+    const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
+    print(session, toValue(planned, group, isStopped), () => render(planned, session, isStopped));
+    return planned.steps.length === 0 && planned.end === "settled" && !isStopped ? EXIT.ok : EXIT.no;
   },
 };
 
@@ -39,14 +43,15 @@ function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
   return most;
 }
 
-function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string): unknown {
+/** No time is promised of a reconciler that does not tick. */
+function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStopped: boolean): unknown {
   return {
     group,
     end,
-    estimatedEnd: formatTimestamp(endsAt),
+    ...(!isStopped && { estimatedEnd: formatTimestamp(endsAt) }),
     steps: steps.map(({ at, waitMs, waits, ...step }) => ({
       ...step,
-      at: formatTimestamp(at),
+      ...(!isStopped && { at: formatTimestamp(at) }),
       wait: { seconds: Math.round(waitMs / 1000), reasons: waits },
     })),
     blocked: holds.map(({ reason, message, objects }) => ({
@@ -57,25 +62,14 @@ function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string): unkno
   };
 }
 
-function render(planned: GroupPlan, { io, clock }: Session): string {
-  const rows = planned.steps.map((step, i): Cell[] => [
-    String(i + 1),
-    step.waitMs > 0 ? shortDuration(step.waitMs) : "",
-    step.waits.join(", "),
-    step.action,
-    step.zone,
-    subjectOf(step),
-  ]);
-  const table = formatTable(["STEP", "WAIT", "FOR", "ACTION", "ZONE", "WHAT"], rows, io.style);
-  return `${table}${table && "\n"}${describeEnd(planned, clock.now())}`;
+function render(planned: GroupPlan, { io, clock }: Session, isStopped: boolean): string {
+  const table = renderSteps(planned.steps, io);
+  const end = describeEnd(planned, isStopped ? Infinity : clock.now()).split("\n");
+  const lines = end.flatMap((line) => wrapWords(line, io.width?.() ?? Infinity));
+  return `${table}${table && "\n"}${lines.join("\n")}`;
 }
 
-function subjectOf({ action, pods = [], replicas }: PlannedAction): string {
-  if (action === "FinishZone") return "all pods are updated and ready";
-  return replicas === undefined ? pods.join(", ") : `to ${replicas} replicas`;
-}
-
-/** The last lines of a plan; `now` in milliseconds since the epoch. */
+/** The last lines of a plan; `now` in milliseconds since the epoch, Infinity for no estimate. */
 export function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
   const estimate =
     endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";

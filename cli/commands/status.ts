@@ -1,13 +1,26 @@
 /** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
-import { describeAll, describeGroup, judgeAll, leaveOutDone, sortByNeed, type Overview } from "../decide/overview.ts";
+import {
+  describeAll,
+  describeGroup,
+  judgeAll,
+  leaveOutDone,
+  namesOf,
+  sortByNeed,
+  type Overview,
+} from "../decide/overview.ts";
+import { isRecorded } from "../decide/group-state.ts";
+import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { gatherHistories } from "../gather/revisions.ts";
+import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { gatherPolicies } from "../gather/node-update.ts";
 import { readPhased } from "../gather/phased.ts";
+import { missingNamespace } from "../gather/suggest.ts";
 import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
-import { format } from "../output/print.ts";
+import { addNoTicks, format, formatNames, renderNoTicks, warnFirst } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
@@ -22,23 +35,32 @@ export const status: Command = {
   summary:
     "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
   flags: [
-    { flag: "-w, --watch", summary: "wait until all is done or something has stalled; on by default on a terminal" },
+    {
+      flag: "-w, --watch",
+      summary: "wait until all is done or something has stalled; on by default on a terminal, and with --timeout",
+    },
     { flag: "--no-watch", summary: "look once (also --watch=false)" },
-    { flag: "--timeout <duration>", summary: "stop waiting after this time, such as 30m; without it, wait for ever" },
+    { flag: "--timeout <duration>", summary: "wait at most this long, such as 30m; without it, a wait has no end" },
   ],
   exits: {
     0: "all groups and PhasedRollouts are done",
     1: "one of them has stalled",
-    3: "not done in time; with --watch=false: not done yet",
-    4: "the groups are done, PhasedRollouts may not be read; or the cluster does not answer",
+    3: "not done in time; without waiting: not done yet",
+    4: "the reconciler does not tick (while it waits: until the timeout); PhasedRollouts, or whether it ticks, may not be read; --watch or --timeout, and there is no group; no such group or namespace; or the cluster does not answer",
   },
   completes: "groups",
+  hasNames: true,
+  asksTicking: true,
   async run(session, input) {
     const timeoutMs = readTimeout(input);
-    const isWatching = input.flags["watch"] ?? session.io.isTty;
+    const isWatching = isAskedToWait(input) ?? session.io.isTty;
     return isWatching ? await watch(session, input, timeoutMs) : show(session, input, await gather(session, input));
   },
 };
+
+/** Undefined if the flags leave it to the terminal. */
+const isAskedToWait = ({ flags: { watch, timeout } }: Input): boolean | undefined =>
+  typeof watch === "boolean" ? watch : timeout === undefined ? undefined : true;
 
 function readTimeout({ flags: { timeout } }: Input): number {
   if (timeout === undefined) return Infinity;
@@ -49,75 +71,104 @@ function readTimeout({ flags: { timeout } }: Input): number {
 
 async function gather(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
-  if (group !== undefined) return { groups: [await findGroup(session, namespace, group)], phased: [], policies: [] };
+  const noTicks = await gatherTicking(session);
+  if (group !== undefined) {
+    const only = await findGroup(session, namespace, group);
+    const own = noTicks.filter((one) => concerns(one, only.namespace));
+    const histories = isRecorded(only) ? [] : await gatherHistories(session, only.zones).catch(() => []);
+    return { groups: [{ ...markOld(only, own), histories }], phased: [], policies: [], noTicks: own };
+  }
   const [groups, found, policies] = await Promise.all([
     gatherGroups(session, namespace),
     readPhased(session, namespace),
     gatherPolicies(session),
   ]);
-  return { groups, ...found, policies };
+  const wrongNamespace = isEmpty({ groups, ...found }) ? await missingNamespace(session) : undefined;
+  if (wrongNamespace) throw wrongNamespace;
+  // A namespace without anything of ours needs no reconciler.
+  const own = isEmpty({ groups, ...found }) ? noTicks.filter(({ reason }) => reason !== "NotInstalled") : noTicks;
+  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own };
 }
+
+const isEmpty = ({ groups, phased }: Pick<Overview, "groups" | "phased">): boolean =>
+  groups.length + phased.length === 0;
 
 const CODES: Readonly<Record<ReturnType<typeof judgeAll>, ExitCode>> = {
   done: EXIT.ok,
   stalled: EXIT.no,
+  stopped: EXIT.unknown,
   going: EXIT.timeout,
   unknown: EXIT.unknown,
 };
 
-function show(session: Session, { args }: Input, overview: Overview): ExitCode {
-  const { table, document } = frameOf(session, args, overview);
+function show(session: Session, input: Input, overview: Overview): ExitCode {
+  const { first, table, document } = frameOf(session, input.args, overview);
+  warnFirst(session, first);
   session.io.write(session.output === "table" ? table() : document());
-  warnOfGaps(session, overview);
-  return CODES[judgeAll(overview)];
+  return conclude(session, input, overview);
 }
 
-/** With nothing to wait for, all is done; but the namespace may be mistyped, or PhasedRollouts may be unreadable. */
-function warnOfGaps({ io }: Session, { groups, phased, unread }: Overview): void {
+/**
+ * Says what is missing in the overview. Where there is nothing, a look has found nothing undone, as `kubectl get`; a
+ * pipeline that waits has named the wrong place, as `kubectl wait` has it.
+ */
+function conclude({ io, namespace }: Session, input: Input, overview: Overview): ExitCode {
+  const { unread } = overview;
+  const place = namespace === "" ? "any namespace" : `namespace ${namespace}`;
   if (unread !== undefined) io.warn(`PhasedRollouts are left out: ${unread}\n`);
-  else if (groups.length + phased.length === 0)
-    io.warn("no rollout groups: no StatefulSet has the label rollout-group\n");
+  else if (isEmpty(overview)) io.warn(`no rollout groups in ${place}: no StatefulSet has the label rollout-group\n`);
+  return isEmpty(overview) && isAskedToWait(input) ? EXIT.unknown : CODES[judgeAll(overview)];
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
-  const { groups, phased } = overview;
+  const { groups, phased, noTicks } = overview;
+  const first = renderNoTicks(noTicks, io);
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
   const tables = ({ groups, phased, policies }: Overview): string =>
-    [renderGroups(groups, io.style, now), renderPhased(phased, io.style, now), renderPolicies(policies, io.style, now)]
+    [renderGroups(groups, io, now), renderPhased(phased, io, now), renderPolicies(policies, io, now)]
       .filter((text) => text !== "")
       .join("\n");
-  const table = (): string => (own ? renderGroup(own, io.style, now) : tables(sortByNeed(overview)));
+  const table = (): string => (own ? renderGroup(own, io, now) : tables(sortByNeed(overview)));
   const short = (): string => {
     const { done, ...left } = leaveOutDone(sortByNeed(overview));
     return own ? table() : `${done} of ${groups.length + phased.length} are done\n${tables(left)}`;
   };
+  const value = (): unknown => (own ? describeGroup(own, now) : describeAll(overview, now));
   return {
-    table,
-    short,
-    lines: () => [...groups.map(renderLine), ...phased.map(renderPhasedLine)].join(""),
-    document: () => format(output, own ? describeGroup(own, now) : describeAll(overview, now)) ?? "",
+    first,
+    table: () => first + table(),
+    short: () => first + short(),
+    lines: () =>
+      [...noTicks.map(renderNoTickLine), ...groups.map(renderLine), ...phased.map(renderPhasedLine)].join(""),
+    document: () =>
+      output === "name" ? formatNames(namesOf(overview)) : (format(output, addNoTicks(value(), noTicks)) ?? ""),
   };
 }
 
-/** Reads again and again. A lost connection is retried: it says nothing of the rollout. */
+/** Without its age: a log gets a line a change. */
+const renderNoTickLine = ({ message }: NoTick): string => `reconciler: ${message.replace(/ \([^)]* ago\)/, "")}\n`;
+
+/**
+ * Reads again and again, also while the reconciler does not tick. A lost connection is retried: it says nothing of the
+ * rollout.
+ */
 async function watch(session: Session, input: Input, timeoutMs: number): Promise<ExitCode> {
   const { clock, io, signal } = session;
   const endAt = clock.monotonic() + timeoutMs;
   const left = (): number => endAt - clock.monotonic();
   const screen = createScreen(session);
   let pause = EVERY_MS;
+  let code: ExitCode = EXIT.timeout;
   while (!signal.aborted) {
     try {
       const overview = await within(Math.max(left(), EVERY_MS), clock, gather(session, input));
       if (!overview) break;
       screen.update(frameOf(session, input.args, overview));
-      const code = CODES[judgeAll(overview)];
+      const judged = judgeAll(overview);
       pause = EVERY_MS;
-      if (code !== EXIT.timeout) {
-        warnOfGaps(session, overview);
-        return code;
-      }
+      code = CODES[judged];
+      if (judged !== "going" && judged !== "stopped") return conclude(session, input, overview);
     } catch (error) {
       if (signal.aborted) break;
       if (!isRetryable(error)) throw error;
@@ -128,7 +179,7 @@ async function watch(session: Session, input: Input, timeoutMs: number): Promise
     await clock.sleep(Math.min(pause, left()), signal);
   }
   if (!signal.aborted) io.warn(`not done within ${shortDuration(timeoutMs)}\n`);
-  return EXIT.timeout;
+  return code;
 }
 
 /** Undefined once the time is over: an API server that does not answer must not make a wait longer. */

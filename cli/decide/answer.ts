@@ -1,10 +1,13 @@
 /** Answers to "may it go now?": yes, or the rule that says no, with what blocks and what would help. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import type { Guard } from "../../reconciler/budget/guard.ts";
 import type { Verdict } from "../../reconciler/budget/verdict.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
+import type { NoTick } from "../../reconciler/report/ticking.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { dedupKeyOf, type Hold } from "../../reconciler/model/decision.ts";
-import { isKnown, RULES } from "./rules.ts";
+import type { RuleContext } from "../../reconciler/remedies/cures.ts";
+import { isKnown, remedyFor, RULES } from "../../reconciler/remedies/rules.ts";
 
 export interface Blocker {
   readonly kind: string;
@@ -25,6 +28,8 @@ export interface Explanation {
   /** When the wait is over by time alone. */
   readonly until?: string;
   readonly remedy: string;
+  /** The next tick carries it out; absent where there is nothing to do, or nothing that a tick does. */
+  readonly byTick?: true;
 }
 
 type Denied = Omit<Explanation, "allowed" | "since" | "until"> & {
@@ -47,45 +52,48 @@ export function deny({ question, reason, rule, message, objects, since, until, r
   };
 }
 
+/** The group that is explained, as it is; without zones for a pod that is in none. */
+export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets">;
+
 /** No, by a reason of the closed lists. */
-function refuse({ namespace, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly namespace: string }): Explanation {
+function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
   return deny({
     ...said,
     rule: facts?.rule ?? "the group can be read and written",
-    remedy: facts?.remedy({ namespace, message, objects }) ?? "fix what the message names; the next tick tries again",
+    remedy: remedyFor(reason, { ...scene, message, objects }),
   });
 }
 
 /** What is recorded of a group. */
-export function explainBlock(block: Block, question: string, namespace: string): Explanation {
+export function explainBlock(block: Block, question: string, scene: Scene): Explanation {
   const { reason, message, objects, since, nextCheck: until } = block;
-  return refuse({ question, namespace, reason, message, objects, since, until });
+  return refuse({ question, scene, reason, message, objects, since, until });
 }
 
 /** What has just been decided; since when, if the same cause is recorded. */
 export function explainHold(
   hold: Hold,
   question: string,
-  { namespace, recorded }: { namespace: string; recorded: readonly Block[] },
+  { scene, recorded }: { scene: Scene; recorded: readonly Block[] },
 ): Explanation {
   const { reason, message, objects, until } = hold;
   const since = recorded.find(({ cause }) => cause === dedupKeyOf(hold))?.since;
   const at = until === undefined ? undefined : formatTimestamp(until);
-  return refuse({ question, namespace, reason, message, objects, since, until: at });
+  return refuse({ question, scene, reason, message, objects, since, until: at });
 }
 
 /** A verdict of a budget. `blockers` are the pods that it counts, `since` when the first of them became unready. */
 export function explainVerdict(
   verdict: Verdict,
   question: string,
-  { namespace, blockers, since }: { namespace: string; blockers: readonly Blocker[]; since?: string | undefined },
+  { scene, blockers, since }: { scene: Scene; blockers: readonly Blocker[]; since?: string | undefined },
 ): Explanation {
   const { reason, message } = verdict;
   if (isAllowed(verdict)) return allow(question, `${reason}: ${message}`);
   const objects = [...blockers, ...verdict.objects.filter(({ kind }) => blockers.length === 0 || kind !== "Pod")];
-  return refuse({ question, namespace, reason, message, objects, since });
+  return refuse({ question, scene, reason, message, objects, since });
 }
 
 export const allow = (question: string, message: string): Explanation => ({
@@ -97,6 +105,43 @@ export const allow = (question: string, message: string): Explanation => ({
   objects: [],
   remedy: "",
 });
+
+/** Yes, and the next tick does it. */
+export const allowByTick = (question: string, message: string): Explanation => ({
+  ...allow(question, message),
+  byTick: true,
+});
+
+/** No tick carries anything out while the reconciler does not tick. */
+export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined): Explanation {
+  if (!answer.byTick || !noTick) return answer;
+  return deny({
+    question: answer.question,
+    reason: "ReconcilerStopped",
+    rule: "the reconciler ticks",
+    message: `${noTick.message}; it would: ${answer.message}`,
+    objects: [],
+    since: noTick.since,
+    remedy: noTick.remedy,
+  });
+}
+
+/** No budget protects a pod that no webhook asks it about: its yes is none, and its no binds nobody. */
+export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod: Blocker): Explanation[] {
+  const [eviction, ...rest] = answers;
+  if (!eviction || guard.state === "guarded") return [...answers];
+  if (guard.state === "unknown")
+    return [{ ...eviction, message: `${eviction.message}; but ${guard.message}` }, ...rest];
+  const denied = deny({
+    question: eviction.question,
+    reason: guard.reason,
+    rule: "a webhook asks the disruption budget about every eviction",
+    message: guard.message,
+    objects: [pod],
+    remedy: guard.remedy,
+  });
+  return [denied, ...(eviction.allowed ? [] : [eviction]), ...rest];
+}
 
 /** The earliest of these times; undefined if none is one. */
 export function earliestOf(times: readonly (string | undefined)[]): string | undefined {

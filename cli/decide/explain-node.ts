@@ -2,7 +2,7 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
-import { deadlineOf } from "../../reconciler/nodes/phase.ts";
+import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import type { ActiveNode } from "../../reconciler/nodes/policy-status.ts";
 import { hasUpdate } from "../../reconciler/nodes/skip.ts";

@@ -120,6 +120,6 @@ function explain(phased: Phased, reason: PhasedReason, message: string): Explana
     objects: [{ kind: "PhasedRollout", name }, ...set],
     since: step?.stepStartTime ?? findCondition(status, "Ready")?.lastTransitionTime,
     until: reason === "Unseen" ? undefined : nextCheckOf(phased),
-    remedy: remedy({ namespace, name, target: targetRef, step: `${status.updateRevision}/${step?.partition}` }),
+    remedy: remedy({ namespace, name, target: targetRef }),
   });
 }

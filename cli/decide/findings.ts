@@ -1,11 +1,16 @@
-/** What `zonewise doctor` finds wrong with objects that the API server has accepted. Pure. */
-import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
-import { matchesLabels } from "../../reconciler/budget/selector.ts";
-import type { StoredBudget } from "../../reconciler/budget/scope.ts";
+/** What `zonewise doctor` finds wrong with StatefulSets and groups that the API server has accepted. Pure. */
+import { findNear } from "../../infra/edit-distance.ts";
+import { hasCode } from "../../infra/errors.ts";
+import type { HorizontalPodAutoscaler, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
+import { describeTwoMinTimes } from "../../reconciler/model/scaling.ts";
 import { checkServiceName } from "../../reconciler/model/fqdn.ts";
+import { leaderAmong, wouldCycle } from "../../reconciler/model/leaders.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
-import { groupKey, readZone, type Zone } from "../../reconciler/model/zone.ts";
+import { groupKey, isSettledByStatus, readZone, type Zone } from "../../reconciler/model/zone.ts";
+import { kubectl } from "../../reconciler/remedies/cures.ts";
+import { explainError } from "./explain-error.ts";
 
 export interface Finding {
   /** `error`: it does not work, or does what nobody wants. `warning`: it may be meant. */
@@ -18,6 +23,23 @@ export interface Finding {
   readonly fix: string;
 }
 
+/** First of all findings: nothing else is done about while it does not tick. */
+export const examineTicking = (noTicks: readonly NoTick[]): Finding[] =>
+  noTicks.map(({ state, message, remedy }) => ({
+    level: state === "stopped" ? "error" : "warning",
+    check: state === "stopped" ? "no-tick" : "not-checked",
+    object: "reconciler",
+    message: state === "stopped" ? `${message}; nothing is rolled out, scaled or recorded` : message,
+    fix: remedy,
+  }));
+
+/** What could not be read, and what is not examined therefore. */
+export function notChecked(subject: string, error: unknown): Finding {
+  const { message, hint = "run the command again" } = explainError(error);
+  const object = hasCode(error, "Forbidden") ? "you" : "apiserver";
+  return { level: "warning", check: "not-checked", object, message: `${message}: not checked: ${subject}`, fix: hint };
+}
+
 type Strings = Readonly<Record<string, string>> | undefined;
 
 /** Either is read: as newer and older versions of the original have it. */
@@ -25,16 +47,24 @@ const EITHER: ReadonlySet<string> = new Set([LABELS.minTimeBetweenZonesDownscale
 const ONLY_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision && !EITHER.has(key));
 const OURS = [...Object.values(ANNOTATIONS), ...ONLY_LABELS.filter((key) => key !== LABELS.rolloutGroup)];
 
+/** An annotation may hold any text: only a label's value stands in a command. */
+export const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/;
+
 /** Findings of all StatefulSets of a namespace, in a group or not. */
 export function examineStatefulSets(objects: readonly StatefulSet[]): Finding[] {
-  const grouped = objects.filter(({ metadata }) => metadata?.labels?.[LABELS.rolloutGroup] !== undefined).map(readZone);
-  return [...objects.flatMap(examineMetadata), ...grouped.flatMap(examineZone), ...examineGroups(grouped)];
+  const all = objects.map(readZone);
+  const grouped = all.filter(isGrouped);
+  const own = objects.filter((_, i) => all[i] && isGrouped(all[i]));
+  return [...objects.flatMap(examineMetadata), ...own.flatMap(examineZone), ...examineGroups(grouped, all)];
 }
+
+const isGrouped = ({ labels }: Zone): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
   const { labels, annotations, name = "", namespace = "" } = metadata;
   const object = `statefulset/${name}`;
-  const move = (verb: string, key: string): string => `kubectl -n ${namespace} ${verb} statefulset ${name} ${key}`;
+  const change = (verb: string): string => kubectl({ namespace }, `${verb} statefulset ${name}`);
+  const move = (verb: string, key: string): string => `${change(verb)} ${key}`;
   const asLabels = keysIn(labels, Object.values(ANNOTATIONS)).map((key) => ({
     level: "error" as const,
     check: "label-for-annotation",
@@ -47,7 +77,9 @@ function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
     check: "annotation-for-label",
     object,
     message: `${key} is an annotation; it is read as a label only`,
-    fix: `${move("label", `${key}=${annotations?.[key]}`)} && ${move("annotate", `${key}-`)}`,
+    fix: LABEL_VALUE.test(annotations?.[key] ?? "")
+      ? `${move("label", `${key}=${annotations?.[key]}`)} && ${move("annotate", `${key}-`)}`
+      : change("edit"),
   }));
   return [
     ...asLabels,
@@ -83,10 +115,14 @@ function examineMissingGroup({ labels, annotations, object, fix }: Marks): Findi
   ];
 }
 
-function examineZone(zone: Zone): Finding[] {
+function examineZone(set: StatefulSet): Finding[] {
+  const zone = readZone(set);
   const { name, namespace, updateStrategy, scaling, serviceName } = zone;
   const object = `statefulset/${name}`;
-  const problems = zone.problems.map((message): Finding => ({
+  // Two minimum times that differ are no error: `examineMinTimes` tells of them.
+  const differing = describeTwoMinTimes(set.metadata?.labels, set.metadata?.annotations);
+  const unreadable = zone.problems.filter((problem) => problem !== differing);
+  const problems = unreadable.map((message): Finding => ({
     level: "error",
     check: "unreadable",
     object,
@@ -117,90 +153,162 @@ const noService = (object: string, wrong: string): Finding => ({
   fix: "create it anew with a serviceName; the field cannot be changed",
 });
 
-function examineGroups(zones: readonly Zone[]): Finding[] {
-  return [...groupBy(zones, groupKey).values()].flatMap(([zone, ...others]): Finding[] => {
-    if (!zone || others.length > 0) return [];
-    const message = "it is the only zone of its group: nothing is kept whole while it rolls out";
-    const fix = `give the other zones the same ${LABELS.rolloutGroup}`;
-    return [{ level: "warning", check: "single-zone", object: `statefulset/${zone.name}`, message, fix }];
-  });
+function examineGroups(zones: readonly Zone[], all: readonly Zone[]): Finding[] {
+  const groups = [...groupBy(zones, groupKey).values()];
+  return groups.flatMap((own) => [
+    ...examineSingle(own, groups),
+    ...own.flatMap((zone) => examineLeader(zone, own, all)),
+    ...examinePaused(own),
+  ]);
 }
 
-/** Findings of all budgets of a namespace, with its StatefulSets and its PodDisruptionBudgets. */
-export function examineBudgets(
-  budgets: readonly StoredBudget[],
-  zones: readonly Zone[],
-  others: readonly PodDisruptionBudget[],
-): Finding[] {
-  return [
-    ...budgets.flatMap((budget) => examineBudget(budget, zones)),
-    ...examineOverlaps(budgets, zones),
-    ...examineOthers(budgets, zones, others),
-  ];
-}
+/** The command that gives a StatefulSet labels. */
+export const label = (zone: Zone, pairs: string): string =>
+  kubectl(zone, `label --overwrite statefulset ${zone.name} ${pairs}`);
+const annotate = (zone: Zone, pair: string): string =>
+  kubectl(zone, `annotate --overwrite statefulset ${zone.name} ${pair}`);
 
-const selects = ({ matchLabels, ref }: StoredBudget, { namespace, podLabels }: Zone): boolean =>
-  matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, podLabels);
-
-function examineBudget(budget: StoredBudget, zones: readonly Zone[]): Finding[] {
-  const { ref, content, matchLabels } = budget;
-  const object = `zpdb/${ref.name}`;
-  const fix = `kubectl -n ${ref.namespace} edit zpdb ${ref.name}`;
-  if ("problem" in content) return [{ level: "error", check: "budget-invalid", object, message: content.problem, fix }];
-  const found = zones.filter(
-    (zone) => zone.namespace === ref.namespace && matchLabels && matchesLabels(matchLabels, zone.labels),
+function examineSingle([zone, ...others]: readonly Zone[], groups: readonly (readonly Zone[])[]): Finding[] {
+  if (!zone || others.length > 0) return [];
+  const beside = groups.filter(([first]) => first?.namespace === zone.namespace && first.group !== zone.group);
+  const [near] = findNear(
+    zone.group,
+    beside.flatMap(([first]) => first?.group ?? []),
   );
-  if (found.length >= 2) return [];
-  const what = found.length === 0 ? "it selects no StatefulSet by its labels" : `it selects ${found[0]?.name} alone`;
+  const message = "it is the only zone of its group: nothing is kept whole while it rolls out";
   return [
-    { level: "error", check: "budget-selects", object, message: `${what}: every eviction of its pods is refused`, fix },
+    {
+      level: "warning",
+      check: "single-zone",
+      object: `statefulset/${zone.name}`,
+      message: near === undefined ? message : `${message}; is ${near} meant, and not ${zone.group}?`,
+      fix:
+        near === undefined
+          ? `give the other zones the same ${LABELS.rolloutGroup}`
+          : `if so: ${label(zone, `${LABELS.rolloutGroup}=${near}`)}`,
+    },
   ];
 }
 
-function examineOverlaps(budgets: readonly StoredBudget[], zones: readonly Zone[]): Finding[] {
-  return zones.flatMap((zone): Finding[] => {
-    const names = budgets.filter((budget) => selects(budget, zone)).map(({ ref }) => ref.name);
-    if (names.length < 2) return [];
-    const message = `several budgets select its pods: ${names.join(", ")}; every eviction of them is refused, and its group fails`;
-    const fix = `kubectl -n ${zone.namespace} edit zpdb ${names.at(-1)}`;
-    return [{ level: "error", check: "budgets-overlap", object: `statefulset/${zone.name}`, message, fix }];
-  });
-}
-
-/** A PodDisruptionBudget counts pods of all zones together: it refuses what the zone-aware one allows. */
-function examineOthers(
-  budgets: readonly StoredBudget[],
-  zones: readonly Zone[],
-  others: readonly PodDisruptionBudget[],
-): Finding[] {
-  return others.flatMap(({ metadata, spec }): Finding[] => {
-    const matchLabels = spec?.selector?.matchLabels;
-    if (!matchLabels) return [];
-    const both = zones.find((zone) => {
-      const isGuarded = budgets.some((budget) => selects(budget, zone));
-      return isGuarded && zone.namespace === metadata?.namespace && matchesLabels(matchLabels, zone.podLabels);
-    });
-    if (!both) return [];
-    const message = `it selects pods of ${both.name} beside a zone-aware budget: an eviction needs both`;
-    const fix = `kubectl -n ${both.namespace} delete pdb ${metadata?.name}`;
-    return [{ level: "warning", check: "pdb-beside-zpdb", object: `pdb/${metadata?.name}`, message, fix }];
-  });
-}
-
-/** Of any namespace, which is a part of the names, too. */
-const isOurs = ({ metadata }: WebhookConfiguration): boolean =>
-  metadata?.labels?.["grafana.com/namespace"] !== undefined || /zonewise/.test(metadata?.name ?? "");
-
-/** Findings of all webhook configurations of the cluster. */
-export function examineWebhooks(configurations: readonly WebhookConfiguration[]): Finding[] {
-  return configurations.filter(isOurs).flatMap(({ metadata, webhooks = [] }) => {
-    const without = webhooks.filter(({ clientConfig }) => !clientConfig.caBundle && clientConfig.service);
-    return without.map(({ name }): Finding => ({
+/** A leader that is not in the group: it is in another one, is mistyped, or does not exist. */
+function examineLeader(zone: Zone, own: readonly Zone[], all: readonly Zone[]): Finding[] {
+  const { leader } = zone.scaling;
+  if (leader === undefined || leaderAmong(own, zone)) return [];
+  const found = all.find(({ namespace, name }) => namespace === zone.namespace && name === leader);
+  const place = found ? `in ${isGrouped(found) ? `group ${found.group}` : "no group"}` : "not there";
+  return [
+    {
       level: "error",
-      check: "webhook-without-ca",
-      object: `webhookconfiguration/${metadata?.name}`,
-      message: `${name} has no caBundle: the API server cannot call it`,
-      fix: "let the reconciler run: it injects the CA; see docs/certificates.md",
-    }));
-  });
+      check: "leader-missing",
+      object: `statefulset/${zone.name}`,
+      message: `its annotation ${ANNOTATIONS.downscaleLeader} names ${leader}, which is ${place}: it is not scaled`,
+      fix: found ? joinLeader(zone, found, { own, all }) : nameLeader(zone, leader, own),
+    },
+  ];
+}
+
+interface Surroundings {
+  readonly own: readonly Zone[];
+  readonly all: readonly Zone[];
+}
+
+/** No zone leaves a group in which it is one of several, but for a larger one. */
+function joinLeader(zone: Zone, leader: Zone, { own, all }: Surroundings): string {
+  if (!isGrouped(leader))
+    return `if it belongs to group ${zone.group}: ${label(leader, `${LABELS.rolloutGroup}=${zone.group}`)}`;
+  const beside = all.filter((one) => isGrouped(one) && groupKey(one) === groupKey(leader)).length;
+  if (own.length === 1 || beside > own.length) return label(zone, `${LABELS.rolloutGroup}=${leader.group}`);
+  if (beside === 1) return label(leader, `${LABELS.rolloutGroup}=${zone.group}`);
+  return kubectl(zone, `edit statefulset ${zone.name}`);
+}
+
+function nameLeader(zone: Zone, leader: string, own: readonly Zone[]): string {
+  const names = own.map(({ name }) => name).filter((name) => !isOtherZone(leader, name));
+  const [near] = findNear(leader, names);
+  const isUsable = near !== undefined && !wouldCycle(zone, near, own);
+  return annotate(zone, isUsable ? `${ANNOTATIONS.downscaleLeader}=${near}` : `${ANNOTATIONS.downscaleLeader}-`);
+}
+
+/** Names that differ in the letter or number of a zone alone are two zones, and no typo. */
+const isOtherZone = (one: string, other: string): boolean => withoutZone(one) === withoutZone(other);
+const withoutZone = (name: string): string => name.replaceAll(/\d+[a-z]?(?=[-.]|$)|[a-z](?=[-.]|$)/g, "");
+
+/** A pause that somebody has forgotten: no rollout begins, or goes on. */
+function examinePaused(zones: readonly Zone[]): Finding[] {
+  const [first] = zones;
+  if (!first || !zones.every(({ paused }) => paused)) return [];
+  const left = zones.filter((zone) => !isSettledByStatus(zone)).map(({ name }) => name);
+  const state =
+    left.length === 0
+      ? "and its rollout is over: the next one does not begin"
+      : `and ${left.join(", ")} ${left.length === 1 ? "is" : "are"} not done: nobody rolls them out`;
+  return [
+    {
+      level: "warning",
+      check: "all-paused",
+      object: `group/${first.group}`,
+      message: `all its zones are paused, ${state}`,
+      fix: `zonewise -n ${first.namespace} resume ${first.group}`,
+    },
+  ];
+}
+
+/** What became of the read of the resource that a zone mirrors. */
+export interface MirrorReading {
+  readonly zone: Zone;
+  /** Why there is none; undefined if it was read. */
+  readonly missing: string | undefined;
+  /** The names of its kind in the namespace, if they may be listed. */
+  readonly names: readonly string[];
+}
+
+/** Findings of all zones that mirror a resource, and of the autoscalers of their namespaces. */
+export function examineMirrors(
+  readings: readonly MirrorReading[],
+  autoscalers: readonly HorizontalPodAutoscaler[],
+): Finding[] {
+  return [...readings.flatMap(examineMirror), ...autoscalers.flatMap((one) => examineAutoscaler(one, readings))];
+}
+
+function examineMirror({ zone, missing, names }: MirrorReading): Finding[] {
+  const { mirror } = zone.scaling;
+  if (!mirror || missing === undefined) return [];
+  const [near] = findNear(mirror.name, names);
+  return [
+    {
+      level: "error",
+      check: "mirror-missing",
+      object: `statefulset/${zone.name}`,
+      message: `it mirrors ${mirror.kind}/${mirror.name}, which cannot be read (${missing}): it is not scaled`,
+      fix:
+        near === undefined
+          ? `create ${mirror.kind} ${mirror.name} in ${zone.namespace}; or do without: ${annotate(zone, `${ANNOTATIONS.mirrorName}- ${ANNOTATIONS.mirrorKind}- ${ANNOTATIONS.mirrorApiVersion}-`)}`
+          : annotate(zone, `${ANNOTATIONS.mirrorName}=${near}`),
+    },
+  ];
+}
+
+/** An autoscaler that may set what zones mirror to 0 takes away all pods of all of them. */
+function examineAutoscaler(
+  { metadata = {}, spec }: HorizontalPodAutoscaler,
+  readings: readonly MirrorReading[],
+): Finding[] {
+  const { namespace = "", name = "" } = metadata;
+  const target = spec?.scaleTargetRef;
+  const mirroring = readings
+    .filter(
+      ({ zone: { namespace: place, scaling } }) =>
+        place === namespace && scaling.mirror?.kind === target?.kind && scaling.mirror?.name === target?.name,
+    )
+    .map(({ zone }) => zone.name);
+  if (spec?.minReplicas !== 0 || mirroring.length === 0) return [];
+  return [
+    {
+      level: "warning",
+      check: "mirror-to-zero",
+      object: `hpa/${name}`,
+      message: `it may scale ${target?.kind}/${target?.name} to 0, and ${mirroring.join(", ")} with it: no pod of them would be left`,
+      fix: `kubectl -n ${namespace} patch hpa ${name} --type=merge -p '{"spec":{"minReplicas":1}}'`,
+    },
+  ];
 }

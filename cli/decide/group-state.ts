@@ -2,7 +2,8 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
-import type { Zone } from "../../reconciler/model/zone.ts";
+import { nameImages, type Zone } from "../../reconciler/model/zone.ts";
+import { describeRevision, type ZoneHistory } from "./revisions.ts";
 
 export interface GroupState {
   readonly namespace: string;
@@ -14,6 +15,16 @@ export interface GroupState {
   readonly status: Partial<RolloutGroupStatus> | undefined;
   /** The RolloutGroup's generation; 0 without one. */
   readonly generation: number;
+  /** The reconciler does not tick: what is recorded may no longer be so. */
+  readonly isOld?: boolean;
+  /** The revisions of its zones: read for one group whose recorded revisions may no longer be those of its zones. */
+  readonly histories?: readonly ZoneHistory[];
+}
+
+/** The images beside a recorded revision: the zone's template may be a later one. */
+export function nameRevision(revision: string, { zones, histories = [] }: GroupState): string {
+  const known = histories.flatMap(({ revisions }) => revisions);
+  return known.length > 0 ? describeRevision(revision, known) : nameImages(revision, zones);
 }
 
 export type Completion = "done" | "stalled" | "going";
@@ -26,7 +37,8 @@ export function judgeProgress(state: GroupState): Completion {
   if (!isRecorded(state)) return "going";
   const isTrue = (type: string): boolean =>
     state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
-  return isTrue("Ready") ? "done" : isTrue("Stalled") ? "stalled" : "going";
+  if (isTrue("Stalled")) return "stalled";
+  return isTrue("Ready") && !state.isOld ? "done" : "going";
 }
 
 /** True if the reconciler has seen the latest spec of every zone, and of the RolloutGroup. */
@@ -40,7 +52,8 @@ export function isRecorded({ zones, status, generation }: GroupState): boolean {
 export function describeProgress(state: GroupState): string {
   if (state.status === undefined) return "nothing is recorded of it: no reconciler has seen it yet";
   if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
-  return state.status.message ?? "";
+  const { message = "" } = state.status;
+  return state.isOld ? `as it was recorded before the reconciler stopped: ${message}` : message;
 }
 
 /** What keeps a group from going on. */

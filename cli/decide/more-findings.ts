@@ -1,4 +1,5 @@
 /** What `zonewise doctor` finds wrong with PhasedRollouts, gates and node updates. Pure. */
+import { findNear } from "../../infra/edit-distance.ts";
 import type { Gate } from "../../reconciler/gates/gate.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import type { Phased } from "./explain-phased.ts";
@@ -6,13 +7,63 @@ import type { Finding } from "./findings.ts";
 import type { Right } from "./reconciler-rights.ts";
 import { SKIP_RULES } from "./node-rules.ts";
 
-/**
- * Findings of all PhasedRollouts of a namespace. `isGuarded` says whether admission raises partitions in a namespace.
- */
-export function examinePhased(phased: readonly Phased[], isGuarded: (namespace: string) => boolean): Finding[] {
-  const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
-  return [...phased.flatMap((one) => examineTarget(one, phased)), ...(unguarded ? [notRaised(unguarded)] : [])];
+/** What is beside the PhasedRollouts. */
+export interface PhasedScene {
+  /** Whether admission raises partitions in a namespace. */
+  readonly isGuarded: (namespace: string) => boolean;
+  /** The StatefulSets of a namespace that a PhasedRollout may manage. */
+  readonly targetsOf: (namespace: string) => readonly string[];
 }
+
+/** Findings of all PhasedRollouts of a namespace. */
+export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf }: PhasedScene): Finding[] {
+  const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
+  return [
+    ...phased.flatMap((one) =>
+      one.target ? examineTarget(one, phased) : [noTarget(one, phased, targetsOf(one.rollout.namespace))],
+    ),
+    ...phased.flatMap(({ rollout: { namespace, name, problem } }) =>
+      problem === undefined ? [] : [notValid({ kind: "phasedrollout", namespace, name }, problem)],
+    ),
+    ...(unguarded ? [notRaised(unguarded)] : []),
+  ];
+}
+
+/** Its definition lets nobody change the field: it is made anew. */
+function noTarget({ rollout }: Phased, all: readonly Phased[], targets: readonly string[]): Finding {
+  const { namespace, name, targetRef } = rollout;
+  const taken = new Set(all.flatMap((one) => (one.rollout.namespace === namespace ? [one.rollout.targetRef] : [])));
+  const [near] = findNear(
+    targetRef,
+    targets.filter((target) => !taken.has(target)),
+  );
+  const get = `kubectl -n ${namespace} get phasedrollout ${name} -o yaml`;
+  return {
+    level: "error",
+    check: "phased-target",
+    object: `phasedrollout/${name}`,
+    message: `there is no StatefulSet ${targetRef}${near === undefined ? "" : `; is ${near} meant?`}`,
+    fix:
+      near === undefined
+        ? `kubectl -n ${namespace} delete phasedrollout ${name}`
+        : `if so: ${get} | sed 's/^  targetRef: .*/  targetRef: ${near}/' | kubectl replace --force -f -`,
+  };
+}
+
+interface Judged {
+  readonly kind: "phasedrollout" | "rolloutgate";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Nothing is done by its spec, or by one of its expressions. */
+const notValid = ({ kind, namespace, name }: Judged, why: string): Finding => ({
+  level: "error",
+  check: "not-valid",
+  object: `${kind}/${name}`,
+  message: `it is not valid: ${why}`,
+  fix: `kubectl -n ${namespace} edit ${kind} ${name}`,
+});
 
 function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Finding[] {
   const { namespace, name, targetRef } = rollout;
@@ -28,7 +79,7 @@ function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Fin
     message,
     fix,
   });
-  if (!target) return [find("phased-target", `there is no StatefulSet ${targetRef}`, remove)];
+  if (!target) return [];
   if (target.isZone)
     return [
       find(
@@ -68,7 +119,7 @@ const notRaised = ({ rollout, target }: Phased): Finding => ({
 
 /** Findings of all gates of a namespace; `groups` are its rollout groups. */
 export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>): Finding[] {
-  return gates.flatMap(({ ref, group, checks }): Finding[] => {
+  return gates.flatMap(({ ref, group, checks, conditions }): Finding[] => {
     const object = `rolloutgate/${ref.name}`;
     const fix = `kubectl -n ${ref.namespace} edit rolloutgate ${ref.name}`;
     if (checks.length === 0)
@@ -81,14 +132,25 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
           fix,
         },
       ];
-    if (groups.has(`${ref.namespace}/${group}`)) return [];
+    const { namespace, name } = ref;
+    const wrong = conditions.find(({ type, status }) => type === "Valid" && status === "False");
+    const why = wrong && `${wrong.reason}, ${wrong.message}`;
+    const invalid = why === undefined ? [] : [notValid({ kind: "rolloutgate", namespace, name }, why)];
+    if (groups.has(`${namespace}/${group}`)) return invalid;
+    const beside = [...groups].flatMap((key) =>
+      key.startsWith(`${namespace}/`) ? [key.slice(namespace.length + 1)] : [],
+    );
+    const [near] = findNear(group, beside);
     return [
       {
         level: "warning",
         check: "gate-without-group",
         object,
-        message: `there is no rollout group ${group}: it guards nothing`,
-        fix,
+        message: `there is no rollout group ${group}${near === undefined ? "" : `; is ${near} meant?`}: it guards nothing`,
+        fix:
+          near === undefined
+            ? fix
+            : `if so: kubectl -n ${namespace} patch rolloutgate ${name} --type=merge -p '{"spec":{"group":"${near}"}}'`,
       },
     ];
   });

@@ -1,5 +1,7 @@
 /** All that `zonewise status` shows of a namespace, and whether it is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
+import { nameOfGroup } from "../../reconciler/group-status/name.ts";
+import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
 import { describeProgress, judgeProgress, sortBlocks, type Completion, type GroupState } from "./group-state.ts";
@@ -11,15 +13,21 @@ export interface Overview {
   readonly unread?: string;
   /** All policies of the cluster. They are never done, as nodes get updates again and again. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
+  /** The reconcilers that do not tick, or of which it is not known. */
+  readonly noTicks: readonly NoTick[];
 }
 
-/** The first of these that holds for any of them: stalled, going, unknown, done. */
-export function judgeAll({ groups, phased, unread }: Overview): Completion | "unknown" {
+/** The first of these that holds for any of them: stalled, stopped (nothing ticks), going, unknown, done. */
+export function judgeAll({ groups, phased, unread, ...rest }: Overview): Completion | "stopped" | "unknown" {
   const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
+  // What is waited for ordinarily.
+  const noTicks = rest.noTicks.filter(({ reason }) => reason !== "NotYet");
+  if (noTicks.length < rest.noTicks.length && all.length > 0) all.push("going");
   return (
     all.find((one) => one === "stalled") ??
+    noTicks.map(({ state }) => state).find((state) => state === "stopped" && all.length > 0) ??
     all.find((one) => one === "going") ??
-    (unread === undefined ? "done" : "unknown")
+    (unread === undefined && noTicks.length === 0 ? "done" : "unknown")
   );
 }
 
@@ -49,6 +57,13 @@ export function judgePhased(phased: Phased): Completion {
   if (phase === "Stalled" || phase.startsWith("Error")) return "stalled";
   return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
 }
+
+/** The objects that are shown, as `kubectl get` takes them. */
+export const namesOf = ({ groups, phased, policies }: Overview): { readonly kind: string; readonly name: string }[] => [
+  ...groups.map(({ group }) => ({ kind: "rolloutgroup.zonewise.dev", name: nameOfGroup(group) })),
+  ...phased.map(({ rollout }) => ({ kind: "phasedrollout.sts.plus", name: rollout.name })),
+  ...policies.map(({ name }) => ({ kind: "nodeupdatepolicy.zonewise.dev", name })),
+];
 
 /** What `-o json` shows of each. */
 export function describeGroup(state: GroupState, now: number): object {

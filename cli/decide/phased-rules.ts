@@ -7,8 +7,6 @@ export interface PhasedContext {
   readonly namespace: string;
   readonly name: string;
   readonly target: string;
-  /** `<updateRevision>/<partition>`. */
-  readonly step: string;
 }
 
 interface PhasedFacts {
@@ -17,8 +15,7 @@ interface PhasedFacts {
 }
 
 const kubectl = ({ namespace }: PhasedContext, command: string): string => `kubectl -n ${namespace} ${command}`;
-const promote = (context: PhasedContext): string =>
-  kubectl(context, `annotate --overwrite phasedrollout ${context.name} sts.plus/promote-step=${context.step}`);
+const promote = ({ namespace, name }: PhasedContext): string => `zonewise -n ${namespace} promote ${name}`;
 const lookAtPods = (context: PhasedContext): string => kubectl(context, "get pods");
 
 export const PHASED_RULES = {

@@ -11,19 +11,22 @@ export interface Right {
   readonly subresource?: string;
   /** The object's name; the right is for all objects without it. */
   readonly name?: string;
+  /** The whole cluster without it. */
+  readonly namespace?: string;
 }
 
-/** `verb group/resource[/subresource]`, the core group as "". */
 const RIGHTS = [
   ...["get", "list", "watch", "patch"].map((verb) => `${verb} apps/statefulsets`),
   "patch apps/statefulsets/status",
-  ...["get", "list", "patch", "delete"].map((verb) => `${verb} /pods`),
+  ...["get", "list", "delete"].map((verb) => `${verb} /pods`),
   ...["create", "get", "patch"].map((verb) => `${verb} /events`),
   ...["get", "list"].map((verb) => `${verb} rollout-operator.grafana.com/zoneawarepoddisruptionbudgets`),
   "update rollout-operator.grafana.com/zoneawarepoddisruptionbudgets/status",
   ...["get", "list", "watch", "create", "patch", "delete"].map((verb) => `${verb} zonewise.dev/rolloutgroups`),
   "update zonewise.dev/rolloutgroups/status",
   ...["get", "list", "create", "update"].map((verb) => `${verb} coordination.k8s.io/leases`),
+  "get /services",
+  "list discovery.k8s.io/endpointslices",
   "list zonewise.dev/rolloutgates",
   "patch zonewise.dev/rolloutgates/status",
   ...["get", "list", "patch"].map((verb) => `${verb} sts.plus/phasedrollouts`),
@@ -32,7 +35,8 @@ const RIGHTS = [
 
 export const RECONCILER_RIGHTS: readonly Right[] = RIGHTS.map(readRight);
 
-function readRight(text: string): Right {
+/** `verb group/resource[/subresource]`, the core group as "". */
+export function readRight(text: string): Right {
   const [verb = "", path = ""] = text.split(" ");
   const [group = "", resource = "", subresource] = path.split("/");
   return { verb, group, resource, ...(subresource !== undefined && { subresource }) };

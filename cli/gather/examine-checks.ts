@@ -1,10 +1,11 @@
 /** Reads what `zonewise doctor` examines of PhasedRollouts, gates and node updates. */
 import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
-import { mutatingWebhooks, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
+import { mutatingWebhooks, rolloutGates, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
+import { readTarget } from "../../reconciler/phased/target.ts";
 import type { Finding } from "../decide/findings.ts";
 import {
   examineGates,
@@ -72,7 +73,18 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
   const groups = gates.length > 0 ? [...(await gatherZones([session.namespace], session)).groups.keys()] : [];
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
-  return [...examinePhased(phased, isGuarded), ...examineGates(gates, new Set(groups))];
+  const targetsOf = phased.every(({ target }) => target) ? () => [] : await gatherTargets(session);
+  return [...examinePhased(phased, { isGuarded, targetsOf }), ...examineGates(gates, new Set(groups))];
+}
+
+/** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace. */
+async function gatherTargets(session: Session): Promise<(namespace: string) => readonly string[]> {
+  const query = session.namespace === "" ? {} : { namespace: session.namespace };
+  const { items } = await readAll({ resource: statefulSets, query, read: readTarget }, session);
+  const free = items.filter(
+    ({ isZone, owner, updateStrategy }) => !isZone && owner === undefined && updateStrategy === "RollingUpdate",
+  );
+  return (namespace) => free.flatMap((one) => (one.namespace === namespace ? [one.name] : []));
 }
 
 /** Only where a check names a Secret. */

@@ -5,24 +5,31 @@
 import { hasCode } from "../../infra/errors.ts";
 import {
   definitions,
-  deployments,
   mutatingWebhooks,
   podDisruptionBudgets,
+  pods,
   statefulSets,
   validatingWebhooks,
   type Resource,
+  type StatefulSet,
 } from "../../infra/kubernetes/resources.ts";
 import { absent } from "../../infra/errors.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { readZone } from "../../reconciler/model/zone.ts";
+import { readZone, selectorText } from "../../reconciler/model/zone.ts";
+import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";
-import { explainError } from "../decide/explain-error.ts";
-import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../decide/findings.ts";
+import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
+import { ORIGINAL } from "../../reconciler/report/ticking.ts";
+import { examineStatefulSets, notChecked, type Finding } from "../decide/findings.ts";
+import { examineMinTimes, hasOldLabel } from "../decide/min-time-findings.ts";
+import { examineBudgets, examineGuard, examineWebhooks } from "../decide/protection-findings.ts";
 import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
 import type { Session } from "../session.ts";
+import { createGuards } from "./guard.ts";
 import { findDenied } from "./denied-rights.ts";
 import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
+import { examineReferences } from "./examine-references.ts";
 
 export type Examination = (session: Session) => Promise<Finding[]>;
 
@@ -31,13 +38,75 @@ async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide
   return (await readAll({ resource, query, read: (object: T) => object }, session)).items;
 }
 
-const examineZones: Examination = async (session) => examineStatefulSets(await listAll(session, statefulSets));
+const examineZones =
+  (isBefore: boolean): Examination =>
+  async (session) => {
+    const objects = await listAll(session, statefulSets);
+    const served = isBefore ? undefined : await findServed(session, objects);
+    const mayServe = (namespace: string): boolean => served?.has(namespace) ?? true;
+    return [...examineStatefulSets(objects), ...examineMinTimes(objects, mayServe)];
+  };
+
+/** The namespaces in which the original may serve one of the StatefulSets: it does, or its Deployment may not be read. */
+async function findServed({ cluster }: Session, objects: readonly StatefulSet[]): Promise<ReadonlySet<string>> {
+  const places = [...new Set(objects.filter(hasOldLabel).map(({ metadata }) => metadata?.namespace ?? ""))];
+  const isServed = await Promise.all(
+    places.map(async (namespace) =>
+      readOriginal({ cluster, namespace }).catch((error: unknown) => {
+        if (!hasCode(error, "Forbidden")) throw error;
+        return true;
+      }),
+    ),
+  );
+  return new Set(places.filter((_, i) => isServed[i]));
+}
 
 const examineGuards: Examination = async (session) => {
-  const budgets = (await listBudgets(session.namespace, session)) ?? [];
+  const budgets = await listBudgets(session.namespace, session);
+  if (!budgets) return [];
   const zones = (await listAll(session, statefulSets)).map(readZone);
-  return examineBudgets(budgets, zones, budgets.length > 0 ? await listAll(session, podDisruptionBudgets) : []);
+  if (zones.length === 0) return examineBudgets(budgets, zones, []);
+  try {
+    return examineBudgets(budgets, zones, await listAll(session, podDisruptionBudgets));
+  } catch (error) {
+    const unread = toFinding("PodDisruptionBudgets, and groups without a budget")(error);
+    return [...examineBudgets(budgets, zones, undefined), ...unread];
+  }
 };
+
+/** Tries each namespace with a budget once, by a dry-run eviction of a pod that one of its budgets selects. */
+const examineProtection: Examination = async (session) => {
+  const budgets = (await listBudgets(session.namespace, session)) ?? [];
+  const guards = createGuards(session);
+  const places = Map.groupBy(budgets, ({ ref }) => ref.namespace);
+  const seen = [...places].map(async ([namespace, own]): Promise<Finding[]> => {
+    const selectors = own.flatMap(({ matchLabels }) => (matchLabels ? [selectorText({ matchLabels })] : []));
+    if (selectors.length === 0) return [];
+    const pod = await findOwnedPod(session, namespace, selectors);
+    const { notTried, ...guard } = await guards(pod ?? { namespace });
+    // Without a pod nothing is evicted, and what is registered has been looked at.
+    const told = pod && notTried !== undefined ? { ...guard, notTried } : guard;
+    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? examineGuard(ref.name, told) : []));
+  });
+  return (await Promise.all(seen)).flat();
+};
+
+/** The first pod of a StatefulSet that one of the selectors selects. */
+async function findOwnedPod(
+  session: Session,
+  namespace: string,
+  selectors: readonly string[],
+): Promise<BudgetPod | undefined> {
+  for (const labelSelector of selectors) {
+    const { items } = await readAll(
+      { resource: pods, query: { namespace, labelSelector }, read: readBudgetPod },
+      session,
+    );
+    const pod = items.find(({ controller }) => controller?.kind === "StatefulSet");
+    if (pod) return pod;
+  }
+  return undefined;
+}
 
 const examineHooks: Examination = async (session) =>
   examineWebhooks([
@@ -93,18 +162,14 @@ const examineInstaller: Examination = async (session) =>
     fix: "install as an administrator of the cluster",
   });
 
-const examineOriginal: Examination = async (session) => {
-  const { cluster, namespace } = session;
-  const found = await cluster
-    .get(deployments, { namespace: namespace || "default", name: "rollout-operator" })
-    .catch(absent);
-  if (!found) return [];
+const examineOriginal: Examination = async ({ cluster, namespace }) => {
+  if (!(await readOriginal({ cluster, namespace: namespace || "default" }))) return [];
   const message = "the original serves this namespace: both must not run at once";
   return [
     {
       level: "warning",
       check: "original",
-      object: "deployment/rollout-operator",
+      object: `deployment/${ORIGINAL}`,
       message,
       fix: "docs/migration.md has the steps",
     },
@@ -126,38 +191,41 @@ const examineVersion: Examination = async ({ cluster }) => {
   ];
 };
 
-const INSTALLED: readonly Examination[] = [
-  examineZones,
-  examineGuards,
-  examineHooks,
-  examineDefinitions,
-  examineOwners,
-  examineReconcilerRights,
-  examineRollouts,
-  examineSecrets,
-  examineNodeUpdates,
+/** Each with its subject, for what could not be read of it. */
+type Part = readonly [subject: string, examine: Examination];
+
+const INSTALLED: readonly Part[] = [
+  ["StatefulSets", examineZones(false)],
+  ["what zones mirror, and its autoscalers", examineReferences],
+  ["disruption budgets", examineGuards],
+  ["whether evictions are judged", examineProtection],
+  ["webhook configurations", examineHooks],
+  ["definitions", examineDefinitions],
+  ["owners of definitions", examineOwners],
+  ["rights of the reconciler", examineReconcilerRights],
+  ["PhasedRollouts and gates", examineRollouts],
+  ["rights to the Secrets of checks", examineSecrets],
+  ["node updates", examineNodeUpdates],
 ];
-const BEFORE: readonly Examination[] = [examineInstaller, examineVersion, examineOriginal, examineZones];
+const BEFORE: readonly Part[] = [
+  ["your rights", examineInstaller],
+  ["version of the cluster", examineVersion],
+  ["the original", examineOriginal],
+  ["StatefulSets", examineZones(true)],
+];
 
 /** All findings, errors first. Throws the error of the API server, but for a missing right. */
 export async function examine(session: Session, isBefore: boolean): Promise<Finding[]> {
   const all = await Promise.all(
-    (isBefore ? BEFORE : INSTALLED).map(async (one) => await one(session).catch(toFinding)),
+    (isBefore ? BEFORE : INSTALLED).map(async ([subject, one]) => await one(session).catch(toFinding(subject))),
   );
   const findings = all.flat();
   return [...findings.filter(({ level }) => level === "error"), ...findings.filter(({ level }) => level === "warning")];
 }
 
-function toFinding(error: unknown): Finding[] {
-  if (!hasCode(error, "Forbidden")) throw error;
-  const { message, hint = "" } = explainError(error);
-  return [
-    {
-      level: "warning",
-      check: "not-checked",
-      object: "you",
-      message: `${message}: what depends on it was not checked`,
-      fix: hint,
-    },
-  ];
-}
+const toFinding =
+  (subject: string) =>
+  (error: unknown): Finding[] => {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return [notChecked(subject, error)];
+  };

@@ -1,14 +1,23 @@
 /** The groups of a namespace: what is recorded of each, and its StatefulSets as they are. */
-import { hasCode } from "../../infra/errors.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
-import { rolloutGroups, type RolloutGroup } from "../../infra/kubernetes/resources.ts";
+import {
+  disruptionBudgets,
+  phasedRollouts,
+  rolloutGroups,
+  statefulSets,
+  type RolloutGroup,
+} from "../../infra/kubernetes/resources.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
 import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import { CliError } from "../exit.ts";
-import { suggest } from "./suggest.ts";
+import type { Session } from "../session.ts";
+import { findOnly, missingNamespace, suggest } from "./suggest.ts";
 
 /**
  * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, a `CliError` without the
@@ -22,20 +31,31 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
   const recorded = await listRecorded(source, namespace);
   const living = [...list.groups.values()].map((zones): GroupState => {
     const { namespace: place = "", group = "" } = zones[0] ?? {};
-    const object = recorded.get(groupKey({ namespace: place, group: nameOfGroup(group) }));
-    return { namespace: place, group, zones, ...describe(object) };
+    return { namespace: place, group, zones, ...describe(recorded.get(keyOf(place, group))) };
   });
   return living.toSorted((a, b) => (groupKey(a) < groupKey(b) ? -1 : 1));
 }
 
-/** One group by the value of its label. Throws a `CliError` that suggests names if there is none. */
-export async function findGroup(source: Source, namespace: string, group: string): Promise<GroupState> {
+/**
+ * One group by the value of its label. Throws a `CliError` that suggests names if there is none, and one without the
+ * definition of RolloutGroups.
+ */
+export async function findGroup(source: Session, namespace: string, group: string): Promise<GroupState> {
   const zones = await gatherByName(source, namespace, group);
-  if (zones.length === 0) return findOnly(await gatherGroups(source, namespace), namespace, group);
-  const name = nameOfGroup(group);
-  const recorded = await listRecorded(source, namespace, `metadata.name=${name}`);
-  return { namespace, group, zones, ...describe(recorded.get(groupKey({ namespace, group: name }))) };
+  if (zones.length === 0) return await findByName(source, await gatherGroups(source, namespace), group);
+  const recorded = await listRecorded(source, namespace, selectName(group));
+  return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }
+
+/** The group of a pod, whose zones decide: without the definition of RolloutGroups nothing is recorded of it. */
+export async function findGroupOfPod(source: Session, namespace: string, group: string): Promise<GroupState> {
+  const zones = await gatherZonesOf(source, namespace, group);
+  const recorded = await readRecorded(source, namespace, selectName(group));
+  return { namespace, group, zones, ...describe(recorded?.get(keyOf(namespace, group))) };
+}
+
+const selectName = (group: string): string => `metadata.name=${nameOfGroup(group)}`;
+const keyOf = (namespace: string, group: string): string => groupKey({ namespace, group: nameOfGroup(group) });
 
 /**
  * Reads one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may have
@@ -46,7 +66,7 @@ async function gatherByName(source: Source, namespace: string, group: string): P
 }
 
 /** The zones of one group, whatever is recorded of it. Throws as `findGroup` does. */
-export async function gatherZonesOf(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
+export async function gatherZonesOf(source: Session, namespace: string, group: string): Promise<readonly Zone[]> {
   const zones = await gatherByName(source, namespace, group);
   if (zones.length > 0) return zones;
   const list = await gatherZones([namespace], source);
@@ -55,19 +75,39 @@ export async function gatherZonesOf(source: Source, namespace: string, group: st
     namespace: zones[0]?.namespace ?? "",
     group: zones[0]?.group ?? "",
   }));
-  return findOnly(all, namespace, group).zones;
+  return (await findByName(source, all, group)).zones;
 }
 
-function findOnly<T extends Pick<GroupState, "namespace" | "group">>(
+/** True if a StatefulSet of the namespace is in a group, or a PhasedRollout or a budget is in it; also if that may not be read. */
+export async function hasOurs({ cluster, namespace }: Pick<Session, "cluster" | "namespace">): Promise<boolean> {
+  const lists = [
+    cluster.list(statefulSets, { namespace, labelSelector: LABELS.rolloutGroup }),
+    cluster.list(phasedRollouts, { namespace }),
+    cluster.list(disruptionBudgets, { namespace }),
+  ];
+  const isIn = await Promise.all(
+    lists.map(async (list) => ((await collect<unknown>(list).catch(absent)) ?? []).length > 0),
+  ).catch((error: unknown) => {
+    if (!hasCode(error, "Forbidden")) throw error;
+    return [true];
+  });
+  return isIn.includes(true);
+}
+
+async function findByName<T extends Pick<GroupState, "namespace" | "group">>(
+  session: Session,
   all: readonly T[],
-  namespace: string,
   group: string,
-): T {
-  const found = all.filter((one) => one.group === group);
-  const [only] = found;
-  if (only && found.length === 1) return only;
-  const places = found.map((one) => one.namespace).join(", ");
-  if (only) throw new CliError(`group ${group} is in several namespaces: ${places}`, { hint: "say one with -n" });
+): Promise<T> {
+  const { namespace } = session;
+  const only = findOnly(
+    all.filter((one) => one.group === group),
+    (one) => one.namespace,
+    `group ${group}`,
+  );
+  if (only) return only;
+  const wrongNamespace = all.length === 0 ? await missingNamespace(session) : undefined;
+  if (wrongNamespace) throw wrongNamespace;
   const where = namespace === "" ? "in any namespace" : `in namespace ${namespace}`;
   const names = all.map((one) => one.group);
   throw new CliError(`no rollout group ${JSON.stringify(group)} ${where}`, { hint: suggest(group, names, "groups") });
@@ -80,24 +120,32 @@ function describe(object: RolloutGroup | undefined): Pick<GroupState, "status" |
 }
 
 async function listRecorded(
-  { cluster }: Source,
+  source: Source,
   namespace: string,
   fieldSelector?: string,
 ): Promise<ReadonlyMap<string, RolloutGroup>> {
-  const recorded = new Map<string, RolloutGroup>();
+  const recorded = await readRecorded(source, namespace, fieldSelector);
+  if (recorded) return recorded;
+  throw new CliError("the cluster has no definition of RolloutGroups: nothing is recorded of a rollout", {
+    hint: "install it: kubectl apply -k infra/manifests/crds",
+  });
+}
+
+/** Undefined without the definition of RolloutGroups. */
+async function readRecorded(
+  { cluster }: Source,
+  namespace: string,
+  fieldSelector?: string,
+): Promise<ReadonlyMap<string, RolloutGroup> | undefined> {
   const query = { ...(namespace !== "" && { namespace }), ...(fieldSelector !== undefined && { fieldSelector }) };
-  try {
-    for await (const page of cluster.list(rolloutGroups, query))
-      for (const object of page.items)
-        recorded.set(
-          groupKey({ namespace: object.metadata.namespace ?? "", group: object.metadata.name ?? "" }),
-          object,
-        );
-  } catch (error) {
-    if (!hasCode(error, "NotFound")) throw error;
-    throw new CliError("the cluster has no definition of RolloutGroups: nothing is recorded of a rollout", {
-      hint: "install it: kubectl apply -k infra/manifests/crds",
-    });
-  }
-  return recorded;
+  const found = await collect(cluster.list(rolloutGroups, query)).catch(absent);
+  return (
+    found &&
+    new Map(
+      found.map((object) => {
+        const { namespace: place = "", name: group = "" } = object.metadata;
+        return [groupKey({ namespace: place, group }), object];
+      }),
+    )
+  );
 }

@@ -10,7 +10,8 @@ import { openReservationStore } from "../../reconciler/budget/act/reservation-st
 import type { World, WorldBudget } from "../../reconciler/plan/world.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
-import { findGroup } from "./groups.ts";
+import { findGroupOfPod } from "./groups.ts";
+import { markOld } from "./ticking.ts";
 import { gatherWorld } from "./world.ts";
 
 export interface PodWorld {
@@ -42,7 +43,7 @@ export async function gatherPodWorld(
 }
 
 async function gatherGroupWorld(session: Session, namespace: string, group: string): Promise<PodWorld> {
-  const state = await findGroup(session, namespace, group);
+  const state = markOld(await findGroupOfPod(session, namespace, group), session.noTicks);
   return { world: await gatherWorld(state, session), state };
 }
 

@@ -1,37 +1,26 @@
-/** Reads the revisions that a StatefulSet can go back to. */
-import { controllerRevisions, type ControllerRevision } from "../../infra/kubernetes/resources.ts";
+/** Reads the revisions of a StatefulSet. */
+import { controllerRevisions } from "../../infra/kubernetes/resources.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
+import { readRevision, type Revision, type ZoneHistory } from "../decide/revisions.ts";
 import type { Session } from "../session.ts";
 
-export interface EarlierTemplate {
-  readonly revision: string;
-  /**
-   * A strategic merge patch of the StatefulSet:
-   * https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#revision-history
-   */
-  readonly patch: object;
-}
-
-/**
- * While a zone rolls out, the revision that it had before; otherwise the one before the newest. Undefined if there is
- * none.
- */
-export async function findEarlierTemplates(session: Session, zone: Zone): Promise<EarlierTemplate | undefined> {
+/** The newest first. Rejects with the error of the API server. */
+export async function gatherRevisions(
+  session: Pick<Session, "cluster" | "freshness">,
+  zone: Zone,
+): Promise<readonly Revision[]> {
   const query = { namespace: zone.namespace, labelSelector: zone.selector };
-  const { items } = await readAll(
-    { resource: controllerRevisions, query, read: (one: ControllerRevision) => one },
-    session,
-  );
-  const own = items.filter(({ metadata }) => metadata?.ownerReferences?.some(({ uid }) => uid === zone.uid));
-  const earlier = choose(own, zone);
-  const patch = earlier?.data as object | undefined;
-  return earlier && patch ? { revision: earlier.metadata?.name ?? "", patch } : undefined;
+  const { items } = await readAll({ resource: controllerRevisions, query, read: (one) => one }, session);
+  return items
+    .filter(({ metadata }) => metadata?.ownerReferences?.some(({ uid }) => uid === zone.uid))
+    .map(readRevision)
+    .toSorted((a, b) => b.number - a.number);
 }
 
-function choose(own: readonly ControllerRevision[], { status }: Zone): ControllerRevision | undefined {
-  const { currentRevision, updateRevision } = status;
-  const others = own.filter(({ metadata }) => metadata?.name !== updateRevision);
-  if (currentRevision !== updateRevision) return others.find(({ metadata }) => metadata?.name === currentRevision);
-  return others.toSorted((a, b) => b.revision - a.revision)[0];
+export async function gatherHistories(
+  session: Pick<Session, "cluster" | "freshness">,
+  zones: readonly Zone[],
+): Promise<readonly ZoneHistory[]> {
+  return await Promise.all(zones.map(async (zone) => ({ zone, revisions: await gatherRevisions(session, zone) })));
 }

@@ -2,34 +2,10 @@
  * The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides
  * must be decided by the same (§18.6).
  */
-import { absent, hasCode, messageOf } from "../../infra/errors.ts";
-import { once } from "../../infra/once.ts";
-import { configMaps, type Resource } from "../../infra/kubernetes/resources.ts";
+import { absent, hasCode, isUnanswered, messageOf } from "../../infra/errors.ts";
+import { configMaps, cronJobs, type CronJob, type RunContainer } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";
-import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-
-/** The fields that are read. */
-interface CronJob {
-  readonly metadata?: { readonly namespace?: string };
-  readonly spec?: {
-    readonly jobTemplate?: {
-      readonly spec?: { readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } } };
-    };
-  };
-}
-
-interface Container {
-  readonly env?: readonly EnvVar[];
-  readonly envFrom?: readonly { readonly configMapRef?: { readonly name?: string } }[];
-}
-
-interface EnvVar {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: { readonly configMapKeyRef?: { readonly name?: string; readonly key: string } };
-}
-
-const cronJobs: Resource<CronJob> = { group: "batch", version: "v1", plural: "cronjobs" };
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 
 export interface Settings {
   /** Name of the zone tracker's ConfigMap. */
@@ -37,41 +13,63 @@ export interface Settings {
   readonly clusterDomain: string;
   /** Where the BottlerocketShadows are. */
   readonly shadows: string;
+  /** Name of the reconciler's Lease. */
+  readonly lease: string;
+  /** The namespaces in which the reconciler of the namespace may be; one if it was found, or is known not to be. */
+  readonly homes: readonly string[];
   /** Why these are the defaults and not what is set, in a clause; undefined if they were read. */
   readonly assumed: string | undefined;
+  /** The API server has not answered: why, in a clause. It is asked again the next time. */
+  readonly unanswered?: string;
 }
 
+/** Of a namespace; `call` bounds each read, if it was not read before. */
+export type ReadSettings = (namespace: string, call?: Call) => Promise<Settings>;
+
 /** Name of the CronJob, and of its namespace in an installation for all namespaces. */
-const CRON_JOB = "zonewise-reconciler";
-const HOME = "zonewise";
+export const CRON_JOB = "zonewise-reconciler";
+export const HOME = "zonewise";
 
 interface Reader {
   readonly cluster: Cluster;
+  readonly call?: Call | undefined;
 }
 
 /** Each namespace is read once. Never rejects. */
-export function createSettings(reader: Reader): (namespace: string) => Promise<Settings> {
-  return once((namespace) => readSettings(reader, namespace));
+export function createSettings({ cluster }: Pick<Reader, "cluster">): ReadSettings {
+  const known = new Map<string, Promise<Settings>>();
+  return async (namespace, call) => {
+    const reading = known.get(namespace) ?? readSettings({ cluster, call }, namespace);
+    known.set(namespace, reading);
+    const settings = await reading;
+    if (settings.unanswered !== undefined) known.delete(namespace);
+    return settings;
+  };
 }
 
 async function readSettings(reader: Reader, namespace: string): Promise<Settings> {
   let what = `CronJob ${CRON_JOB}`;
+  let homes: readonly string[] = [...new Set([namespace, HOME])];
   try {
-    const job = await findJob(reader, [...new Set([namespace, HOME])]);
-    if (!job) return toSettings(new Map(), `there is no CronJob ${CRON_JOB} in ${namespace} or ${HOME}`);
+    const job = await findJob(reader, homes);
+    if (!job)
+      return toSettings(new Map(), { homes, assumed: `there is no CronJob ${CRON_JOB} in ${homes.join(" or ")}` });
+    const home = job.metadata?.namespace ?? namespace;
+    homes = [home];
     what = `a ConfigMap of ${what}`;
-    return toSettings(await readEnvironment(reader, job), undefined);
+    const environment = await readEnvironment(reader, job);
+    const isServed = home === namespace || namespace === "" || serves(environment, namespace);
+    return toSettings(environment, { homes: isServed ? homes : [namespace], assumed: undefined });
   } catch (error) {
-    return toSettings(
-      new Map(),
-      `${what} cannot be read: ${hasCode(error, "Forbidden") ? "no right to" : messageOf(error)}`,
-    );
+    const why = hasCode(error, "Forbidden") ? "no right to" : messageOf(error);
+    const assumed = `${what} cannot be read: ${why}`;
+    return { ...toSettings(new Map(), { homes, assumed }), ...(isUnanswered(error) && { unanswered: assumed }) };
   }
 }
 
-async function findJob({ cluster }: Reader, namespaces: readonly string[]): Promise<CronJob | undefined> {
+async function findJob({ cluster, call }: Reader, namespaces: readonly string[]): Promise<CronJob | undefined> {
   for (const namespace of namespaces) {
-    const job = await cluster.get(cronJobs, { namespace, name: CRON_JOB }).catch(absent);
+    const job = await cluster.get(cronJobs, { namespace, name: CRON_JOB }, call).catch(absent);
     if (job) return job;
   }
   return undefined;
@@ -82,19 +80,19 @@ type ReadMap = (name: string | undefined) => Promise<Data>;
 
 /** Variables of the first container: a later one wins, as in Kubernetes, and `env` over `envFrom`. */
 async function readEnvironment(
-  { cluster }: Reader,
+  { cluster, call }: Reader,
   { metadata: { namespace = "" } = {}, spec }: CronJob,
 ): Promise<ReadonlyMap<string, string>> {
   const [container = {}] = spec?.jobTemplate?.spec?.template?.spec?.containers ?? [];
   const readMap: ReadMap = async (name = "") =>
-    (await cluster.get(configMaps, { namespace, name }).catch(absent))?.data ?? {};
+    (await cluster.get(configMaps, { namespace, name }, call).catch(absent))?.data ?? {};
   return new Map((await Promise.all([...readFrom(container, readMap), ...readOwn(container, readMap)])).flat());
 }
 
-const readFrom = ({ envFrom = [] }: Container, readMap: ReadMap): Promise<[string, string][]>[] =>
+const readFrom = ({ envFrom = [] }: RunContainer, readMap: ReadMap): Promise<[string, string][]>[] =>
   envFrom.flatMap(({ configMapRef: ref }) => (ref ? [readMap(ref.name).then((data) => Object.entries(data))] : []));
 
-const readOwn = ({ env = [] }: Container, readMap: ReadMap): Promise<[string, string][]>[] =>
+const readOwn = ({ env = [] }: RunContainer, readMap: ReadMap): Promise<[string, string][]>[] =>
   env
     .filter(({ name }) => NAMES.has(name))
     .map(async ({ name, value, valueFrom }) => {
@@ -103,20 +101,33 @@ const readOwn = ({ env = [] }: Container, readMap: ReadMap): Promise<[string, st
       return found === undefined ? [] : [[name, found] as [string, string]];
     });
 
+/** Whether the reconciler of another namespace serves this one: a name, names, or `*`. */
+function serves(environment: ReadonlyMap<string, string>, namespace: string): boolean {
+  const names = new Set((environment.get("NAMESPACES") ?? "").split(",").map((name) => name.trim()));
+  return names.has("*") || names.has(namespace);
+}
+
 const NAMES: ReadonlySet<string> = new Set([
   "ZONE_TRACKER_CONFIG_MAP_NAME",
   "KUBERNETES_CLUSTER_DOMAIN",
   "NODE_UPDATES_NAMESPACE",
+  "LEASE_NAME",
+  "NAMESPACES",
 ]);
 
-function toSettings(environment: ReadonlyMap<string, string>, assumed: string | undefined): Settings {
-  const read = (
-    name: "ZONE_TRACKER_CONFIG_MAP_NAME" | "KUBERNETES_CLUSTER_DOMAIN" | "NODE_UPDATES_NAMESPACE",
-  ): string => environment.get(name) || VARIABLES[name].default;
+type Known = "ZONE_TRACKER_CONFIG_MAP_NAME" | "KUBERNETES_CLUSTER_DOMAIN" | "NODE_UPDATES_NAMESPACE" | "LEASE_NAME";
+
+function toSettings(
+  environment: ReadonlyMap<string, string>,
+  { homes, assumed }: Pick<Settings, "homes" | "assumed">,
+): Settings {
+  const read = (name: Known): string => environment.get(name) || VARIABLES[name].default;
   return {
     zoneTracker: read("ZONE_TRACKER_CONFIG_MAP_NAME"),
     clusterDomain: read("KUBERNETES_CLUSTER_DOMAIN"),
     shadows: read("NODE_UPDATES_NAMESPACE"),
+    lease: read("LEASE_NAME"),
+    homes,
     assumed,
   };
 }

@@ -1,5 +1,7 @@
 /** Suggests names that exist in place of one that does not. */
-import { countEdits } from "../../infra/edit-distance.ts";
+import { findNear } from "../../infra/edit-distance.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { namespaces } from "../../infra/kubernetes/resources.ts";
 import { listSome, MAX_NAMED } from "../../reconciler/model/list-some.ts";
 import { findNames } from "../completion.ts";
 import { CliError } from "../exit.ts";
@@ -11,16 +13,44 @@ interface Missing {
   readonly message: string;
 }
 
-/** The error that there is no object of the name, with those that there are; without them if they cannot be listed. */
+/**
+ * The error that there is no object of the name, with those that there are; without them if they cannot be listed. If
+ * there are none, and no such namespace either, it says so.
+ */
 export async function missing(session: Session, { what, name, message }: Missing): Promise<CliError> {
   const names = await findNames(session, what).catch(() => undefined);
+  const wrongNamespace = names?.length === 0 ? await missingNamespace(session) : undefined;
+  if (wrongNamespace) return wrongNamespace;
   return new CliError(message, names ? { hint: suggest(name, names, what) } : {});
+}
+
+/** The error that there is no such namespace; undefined if there is, or if that may not be read. */
+export async function missingNamespace(session: Session): Promise<CliError | undefined> {
+  const { cluster, namespace: name } = session;
+  if (name === "") return undefined;
+  const isThere = await cluster.get(namespaces, { name }).then(
+    () => true,
+    (error: unknown) => !hasCode(error, "NotFound"),
+  );
+  if (isThere) return undefined;
+  return await missing(session, { what: "namespaces", name, message: `no namespace ${JSON.stringify(name)}` });
+}
+
+/**
+ * The only object of a name, `what`: undefined if there is none. Throws a `CliError` with their namespaces if there are
+ * several, as with `-A`: one of them would be a guess.
+ */
+export function findOnly<T>(found: readonly T[], namespaceOf: (one: T) => string, what: string): T | undefined {
+  if (found.length <= 1) return found[0];
+  const places = found.map(namespaceOf).join(", ");
+  throw new CliError(`${what} is in several namespaces: ${places}`, { hint: "say one with -n" });
 }
 
 /** `did you mean …?`, or the names that there are. `what` is their plural. */
 export function suggest(wrong: string, names: readonly string[], what: string): string {
   if (names.length === 0) return `there are no ${what} there`;
-  const near = names.filter((name) => countEdits(wrong, name) <= Math.max(2, wrong.length / 3) || name.includes(wrong));
+  const holding = wrong === "" ? [] : names.filter((name) => name.includes(wrong));
+  const near = [...new Set([...findNear(wrong, names), ...holding])];
   if (near.length > 0) return `did you mean ${near.slice(0, MAX_NAMED).join(", ")}?`;
   return `there are: ${listSome(names)}`;
 }

@@ -8,9 +8,12 @@ export function formatAge(at: string | undefined, now: number): string {
   return ms === undefined ? "" : shortDuration(now - ms);
 }
 
-/** `in 4m30s`, or `now` once it is over; "" if it is none. */
+/** Milliseconds that something may be late: a run begins every minute. */
+const DUE_MS = 60_000;
+
+/** `in 4m30s`, or `now` once it is due; "" if it is none, or so long over that nobody knows when. */
 export function untilOf(at: string | undefined, now: number): string {
   const ms = parseTimestamp(at ?? "");
-  if (ms === undefined) return "";
+  if (ms === undefined || now - ms > DUE_MS) return "";
   return ms > now ? `in ${shortDuration(ms - now)}` : "now";
 }

@@ -5,27 +5,27 @@ import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phase
 import { judgePhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import { TONES } from "./status-tables.ts";
-import type { Style } from "./style.ts";
-import { formatTable, type Cell } from "./table.ts";
+import type { Look } from "./style.ts";
+import { formatTable, type Cell, type Column } from "./table.ts";
 
-export function renderPhased(phased: readonly Phased[], style: Style, now: number): string {
+const PHASED_COLUMNS: readonly Column[] = [
+  { heading: "PHASED-ROLLOUT" },
+  { heading: "TARGET", rank: 6 },
+  { heading: "PHASE" },
+  { heading: "PARTITION", rank: 5 },
+  { heading: "UPDATED", rank: 3 },
+  { heading: "WAITING-FOR", rank: 2 },
+  { heading: "BLOCKED-BY", rank: 1 },
+  { heading: "SINCE", rank: 4 },
+  { heading: "NEXT-CHECK", rank: 7 },
+];
+
+export function renderPhased(phased: readonly Phased[], look: Look, now: number): string {
   const isMixed = new Set(phased.map(({ rollout }) => rollout.namespace)).size > 1;
-  const headings = [
-    ...(isMixed ? ["NAMESPACE"] : []),
-    "PHASED-ROLLOUT",
-    "TARGET",
-    "PHASE",
-    "PARTITION",
-    "UPDATED",
-    "WAITING-FOR",
-    "BLOCKED-BY",
-    "SINCE",
-    "NEXT-CHECK",
-  ];
   return formatTable(
-    headings,
+    [...(isMixed ? ["NAMESPACE"] : []), ...PHASED_COLUMNS],
     phased.map((one) => [...(isMixed ? [one.rollout.namespace] : []), ...describeRow(one, now)]),
-    style,
+    look,
   );
 }
 
@@ -57,14 +57,23 @@ export function renderPhasedLine(phased: Phased): string {
   return `phasedrollout/${phased.rollout.name} ${phased.rollout.status.phase || "Unseen"}: ${message}\n`;
 }
 
-export function renderPolicies(policies: readonly (Policy | InvalidPolicy)[], style: Style, now: number): string {
-  const headings = ["NODE-UPDATE-POLICY", "NODES", "UP-TO-DATE", "ACTIVE", "WAITING", "FAILED", "FROZEN", "MESSAGE"];
-  return formatTable(
-    headings,
+const POLICY_COLUMNS: readonly Column[] = [
+  { heading: "NODE-UPDATE-POLICY" },
+  { heading: "NODES", rank: 5 },
+  { heading: "UP-TO-DATE", rank: 6 },
+  { heading: "ACTIVE", rank: 4 },
+  { heading: "WAITING", rank: 7 },
+  { heading: "FAILED", rank: 3 },
+  { heading: "FROZEN", rank: 2 },
+  { heading: "MESSAGE", rank: 1 },
+];
+
+export const renderPolicies = (policies: readonly (Policy | InvalidPolicy)[], look: Look, now: number): string =>
+  formatTable(
+    POLICY_COLUMNS,
     policies.map((policy) => describePolicy(policy, now)),
-    style,
+    look,
   );
-}
 
 function describePolicy(policy: Policy | InvalidPolicy, now: number): Cell[] {
   if (isInvalid(policy)) return [policy.name, "-", "-", "-", "-", "-", "", { text: policy.unreadable, tone: "bad" }];

@@ -1,10 +1,39 @@
-/** Prints a result as the user wants it. */
+/** Prints a result as the user wants it, after what must be known first: that the reconciler does not tick. */
 import { dump } from "js-yaml";
-import type { Session } from "../session.ts";
+import { isFields } from "../../infra/json.ts";
+import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
+import type { Io, Session } from "../session.ts";
+import { wrapWords } from "./table.ts";
+
+const HEADING = "reconciler";
+/** A narrower terminal has no room for an indent. */
+const MIN_COLUMNS = 40;
+
+/** An object as `kubectl get -o name` prints it. */
+export interface Named {
+  /** With its API group: `statefulset.apps`. */
+  readonly kind: string;
+  readonly name: string;
+}
+
+export const formatNames = (objects: readonly Named[]): string =>
+  objects.map(({ kind, name }) => `${kind}/${name}\n`).join("");
 
 /** `value` for programs; `render` for people, with its line breaks. */
-export function print({ output, io }: Pick<Session, "output" | "io">, value: unknown, render: () => string): void {
-  io.write(format(output, value) ?? render());
+export function print(
+  { output, io, noTicks }: Pick<Session, "output" | "io" | "noTicks">,
+  value: unknown,
+  render: () => string,
+): void {
+  // Whole lines: a terminal that wraps them itself copies a command in one piece.
+  const first = renderNoTicks(noTicks, { style: io.style });
+  warnFirst({ output, io }, first);
+  io.write(format(output, addNoTicks(value, noTicks)) ?? (output === "name" ? "" : first) + render());
+}
+
+/** Other programs read names: they get what must be known first on standard error. */
+export function warnFirst({ output, io }: Pick<Session, "output" | "io">, first: string): void {
+  if (output === "name" && first !== "") io.warn(first);
 }
 
 /** Undefined for people. */
@@ -13,3 +42,38 @@ export function format(output: Session["output"], value: unknown): string | unde
   // Without what is undefined, which YAML cannot say.
   return output === "yaml" ? dump(JSON.parse(JSON.stringify(value)), { lineWidth: -1 }) : undefined;
 }
+
+/** The same with the field `reconciler` in each object whose reconciler does not tick; of another namespace's it says nothing. */
+export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown {
+  if (Array.isArray(value)) return value.map((one: unknown) => addNoTicks(one, noTicks));
+  if (!isFields(value)) return value;
+  const { namespace } = value;
+  const own = noTicks.filter((one) => typeof namespace !== "string" || concerns(one, namespace));
+  return own.length > 0 ? { ...value, reconciler: own } : value;
+}
+
+/**
+ * "" if all reconcilers tick. With a size, broken between words to fit the terminal, and within longer words: a watch
+ * cuts off what is beyond the edge, and this has the cure.
+ */
+export function renderNoTicks(noTicks: readonly NoTick[], { style, size }: Pick<Io, "style" | "size">): string {
+  const columns = size?.()?.columns || Infinity;
+  const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : HEADING.length + 2);
+  const wrap = (text: string): string =>
+    wrapWords(text, columns - indent.length)
+      .flatMap((line) => splitEvery(line, columns - indent.length))
+      .join(`\n${indent}`);
+  return noTicks
+    .map(({ state, message, remedy }) => {
+      const consequence =
+        state === "stopped"
+          ? "nothing is rolled out, scaled or recorded until it ticks again"
+          : "what is recorded may be old";
+      const lines = [message, consequence, `helps: ${remedy}`].map(wrap).join(`\n${indent}`);
+      return `${style("bad", HEADING)}${indent === "" ? "\n" : "  "}${lines}\n\n`;
+    })
+    .join("");
+}
+
+const splitEvery = (text: string, most: number): string[] =>
+  text.length <= most ? [text] : [text.slice(0, most), ...splitEvery(text.slice(most), most)];

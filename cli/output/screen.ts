@@ -1,7 +1,10 @@
 /** What a watch shows: a terminal the newest state in place, a log a line a change, a program a document a change. */
+import { warnFirst } from "./print.ts";
 import type { Session, TerminalSize } from "../session.ts";
 
 export interface Frame {
+  /** What the tables begin with, and what must be known before names are used. */
+  readonly first: string;
   /** For people at a terminal. */
   readonly table: () => string;
   /** The same where that is higher than the terminal: without what needs nobody. */
@@ -21,42 +24,59 @@ export function createScreen({ io, output }: Pick<Session, "io" | "output">): Sc
   let height = 0;
   let shown: string | undefined;
   return {
-    update({ lines, document, ...frame }: Frame): void {
-      const text = isDrawn ? fit(frame, io.size?.()) : lines();
+    update({ first, lines, document, ...frame }: Frame): void {
+      const size = io.size?.();
+      const text = isDrawn ? fit(frame, size, io.width?.() === undefined) : lines();
       if (text === shown) return;
       const isFirst = shown === undefined;
       shown = text;
+      warnFirst({ io, output }, first);
       if (output !== "table") return io.write(output === "yaml" && !isFirst ? `---\n${document()}` : document());
       io.write(isDrawn && height > 0 ? `\u001B[${height}A\u001B[J${text}` : text);
-      height = text.split("\n").length - 1;
+      height = linesOf(text).reduce((sum, line) => sum + rowsOf(line, size?.columns), 0);
     },
   };
 }
 
-/** Longer lines would wrap, and more lines would scroll: neither can be drawn over again. */
-function fit({ table, short }: Pick<Frame, "table" | "short">, size: TerminalSize | undefined): string {
+const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
+
+/**
+ * More rows would scroll, and cannot be drawn over again. A line is cut at the edge; where nothing is to be left out
+ * (`isWide`), it wraps and takes several rows.
+ */
+function fit(
+  { table, short }: Pick<Frame, "table" | "short">,
+  size: TerminalSize | undefined,
+  isWide: boolean,
+): string {
   const whole = table();
   if (!size) return whole;
   const most = Math.max(2, size.rows - 1);
-  const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
-  const lines = linesOf(linesOf(whole).length > most ? short() : whole);
-  const shown =
-    lines.length > most
-      ? [...lines.slice(0, most - 1), `… ${lines.length - most + 1} more lines: --watch=false shows them`]
-      : lines;
-  return shown.map((line) => `${clip(line, size.columns)}\n`).join("");
+  const heightOf = (line: string): number => (isWide ? rowsOf(line, size.columns) : 1);
+  const isHigh = (all: readonly string[]): boolean => all.reduce((sum, line) => sum + heightOf(line), 0) > most;
+  const lines = linesOf(isHigh(linesOf(whole)) ? short() : whole);
+  let left = most - 1;
+  const kept = isHigh(lines)
+    ? lines.slice(
+        0,
+        lines.findIndex((line) => (left -= heightOf(line)) < 0),
+      )
+    : lines;
+  const cut = lines.length - kept.length;
+  const shown = cut > 0 ? [...kept, `… ${cut} more lines: --watch=false shows them`] : kept;
+  return shown.map((line) => `${isWide ? line : clip(line, size.columns)}\n`).join("");
 }
 
 // eslint-disable-next-line no-control-regex
-const COLOUR = /(\u001B\[\d+m)/;
+const COLOUR = /(\u001B\[\d+m)/g;
 
 /**
  * The line without what is beyond the edge, which a last `…` stands for; colours take no place, and those that are on
  * are switched off.
  */
 function clip(line: string, columns: number): string {
+  if (rowsOf(line, columns) === 1) return line;
   const parts = line.split(COLOUR);
-  if (widthOf(parts.filter((_, i) => i % 2 === 0).join("")) <= columns) return line;
   let left = columns - 1;
   const kept = parts.map((part, i) =>
     i % 2 === 1
@@ -67,6 +87,10 @@ function clip(line: string, columns: number): string {
   );
   return `${kept.join("")}…`;
 }
+
+/** How many rows of the terminal a line takes. */
+const rowsOf = (line: string, columns = Infinity): number =>
+  Math.max(1, Math.ceil(widthOf(line.replaceAll(COLOUR, "")) / columns));
 
 /** At most as many columns as a terminal gives the text: signs of wide scripts take two. */
 const widthOf = (text: string): number =>

@@ -1,39 +1,47 @@
 /** The tables of `zonewise status`. */
+import { withoutBlocks } from "../../reconciler/group-status/blocks.ts";
 import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
+import { nameImages } from "../../reconciler/model/zone.ts";
 import {
   describeProgress,
   isRecorded,
   judgeProgress,
+  nameRevision,
   sortBlocks,
   type GroupState,
   type Completion,
 } from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
-import type { Style, Tone } from "./style.ts";
-import { formatTable, type Cell } from "./table.ts";
+import type { Look, Tone } from "./style.ts";
+import { formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
 export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
 
+/** A group that is ready may still wait, to be scaled: that is no green. */
 function phaseOf(state: GroupState): Cell {
-  const text = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
-  return { text, tone: TONES[judgeProgress(state)] };
+  const known = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
+  const text = state.isOld ? `${known} (old)` : known;
+  const progress = judgeProgress(state);
+  const isHeld = (state.status?.blocked ?? []).length > 0;
+  return { text, tone: progress === "done" && isHeld ? "waiting" : TONES[progress] };
 }
 
+const COLUMNS: readonly Column[] = [
+  { heading: "GROUP" },
+  { heading: "PHASE" },
+  { heading: "ZONES", rank: 7 },
+  { heading: "UPDATED", rank: 3 },
+  { heading: "PODS-READY", rank: 4 },
+  { heading: "ZONE", rank: 6 },
+  { heading: "WAITING-FOR", rank: 2 },
+  { heading: "BLOCKED-BY", rank: 1 },
+  { heading: "SINCE", rank: 5 },
+  { heading: "ESTIMATED-END", rank: 8 },
+];
+
 /** A line a group. */
-export function renderGroups(groups: readonly GroupState[], style: Style, now: number): string {
+export function renderGroups(groups: readonly GroupState[], look: Look, now: number): string {
   const isMixed = new Set(groups.map(({ namespace }) => namespace)).size > 1;
-  const headings = [
-    "GROUP",
-    "PHASE",
-    "ZONES",
-    "UPDATED",
-    "PODS-READY",
-    "ZONE",
-    "WAITING-FOR",
-    "BLOCKED-BY",
-    "SINCE",
-    "ESTIMATED-END",
-  ];
   const rows = groups.map((state): Cell[] => [
     ...(isMixed ? [state.namespace] : []),
     state.group,
@@ -41,7 +49,7 @@ export function renderGroups(groups: readonly GroupState[], style: Style, now: n
     ...countsOf(state),
     ...waitOf(state, now),
   ]);
-  return formatTable([...(isMixed ? ["NAMESPACE"] : []), ...headings], rows, style);
+  return formatTable([...(isMixed ? ["NAMESPACE"] : []), ...COLUMNS], rows, look);
 }
 
 function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
@@ -50,30 +58,41 @@ function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
 }
 
 function waitOf(state: GroupState, now: number): Cell[] {
-  const { progress } = state.status ?? {};
   const { blocked, waiting } = sortBlocks(state, now);
-  const end = progress?.completionTime === undefined ? progress?.estimatedCompletionTime : undefined;
   const [first] = [...blocked, ...waiting];
   return [
     waiting[0]?.reason ?? "",
     { text: blocked[0]?.reason ?? "", tone: "bad" },
     formatAge(first?.since, now),
-    untilOf(end, now),
+    untilOf(estimatedEnd(state), now),
   ];
 }
 
+/** Nothing works towards an end while the reconciler does not tick. */
+function estimatedEnd({ isOld, status: { progress } = {} }: GroupState): string | undefined {
+  return isOld || progress?.completionTime !== undefined ? undefined : progress?.estimatedCompletionTime;
+}
+
 const describeBlock =
-  (tone: Tone, now: number) =>
+  (tone: Tone, zones: GroupState["zones"], now: number) =>
   ({ reason, since, objects, message }: Block): Cell[] => [
     { text: reason, tone },
     formatAge(since, now),
     objects.map(({ name }) => name).join(", "),
-    message,
+    nameImages(message, zones),
   ];
 
+const HOLD_COLUMNS: readonly Column[] = [
+  { heading: "SINCE", rank: 2 },
+  { heading: "OBJECTS", rank: 3 },
+  { heading: "MESSAGE", rank: 1 },
+];
+
 /** One group with its zones, what blocks it, and what is left. */
-export function renderGroup(state: GroupState, style: Style, now: number): string {
+export function renderGroup(state: GroupState, look: Look, now: number): string {
   const { status = {} } = state;
+  const { zones } = state;
+  const sentence = nameImages(withoutBlocks(describeProgress(state), status.blocked ?? []), zones);
   const { blocked, waiting } = sortBlocks(state, now);
   const steps = (status.plan ?? []).map((step): Cell[] => [
     step.action,
@@ -82,29 +101,33 @@ export function renderGroup(state: GroupState, style: Style, now: number): strin
     (step.pods ?? []).join(", "),
   ]);
   return [
-    renderGroups([state], style, now),
-    `\n${describeProgress(state)}\n`,
+    renderGroups([state], look, now),
+    sentence === "" ? "" : `\n${wrapWords(sentence, look.width?.() ?? Infinity).join("\n")}\n`,
     section(
-      formatTable(["ZONE", "STATE", "UPDATED", "READY", "REVISION"], (status.zones ?? []).map(describeZone), style),
+      formatTable(
+        ["ZONE", "STATE", "UPDATED", "READY", "REVISION"],
+        (status.zones ?? []).map(describeZone(state)),
+        look,
+      ),
     ),
-    section(formatTable(["BLOCKED-BY", "SINCE", "OBJECTS", "MESSAGE"], blocked.map(describeBlock("bad", now)), style)),
-    section(
-      formatTable(["WAITING-FOR", "SINCE", "OBJECTS", "MESSAGE"], waiting.map(describeBlock("waiting", now)), style),
-    ),
-    section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, style)),
+    section(formatTable(["BLOCKED-BY", ...HOLD_COLUMNS], blocked.map(describeBlock("bad", zones, now)), look)),
+    section(formatTable(["WAITING-FOR", ...HOLD_COLUMNS], waiting.map(describeBlock("waiting", zones, now)), look)),
+    section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, look)),
   ].join("");
 }
 
-function describeZone({ name, paused, updated, ready, replicas, updateRevision }: ZoneRow): Cell[] {
-  const state: Cell = paused ? { text: "paused", tone: "waiting" } : updated >= replicas ? "updated" : "outdated";
-  return [
-    name,
-    state,
-    `${updated}/${replicas}`,
-    { text: `${ready}/${replicas}`, tone: ready < replicas ? "waiting" : "plain" },
-    updateRevision,
-  ];
-}
+const describeZone =
+  (group: GroupState) =>
+  ({ name, paused, updated, ready, replicas, updateRevision }: ZoneRow): Cell[] => {
+    const state: Cell = paused ? { text: "paused", tone: "waiting" } : updated >= replicas ? "updated" : "outdated";
+    return [
+      name,
+      state,
+      `${updated}/${replicas}`,
+      { text: `${ready}/${replicas}`, tone: ready < replicas ? "waiting" : "plain" },
+      nameRevision(updateRevision, group),
+    ];
+  };
 
 const section = (table: string): string => (table === "" ? "" : `\n${table}`);
 
@@ -112,5 +135,6 @@ const section = (table: string): string => (table === "" ? "" : `\n${table}`);
 export function renderLine(state: GroupState): string {
   const { summary } = state.status ?? {};
   const { text } = phaseOf(state) as Exclude<Cell, string>;
-  return `${state.group} ${text}: ${summary?.updated ?? "-"} updated, ${summary?.ready ?? "-"} ready; ${describeProgress(state)}\n`;
+  const sentence = nameImages(describeProgress(state), state.zones);
+  return `${state.group} ${text}: ${summary?.updated ?? "-"} updated, ${summary?.ready ?? "-"} ready; ${sentence}\n`;
 }

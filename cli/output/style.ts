@@ -1,8 +1,14 @@
-/** Colours for terminals. */
+/** How text looks on a terminal. */
 import { styleText } from "node:util";
 
 export type Tone = "good" | "bad" | "waiting" | "plain";
 export type Style = (tone: Tone, text: string) => string;
+
+export interface Look {
+  readonly style: Style;
+  /** Characters that a line may have; undefined without a terminal, and where nothing is to be left out. */
+  readonly width?: () => number | undefined;
+}
 
 const COLOURS = { good: "green", bad: "red", waiting: "yellow" } as const;
 

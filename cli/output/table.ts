@@ -1,22 +1,104 @@
 /** Tables as kubectl prints them: headings in capitals, columns two blanks apart. */
-import type { Style, Tone } from "./style.ts";
+import type { Look, Tone } from "./style.ts";
 
 /** A cell: its text, or with a tone. */
 export type Cell = string | { readonly text: string; readonly tone: Tone };
 
+export interface Column {
+  readonly heading: string;
+  /** Where a terminal has no room for all columns, those of the lowest ranks are shown; those without a rank always. */
+  readonly rank?: number;
+}
+
 const GAP = "  ";
+/** Columns of a terminal for a sentence at the end of a row, before other columns give way to it. */
+const SENTENCE = 30;
 
-const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell.text);
+const textOf = (cell: Cell | undefined): string => (typeof cell === "object" ? cell.text : (cell ?? ""));
 
-/** The lines of the table, each with its line break; "" without rows. */
-export function formatTable(headings: readonly string[], rows: readonly (readonly Cell[])[], style: Style): string {
+/** Columns with their cells; `widths` are what each needs at least, and takes at most. */
+interface Sheet {
+  readonly columns: readonly Column[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/**
+ * The lines of the table, each with its line break; "" without rows. It fits the terminal: columns that are empty or
+ * matter less are left out, and the last one is wrapped between words.
+ */
+export function formatTable(
+  headings: readonly (string | Column)[],
+  rows: readonly (readonly Cell[])[],
+  { style, width = () => undefined }: Look,
+): string {
   if (rows.length === 0) return "";
-  const all: readonly (readonly Cell[])[] = [headings, ...rows];
-  const widths = headings.map((_, column) => Math.max(...all.map((row) => textOf(row[column] ?? "").length)));
-  const last = headings.length - 1;
-  const show = (cell: Cell, column: number): string => {
-    const text = column === last ? textOf(cell) : textOf(cell).padEnd(widths[column] ?? 0);
-    return typeof cell === "string" ? text : style(cell.tone, text);
-  };
-  return all.map((row) => `${row.map(show).join(GAP).trimEnd()}\n`).join("");
+  const columns = headings.map((one) => (typeof one === "string" ? { heading: one } : one));
+  const most = width() ?? Infinity;
+  const { columns: shown, rows: cells } = fit({ columns, rows }, most);
+  const widths = shown.map((column, i) => widthOf(column, cells, i));
+  const last = shown.length - 1;
+  const indent = widths.slice(0, last).reduce((sum, one) => sum + one + GAP.length, 0);
+  const all: readonly (readonly Cell[])[] = [shown.map(({ heading }) => heading), ...cells];
+  const paint = (cell: Cell | undefined, text: string): string =>
+    typeof cell === "object" ? style(cell.tone, text) : text;
+  const lines = all.flatMap((row) => {
+    const start = row.slice(0, last).map((cell, i) => paint(cell, textOf(cell).padEnd(widths[i] ?? 0)) + GAP);
+    const [first = "", ...more] = wrapWords(textOf(row[last]), most - indent).map((part) => paint(row[last], part));
+    return [start.join("") + first, ...more.map((part) => " ".repeat(indent) + part)];
+  });
+  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+}
+
+const widthOf = ({ heading }: Column, rows: Sheet["rows"], i: number): number =>
+  Math.max(heading.length, ...rows.map((row) => textOf(row[i]).length));
+
+/** The last column needs no more than its longest word, if that is more than a sentence gets. */
+function leastWidthOf({ columns, rows }: Sheet, i: number): number {
+  const column = columns[i] ?? { heading: "" };
+  if (i < columns.length - 1) return widthOf(column, rows, i);
+  const words = rows.map((row) =>
+    Math.max(
+      ...textOf(row[i])
+        .split(" ")
+        .map(({ length }) => length),
+    ),
+  );
+  return Math.max(column.heading.length, Math.min(widthOf(column, rows, i), Math.max(SENTENCE, ...words)));
+}
+
+function fit(sheet: Sheet, most: number): Sheet {
+  const { columns, rows } = sheet;
+  const least = columns.map((_, i) => leastWidthOf(sheet, i) + GAP.length);
+  // The last column has no gap after it.
+  let left = most + GAP.length;
+  if (least.reduce((sum, one) => sum + one) <= left) return sheet;
+  const isEmpty = (i: number): boolean => rows.every((row) => textOf(row[i]) === "");
+  const byRank = columns.map((_, i) => i).toSorted((a, b) => rankOf(columns[a]) - rankOf(columns[b]));
+  const chosen = new Set<number>();
+  for (const i of byRank) {
+    const fits = columns[i]?.rank === undefined || (!isEmpty(i) && (least[i] ?? 0) <= left);
+    if (!fits) continue;
+    chosen.add(i);
+    left -= least[i] ?? 0;
+  }
+  const keep = <T>(all: readonly T[]): T[] => all.filter((_, i) => chosen.has(i));
+  return { columns: keep(columns), rows: rows.map((row) => keep(row)) };
+}
+
+const rankOf = (column: Column | undefined): number => column?.rank ?? 0;
+
+/**
+ * The text in lines of at most so many characters, broken between words, each indented as the first; a longer word has
+ * a line of its own.
+ */
+export function wrapWords(text: string, most: number): string[] {
+  const words = text.trimStart();
+  const indent = text.slice(0, text.length - words.length);
+  const lines: string[] = [];
+  for (const word of words.split(" ")) {
+    const longer = `${lines.at(-1) ?? indent}${lines.length === 0 ? "" : " "}${word}`;
+    if (lines.length === 0 || longer.length <= most) lines.splice(-1, 1, longer);
+    else lines.push(indent + word);
+  }
+  return lines;
 }

@@ -6,8 +6,9 @@
  *   a failure after the first POST: DELETE to the same pods, release the reservation -> deny. The release of the Lease records the outcome.
  */
 import { type Clock, startStopwatch } from "../../infra/clock.ts";
+import { redactUrl } from "../../infra/credentials.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { type PodHttp, redactUrl } from "../../infra/pod-http.ts";
+import { describePodFailure, type PodHttp } from "../../infra/pod-http.ts";
 import type { DisruptionResult } from "../../reconciler/budget/verdict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import {
@@ -25,10 +26,13 @@ import {
   nameLease,
   takeDownscaleLease,
 } from "../../reconciler/downscale/act/downscale-lease.ts";
+import type { Reason } from "../../reconciler/model/decision.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
+import type { Recorder } from "../../reconciler/report/act/recorder.ts";
+import type { Draft } from "../../reconciler/report/events.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
@@ -42,6 +46,7 @@ export interface PrepareTools {
   readonly clusterDomain: string;
   readonly record: DownscaleRecord;
   readonly reserver: Pick<Reserver, "reserveDownscale" | "release">;
+  readonly emitEvents: Recorder["emitEvents"];
   /** Tasks that continue after the answer and must end before the process exits. */
   readonly tasks: BackgroundTasks;
 }
@@ -208,19 +213,26 @@ function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Rec
 async function prepare(
   prepareRequest: PrepareRequest,
   { isAwaited, unsettled, isOurs }: EarlierRequest & Pick<PodCalls, "isOurs">,
-  { podHttp, clock, clusterDomain, record }: PrepareTools,
+  { podHttp, clock, clusterDomain, record, emitEvents }: PrepareTools,
 ): Promise<{ readonly answer: Answer; readonly pods: Promise<PodsOutcome> }> {
   const { request, downscale, preparation, context } = prepareRequest;
   const { signal, log } = context;
-  const onFailure = (url: string, error: unknown): void =>
+  let refusal: string | undefined;
+  const onFailure = (url: string, error: unknown): void => {
+    refusal ??= describePodFailure(url, error);
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
+  };
   const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
   const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
   const cancel = (reason: string, message: string) => ({ answer: deny(prepareRequest, reason, message), pods: undo() });
-  if (!(await preparePods(calls, signal)))
-    return cancel("PodsNotPrepared", "one or more pods failed to prepare for shutdown.");
+  if (!(await preparePods(calls, signal))) {
+    const why = `one or more pods failed to prepare for shutdown${refusal === undefined ? "" : `: ${refusal}`}.`;
+    const cancelled = cancel("PodsNotPrepared", why);
+    emitEvents([draftRefusal(prepareRequest.zone, cancelled.answer)]);
+    return cancelled;
+  }
   try {
     const patch = await record.save(request, unsettled, { signal });
     const message = `${describeDownscale(prepareRequest)} is allowed -- all pods successfully prepared for shutdown.`;
@@ -233,3 +245,13 @@ async function prepare(
     return cancel("NotRecorded", record.messages.unsaved);
   }
 }
+
+/** The reconciler holds by the same reason. */
+const PREPARE_FAILED: Reason = "PrepareFailed";
+
+const draftRefusal = (regarding: Zone, { message = "" }: Answer): Draft => ({
+  regarding,
+  type: "Warning",
+  reason: PREPARE_FAILED,
+  message,
+});

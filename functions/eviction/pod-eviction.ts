@@ -17,6 +17,7 @@ import {
   VERDICTS,
   type Verdict,
 } from "../../reconciler/budget/verdict.ts";
+import { EVICTION_PATHS, isProbe, PROBE_ANSWER } from "../../reconciler/budget/guard.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
@@ -51,8 +52,11 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
   };
   return {
     name: "podEviction",
-    paths: ["/admission/pod-eviction", "/pods/eviction", MUTATING_PATH],
+    paths: EVICTION_PATHS,
     handle: async (request, { path, deadlineAt, signal }) => {
+      // Before all else: it says that the webhook is called, and allows nothing.
+      if (isProbe(request.object))
+        return { allowed: false, code: 400, message: PROBE_ANSWER, reason: "Probe", log: { reason: "probe" } };
       const eviction = readEviction(request.object);
       const mutating = path === MUTATING_PATH && eviction.options !== "unreadable";
       const refused = checkRequest(request);

@@ -1,13 +1,18 @@
-/** Serves all webhooks by path over TLS, and `/ready` and `/metrics` over plain HTTP: for clusters without Knative. */
-import http, { type RequestListener, type ServerResponse } from "node:http";
+/**
+ * Servers: handlers by path over TLS, with a certificate that is followed and requests that are drained, beside `/ready`
+ * and `/metrics` over plain HTTP (`runServer`); or plain HTTP alone, without anything to lose (`runPlain`).
+ */
+import http, { type RequestListener, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
+import type { AddressInfo } from "node:net";
+import type { WebhookSettings } from "../../infra/config/config.ts";
 import { RolloutError } from "../../infra/errors.ts";
+import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
-import { type Handler, requestPath, serveWebhook } from "./admission.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "../compose.ts";
 import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
-import { listen, portOf } from "./listen.ts";
+import { type Handler, requestPath } from "./rim.ts";
 
 /**
  * Milliseconds between two reads of the certificate: a new one is in use that long, at most, after the kubelet has
@@ -19,15 +24,6 @@ const RELOAD_MS = 1000;
 export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log"> {
   readonly rim: Pick<Composition["rim"], "clock">;
   readonly routes: ReadonlyMap<string, Handler>;
-}
-
-/** Serves all webhooks by their paths, as `runServer` does. */
-export async function runWebhooks(composition: Composition, stop: AbortSignal): Promise<void> {
-  const { webhooks, rim } = composition;
-  const routes = new Map(
-    webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)),
-  );
-  await runServer({ ...composition, routes }, stop);
 }
 
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
@@ -44,31 +40,74 @@ export async function runServer(
   };
   const secure = https.createServer(timeouts, byPath(routes));
   let isServed = false;
-  const plain = http.createServer(
-    timeouts,
-    healthListener(metrics, () => isServed),
-  );
+  const health = healthListener(metrics, () => isServed);
   const counted = countRequests(secure);
+  const plain = http.createServer(timeouts, health);
 
-  await listen(plain, port, address);
-  log.info("listening", { what: "ready and metrics", port: portOf(plain) });
+  await listen(plain, { what: "ready and metrics", port, address, log });
   const following = followCertificate({ files, everyMs: RELOAD_MS, clock: rim.clock, log, signal: stop }, (pair) => {
     secure.setSecureContext(pair);
     ready.resolve();
   });
   const ready = Promise.withResolvers<void>();
   await Promise.race([ready.promise, following]);
-  if (!stop.aborted) await listen(secure, tlsPort, address);
+  if (!stop.aborted) await listen(secure, { what: "webhooks", port: tlsPort, address, log });
   isServed = secure.listening;
-  if (!stop.aborted) log.info("listening", { what: "webhooks", port: portOf(secure) });
   await following;
   log.info("draining");
   await drain([counted], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   // Last, and ready to the end: the kubelet probes a pod that is being deleted, and would report each probe that fails.
-  plain.close();
-  plain.closeAllConnections();
+  plain.close().closeAllConnections();
   log.info("drained");
 }
+
+/** Milliseconds for a request to a plain server, which has no body. */
+const PLAIN_MS = 10_000;
+
+export interface Plain {
+  readonly configuration: Pick<WebhookSettings, "address" | "port">;
+  readonly answer: Handler;
+  readonly log: Log;
+  /** For the log line. */
+  readonly what: string;
+}
+
+/**
+ * Serves over plain HTTP until `stop` fires, which ends connections at once: for what has no state to lose. Rejects if
+ * the port is in use. `onListening` gets the server's address.
+ */
+export async function runPlain(
+  { configuration: { address, port }, answer, log, what }: Plain,
+  stop: AbortSignal,
+  onListening: (url: string) => void = () => {},
+): Promise<void> {
+  const timeouts = { headersTimeout: PLAIN_MS, requestTimeout: PLAIN_MS };
+  const server = http.createServer(timeouts, (request, response) => void answer(request, response));
+  await listen(server, { what, port, address, log });
+  onListening(`http://${address ?? "localhost"}:${portOf(server)}`);
+  if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
+  server.close().closeAllConnections();
+}
+
+interface Listening {
+  readonly what: string;
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** All addresses unless given. */
+  readonly address: string | undefined;
+  readonly log: Log;
+}
+
+/** Rejects if the port is in use. */
+async function listen(server: Server, { what, port, address: host, log }: Listening): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
+  });
+  log.info("listening", { what, port: portOf(server) });
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
 /** `/ready` and `/metrics` (§8.1). */
 export function healthListener(

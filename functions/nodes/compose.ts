@@ -1,7 +1,7 @@
 /** Puts the node API together from the environment. */
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../infra/clock.ts";
 import type { Environment } from "../../infra/config/config.ts";
+import type { Machine } from "../../infra/machine.ts";
 import { start } from "../../infra/start.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import { createBackgroundTasks } from "../http/background-tasks.ts";
@@ -9,7 +9,7 @@ import { createBodyReader } from "../http/body.ts";
 import type { Served } from "../http/server.ts";
 import { serveConversion } from "./crd-convert.ts";
 import { createShadow } from "./create-shadow.ts";
-import { cordonAndDrain, type DrainTools, forceAfterMs } from "./drain-node.ts";
+import { cordonAndDrain, type DrainTools, findPolicy } from "./drain-node.ts";
 import { createIdentify } from "./identify-caller.ts";
 import { type NodeRoutes, serveNodeApi } from "./node-api.ts";
 import { excludeFromLoadBalancers, removeExclusion, uncordon } from "./node-service.ts";
@@ -20,7 +20,7 @@ import { showNodes } from "./show-nodes.ts";
 const AGENT_ACCOUNT = "brupop-agent-service-account";
 
 /** Throws `BadConfiguration`. */
-export async function composeNodeApi(env: Environment, machine: Clock): Promise<Served> {
+export async function composeNodeApi(env: Environment, machine: Machine): Promise<Served> {
   const { configuration, log, metrics, cluster, clock } = await start(env, machine);
   const { namespace, webhooks } = configuration;
   const tasks = createBackgroundTasks();
@@ -33,7 +33,7 @@ export async function composeNodeApi(env: Environment, machine: Clock): Promise<
       cluster,
       clock,
       namespace,
-      forceAfterMs: (node, call) => forceAfterMs(cluster, node, call),
+      policyOf: (node, call) => findPolicy(cluster, node, call),
     }),
   });
   const identity = `${configuration.identity ?? "node-api"}_${randomUUID()}`;

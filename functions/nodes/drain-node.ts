@@ -4,22 +4,29 @@
  * before, and no pod left, says that the node is drained.
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
+ *
+ * A node whose policy is frozen is never drained: it does not reboot (§17.2), also if it announced that before and its
+ * host did not get the call.
  */
+import { startDeadline } from "../../infra/deadline.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type CustomObject, nodeUpdatePolicies, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
 import { markNode } from "../../reconciler/nodes/node-marks.ts";
-import { isInvalid, readPolicy } from "../../reconciler/nodes/policy.ts";
+import { isInvalid, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
 import type { BlockedPod, DrainStatus } from "../../reconciler/nodes/shadow.ts";
 import { evictPods } from "./evict-pods.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 import { changeNode } from "./node-service.ts";
 import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
+/** What a drain goes by. */
+export type DrainPolicy = Pick<Policy, "name" | "drain" | "status">;
+
 export interface DrainTools extends ShadowTools {
-  /** Milliseconds of draining after which the node reboots with the pods that remain; undefined for never. */
-  readonly forceAfterMs: (nodeName: string, call: Call) => Promise<number | undefined>;
+  /** The policy that has the node in one of its slots. */
+  readonly policyOf: (nodeName: string, call: Call) => Promise<DrainPolicy | undefined>;
 }
 
 /** Seconds until the next round. */
@@ -31,8 +38,8 @@ const EVICTIONS_SHARE = 0.7;
 const MAX_RECORDED = 20;
 
 /**
- * 200 once the node is drained, or its drain has been given up as its policy says; otherwise 503. 409 if its reboot is
- * not wanted.
+ * 200 once the node is drained, or its drain has been given up as its policy says; otherwise, and while that policy is
+ * frozen, 503. 409 if its reboot is not wanted.
  */
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
   return async (request) => {
@@ -41,15 +48,33 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
     const uid = shadow.metadata.uid ?? "";
     const isNew = await changeNode(tools, request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
     const left = findEvictable(await listPods(tools, request));
-    const signal = AbortSignal.timeout(Math.floor((request.call.deadlineMs ?? 0) * EVICTIONS_SHARE));
-    const blocked = await evictPods(tools.cluster, left, { ...request.call, signal });
-    const drain = await describeRound(tools, request, { shadow, left, blocked });
+    const blocked = await evictAll(tools, request, left);
+    const policy = await tools.policyOf(request.node.metadata?.name ?? "", request.call);
+    const drain = describeRound({ now: tools.clock.now(), shadow, left, blocked, policy });
     if (!(await record(tools, request, { shadow, drain }))) return notYet(drain, NEXT_ROUND_S);
     if (isNew) return notYet(drain, AFTER_CORDON_S);
-    return drain.remaining === 0 || drain["forced"] === true
-      ? { status: 200, body: answerOf(drain) }
-      : notYet(drain, NEXT_ROUND_S);
+    return answerRound(drain, policy);
   };
+}
+
+function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeAnswer {
+  if (drain.remaining > 0 && drain["forced"] !== true) return notYet(drain, NEXT_ROUND_S);
+  if (policy?.status.frozen)
+    return refuse(
+      "Unavailable",
+      `policy ${policy.name} is frozen, and reboots no node: ${policy.status.frozen.message}`,
+    );
+  return { status: 200, body: answerOf(drain) };
+}
+
+/** In their share of the request's time. */
+async function evictAll(
+  { cluster, clock }: DrainTools,
+  { call }: NodeRequest,
+  pods: readonly PodObject[],
+): Promise<BlockedPod[]> {
+  using deadline = startDeadline(Math.floor((call.deadlineMs ?? 0) * EVICTIONS_SHARE), undefined, clock);
+  return await evictPods(cluster, pods, { ...call, signal: deadline.signal });
 }
 
 async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): Promise<PodObject[]> {
@@ -60,20 +85,16 @@ async function listPods({ cluster }: DrainTools, { node, call }: NodeRequest): P
 }
 
 interface Round {
+  readonly now: number;
+  readonly policy: DrainPolicy | undefined;
   readonly shadow: CustomObject;
   readonly left: readonly PodObject[];
   readonly blocked: readonly BlockedPod[];
 }
 
-async function describeRound(
-  { clock, forceAfterMs }: DrainTools,
-  { node, call }: NodeRequest,
-  { shadow, left, blocked }: Round,
-): Promise<DrainStatus> {
-  const now = clock.now();
+function describeRound({ now, policy, shadow, left, blocked }: Round): DrainStatus {
   const startedAt = readShadowStatus(shadow)?.drain?.started_at ?? formatTimestamp(now);
-  const afterMs = left.length === 0 ? undefined : await forceAfterMs(node.metadata?.name ?? "", call);
-  const isForced = afterMs !== undefined && now >= (parseTimestamp(startedAt) ?? now) + afterMs;
+  const isForced = left.length > 0 && policy !== undefined && isOver(policy, parseTimestamp(startedAt) ?? now, now);
   return {
     started_at: startedAt,
     round_at: formatTimestamp(now),
@@ -82,6 +103,10 @@ async function describeRound(
     ...(isForced && { forced: true }),
   };
 }
+
+/** The drain has lasted as long as its policy allows, and the node then reboots with the pods that remain. */
+const isOver = ({ drain }: DrainPolicy, startedAt: number, now: number): boolean =>
+  drain.onTimeout === "Reboot" && now >= startedAt + drain.timeoutSeconds * 1000;
 
 /**
  * Writes the progress; resolves with false if the shadow has changed meanwhile: the next round looks at what it wants
@@ -111,15 +136,10 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   retryAfterSeconds,
 });
 
-/**
- * How long the drain of a node may take before its reboot is forced: milliseconds, or undefined if no policy has the
- * node in one of its slots and forces its reboot.
- */
-export async function forceAfterMs(cluster: Cluster, nodeName: string, call: Call): Promise<number | undefined> {
+/** The policy that has the node in one of its slots; undefined if none that can be read has. */
+export async function findPolicy(cluster: Cluster, nodeName: string, call: Call): Promise<Policy | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
-    for (const policy of items.map(readPolicy)) {
-      if (isInvalid(policy) || policy.drain.onTimeout !== "Reboot") continue;
-      if (policy.status.active.some(({ node }) => node === nodeName)) return policy.drain.timeoutSeconds * 1000;
-    }
+    for (const policy of items.map(readPolicy))
+      if (!isInvalid(policy) && policy.status.active.some(({ node }) => node === nodeName)) return policy;
   return undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The rim of the node API, whose routes the agents of the original know, too:
+ * The node API behind the rim (rim.ts), whose routes the agents of the original know, too:
  *
  *   1. the route                                                       else 404, 405
  *   2. an agent that runs on the node it speaks for                    else 400, 401, 403
@@ -8,10 +8,10 @@
  *   5. the answer, one log line, the metrics; never anything of the token
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { startDeadline, unlessAborted } from "../../infra/deadline.ts";
+import { unlessAborted } from "../../infra/deadline.ts";
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { HEADERS, ROUTES } from "../../reconciler/nodes/routes.ts";
-import type { Handler, Rim } from "../http/admission.ts";
+import { type Exchange, type Handler, type HttpAnswer, type Rim, serveEndpoint, TIMEOUT_SHARE } from "../http/rim.ts";
 import type { Identify } from "./identify-caller.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 
@@ -24,17 +24,22 @@ export interface NodeApi {
   readonly routes: NodeRoutes;
 }
 
-/** Share of the request timeout that the work may use; the rest is for the answer. */
-const TIMEOUT_SHARE = 0.9;
-
 const NAMES = Object.keys(ROUTES).filter((name): name is NodeRouteName => name !== "convert" && name !== "ping");
 
-/** The handlers by path. None of them rejects. */
+/** The handlers by path. */
 export function serveNodeApi(api: NodeApi): ReadonlyMap<string, Handler> {
   const byPath = Map.groupBy(NAMES, (name) => ROUTES[name].path);
   const handlers = [...byPath].map(([path, names]): [string, Handler] => {
-    const byMethod = new Map(names.map((name) => [ROUTES[name].method as string, name]));
-    return [path, (request, response) => serveOne(api, byMethod, { request, response })];
+    const byMethod = new Map(names.map((name) => [ROUTES[name].method as string, serveRoute(api, name)]));
+    const allow = [...byMethod.keys()].join(", ");
+    return [
+      path,
+      async (request, response) => {
+        const handler = byMethod.get(request.method ?? "");
+        if (handler) await handler(request, response);
+        else response.writeHead(405, { allow, connection: "close" }).end();
+      },
+    ];
   });
   return new Map([...handlers, [ROUTES.ping.path, ping]]);
 }
@@ -44,48 +49,30 @@ async function ping({ method }: IncomingMessage, response: ServerResponse): Prom
   else response.writeHead(405, { allow: ROUTES.ping.method }).end();
 }
 
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-}
-
-async function serveOne(
-  api: NodeApi,
-  byMethod: ReadonlyMap<string, NodeRouteName>,
-  { request, response }: Exchange,
-): Promise<void> {
-  const { clock, log, metrics, tasks, requestTimeoutMs } = api.rim;
-  const name = byMethod.get(request.method ?? "");
-  if (name === undefined)
-    return void response.writeHead(405, { allow: [...byMethod.keys()].join(", "), connection: "close" }).end();
-  const route = `node_${name}`;
-  const start = clock.monotonic();
-  metrics.requestStarted("POST", route);
-  using deadline = startDeadline(TIMEOUT_SHARE * requestTimeoutMs);
-  response.on("close", () => {
-    if (!response.writableFinished) deadline.cancel();
-  });
-  const work = tasks.track(answerFor(api, name, { request, signal: deadline.signal }));
-  const answer = await unlessAborted(work, deadline.signal).catch((error: unknown) => answerTrouble(error));
-  const sentBytes = send(response, answer);
-  const seconds = (clock.monotonic() - start) / 1000;
-  metrics.requestDone({ method: "POST", route, status: answer.status, seconds, receivedBytes: 0, sentBytes });
-  const fields = { route: name, node: request.headers[HEADERS.nodeName], status: answer.status, seconds };
-  if (answer.status < 400) log.info("node request", fields);
-  else log[answer.status >= 500 ? "info" : "warn"]("node request refused", { ...fields, answer: answer.body });
-}
-
-interface Receiving {
-  readonly request: IncomingMessage;
-  readonly signal: AbortSignal;
+function serveRoute(api: NodeApi, name: NodeRouteName): Handler {
+  const { log, tasks, requestTimeoutMs } = api.rim;
+  const answer = async (exchange: Exchange): Promise<HttpAnswer> => {
+    const work = tasks.track(answerFor(api, name, exchange));
+    const answered = await unlessAborted(work, exchange.signal).catch((error: unknown) => answerTrouble(error));
+    const { status, body } = answered;
+    const node = exchange.request.headers[HEADERS.nodeName];
+    return {
+      ...writeAnswer(answered),
+      log(seconds) {
+        const fields = { route: name, node, status, seconds };
+        if (status < 400) log.info("node request", fields);
+        else log[status >= 500 ? "info" : "warn"]("node request refused", { ...fields, answer: body });
+      },
+    };
+  };
+  return serveEndpoint({ route: `node_${name}`, deadlineMs: () => TIMEOUT_SHARE * requestTimeoutMs, answer }, api.rim);
 }
 
 async function answerFor(
   { rim, identify, routes }: NodeApi,
   name: NodeRouteName,
-  { request, signal }: Receiving,
+  { request, signal, deadlineMs }: Exchange,
 ): Promise<NodeAnswer> {
-  const deadlineMs = TIMEOUT_SHARE * rim.requestTimeoutMs;
   const caller = await identify(request.headers, { deadlineMs, signal });
   if ("status" in caller) return caller;
   const received = name === "update" ? await rim.readBody(request, signal) : { value: undefined };
@@ -111,16 +98,16 @@ function answerTrouble(error: unknown): NodeAnswer {
   return refuse("Unavailable", messageOf(error));
 }
 
-function send(response: ServerResponse, { status, body, version, retryAfterSeconds }: NodeAnswer): number {
+function writeAnswer({ status, body, version, retryAfterSeconds }: NodeAnswer): HttpAnswer {
   const text = body === undefined ? "" : JSON.stringify(body);
-  const bytes = Buffer.byteLength(text);
-  response.writeHead(status, {
-    ...(text && { "content-type": "application/json" }),
-    "content-length": bytes,
-    ...(version !== undefined && { etag: `"${version}"` }),
-    ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
-    ...(status === 401 && { "www-authenticate": "Bearer" }),
-  });
-  response.end(text);
-  return bytes;
+  return {
+    status,
+    text,
+    headers: {
+      ...(text && { "content-type": "application/json" }),
+      ...(version !== undefined && { etag: `"${version}"` }),
+      ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+      ...(status === 401 && { "www-authenticate": "Bearer" }),
+    },
+  };
 }

@@ -7,7 +7,7 @@ import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import { OTHER } from "../../infra/metrics/series-limit.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Shadow } from "../../reconciler/nodes/node.ts";
-import { deadlineOf } from "../../reconciler/nodes/phase.ts";
+import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../../reconciler/nodes/policy.ts";
 import { STATES } from "../../reconciler/nodes/shadow.ts";
 
@@ -27,7 +27,7 @@ export interface MeasuredNode extends Pick<Shadow, "name"> {
 
 export type NodeSampler = (shadows: readonly MeasuredNode[], policies: readonly (Policy | InvalidPolicy)[]) => Samples;
 
-/** Versions that no node has any more are 0, as long as the process lasts. */
+/** A version that no node has any more is shown as 0 until the process ends. */
 export function createNodeSampler(): NodeSampler {
   const seenVersions = new Set<string>([OTHER]);
   return (shadows, policies) => {

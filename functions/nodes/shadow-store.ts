@@ -13,6 +13,7 @@ import {
   shadowStatus,
   type State,
 } from "../../reconciler/nodes/shadow.ts";
+import { moveFor } from "../../reconciler/nodes/state-machine.ts";
 import type { NodeRequest } from "./node-answer.ts";
 
 export interface ShadowTools {
@@ -62,8 +63,7 @@ export const wantedState = ({ spec }: CustomObject): State | undefined => shadow
 
 /** True between the staged update and its reboot: at no other time may an agent have its node drained. */
 export function isDrainWanted(shadow: CustomObject): boolean {
-  return (
-    wantedState(shadow) === "RebootedIntoUpdate" &&
-    readShadowStatus(shadow)?.current_state === "StagedAndPerformedUpdate"
-  );
+  const wanted = wantedState(shadow);
+  const move = wanted && moveFor(wanted, readShadowStatus(shadow)?.current_state);
+  return move?.by === "agent" && move.action === "reboot";
 }

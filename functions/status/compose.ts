@@ -1,34 +1,33 @@
 /** Puts the status page together from the environment. */
 import type { HttpFunction } from "@google-cloud/functions-framework";
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../infra/clock.ts";
-import type { Environment, WebhookSettings } from "../../infra/config/config.ts";
-import { type Runtime, start } from "../../infra/start.ts";
+import type { Environment } from "../../infra/config/config.ts";
+import { start } from "../../infra/start.ts";
+import type { Plain } from "../http/server.ts";
 import { createAnswer } from "./answer.ts";
 import { createReader } from "./reader.ts";
 
-export interface StatusPage extends Pick<Runtime, "log"> {
-  /** Where it listens. */
-  readonly configuration: WebhookSettings;
-  /** Never rejects. */
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-}
-
 /** Throws `BadConfiguration`. */
-export async function composeStatusPage(env: Environment, machine: Clock): Promise<StatusPage> {
+export async function composeStatusPage(env: Environment, machine: Clock): Promise<Plain> {
   const { configuration, log, cluster, clock } = await start(env, machine);
   const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
   const scopes = namespaces === "*" ? [""] : namespaces;
   const read = createReader(
-    { cluster, now: clock.now, namespaces: scopes, lease: { namespace, name: lease.name } },
+    {
+      cluster,
+      now: clock.now,
+      namespaces: scopes,
+      lease: { namespace, name: lease.name },
+      cronJob: "zonewise-reconciler",
+    },
     clock,
   );
-  return { log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
+  return { what: "status page", log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
 }
 
 /** The status page as a target of functions-framework. Nothing happens before the first call. */
 export function createStatusTarget(env: Environment, clock: Clock): HttpFunction {
-  let page: Promise<StatusPage> | undefined;
+  let page: Promise<Plain> | undefined;
   return async (request, response) => {
     page ??= composeStatusPage(env, clock);
     const { answer } = await page.catch((error: unknown) => {

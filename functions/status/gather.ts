@@ -8,6 +8,7 @@ import {
   disruptionBudgets,
   events,
   leases,
+  type Lease,
   pods,
   type Resource,
   rolloutGroups,
@@ -16,19 +17,21 @@ import {
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
+import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
+import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
+import { byTime, lastSeen } from "../../reconciler/report/events.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
-import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type {
   BudgetRecord,
   DecisionRecord,
+  LiveZone,
   PageGroup,
   PageRecords,
-  PodsByZone,
   ReconcilerRecord,
 } from "./view/records.ts";
 import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./view/records.ts";
@@ -40,6 +43,8 @@ export interface GatherOptions {
   readonly namespaces: readonly string[];
   /** The reconciler's Lease. */
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** Name of the reconciler's CronJob beside it. */
+  readonly cronJob: string;
 }
 
 /** The key of a group, to show it alone. */
@@ -71,8 +76,8 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
     part("the disruption budgets", readBudgets(options), earlier.budgets),
     part("the last decisions", readDecisions(options), earlier.decisions),
   ]);
-  const podsByGroup = await part("pods", readPods(options, listPart(groups), focus), earlier.pods);
-  return { readAt: options.now(), reconciler, groups, pods: podsByGroup, budgets, decisions, problems };
+  const zones = await part("pods", readPods(options, listPart(groups), focus), earlier.zones);
+  return { readAt: options.now(), reconciler, groups, zones, budgets, decisions, problems };
 }
 
 async function listAll<O>(
@@ -88,12 +93,20 @@ async function listAll<O>(
   return items;
 }
 
-async function readReconciler({ cluster, lease }: GatherOptions): Promise<ReconcilerRecord> {
-  const found = await cluster.get(leases, lease, { deadlineMs: READ_MS }).catch(absent);
-  const { lastTick, series } = parseTotals(found?.metadata?.annotations?.[TOTALS]);
+async function readReconciler({ cluster, lease, cronJob, now }: GatherOptions): Promise<ReconcilerRecord> {
+  const call = { deadlineMs: READ_MS };
+  const found = await cluster.get(leases, lease, call).catch(absent);
+  const { namespace, name } = lease;
+  const installation = { namespace, lease: name, cronJob };
+  const noTick = await readTicking({ cluster, installation, served: namespace, now, call, lease: found });
+  return { ...(found && describeLease(found)), ...(noTick && { noTick }) };
+}
+
+function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
+  const { lastTick, series } = parseTotals(metadata?.annotations?.[TOTALS]);
   const [expiry] = series.get(METRICS.certificateExpiry.name) ?? [];
   return {
-    ...(found?.spec?.holderIdentity && { holder: found.spec.holderIdentity }),
+    ...(spec?.holderIdentity && { holder: spec.holderIdentity }),
     ...(lastTick !== undefined && { lastTick }),
     ...(expiry && { certificateExpiry: expiry.value * 1000 }),
   };
@@ -123,15 +136,15 @@ async function readBudgets(options: GatherOptions): Promise<BudgetRecord[] | und
 
 async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> {
   const found = await listAll(options, events, { fieldSelector: "reportingComponent=zonewise" });
-  const decisions = found.map(({ metadata, involvedObject, ...event }) => ({
-    object: `${involvedObject.kind ?? ""} ${metadata.namespace ?? ""}/${involvedObject.name ?? ""}`,
+  const newest = found.toSorted((a, b) => byTime(b, a)).slice(0, MAX_DECISIONS);
+  return newest.map((event) => ({
+    object: `${event.involvedObject.kind ?? ""} ${event.metadata.namespace ?? ""}/${event.involvedObject.name ?? ""}`,
     type: event.type ?? "",
     reason: event.reason ?? "",
     message: event.message ?? "",
     count: event.count ?? 1,
-    time: event.lastTimestamp ?? event.firstTimestamp ?? "",
+    time: lastSeen(event),
   }));
-  return decisions.toSorted((a, b) => b.time.localeCompare(a.time)).slice(0, MAX_DECISIONS);
 }
 
 const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({
@@ -143,8 +156,8 @@ async function readPods(
   options: GatherOptions,
   groups: readonly PageGroup[],
   focus: Focus,
-): Promise<PageRecords["pods"]> {
-  const found = new Map<string, PodsByZone>();
+): Promise<PageRecords["zones"]> {
+  const found = new Map<string, readonly LiveZone[]>();
   await visitEach(chooseGroups(groups, focus), { atOnce: AT_A_TIME }, async (group) => {
     found.set(keyOf(group), await readPodsOf(options, group));
   });
@@ -166,22 +179,18 @@ function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
     });
 }
 
-async function readPodsOf(options: GatherOptions, { namespace, name, status }: PageGroup): Promise<PodsByZone> {
+async function readPodsOf(options: GatherOptions, { namespace, name, status }: PageGroup): Promise<LiveZone[]> {
   const sets = await listAll(options, statefulSets, {
     namespace,
     labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}`,
   });
-  const zones = await Promise.all(
-    sets.map(readZone).map(async (zone) => {
+  return await Promise.all(
+    sets.map(async (set) => {
+      const zone = readZone(set);
       const all = await listAll(options, pods, { namespace, labelSelector: zone.selector });
-      return [
-        zone.name,
-        all
-          .map(readPod)
-          .filter(({ owner }) => owner === zone.uid)
-          .toSorted(byOrdinal),
-      ] as const;
+      const own = all.map(readBudgetPod).filter(({ owner }) => owner === zone.uid);
+      const images = (set.spec?.template.spec?.containers ?? []).flatMap(({ image }) => image ?? []);
+      return { ...zone, images, pods: own.toSorted(byOrdinal) };
     }),
   );
-  return new Map(zones);
 }

@@ -5,10 +5,10 @@
  */
 import { systemClock } from "../../infra/clock.ts";
 import { runEntry } from "../../infra/process.ts";
+import { runPlain } from "../http/server.ts";
 import { composeStatusPage } from "./compose.ts";
-import { serveStatusPage } from "./serve.ts";
 
 await runEntry("the status page could not be served", async (stop) => {
-  await serveStatusPage(await composeStatusPage(process.env, systemClock), stop);
+  await runPlain(await composeStatusPage(process.env, systemClock), stop);
   return 0;
 });

@@ -1,6 +1,6 @@
 /**
- * The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, and of PhasedRollouts.
- * Pure.
+ * The series of rollout groups, from the statuses of their RolloutGroups and the count of ticks, of PhasedRollouts and of
+ * disruption budgets. Pure.
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
@@ -34,6 +34,52 @@ export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric
   const known = rollouts.filter(({ phase }) => phase !== "").slice(0, MAX_PHASED);
   const labels = known.map(({ namespace, name, phase }) => ({ namespace, phased_rollout: name, phase }));
   return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
+}
+
+/** What a disruption budget's status says of its protection: its condition `Protecting`. */
+export interface ProtectionRecord {
+  readonly namespace: string;
+  readonly name: string;
+  readonly isProtecting: boolean;
+  readonly reason: string;
+  /** Of each zone, where it is known. */
+  readonly evictionsAllowed: readonly { readonly zone: string; readonly count: number }[];
+}
+
+/** Disruption budgets with a series; further ones have none. */
+export const MAX_BUDGETS = 1000;
+
+export function sampleProtections(
+  budgets: readonly ProtectionRecord[],
+): readonly [metric: string, samples: readonly Sample[]] {
+  const samples = budgets.slice(0, MAX_BUDGETS).map(({ namespace, name, isProtecting, reason }) => ({
+    labels: { namespace, budget: name, reason },
+    value: isProtecting ? 1 : 0,
+  }));
+  return [METRICS.budgetProtecting.name, samples];
+}
+
+/** Milliseconds after which what the reconciler has seen is told no more. */
+const HEADROOM_LASTS_MS = 2 * 60_000;
+
+/**
+ * None while the budget does not protect, or the last tick is older than two minutes: no number is better than one that
+ * drainers and autoscalers would act on by mistake. `now` in milliseconds since the epoch.
+ */
+export function sampleHeadroom(
+  budgets: readonly ProtectionRecord[],
+  { lastTick }: Pick<Totals, "lastTick">,
+  now: number,
+): readonly [metric: string, samples: readonly Sample[]] {
+  const seenAt = parseTimestamp(lastTick ?? "");
+  const isRecent = seenAt !== undefined && now - seenAt <= HEADROOM_LASTS_MS;
+  const protecting = isRecent ? budgets.slice(0, MAX_BUDGETS).filter(({ isProtecting }) => isProtecting) : [];
+  const samples = protecting.flatMap(({ namespace, name, evictionsAllowed }) =>
+    evictionsAllowed
+      .slice(0, MAX_ZONES)
+      .map(({ zone, count }) => ({ labels: { namespace, budget: name, zone }, value: count })),
+  );
+  return [METRICS.evictionsAllowed.name, samples];
 }
 
 type Labels = Sample["labels"];

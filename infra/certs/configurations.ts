@@ -29,10 +29,14 @@ export interface Listed {
 export type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
 
 /** True if we maintain its CA bundle (§7.6): labelled for it, and not annotated for another injector. */
-export function isOurConfiguration({ configuration: { metadata } }: Listed, namespace: string): boolean {
+export function isOurConfiguration({ configuration }: Listed, namespace: string): boolean {
+  return configuration.metadata?.labels?.[NAMESPACE_LABEL] === namespace && isInjected(configuration);
+}
+
+/** True if an installation of ours maintains its CA bundle. */
+export function isInjected({ metadata }: WebhookConfiguration): boolean {
   const { labels = {}, annotations = {} } = metadata ?? {};
-  const isLabelled = labels[INJECT_LABEL] === "true" && labels[NAMESPACE_LABEL] === namespace;
-  return isLabelled && OTHER_INJECTORS.every((annotation) => annotations[annotation] === undefined);
+  return labels[INJECT_LABEL] === "true" && OTHER_INJECTORS.every((other) => annotations[other] === undefined);
 }
 
 /**

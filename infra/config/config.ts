@@ -30,8 +30,6 @@ export interface Configuration {
   /** Name of the ConfigMap with the times of each zone's last downscale. */
   readonly zoneTracker: string;
   readonly useZoneTracker: boolean;
-  /** Timeout of one write of a pod's ready time, in milliseconds. */
-  readonly readyTimeTimeoutMs: number;
   readonly webhooks: WebhookSettings;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
@@ -175,7 +173,6 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     podTimeoutMs: given.PODS_CLIENT_TIMEOUT,
     zoneTracker: given.ZONE_TRACKER_CONFIG_MAP_NAME,
     useZoneTracker: given.USE_ZONE_TRACKER,
-    readyTimeTimeoutMs: given.ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT,
     webhooks: {
       requestTimeoutMs: given.SERVER_TLS_REQUEST_TIMEOUT,
       audience: given.WEBHOOK_AUDIENCE,

@@ -1,6 +1,6 @@
 /**
- * Finds variables that look like ours but are not known, as a misspelt one must not go unnoticed, and those that
- * Kubernetes has set.
+ * Finds variables that look like ours but are not known, as a misspelt one must not go unnoticed, those that have no
+ * effect any more, and those that Kubernetes has set.
  */
 import { countEdits } from "../edit-distance.ts";
 import type { Log } from "../log.ts";
@@ -51,11 +51,13 @@ export function findMisspelt(env: Environment): { readonly name: string; readonl
   });
 }
 
-/** Logs one warning with all variables that may be misspelt, if any. */
-export function warnOfMisspelt(env: Environment, log: Log): void {
+/** Logs one warning with all variables that may be misspelt, if any, and one for each that has no effect any more. */
+export function warnOfVariables(env: Environment, log: Log): void {
   const variables = findMisspelt(env);
   if (variables.length > 0)
     log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
+  for (const [variable, { hasNoEffect }] of VARIABLE_ROWS)
+    if (hasNoEffect && env[variable]) log.warn("this variable has no effect any more: remove it", { variable });
 }
 
 const firstWord = (name: string): string | undefined => name.split("_")[0];

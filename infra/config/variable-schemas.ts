@@ -17,6 +17,8 @@ export interface Variable {
   readonly fallback?: string;
   /** Its name in earlier versions, which still works. Different values of both are refused. */
   readonly oldName?: string;
+  /** True if only earlier versions and the original read it: it is accepted, with a warning. */
+  readonly hasNoEffect?: true;
   readonly schema: z.core.$ZodType;
 }
 

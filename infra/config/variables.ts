@@ -106,9 +106,10 @@ export const VARIABLES = {
     default: "false",
   },
   ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: {
-    ...aboveZero,
-    meaning: "Time that writing the ready time of one pod may take",
-    default: "5s",
+    schema: text,
+    meaning: "Has no effect, as `grafana.com/ready-time` is not written; a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
   },
   SERVER_TLS_REQUEST_TIMEOUT: {
     ...aboveZero,

@@ -82,8 +82,10 @@ export interface WatchQuery extends Query {
   readonly resourceVersion: string;
 }
 
-export interface Watcher {
+export interface Watcher<T = unknown> {
   readonly onHint: (hint: Hint) => void;
+  /** Also receives each object as it has become, or as it was when it was deleted; without it, metadata is requested. */
+  readonly onObject?: (type: Hint["type"], object: T) => void;
   readonly signal: AbortSignal;
 }
 
@@ -106,8 +108,8 @@ export interface Cluster {
   /** The resources that serve a kind, the preferred version first; empty if the server does not know the kind. */
   discover(group: string, kind: string, call?: Call): Promise<readonly Resource[]>;
   /**
-   * Streams hints (metadata only) of changes until the server or `signal` ends it; rejects with `Expired` when the
-   * version is too old.
+   * Streams hints of changes, in the order of the changes, until the server or `signal` ends it; rejects with `Expired`
+   * when the version is too old.
    */
-  watch(resource: Resource, query: WatchQuery, watcher: Watcher): Promise<void>;
+  watch<T>(resource: Resource<T>, query: WatchQuery, watcher: Watcher<T>): Promise<void>;
 }

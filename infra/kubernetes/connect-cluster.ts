@@ -1,7 +1,7 @@
 /** The Kubernetes port over HTTPS: a request and its answer for each verb. */
 import { pathOf, type Place } from "./api-path.ts";
 import { type Clock, startStopwatch, systemClock } from "../clock.ts";
-import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement } from "./cluster.ts";
+import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement, Watcher, WatchQuery } from "./cluster.ts";
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
@@ -10,7 +10,7 @@ import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type ApiObserver, requestObject } from "./request.ts";
 import type { ListBody, Resource } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
-import { streamHints, WATCH_SECONDS } from "./watch.ts";
+import { type OnEvent, streamHints, WATCH_SECONDS } from "./watch.ts";
 
 export interface ClusterOptions {
   /** Milliseconds a call may take at most, and takes by default. */
@@ -30,6 +30,7 @@ const FULL = "application/json";
 const DECODED = `${PROTOBUF},${FULL}`;
 // Servers without PartialObjectMetadata return the full object; both have the metadata.
 const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const METADATA_LIST = METADATA.replace("ObjectMetadata", "ObjectMetadataList");
 
 const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {
   merge: "application/merge-patch+json",
@@ -46,6 +47,11 @@ interface Plan {
 
 interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/** What a list is asked for in, and how its answer is read. */
+function formOf<T>({ decodeList: decode, metadataOnly }: Resource<T>) {
+  return metadataOnly ? { accept: METADATA_LIST } : decode && { accept: DECODED, decode };
 }
 
 /**
@@ -82,12 +88,10 @@ export function connectCluster(
           limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE),
           continue: token,
         };
-        const { decodeList: decode } = resource;
-        const form = decode && { accept: DECODED, decode };
         const body = (await requestObject(wiring, {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",
-          ...form,
+          ...formOf(resource),
         })) as ListBody<T>;
         yield { items: body.items ?? [], resourceVersion: versionOf(body) };
         token = body.metadata?.continue || undefined;
@@ -131,15 +135,20 @@ export function connectCluster(
         requestObject(wiring, { ...settle(what, call), path, method: "GET" }).catch(absent),
       );
     },
-    async watch(resource, { resourceVersion, ...query }, { onHint, signal }) {
+    async watch<T>(resource: Resource<T>, { resourceVersion, ...query }: WatchQuery, watcher: Watcher<T>) {
       const watch = {
         watch: "true",
         allowWatchBookmarks: "true",
         resourceVersion,
         timeoutSeconds: String(WATCH_SECONDS),
       };
+      const { signal, onHint, onObject } = watcher;
+      const onEvent: OnEvent = (hint, object) => {
+        if (hint.type !== "BOOKMARK") onObject?.(hint.type, object as T);
+        onHint(hint);
+      };
       const call = plan(resource, query, { verb: "watch", call: { signal }, query: { ...selectors(query), ...watch } });
-      await streamHints(wiring, { ...call, method: "GET", accept: METADATA }, onHint);
+      await streamHints(wiring, { ...call, method: "GET", accept: onObject ? FULL : METADATA }, onEvent);
     },
   };
 }

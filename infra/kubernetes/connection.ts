@@ -56,6 +56,7 @@ export async function loadConnection(source: ConnectionSource): Promise<Connecti
     if (source.context !== undefined) chooseContext(config, source.context);
     return openConnection(config, source.impersonate);
   } catch (error) {
+    if (error instanceof RolloutError) throw error;
     const from = source.explicit?.configFile ?? source.kubeconfig ?? "the pod's ServiceAccount";
     throw new RolloutError("BadConfiguration", `no usable Kubernetes configuration in ${from}: ${String(error)}`, {
       cause: error,
@@ -114,8 +115,10 @@ function chooseContext(config: KubeConfig, name: string): void {
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
-  if (!URL.canParse(cluster.server))
-    throw new Error(`its server is ${cluster.server}; outside a cluster, KUBECONFIG has to be set`);
+  // What client-node makes of an environment without a cluster.
+  if (cluster.server.includes("//undefined"))
+    throw new RolloutError("BadConfiguration", "there is no kubeconfig, and this process runs in no pod of a cluster");
+  if (!URL.canParse(cluster.server)) throw new Error(`its server ${JSON.stringify(cluster.server)} is no URL`);
   const server = new URL(cluster.server);
   const agent = new https.Agent({ keepAlive: true, timeout: IDLE_SOCKET_MS });
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;

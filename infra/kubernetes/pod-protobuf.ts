@@ -17,6 +17,7 @@ const METADATA: Message = {
   3: text("namespace"),
   5: text("uid"),
   6: text("resourceVersion"),
+  8: time("creationTimestamp"),
   9: time("deletionTimestamp"),
   11: entry("labels"),
   12: entry("annotations"),

@@ -4,10 +4,12 @@ import type {
   V1ConfigMap,
   V1ControllerRevision,
   V1CustomResourceDefinition,
+  V1Job,
   V1Lease,
   V1MutatingWebhookConfiguration,
   V1Node,
   V1ObjectMeta,
+  V1Pod,
   V1PodCondition,
   V1PodDisruptionBudget,
   V1PodStatus,
@@ -17,6 +19,7 @@ import type {
   V1StatefulSet,
   V1TokenReview,
   V1ValidatingWebhookConfiguration,
+  V2HorizontalPodAutoscaler,
 } from "@kubernetes/client-node";
 import { decodePodList } from "./pod-protobuf.ts";
 
@@ -45,6 +48,8 @@ export interface Resource<T = unknown> {
   readonly pageSize?: number;
   /** Decodes a list in protobuf: parsing long lists of large objects as JSON takes several times as long. */
   readonly decodeList?: (bytes: Buffer) => ListBody<T>;
+  /** A list gets the metadata alone, for large objects of which no more is read. */
+  readonly metadataOnly?: true;
   /** Carries the type only; never set. */
   readonly shape?: T;
 }
@@ -58,6 +63,7 @@ export interface PodObject {
     | "namespace"
     | "uid"
     | "resourceVersion"
+    | "creationTimestamp"
     | "deletionTimestamp"
     | "labels"
     | "annotations"
@@ -97,12 +103,14 @@ export type TokenReview = Json<V1TokenReview>;
 export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1MutatingWebhookConfiguration>;
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
-/** Only the labels are read. */
-export const deployments: Resource<Pick<StatefulSet, "metadata">> = {
-  group: "apps",
-  version: "v1",
-  plural: "deployments",
-};
+export const statefulSetNames: Resource<Pick<StatefulSet, "metadata">> = { ...statefulSets, metadataOnly: true };
+/** Only the labels and the replicas are read. */
+export const deployments: Resource<Pick<StatefulSet, "metadata"> & { readonly spec?: { readonly replicas?: number } }> =
+  {
+    group: "apps",
+    version: "v1",
+    plural: "deployments",
+  };
 export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = {
   group: "apps",
   version: "v1",
@@ -119,6 +127,21 @@ export const pods: Resource<PodObject> = {
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };
 const admission = { group: "admissionregistration.k8s.io", version: "v1" } as const;
+export const services: Resource<{ readonly metadata?: ObjectMeta; readonly spec?: { readonly type?: string } }> = {
+  group: "",
+  version: "v1",
+  plural: "services",
+};
+/** The fields that are read. */
+export interface EndpointSlice {
+  readonly metadata?: ObjectMeta;
+  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
+}
+export const endpointSlices: Resource<EndpointSlice> = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  plural: "endpointslices",
+};
 export const validatingWebhooks: Resource<WebhookConfiguration> = {
   ...admission,
   plural: "validatingwebhookconfigurations",
@@ -161,10 +184,50 @@ export const tokenReviews: Resource<TokenReview> = {
 export interface Eviction {
   readonly apiVersion: "policy/v1";
   readonly kind: "Eviction";
-  readonly metadata: { readonly namespace: string; readonly name: string };
-  readonly deleteOptions: { readonly preconditions: { readonly uid: string }; readonly dryRun?: readonly ["All"] };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly deleteOptions?: { readonly preconditions: { readonly uid: string }; readonly dryRun?: readonly ["All"] };
 }
 export const evictions: Resource<Eviction> = { group: "", version: "v1", plural: "pods" };
+
+/** The fields of a CronJob that are read: of its run, and of the variables of its container. */
+export interface CronJob {
+  readonly metadata?: ObjectMeta;
+  readonly spec?: {
+    readonly suspend?: boolean;
+    readonly jobTemplate?: {
+      readonly spec?: { readonly template?: { readonly spec?: { readonly containers?: readonly RunContainer[] } } };
+    };
+  };
+  readonly status?: { readonly lastScheduleTime?: string };
+}
+
+export interface RunContainer {
+  readonly image?: string;
+  readonly env?: readonly {
+    readonly name: string;
+    readonly value?: string;
+    readonly valueFrom?: { readonly configMapKeyRef?: { readonly name?: string; readonly key: string } };
+  }[];
+  readonly envFrom?: readonly { readonly configMapRef?: { readonly name?: string } }[];
+}
+export const cronJobs: Resource<CronJob> = { group: "batch", version: "v1", plural: "cronjobs" };
+
+export type HorizontalPodAutoscaler = Json<V2HorizontalPodAutoscaler>;
+export const horizontalPodAutoscalers: Resource<HorizontalPodAutoscaler> = {
+  group: "autoscaling",
+  version: "v2",
+  plural: "horizontalpodautoscalers",
+};
+
+export type Job = Json<V1Job>;
+export const jobs: Resource<Job> = { group: "batch", version: "v1", plural: "jobs" };
+/** The pods of the reconciler's Jobs: with why they wait or have failed, which `pods` leaves out. */
+export type RunPod = Pick<Json<V1Pod>, "metadata" | "status">;
+export const runPods: Resource<RunPod> = { group: "", version: "v1", plural: "pods" };
 
 /** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
 export interface DisruptionBudget {
@@ -207,6 +270,12 @@ export const podDisruptionBudgets: Resource<PodDisruptionBudget> = {
 };
 
 export const nodes: Resource<Node> = { group: "", version: "v1", plural: "nodes" };
+
+export const namespaces: Resource<{ readonly metadata?: ObjectMeta }> = {
+  group: "",
+  version: "v1",
+  plural: "namespaces",
+};
 
 /** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
 export interface CustomObject {

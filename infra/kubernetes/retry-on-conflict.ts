@@ -21,7 +21,12 @@ export interface RetryOptions {
 }
 
 /** As many attempts as client-go makes: https://pkg.go.dev/k8s.io/client-go/util/retry#pkg-variables */
-const DEFAULTS = { attempts: 5, when: (error: unknown): boolean => hasCode(error, "Conflict"), random: Math.random };
+const DEFAULTS = {
+  attempts: 5,
+  when: (error: unknown): boolean => hasCode(error, "Conflict"),
+  // Looked up at each call: a simulated world puts its seed in the place of chance after this was loaded.
+  random: () => Math.random(),
+};
 /** Milliseconds: the first pause at most, twice as long each time. Processes that met once must not meet again. */
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;

@@ -13,6 +13,9 @@ export interface Hint {
   readonly resourceVersion: string;
 }
 
+/** Receives each event of a watch: its hint, and the object as far as it was requested. */
+export type OnEvent = (hint: Hint, object: unknown) => void;
+
 /** Seconds after which the server ends a watch; a connection that died unnoticed is closed a little later. */
 export const WATCH_SECONDS = 300;
 const GRACE_MS = 10_000;
@@ -21,7 +24,7 @@ const GRACE_MS = 10_000;
  * Streams hints until the server ends the watch or the caller's signal fires; rejects with `Expired` if the version is
  * too old.
  */
-export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: Hint) => void): Promise<void> {
+export async function streamHints(wiring: Wiring, call: ApiCall, onEvent: OnEvent): Promise<void> {
   try {
     const answer = await openStream(wiring, call);
     using lifetime = startDeadline(WATCH_SECONDS * 1000 + GRACE_MS, call.signal, wiring.clock);
@@ -29,7 +32,10 @@ export async function streamHints(wiring: Wiring, call: ApiCall, onHint: (hint: 
     if (lifetime.signal.aborted) answer.destroy();
     const lines = splitLines();
     for await (const chunk of answer) {
-      for (const line of lines(chunk)) onHint(readHint(line));
+      for (const line of lines(chunk)) {
+        const { type, object } = readEvent(line);
+        onEvent(readHint(type, object), object);
+      }
     }
   } catch (error) {
     if (!call.signal?.aborted) throw errorOfCall(call.what, error);
@@ -60,9 +66,13 @@ interface WireEvent {
   };
 }
 
-function readHint(line: string): Hint {
+function readEvent(line: string): { readonly type: Hint["type"]; readonly object: WireEvent["object"] } {
   const { type, object } = parseEvent(line);
   if (type === "ERROR") throw errorOfStatus(isStatus(object) ? (object.code ?? 500) : 500, JSON.stringify(object));
+  return { type, object };
+}
+
+function readHint(type: Hint["type"], object: WireEvent["object"]): Hint {
   const { namespace = "", name = "", resourceVersion = "" } = object.metadata ?? {};
   return { type, namespace, name, resourceVersion };
 }

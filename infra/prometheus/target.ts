@@ -28,8 +28,3 @@ export function isHostAllowed(url: URL, allowed: readonly string[]): boolean {
   const port = url.port || (url.protocol === "https:" ? "443" : "80");
   return allowed.length === 0 || allowed.some((host) => host === name || host === `${name}:${port}`);
 }
-
-/** The URL for messages: without its user, password and query. */
-export function describeQueryTarget({ protocol, host, pathname }: URL): string {
-  return `${protocol}//${host}${pathname}`;
-}

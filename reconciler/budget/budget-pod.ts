@@ -1,5 +1,5 @@
 /** Pods and StatefulSets as a budget sees them. */
-import type { PodObject } from "../../infra/kubernetes/resources.ts";
+import type { PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { readPod, type Pod } from "../model/pod.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Labels, Zone } from "../model/zone.ts";
@@ -9,7 +9,7 @@ export interface BudgetPod extends Pod {
   readonly phase: string;
   /** The controller that owns it. */
   readonly controller: { readonly kind: string; readonly name: string } | undefined;
-  /** When it became ready, milliseconds since the epoch; undefined without a valid `grafana.com/ready-time`. */
+  /** When it became ready, milliseconds since the epoch; undefined if its Ready condition does not tell (§5.7). */
   readonly readySince: number | undefined;
 }
 
@@ -28,20 +28,21 @@ export function readBudgetPod(object: PodObject): BudgetPod {
     labels: metadata?.labels ?? {},
     phase: status?.phase ?? "",
     controller: controller && { kind: controller.kind, name: controller.name },
-    readySince: readReadySince(pod, status),
+    readySince: readReadySince(pod, status ?? {}),
   };
 }
 
 /**
- * The annotation is written at intervals: the pod may have been unready between two ticks, and only its status shows
- * that (§13.4).
+ * The latest of the Ready condition's last change, the start of any container, and the pod's creation. The API server's
+ * clock tells the last, the node's the others: a node whose clock is behind makes a delay shorter, and never starts it
+ * before the pod's creation.
  */
-function readReadySince({ readyTime }: Pod, status: PodObject["status"]): number | undefined {
-  const annotated = parseTimestamp(readyTime ?? "");
-  if (annotated === undefined) return undefined;
-  const transitions = (status?.conditions ?? [])
-    .filter(({ type }) => type === "Ready")
-    .map((condition) => condition.lastTransitionTime);
-  const started = (status?.containerStatuses ?? []).map((container) => container.state?.running?.startedAt);
-  return Math.max(annotated, ...[...transitions, ...started].map((time) => parseTimestamp(time ?? "") ?? annotated));
+function readReadySince(
+  { createdAt }: Pod,
+  { conditions = [], containerStatuses = [] }: PodStatus,
+): number | undefined {
+  const turned = parseTimestamp(conditions.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  if (turned === undefined) return undefined;
+  const started = containerStatuses.map(({ state }) => state?.running?.startedAt);
+  return Math.max(turned, ...[createdAt, ...started].map((time) => parseTimestamp(time ?? "") ?? turned));
 }

@@ -1,12 +1,16 @@
 /**
- * What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: no pod is read for it.
+ * What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: pods are read in partition
+ * mode alone, while the statuses do not tell which of them are ready.
  */
 import { type Condition, stampCondition } from "../model/condition.ts";
 import { groupBy, ownerNameOf } from "../model/order.ts";
 import type { Zone } from "../model/zone.ts";
+import type { Guard, GuardReason } from "./guard.ts";
 import type { BudgetProblem } from "./partition.ts";
+import type { BudgetZone } from "./budget-pod.ts";
+import { countAllowedEvictions, expectedPods, isComplete, isCountable, withCountedPods } from "./headroom.ts";
 import { firstLeaving, timeLeft, readDownscaleKey, type Reservations } from "./reservation.ts";
-import { allowedUnavailable, type Budget } from "./zpdb.ts";
+import type { Budget } from "./zpdb.ts";
 
 export interface Protection {
   readonly observedGeneration: number;
@@ -21,14 +25,14 @@ export interface ProtectedZone {
   /** Pods that should be there, and those that are ready and not reserved. */
   readonly expected: number;
   readonly healthy: number;
-  /** Evictions that would be allowed now; in partition mode that depends on the partition, and it is absent. */
+  /** Evictions that would be allowed now, one after the other; absent where that could not be found out. */
   readonly disruptionsAllowed?: number;
 }
 
 export interface ProtectionCondition extends Condition {
   readonly type: "Protecting";
-  readonly status: "True" | "False";
-  readonly reason: "Protecting" | "Invalid" | "SelectsNothing" | "TooFewZones";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: "Protecting" | "Invalid" | "SelectsNothing" | "TooFewZones" | Exclude<GuardReason, "Guarded">;
 }
 
 export interface ProtectionInput {
@@ -36,7 +40,11 @@ export interface ProtectionInput {
   readonly generation: number;
   /** The StatefulSets that it selects, in byte order of their names. */
   readonly zones: readonly Zone[];
+  /** They with their pods, where these were read. */
+  readonly withPods?: readonly BudgetZone[] | undefined;
   readonly reservations: Reservations;
+  /** Whether a webhook asks it about evictions. */
+  readonly guard: Guard;
   /** As it is stored. */
   readonly earlier: Partial<Protection>;
   /** Milliseconds since the epoch. */
@@ -49,27 +57,43 @@ export function describeProtection(input: ProtectionInput): Protection {
   return { observedGeneration: generation, zones, conditions: [describeCondition(input)] };
 }
 
-function describeZones(budget: Budget, { zones, reservations, now }: ProtectionInput): ProtectedZone[] {
-  const living = Object.fromEntries(
-    Object.entries(reservations).filter(([key, reservation]) => timeLeft(key, reservation, now) > 0),
-  );
+function describeZones(budget: Budget, { zones, withPods, reservations, now }: ProtectionInput): ProtectedZone[] {
+  const living = livingByTime(reservations, now);
   const reserved = countReserved(living);
-  const counted = zones.map((zone) => {
-    const expected = Math.max(zone.replicas, zone.status.replicas);
+  const known = needsPods(budget, { zones, reservations, now })
+    ? (withPods ?? [])
+    : isCountable(budget, zones.map(expectedPods))
+      ? zones.map((zone) => withCountedPods(zone, living))
+      : [];
+  const byUid = new Map(known.map((zone) => [zone.uid, zone]));
+  const view = { budget, zones: known, reservations: living, now };
+  return zones.map((zone) => {
+    const expected = expectedPods(zone);
     // A pod that is reserved, or goes by a downscale, may be not ready already.
     const unready = Math.max(expected - zone.status.ready, reserved.get(zone.name) ?? 0);
-    const lost = Math.max(unready, countLeaving(zone, living));
-    return { zone, expected, unready, healthy: Math.max(0, expected - lost) };
-  });
-  const lacking = counted.filter(({ expected, healthy }) => healthy !== expected).length;
-  return counted.map(({ zone, expected, unready, healthy }) => {
-    const othersLacking = lacking - (healthy === expected ? 0 : 1);
-    const room = allowedUnavailable(budget, { spec: zone.replicas, status: zone.status.replicas }) - unready;
-    const isFree = zones.length > 1 && othersLacking === 0;
-    const disruptionsAllowed = isFree ? Math.min(healthy, Math.max(0, room)) : 0;
-    return { name: zone.name, expected, healthy, ...(!budget.partitionOf && { disruptionsAllowed }) };
+    const healthy = Math.max(0, expected - Math.max(unready, countLeaving(zone, living)));
+    const own = byUid.get(zone.uid);
+    const disruptionsAllowed = own && countAllowedEvictions(own, view);
+    return { name: zone.name, expected, healthy, ...(disruptionsAllowed !== undefined && { disruptionsAllowed }) };
   });
 }
+
+/**
+ * True if the statuses do not tell how many evictions would be allowed: which partitions lack a pod, and since when each
+ * pod is ready. False beyond the bounds of the count: what is never told is not read for.
+ */
+export function needsPods(
+  budget: Budget,
+  { zones, reservations, now }: Pick<ProtectionInput, "zones" | "reservations" | "now">,
+): boolean {
+  const { partitionOf, crossZoneEvictionDelayMs } = budget;
+  if (!partitionOf || zones.length < 2 || !isCountable(budget, zones.map(expectedPods))) return false;
+  if (crossZoneEvictionDelayMs > 0) return true;
+  return !zones.every(isComplete) || Object.keys(livingByTime(reservations, now)).length > 0;
+}
+
+const livingByTime = (reservations: Reservations, now: number): Reservations =>
+  Object.fromEntries(Object.entries(reservations).filter(([key, one]) => timeLeft(key, one, now) > 0));
 
 /** By the name of the zone. */
 function countReserved(living: Reservations): ReadonlyMap<string, number> {
@@ -84,9 +108,9 @@ function countLeaving(zone: Zone, living: Reservations): number {
   return Math.max(0, zone.status.replicas - staying);
 }
 
-function describeCondition({ content, zones, earlier, ...times }: ProtectionInput): ProtectionCondition {
-  const [reason, message] = judge(content, zones);
-  const status = reason === "Protecting" ? "True" : "False";
+function describeCondition({ content, zones, guard, earlier, ...times }: ProtectionInput): ProtectionCondition {
+  const [reason, message] = judge(content, zones, guard);
+  const status = reason === "Protecting" ? "True" : reason === "NotSeen" ? "Unknown" : "False";
   const condition = { type: "Protecting", status, reason, message: message.slice(0, 1000) } as const;
   return stampCondition(condition, { ...times, earlier: earlier.conditions });
 }
@@ -94,11 +118,13 @@ function describeCondition({ content, zones, earlier, ...times }: ProtectionInpu
 function judge(
   content: Budget | BudgetProblem,
   zones: readonly Zone[],
+  guard: Guard,
 ): readonly [ProtectionCondition["reason"], string] {
   if ("problem" in content) return ["Invalid", `no pod that it selects is evicted: ${content.problem}`];
   const [first] = zones;
   if (!first) return ["SelectsNothing", "no StatefulSet has the labels of its selector"];
   if (zones.length === 1)
     return ["TooFewZones", `it selects ${first.name} alone, and denies each eviction of its pods`];
-  return ["Protecting", `it selects ${zones.length} zones`];
+  if (guard.reason !== "Guarded") return [guard.reason, guard.message];
+  return ["Protecting", `it selects ${zones.length} zones, and ${guard.message}`];
 }

@@ -18,6 +18,12 @@ export interface StoredBudget {
   readonly matchLabels: MatchLabels | undefined;
 }
 
+/** One that selects all that the others select, by its labels alone: without them no pod loses its budget. */
+export const findCovering = <B extends Pick<StoredBudget, "matchLabels">>(budgets: readonly B[]): B | undefined =>
+  budgets.find(({ matchLabels: kept }) =>
+    budgets.every(({ matchLabels }) => kept && matchLabels && matchesLabels(kept, matchLabels)),
+  );
+
 /** The pod that a disruption can reach. */
 export interface DisruptionTarget {
   /** The UID that the disruption is pinned to, if any. */

@@ -127,14 +127,6 @@ export function selectorOf(object: unknown): MatchLabels | undefined {
 }
 
 /**
- * The delay that an object declares, milliseconds, even if the rest of it is invalid; 0 if there is none or it cannot
- * be read.
- */
-export function delayOf(object: unknown): number {
-  return Math.max(0, readDelay(fieldsOf(fieldsOf(object)["spec"])) ?? 0);
-}
-
-/**
  * How many pods of a StatefulSet with these replicas may be unavailable (§5.3); `spec` is undefined where none is set.
  */
 export function allowedUnavailable(

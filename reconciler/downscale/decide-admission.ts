@@ -3,7 +3,7 @@
  * scaling/min-time.ts.
  */
 import type { Pod } from "../model/pod.ts";
-import { countAwaited, isGivenUp, type Shrink } from "../model/given-up.ts";
+import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
 import { countMissing, isSurplus, withoutIdleSurplus } from "../model/readiness.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
@@ -22,20 +22,27 @@ export interface DownscaleRefusal {
   readonly message: string;
 }
 
-/**
- * Refuses because of the first other zone that still loses pods, or has outdated or unready ones (§4.7d). The shrinking
- * zone is not checked, and pods of the others that they are not to have, and that never served, do not count; pods that
- * are to go as well and do not come up do not count either.
- */
+/** Refuses because of the first other zone by `whyRefused` (§4.7d). The shrinking zone is not checked. */
 export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
-  for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid).map(withoutIdleSurplus)) {
-    const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, { ...shrink, zones }));
-    const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, { ...shrink, zones });
-    const message =
-      describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp);
+  for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid)) {
+    const message = whyRefused(other, { ...shrink, zones });
     if (message !== undefined) return { reason: "OtherZoneNotReady", message };
   }
   return undefined;
+}
+
+/**
+ * Why the other zone refuses the downscale, in the original's words: it still loses pods, or has outdated or unready
+ * ones (§4.7d). Pods that it is not to have, and that never served, do not count; pods that are to go as well and do not
+ * come up do not count either.
+ */
+export function whyRefused(whole: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
+  const other = withoutIdleSurplus(whole);
+  const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, shrink));
+  const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, shrink);
+  return (
+    describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp)
+  );
 }
 
 /**

@@ -29,7 +29,7 @@ export function readPreparation(object: StatefulSet): Preparation | { readonly p
   const path = annotations[ANNOTATIONS.prepareHttpPath] ?? "";
   const problem = problemOfPort(port) ?? problemOfPath(path) ?? problemOfServiceName(serviceName);
   if (problem !== undefined) return { problem };
-  const url = new URL(`http://pod:${port}/${path.replace(/^\//, "")}`);
+  const url = new URL(`http://pod:${port}/${path.replace(/^\/+/, "")}`);
   return { statefulSet: name, namespace, serviceName, firstOrdinal, url };
 }
 

@@ -5,30 +5,17 @@
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
  */
 import { earliest } from "../../infra/timestamp.ts";
-import {
-  addVerdict,
-  dueAt,
-  hasFailed,
-  judgeAnswer,
-  NO_STREAK,
-  type CheckAnswer,
-  type CheckVerdict,
-  type Urgency,
-} from "../checks/check.ts";
-import type { Gate, GateCheck } from "./gate.ts";
-import { arePassed, isStageOpen, streakOf } from "./pass.ts";
-import type { CheckResult, GateRecord, Stage } from "./record.ts";
+import { hasFailed } from "../checks/check.ts";
+import { type Answers, nextResults, type PlannedCheck, planChecks, streakOf } from "../checks/result.ts";
+import type { Gate } from "./gate.ts";
+import { arePassed, isStageOpen } from "./pass.ts";
+import type { GateRecord, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
-
-/** Answers by the name of their check. */
-export type Answers = ReadonlyMap<string, CheckAnswer>;
-
-export type DueCheck = GateCheck & Urgency;
 
 export interface Advance {
   readonly record: GateRecord;
   /** The checks to ask now. */
-  readonly due: readonly DueCheck[];
+  readonly due: readonly PlannedCheck[];
   /** When the next check is due; undefined without one. */
   readonly nextAt: number | undefined;
 }
@@ -40,17 +27,12 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
   const asked =
-    stage && isStageOpen(stage, record, view.zones) ? gate.checks.map((check) => planCheck(check, stage)) : [];
+    stage && isStageOpen(stage, record, view.zones) ? planChecks(gate.checks, stage.checks, stage.since) : [];
   return {
     record,
     due: asked.filter((check) => check.dueAt <= view.now),
     nextAt: earliest(asked.map((check) => check.dueAt)),
   };
-}
-
-function planCheck(check: GateCheck, stage: Stage): DueCheck {
-  const isTroubled = stage.checks.some(({ name, lastVerdict }) => name === check.name && lastVerdict === "Error");
-  return { ...check, dueAt: dueAt(check, stage.since, streakOf(check, stage)), isTroubled };
 }
 
 /** The annotation names the rollout, and may have a suffix of its own: each value asks once more. */
@@ -118,38 +100,11 @@ interface Judged {
 
 /** A pass stays in this tick, whatever the answers: the zone may begin meanwhile. The next tick judges it by them. */
 function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: Judged): Stage {
-  const checks = gate.checks.flatMap((check) => addAnswer(check, stage, { gate, answer: answers.get(check.name) }));
-  const next = { ...stage, checks };
+  const { checks, onError } = gate;
+  const next = { ...stage, checks: nextResults(checks, stage.checks, { answers, onError }) };
   if (stage.state === "Passed") return next;
-  if (gate.checks.some((check) => hasFailed(check, streakOf(check, next)))) return { ...next, state: "Failed" };
+  if (checks.some((check) => hasFailed(check, streakOf(check, next.checks)))) return { ...next, state: "Failed" };
   return mayPass && arePassed(gate, next, now) ? { ...next, state: "Passed" } : next;
-}
-
-/** The results of one check, none before the first answer. */
-function addAnswer(
-  check: GateCheck,
-  stage: Stage,
-  { gate, answer }: { readonly gate: Gate; readonly answer: CheckAnswer | undefined },
-): CheckResult[] {
-  const before = stage.checks.find(({ name }) => name === check.name);
-  if (!answer) return before ? [before] : [];
-  const verdict = judgeAnswer(check, answer);
-  const counted: CheckVerdict = verdict === "Error" && gate.onError === "Proceed" ? "Success" : verdict;
-  return [
-    {
-      name: check.name,
-      lastVerdict: verdict,
-      sample: answer.kind === "Vector" ? answer.sample : undefined,
-      message: verdict === "Error" ? describeError(answer) : undefined,
-      streak: addVerdict(before?.streak ?? NO_STREAK, counted, { check, at: answer.at }),
-    },
-  ];
-}
-
-function describeError(answer: CheckAnswer): string {
-  return answer.kind === "Error"
-    ? `${answer.code}: ${answer.message}`
-    : `no data, but with warnings: ${answer.warnings.join("; ")}`;
 }
 
 function putStage(record: GateRecord, next: Stage): GateRecord {

@@ -4,16 +4,12 @@
  */
 import * as z from "zod";
 import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
-import type { CheckSpec } from "../checks/check.ts";
 import { checkFields } from "../checks/check.ts";
+import type { NamedCheck, OnError } from "../checks/result.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { readIdentity } from "../model/identity.ts";
 import type { Condition } from "../model/condition.ts";
 import { POINTS, type Point, readConditions, readRecord, type GateRecord } from "./record.ts";
-
-export interface GateCheck extends CheckSpec {
-  readonly name: string;
-}
 
 export interface Gate {
   readonly ref: ObjectRef;
@@ -24,11 +20,10 @@ export interface Gate {
   /** The value of `rollout-group` of the zones, in the gate's namespace. */
   readonly group: string;
   readonly when: readonly Point[];
-  /** Whether an error counts as a success. */
-  readonly onError: "Wait" | "Proceed";
+  readonly onError: OnError;
   /** A gate that observes reports what it would have done. */
   readonly mode: "Enforce" | "Observe";
-  readonly checks: readonly GateCheck[];
+  readonly checks: readonly NamedCheck[];
   /** The value of the annotation that asks a failed gate again. */
   readonly retry: string | undefined;
   /** What the status says of the rollout; undefined before the first. */

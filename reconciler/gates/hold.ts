@@ -1,25 +1,27 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
 import { once } from "../../infra/once.ts";
-import { firstOf } from "../../infra/rules.ts";
+import type { QueryErrorCode } from "../../infra/prometheus/answer.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
-import { dueAt, hasFailed } from "../checks/check.ts";
+import { hasFailed } from "../checks/check.ts";
+import { type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { GateVerdicts, Zone } from "../model/zone.ts";
-import { RETRY_ANNOTATION, type Gate, type GateCheck } from "./gate.ts";
-import { streakOf } from "./pass.ts";
-import type { CheckResult, GateRecord, Point, Stage } from "./record.ts";
+import { RETRY_ANNOTATION, type Gate } from "./gate.ts";
+import type { GateRecord, Point, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
- * The holds of all gates of a group. All gates must pass; the hold is that of the first that does not. A zone is judged
+ * The holds of all gates of a group. All gates must pass; the hold is that of the first whose checks are waited for. A zone is judged
  * only when it is asked for: each costs a pass over the group, and a rollout asks only for the zone whose turn it is.
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
-  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined =>
-    firstOf(enforced.map((gate) => () => judge(gate)))();
+  const first = (judge: (gate: Gate) => Hold | undefined): Hold | undefined => {
+    const holds = enforced.flatMap((gate) => judge(gate) ?? []);
+    return holds.find(({ isBrief }) => !isBrief) ?? holds[0];
+  };
   const get = once((uid: string): Hold | undefined => {
     const zone = view.zones.find((one) => one.uid === uid);
     return zone && first((gate) => holdZone(gate, view, zone));
@@ -35,8 +37,12 @@ export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdict
  * right after the first deletion would leave a zone that has begun without a record of it.
  */
 function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
-  const { record, need, stage } = askFor(gate, view, zone);
-  return need === "Nothing" ? undefined : describeHold(gate, { zone, who: zone.name, record }, stage);
+  const asked = askFor(gate, view, zone);
+  const { record, need, stage } = asked;
+  const isBrief = !waitsFor(asked) && ({ isBrief: true } as const);
+  return need === "Nothing"
+    ? undefined
+    : { ...describeHold(gate, { zone, who: zone.name, record }, stage), ...isBrief };
 }
 
 /** True if an enforced gate waits for the checks of the wanted zone. */
@@ -75,7 +81,7 @@ function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | un
   const reason = stage ? reasonOf(gate, stage) : "GateWaiting";
   const rest = stage && stage.state !== "Passed" ? describeStage(gate, stage, record) : "the step is recorded first";
   const message = `${who} ${reason === "GateFailed" ? "is held by" : "waits for"} gate ${gate.ref.name}: ${rest}`;
-  const until = stage && reason !== "GateFailed" ? nextAt(gate, stage) : undefined;
+  const until = stage && reason !== "GateFailed" && reason !== "GateInvalid" ? nextAt(gate, stage) : undefined;
   return {
     ...hold(reason, message, [zone, gate.ref]),
     dedupKey: `${who} ${gate.ref.name}`,
@@ -84,29 +90,60 @@ function describeHold(gate: Gate, { zone, who, record }: Held, stage: Stage | un
 }
 
 /** The reason why a stage that has not passed holds. */
-export function reasonOf(
-  { onError }: Pick<Gate, "onError">,
-  { state, checks }: Stage,
-): Extract<Reason, `Gate${string}`> {
+export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${string}`> {
+  const { onError } = gate;
+  const { state, checks } = stage;
   if (state === "Failed") return "GateFailed";
+  if (whyInvalid(gate, stage) !== undefined) return "GateInvalid";
   return onError === "Wait" && checks.some(({ lastVerdict }) => lastVerdict === "Error")
     ? "GateUnreachable"
     : "GateWaiting";
 }
 
+/** What the last tick has found wrong with the expressions of the gate as it is. */
+function readerSays(gate: Gate, { state, checks }: Stage): string | undefined {
+  const { generation, observedGeneration, onError } = gate;
+  if (state === "Passed" || onError === "Proceed" || generation !== observedGeneration) return undefined;
+  const isAnswered = ({ name }: NamedCheck): boolean =>
+    checks.some((result) => result.name === name && result.lastVerdict !== "Error");
+  const valid = gate.conditions.find(({ type }) => type === "Valid");
+  return valid?.reason === "ExpressionInvalid" && !gate.checks.every(isAnswered) ? valid.message : undefined;
+}
+
+/**
+ * What is wrong with a gate that cannot open: its spec cannot be read, or Prometheus refuses an expression as our reader
+ * does. Prometheus may understand more than our reader, such as MetricsQL: what it was not asked yet only waits.
+ */
+function whyInvalid(gate: Gate, stage: Stage): string | undefined {
+  const { generation, observedGeneration } = gate;
+  if (stage.state === "Passed" || generation !== observedGeneration) return undefined;
+  const valid = gate.conditions.find(({ type }) => type === "Valid");
+  if (valid?.reason === "SpecUnreadable") return valid.message;
+  const isRefused = stage.checks.some(({ message }) => message?.startsWith(REFUSED));
+  return isRefused ? readerSays(gate, stage) : undefined;
+}
+/** How the error of a query begins that Prometheus refuses. */
+const REFUSED: QueryErrorCode = "BadQuery";
+
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
   BeforeFirstZone: (zone) => `before the first zone, ${zone}`,
-  BetweenZones: (zone) => `before ${zone}`,
+  BetweenZones: (zone) => `between zones, before ${zone}`,
   AfterLastZone: () => "after the last zone",
 };
 
-/** A place of the rollout: `before zone-b`. */
+/** A place of the rollout: `between zones, before zone-b`. */
 export const describePlace = ({ point, zone }: Pick<Stage, "point" | "zone">): string => PLACES[point](zone);
 
 /** The state of a stage in words: its checks, since when it is asked, and when next. */
 export function describeStage(gate: Gate, stage: Stage, record: GateRecord): string {
-  const resultOf = ({ name }: GateCheck) => stage.checks.find((result) => result.name === name);
-  const checks = gate.checks.map((check) => describeCheck(check, resultOf(check))).join("; ");
+  const invalid = whyInvalid(gate, stage);
+  if (invalid !== undefined) return `it is invalid, and opens only once it is corrected: ${invalid}`;
+  const resultOf = ({ name }: NamedCheck) => stage.checks.find((result) => result.name === name);
+  const doubt = readerSays(gate, stage);
+  const checks = [
+    ...(doubt === undefined ? [] : [`it may be invalid (${doubt})`]),
+    ...gate.checks.map((check) => describeCheck(check, resultOf(check))),
+  ].join("; ");
   const since = `since ${formatTimestamp(stage.since)}`;
   if (stage.state === "Passed") return `${checks}; ${since}`;
   if (stage.state === "Failed")
@@ -114,8 +151,8 @@ export function describeStage(gate: Gate, stage: Stage, record: GateRecord): str
   return `${checks}; ${since}, next check at ${formatTimestamp(nextAt(gate, stage) ?? stage.since)}`;
 }
 
-/** Each value of the annotation asks once. */
-function nextRetry({ identity, retried }: GateRecord): string {
+/** The value of the annotation that asks a failed gate again; each asks once. */
+export function nextRetry({ identity, retried }: GateRecord): string {
   if (retried === undefined) return identity;
   const [, times = "1"] = /\/(\d{1,15})$/.exec(retried) ?? [];
   return `${identity}/${Number(times) + 1}`;
@@ -123,10 +160,10 @@ function nextRetry({ identity, retried }: GateRecord): string {
 
 /** When the next check is due; undefined for a gate without checks. */
 function nextAt({ checks }: Gate, stage: Stage): number | undefined {
-  return earliest(checks.map((check) => dueAt(check, stage.since, streakOf(check, stage))));
+  return earliest(planChecks(checks, stage.checks, stage.since).map(({ dueAt }) => dueAt));
 }
 
-function describeCheck(check: GateCheck, result: CheckResult | undefined): string {
+function describeCheck(check: NamedCheck, result: NamedResult | undefined): string {
   const { name, successThreshold } = check;
   if (!result) return `${name} was not asked yet`;
   const { streak, lastVerdict, message, sample } = result;

@@ -5,24 +5,14 @@
  *   Waiting --all checks have passed, and the zone is wanted--> Passed --the rollout begins the zone--> closed for good
  *      ^--a check fails, or was not asked for two periods; also if the zone could not begin after all--'
  */
-import { hasPassed, isOld, NO_STREAK, type Streak } from "../checks/check.ts";
+import { isPassing, streakOf } from "../checks/result.ts";
 import type { Zone } from "../model/zone.ts";
-import type { Gate, GateCheck } from "./gate.ts";
+import type { Gate } from "./gate.ts";
 import type { GateRecord, Stage } from "./record.ts";
 
-/** The results of a check at a stage. */
-export function streakOf({ name }: Pick<GateCheck, "name">, { checks }: Pick<Stage, "checks">): Streak {
-  return checks.find((result) => result.name === name)?.streak ?? NO_STREAK;
-}
-
-/**
- * True if all checks have succeeded often enough in a row, and not too long ago. A gate whose checks cannot be read
- * never passes.
- */
+/** True if all checks are passing. A gate whose checks cannot be read never passes. */
 export function arePassed({ checks }: Pick<Gate, "checks">, stage: Pick<Stage, "checks">, now: number): boolean {
-  const isPassed = (check: GateCheck): boolean =>
-    hasPassed(check, streakOf(check, stage)) && !isOld(check, streakOf(check, stage), now);
-  return checks.length > 0 && checks.every(isPassed);
+  return checks.length > 0 && checks.every((check) => isPassing(check, streakOf(check, stage.checks), now));
 }
 
 /** True while the stage's checks are to be asked: it waits, or it has passed and its zone may still be held again. */

@@ -4,23 +4,12 @@
  */
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import type { Streak, CheckVerdict } from "../checks/check.ts";
+import { formatResult, type NamedResult, readResults, storedResult } from "../checks/result.ts";
 import type { Condition } from "../model/condition.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
 /** When a gate is asked. */
 export type Point = (typeof POINTS)[number];
-
-/** The results of one check at one point of the rollout. */
-export interface CheckResult {
-  readonly name: string;
-  readonly streak: Streak;
-  readonly lastVerdict: CheckVerdict;
-  /** The first series of the last answer, if it had any. */
-  readonly sample?: string | undefined;
-  /** Why the last answer is an error. */
-  readonly message?: string | undefined;
-}
 
 /** One asking of the gate: before `zone`, or after the last zone. */
 export interface Stage {
@@ -30,7 +19,7 @@ export interface Stage {
   /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
   readonly since: number;
   readonly state: "Waiting" | "Passed" | "Failed";
-  readonly checks: readonly CheckResult[];
+  readonly checks: readonly NamedResult[];
 }
 
 export interface ZoneRecord {
@@ -53,24 +42,13 @@ export interface GateRecord {
   readonly stages: readonly Stage[];
 }
 
-const count = z.number().int().min(0).default(0);
 const Time = z.string().transform((text, context) => {
   const ms = parseTimestamp(text);
   if (ms !== undefined) return ms;
   context.addIssue("no timestamp");
   return z.NEVER;
 });
-const Result = z.object({
-  name: z.string(),
-  lastVerdict: z.enum(["Success", "Failure", "Error"]),
-  lastTime: Time,
-  sample: z.string().optional(),
-  message: z.string().optional(),
-  consecutiveSuccesses: count,
-  consecutiveFailures: count,
-  consecutiveErrors: count,
-  totalFailures: count,
-});
+const Result = storedResult.extend({ totalFailures: z.int().min(0).default(0) });
 const StatusStage = z.object({
   point: z.enum(["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
   zone: z.string(),
@@ -114,23 +92,10 @@ export function readRecord(status: unknown): {
   const read = Status.safeParse(status).data;
   if (!read) return { observedGeneration, record: undefined };
   const { identity, startTime: startedAt, settledTime: settledAt, retried, zones } = read;
-  const stages = read.stages.filter(({ since }) => since >= startedAt).map(readStage);
+  const stages = read.stages
+    .filter(({ since }) => since >= startedAt)
+    .map((stage) => ({ ...stage, checks: readResults(stage.checks, stage.since) }));
   return { observedGeneration, record: { identity, startedAt, settledAt, retried, zones, stages } };
-}
-
-function readStage({ checks, ...stage }: z.output<typeof StatusStage>): Stage {
-  return { ...stage, checks: checks.filter(({ lastTime }) => lastTime >= stage.since).map(readResult) };
-}
-
-function readResult({ name, lastVerdict, sample, message, ...read }: z.output<typeof Result>): CheckResult {
-  const {
-    consecutiveSuccesses: successes,
-    consecutiveFailures: failures,
-    consecutiveErrors: errors,
-    totalFailures,
-    lastTime: lastAt,
-  } = read;
-  return { name, lastVerdict, sample, message, streak: { successes, failures, errors, totalFailures, lastAt } };
 }
 
 /** The conditions of a status; none if they cannot be read. */
@@ -149,21 +114,13 @@ export function formatRecord({ identity, startedAt, settledAt, retried, zones, s
     stages: stages.map(({ since, checks, ...stage }) => ({
       ...stage,
       since: formatTimestamp(since),
-      checks: checks.map(formatResult),
+      checks: checks.map((result) => ({ ...formatResult(result), totalFailures: result.streak.totalFailures })),
     })),
   };
 }
 
-function formatResult({ name, lastVerdict, sample, message, streak }: CheckResult): object {
-  return {
-    name,
-    lastVerdict,
-    lastTime: formatTimestamp(streak.lastAt ?? 0),
-    ...(sample !== undefined && { sample }),
-    ...(message !== undefined && { message }),
-    consecutiveSuccesses: streak.successes,
-    consecutiveFailures: streak.failures,
-    consecutiveErrors: streak.errors,
-    totalFailures: streak.totalFailures,
-  };
+/** The parts of a record that let the rollout go on, without the results of checks. */
+export function outlineOf(record: GateRecord | undefined): string {
+  const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
+  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
 }

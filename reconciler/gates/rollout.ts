@@ -9,11 +9,15 @@
  * settled. And a zone that an unfinished rollout has begun may always get a new revision, if it is the first zone of
  * the new rollout.
  */
+import { createHash } from "node:crypto";
 import { isInFuture } from "../checks/check.ts";
+import { dropFuture } from "../checks/result.ts";
 import type { Zone } from "../model/zone.ts";
+import { takesServing } from "../rollout/decide-rollout.ts";
+import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import type { Gate } from "./gate.ts";
 import { closeOldPasses, isUntouched } from "./pass.ts";
-import type { CheckResult, GateRecord, Point, Stage, ZoneRecord } from "./record.ts";
+import type { GateRecord, Point, Stage, ZoneRecord } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
 export type Wanted =
@@ -21,8 +25,19 @@ export type Wanted =
   | { readonly kind: "settled" }
   | { readonly kind: "other" };
 
+/** By the decision without gates: the zone whose serving pods it would take, or that the group is settled. */
+export function wantedBy(ungated: RolloutDecision | undefined): Wanted {
+  if (!ungated) return { kind: "settled" };
+  return takesServing(ungated) ? { kind: "zone", zone: ungated.zone } : { kind: "other" };
+}
+
+/** Names a rollout by 16 hexadecimal digits: another template of any zone makes another rollout. */
+export function identityOf(zones: readonly Zone[]): string {
+  const revisions = zones.map(({ name, uid, status }) => `${name}/${uid}/${status.updateRevision}`).toSorted();
+  return createHash("sha256").update(revisions.join("\n")).digest("hex").slice(0, 16);
+}
+
 export interface RolloutView {
-  /** A hash of the update revisions of all zones. */
   readonly identity: string;
   readonly zones: readonly Zone[];
   readonly wanted: Wanted;
@@ -39,7 +54,7 @@ export type GroupView = Omit<RolloutView, "isHeld">;
  * Old results let no zone begin.
  */
 export function currentRecord(gate: Gate, view: GroupView): GateRecord {
-  const record = gate.record && dropFuture(gate.record, view.now);
+  const record = gate.record && inPast(gate.record, view.now);
   const isOver = record?.settledAt !== undefined && view.wanted.kind === "zone";
   const current =
     record?.identity === view.identity && !isOver
@@ -49,13 +64,12 @@ export function currentRecord(gate: Gate, view: GroupView): GateRecord {
 }
 
 /** The record with the present in place of times in the future, and without results from then. */
-function dropFuture(record: GateRecord, now: number): GateRecord {
+function inPast(record: GateRecord, now: number): GateRecord {
   const past = (at: number): number => (isInFuture(at, now) ? now : at);
-  const isPast = ({ streak: { lastAt = now } }: CheckResult): boolean => !isInFuture(lastAt, now);
   const stages = record.stages.map((stage) => ({
     ...stage,
     since: past(stage.since),
-    checks: stage.state === "Failed" ? stage.checks : stage.checks.filter(isPast),
+    checks: stage.state === "Failed" ? stage.checks : dropFuture(stage.checks, now),
   }));
   return { ...record, startedAt: past(record.startedAt), stages };
 }
@@ -154,9 +168,21 @@ function beginZone(zone: Zone, gate: Gate, view: GroupView): ZoneRecord {
   const before = gate.record?.zones.find(({ name }) => name === zone.name);
   return {
     name: zone.name,
-    settledRevision: before?.settledRevision ?? zone.status.currentRevision,
+    settledRevision: before?.settledRevision ?? unrecordedRevision(zone, gate),
     ...(hasBegunEarlier(zone, gate, view) && { began: "Earlier" as const }),
   };
+}
+
+/**
+ * What a zone without a record had when the group was last settled; "" if that is not known. A StatefulSet that was
+ * deleted without its pods and made again with another template calls that one its current revision, too: it is on no
+ * way back. A new gate has no record of the zones: there, a zone none of whose pods has that revision is such a one, and
+ * any other may be on its way back.
+ */
+function unrecordedRevision({ status }: Zone, { record }: Gate): string {
+  const { currentRevision, updateRevision, updated, replicas } = status;
+  const isElsewhere = record ? updated < replicas : updated === 0;
+  return currentRevision === updateRevision && isElsewhere ? "" : currentRevision;
 }
 
 function hasBegunEarlier(zone: Zone, { record, when }: Gate, { wanted }: GroupView): boolean {

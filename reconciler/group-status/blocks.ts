@@ -13,6 +13,12 @@ const MAX_BLOCKS = 20;
 export const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 
+/** What a status's sentence adds to those of its blocks, which are shown beside it; "" if nothing. */
+export function withoutBlocks(message: string, blocks: readonly Partial<Block>[]): string {
+  const said = blocks.find((block) => block.message !== undefined && message.endsWith(block.message));
+  return said?.message === undefined ? message : message.slice(0, -said.message.length).replace(/: $/, "");
+}
+
 /** What blocks, before it is dated. */
 interface Reason extends Pick<Hold, "message" | "objects" | "until"> {
   readonly reason: string;

@@ -4,7 +4,7 @@
  *
  *   Ready        all zones are updated and ready, by the latest spec of each
  *   Reconciling  it is not, and Zonewise goes on by itself: now, or once what it waits for is there
- *   Stalled      it is not, and somebody has to look: a reason that fails the group, or no step for too long
+ *   Stalled      it is not, and somebody has to look: a reason that somebody must fix, or no step for too long
  *
  * None of the last two is True for a group that a user has paused. A wait that a user has asked for does not stall.
  */
@@ -44,12 +44,17 @@ export function assessGroup(
   if (isGroupReady(input))
     return { ...assess("Ready", "AllZonesUpdated", "all zones are updated and ready"), ready: true };
   const { hold } = facts;
-  const failing = hold && factsOf(hold.reason).fails;
-  if (failing) return { ...assess("Stalled", hold.reason, hold.message), stalled: true };
+  if (hold && needsSomebody(hold)) return { ...assess("Stalled", hold.reason, hold.message), stalled: true };
   if (hold?.reason === "ZonePaused") return assess("Paused", hold.reason, hold.message);
   const overdue = hold && factsOf(hold.reason).requested ? undefined : whyOverdue(input, progress);
   if (overdue) return { ...assess("Stalled", "ProgressDeadlineExceeded", `${overdue}: ${message}`), stalled: true };
   return assess(phaseOf(input, blocks), reasonOf(input), message);
+}
+
+/** It goes on only once somebody has fixed something, whether or not the group counts as failed for that. */
+function needsSomebody({ reason }: Hold): boolean {
+  const { fails, needsFix } = factsOf(reason);
+  return fails === true || needsFix === true;
 }
 
 /** The tick may have found a group settled whose statuses say otherwise. */

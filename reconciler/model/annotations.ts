@@ -28,8 +28,6 @@ export const ANNOTATIONS = {
   prepareDelayedDownscaleUrl: "grafana.com/rollout-prepare-delayed-downscale-url",
   prepareHttpPath: "grafana.com/prepare-downscale-http-path",
   prepareHttpPort: "grafana.com/prepare-downscale-http-port",
-  /** On a pod: since when it has been seen ready. */
-  readyTime: "grafana.com/ready-time",
   /** On a StatefulSet: the name of the PhasedRollout that manages its partition. */
   phasedRollout: "sts.plus/phasedRollout",
   /** On a StatefulSet: the partition that it had before a PhasedRollout claimed it. */

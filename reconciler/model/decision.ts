@@ -68,6 +68,8 @@ export const REASONS = {
   GateWaiting: { requested: true, patienceMs: 0 },
   /** A check of a gate has failed too often: the gate stays closed for this rollout. */
   GateFailed: { needsFix: true, patienceMs: 0 },
+  /** A gate whose expressions or spec are invalid: it opens only once they are corrected. */
+  GateInvalid: { needsFix: true, patienceMs: 0 },
   /** Prometheus could not answer a check of a gate, or the gates could not be read. */
   GateUnreachable: { patienceMs: 30_000 },
   /** A follower names a leader that is not in its group. */
@@ -111,6 +113,8 @@ export interface Hold {
    * When the wait is over if nothing else changes, in milliseconds since the epoch; only where the time alone decides.
    */
   readonly until?: number;
+  /** It waits for a write of the reconciler alone, as each tick makes it: it gets no Event. */
+  readonly isBrief?: true;
   /** The blocking objects; the first is the StatefulSet that gets the Event. */
   readonly objects: readonly ObjectRef[];
 }

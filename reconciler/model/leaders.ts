@@ -35,6 +35,12 @@ export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undef
   return { zones: path.slice(0, Math.min(length, MAX_NAMED)), description };
 }
 
+/** True if the zone would be in a cycle, or follow one, with this leader. */
+export function wouldCycle(zone: Zone, leader: string, zones: readonly Zone[]): boolean {
+  const follower = { ...zone, scaling: { ...zone.scaling, leader } };
+  return cycleFrom(follower, [...zones.filter(({ name }) => name !== zone.name), follower]) !== undefined;
+}
+
 /**
  * For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over
  * once.

@@ -67,7 +67,9 @@ export function readScaling(
   const problems = [forced, readyOnly, writeBack, noDownscale, prepared].map((parsed) => parsed?.problem);
   return {
     value,
-    problems: [...problems, ...findUseless(value, annotations)].filter((problem) => problem !== undefined),
+    problems: [...problems, ...findUseless(value, annotations), describeTwoMinTimes(labels, annotations)].filter(
+      (problem) => problem !== undefined,
+    ),
   };
 }
 
@@ -90,6 +92,14 @@ function readMirror(annotations: Strings, writeBack: boolean): Mirror | undefine
 function readMinTime(labels: Strings, annotations: Strings): string | undefined {
   const key = LABELS.minTimeBetweenZonesDownscale;
   return annotations?.[key] ?? labels?.[key];
+}
+
+/** What to say if both are there and differ (§2.2). */
+export function describeTwoMinTimes(labels: Strings, annotations: Strings): string | undefined {
+  const key = LABELS.minTimeBetweenZonesDownscale;
+  const [label, annotation] = [labels?.[key], annotations?.[key]];
+  if (label === undefined || annotation === undefined || label === annotation) return undefined;
+  return `${key} is "${annotation}" as an annotation and "${label}" as a label: the annotation wins`;
 }
 
 const INT32 = /^[+-]?\d{1,12}$/;

@@ -41,6 +41,8 @@ export interface Zone {
   readonly scaling: Scaling;
   /** Labels of the pods that it makes. */
   readonly podLabels: Labels;
+  /** Images of the containers of its template, each once: those of its update revision, once it is observed. */
+  readonly images: readonly string[];
   /** Its own labels. */
   readonly labels: Labels;
   readonly status: ZoneStatus;
@@ -118,7 +120,15 @@ function readSpec({ replicas = 1, updateStrategy, selector, serviceName = "", or
     selector: selectorText(selector),
     serviceName,
     firstOrdinal: ordinals?.start ?? 0,
+    ...readTemplate(template),
+  };
+}
+
+function readTemplate(template: Spec["template"] | undefined) {
+  const containers = template?.spec?.containers ?? [];
+  return {
     podLabels: template?.metadata?.labels ?? {},
+    images: [...new Set(containers.flatMap(({ image }) => image ?? []))],
   };
 }
 
@@ -197,4 +207,16 @@ export interface ZoneList {
   readonly failures: ReadonlyMap<string, unknown>;
   /** The version from which a watch of each namespace ("" for all) continues. */
   readonly resourceVersions: ReadonlyMap<string, string>;
+}
+
+/** The text with the images beside each update revision of these zones. A template that is not observed has none yet. */
+export function nameImages(text: string, zones: readonly Pick<Zone, "observed" | "images" | "status">[]): string {
+  const known = zones.filter(
+    ({ observed, images, status }) => observed && images.length > 0 && text.includes(status.updateRevision),
+  );
+  return known.reduce(
+    (named, { images, status: { updateRevision: name } }) =>
+      name === "" ? named : named.replace(new RegExp(`\\b${name}(?![-\\w])`, "g"), `${images.join(", ")} (${name})`),
+    text,
+  );
 }

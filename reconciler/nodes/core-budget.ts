@@ -2,7 +2,7 @@
  * Kubernetes' own PodDisruptionBudgets, as far as a drain depends on them: the API server decides about each eviction
  * again.
  */
-import { matchesSelector, type LabelSelector } from "./label-selector.ts";
+import { matchesSelector, type LabelSelector } from "../model/label-selector.ts";
 import { isOver, type NodePod } from "./node-pod.ts";
 
 export interface CoreBudget {

@@ -1,16 +1,14 @@
 /**
- * What the agent does next for the wanted state (`spec`) and the reported one (`status`). The first rule with an
- * opinion wins.
- *
- *   Idle --stage--> StagedAndPerformedUpdate --drain, announce, reboot--> RebootedIntoUpdate --> MonitoringUpdate --> Idle
- *     ^-------- ErrorReset <-- an action of the host failed, or the host came back in another version
+ * What the agent does next for the wanted state (`spec`) and the reported one (`status`), by `state-machine.ts`. The
+ * first rule with an opinion wins.
  *
  * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again
  * (NW19).
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
-import { MAX_CRASHES, type ShadowSpec, type ShadowStatus, type State } from "./shadow.ts";
+import { MAX_CRASHES, type ShadowSpec, type ShadowStatus } from "./shadow.ts";
+import { type AgentAction, moveFor } from "./state-machine.ts";
 
 export interface AgentSnapshot {
   /** Milliseconds since the epoch. */
@@ -110,15 +108,16 @@ const reached: AgentRule = (facts) => {
   return isSame ? wait : { step: "report", status: next };
 };
 
-type Transition = (facts: Reported) => AgentStep;
+type Act = (facts: Reported) => AgentStep;
 
-/** A node that is given back, and what is reported then. */
-const giveBack =
-  (state: State): Transition =>
-  (facts) => ({ step: "uncordon", status: { ...report(facts, facts.status), current_state: state } });
+/** The node is given back, and the wanted state reported then. */
+const giveBack: Act = (facts) => ({
+  step: "uncordon",
+  status: { ...report(facts, facts.status), current_state: facts.spec.state },
+});
 
 /** The update is over and counts as a success; whatever else ends in Idle keeps its failures. */
-const backToIdle: Transition = (facts) => {
+const recover: Act = (facts) => {
   const status = report(facts, facts.status);
   const target = facts.target ?? status.target_version;
   const isSuccess = status.current_state === "MonitoringUpdate";
@@ -126,33 +125,21 @@ const backToIdle: Transition = (facts) => {
   return { step: "uncordon", status: { ...status, ...cleared, target_version: target, current_state: "Idle" } };
 };
 
-const stage: Transition = ({ spec }) => (spec.version ? { step: "stage", version: spec.version } : wait);
+const stage: Act = ({ spec }) => (spec.version ? { step: "stage", version: spec.version } : wait);
 
-const reboot: Transition = (facts) => {
-  if (isWantedVersion(facts)) return giveBack("RebootedIntoUpdate")(facts);
+const reboot: Act = (facts) => {
+  if (isWantedVersion(facts)) return giveBack(facts);
   return facts.spec.version ? { step: "drain", version: facts.spec.version } : wait;
 };
 
-/**
- * By wanted state, then by reported state; for all other pairs the controller must act. After a failure that is all but
- * Idle (NW1).
- */
-const TRANSITIONS: Readonly<Record<State, Readonly<Partial<Record<State, Transition>>>>> = {
-  Idle: {
-    StagedAndPerformedUpdate: backToIdle,
-    RebootedIntoUpdate: backToIdle,
-    MonitoringUpdate: backToIdle,
-    ErrorReset: backToIdle,
-  },
-  StagedAndPerformedUpdate: { Idle: stage },
-  RebootedIntoUpdate: { StagedAndPerformedUpdate: reboot },
-  MonitoringUpdate: { RebootedIntoUpdate: giveBack("MonitoringUpdate") },
-  ErrorReset: {},
+const ACTIONS: Readonly<Record<AgentAction, Act>> = { stage, reboot, giveBack, recover };
+
+const act: AgentRule = (facts) => {
+  const move = moveFor(facts.spec.state, facts.status.current_state);
+  return move.by === "agent" ? ACTIONS[move.action](facts) : wait;
 };
 
-const transition: AgentRule = (facts) => TRANSITIONS[facts.spec.state][facts.status.current_state]?.(facts) ?? wait;
-
-const decideReported = firstOf<[Reported], AgentStep>([reboots, rolledBack, returned, reached, transition]);
+const decideReported = firstOf<[Reported], AgentStep>([reboots, rolledBack, returned, reached, act]);
 
 /** The next step of the agent; the same snapshot always gives the same step. */
 export function decideAgent(snapshot: AgentSnapshot): AgentStep {

@@ -9,8 +9,8 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { listSome } from "../model/list-some.ts";
 import { captivesOf, type DrainFacts, findWaiting, nameOf } from "./drainable.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
-import type { NodePhase } from "./policy-status.ts";
 import type { GoingNode, NodeReading, PolicySnapshot, Skip } from "./snapshot.ts";
+import { type Phase, PHASES } from "./state-machine.ts";
 
 /** Nodes that are being updated, or are about to. */
 export interface Going {
@@ -20,25 +20,24 @@ export interface Going {
   readonly leaving: readonly string[];
 }
 
-const UNTIL_DRAINED: readonly NodePhase[] = ["Starting", "Staging", "Holding", "Draining"];
-
 /**
  * For a start: all active nodes count that have not come back from their reboot. A node that has says by its own state
  * whether it takes pods.
  */
 export function goingBeforeStart(active: readonly GoingNode[]): Going {
-  return goingOf(active, UNTIL_DRAINED);
+  return goingOf(active, ["ahead", "draining"]);
 }
 
 /** For a reboot: nodes that wait for theirs do not count, as they would wait for each other. */
 export function goingBeforeReboot(active: readonly GoingNode[]): Going {
-  return goingOf(active, ["Draining"]);
+  return goingOf(active, ["draining"]);
 }
 
-function goingOf(active: readonly GoingNode[], leaving: readonly NodePhase[]): Going {
-  const still = active.filter(({ phase }) => leaving.includes(phase)).map(({ node }) => node);
-  const rebooting = active.filter(({ phase }) => phase === "Rebooting").map(({ node }) => node);
-  return { out: new Set([...still, ...rebooting]), leaving: still };
+function goingOf(active: readonly GoingNode[], until: readonly Phase["disruption"][]): Going {
+  const nodesIn = (disruptions: readonly Phase["disruption"][]): string[] =>
+    active.filter(({ phase }) => disruptions.includes(PHASES[phase].disruption)).map(({ node }) => node);
+  const leaving = nodesIn(until);
+  return { out: new Set([...leaving, ...nodesIn(["rebooting"])]), leaving };
 }
 
 export const withNode = ({ out, leaving }: Going, node: string): Going => ({

@@ -4,10 +4,10 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeReboot, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
-import { phaseOf } from "./phase.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
+import { isAtRest, phaseOf } from "./state-machine.ts";
 
 export interface ActiveStep {
   readonly entry: ActiveNode;
@@ -75,7 +75,7 @@ function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] 
     const { shadow } = node;
     const isFirst = (contested.get(node.name)?.[0] ?? policy.name) === policy.name;
     if (!shadow?.status || known.has(node.name) || !isFirst || !belongsTo(shadow, node)) return [];
-    return shadow.spec.state === "Idle" && shadow.status.current_state === "Idle" ? [] : [entryFor(node, shadow, now)];
+    return isAtRest(shadow) ? [] : [entryFor(node, shadow, now)];
   });
 }
 

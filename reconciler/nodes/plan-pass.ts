@@ -7,16 +7,18 @@
  * (§17.1).
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { PlannedCheck } from "../checks/result.ts";
 import { goingBeforeStart } from "./drain-together.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
-import type { ActiveNode, PolicyStatus, StartChecks } from "./policy-status.ts";
+import type { ActiveNode, PolicyStatus } from "./policy-status.ts";
 import { recordSteps, type RecordsStatus, unfreeze } from "./records.ts";
-import { addAnswers, currentChecks, type DueStartCheck, dueChecks, whyChecksHold } from "./start-checks.ts";
+import { addAnswers, currentChecks, dueChecks, formatChecks, type StartChecks, whyChecksHold } from "./start-checks.ts";
 import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import { isAtRest } from "./state-machine.ts";
 import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
 import { hasUpdate, startBlocker } from "./skip.ts";
 
@@ -36,7 +38,7 @@ export interface NodePlan {
   /** Nodes whose pods must be read: then the pass is planned again. */
   readonly toRead: readonly string[];
   /** Checks to ask: then the pass is planned again with their answers. */
-  readonly due: readonly DueStartCheck[];
+  readonly due: readonly PlannedCheck[];
 }
 
 /** Plans a pass; the same snapshot always gives the same plan. */
@@ -214,7 +216,7 @@ function planStatus(
     skips: starts.skips,
     status: {
       ...status,
-      checks,
+      checks: formatChecks(checks),
       zone: status.active[0]?.zone ?? status.zone,
       windowOpen: opening.open,
       campaign: opening.open && isOver ? closeCampaign(opening.campaign, snapshot.now) : opening.campaign,
@@ -236,13 +238,12 @@ function tidy(node: UpdateNode, wish: (node: UpdateNode, state: "Idle") => Shado
   const { shadow } = node;
   if (!shadow || shadow.terminating || shadow.problem !== undefined) return [];
   if (shadow.spec.state !== "Idle") return [wish(node, "Idle")];
-  return isLeftover(shadow) && isAtRest(shadow) ? [{ node, spec: DEFAULT_SPEC }] : [];
+  const hasNothingToDo = !shadow.status || (isAtRest(shadow) && !hasUpdate(node));
+  return isLeftover(shadow) && hasNothingToDo ? [{ node, spec: DEFAULT_SPEC }] : [];
 }
 
 const isLeftover = ({ spec }: Shadow): boolean =>
   (spec.version ?? spec.state_transition_timestamp ?? undefined) !== undefined;
-const isAtRest = ({ status }: Shadow): boolean =>
-  !status || (status.current_state === "Idle" && status.current_version === status.target_version);
 
 /** Nodes that are listed with the reason why they wait; all are counted. */
 const MAX_LISTED = 50;

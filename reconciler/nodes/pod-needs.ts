@@ -3,7 +3,7 @@
  * stored.
  */
 import type { PlacedPod, PodSpec } from "../../infra/kubernetes/scheduling.ts";
-import type { LabelSelector } from "./label-selector.ts";
+import type { LabelSelector } from "../model/label-selector.ts";
 import type { NodeTerm } from "./node-selector.ts";
 import { parseQuantities } from "./quantity.ts";
 import type { Toleration } from "./taints.ts";

@@ -4,6 +4,7 @@
  * one node each.
  */
 import * as z from "zod";
+import { storedResult } from "../checks/result.ts";
 
 /** A controller whose pods were on the node when it was about to be drained. */
 const workload = z.object({
@@ -83,24 +84,11 @@ const campaign = z.object({
   handledThrough: z.string(),
 });
 
-const checkResult = z.object({
-  name: z.string(),
-  lastVerdict: z.enum(["Success", "Failure", "Error"]),
-  lastTime: z.string(),
-  consecutiveSuccesses: z.int(),
-  consecutiveFailures: z.int(),
-  consecutiveErrors: z.int(),
-  /** The first series of the last answer. */
-  sample: z.string().optional(),
-  /** Why the last answer is an error. */
-  message: z.string().optional(),
-});
-
 /** The checks before the next start. */
 const startChecks = z.object({
   /** When a node could first start, or the last one left its slot: initial delays begin then. */
   since: z.string(),
-  results: z.array(checkResult).default([]),
+  results: z.array(storedResult).default([]),
 });
 
 export const policyStatus = z.object({
@@ -132,8 +120,6 @@ export type ActiveNode = z.infer<typeof active>;
 export type FailedNode = z.infer<typeof failed>;
 export type DeferredNode = z.infer<typeof deferred>;
 export type Freeze = z.infer<typeof frozen>;
-export type StartCheckResult = z.infer<typeof checkResult>;
-export type StartChecks = z.infer<typeof startChecks>;
 export type TransitionCount = z.infer<typeof transition>;
 export type PolicyStatus = z.infer<typeof policyStatus>;
 

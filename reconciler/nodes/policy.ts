@@ -6,7 +6,7 @@ import * as z from "zod";
 import type { CustomObject } from "../../infra/kubernetes/resources.ts";
 import { checkFields } from "../checks/check.ts";
 import { readIdentity } from "../model/identity.ts";
-import { NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
+import { type ActiveNode, NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
 import { parseWindow, type Window } from "./window.ts";
 
 export const POLICY_KIND = "NodeUpdatePolicy";
@@ -124,3 +124,7 @@ function problemOf(part: string, { issues: [first] }: Pick<z.ZodError, "issues">
 }
 
 export const isInvalid = (policy: Policy | InvalidPolicy): policy is InvalidPolicy => "unreadable" in policy;
+
+/** The nodes in the policy's slots, as stored; none if its status cannot be read. */
+export const activeNodesOf = (policy: Policy | InvalidPolicy): readonly ActiveNode[] =>
+  isInvalid(policy) ? [] : policy.status.active;

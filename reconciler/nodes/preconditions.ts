@@ -4,6 +4,7 @@ import { whyNotReturned } from "./health.ts";
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { NodeReading, PolicySnapshot } from "./snapshot.ts";
+import type { Precondition } from "./state-machine.ts";
 
 export interface PreconditionFacts {
   readonly snapshot: Pick<PolicySnapshot, "now" | "policy">;
@@ -13,13 +14,13 @@ export interface PreconditionFacts {
   readonly whyNotTogether: () => DrainAnswer;
 }
 
-type Precondition = (
+type Judge = (
   facts: PreconditionFacts,
   node: UpdateNode,
 ) => string | { readonly toRead: readonly string[] } | undefined;
 
 /** Each says why the next state must wait, or which nodes' pods must be read first. */
-export const PRECONDITIONS: Readonly<Record<"drainable" | "ready" | "healthy", Precondition>> = {
+export const PRECONDITIONS: Readonly<Record<Precondition, Judge>> = {
   drainable({ snapshot: { policy }, reading, whyNotTogether }, node) {
     if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
     if (!node.ready) return "the node is not Ready";

@@ -9,11 +9,10 @@ import { shortDuration } from "../../infra/duration.ts";
 import type { UpdateNode } from "./node.ts";
 import { type PreconditionFacts, PRECONDITIONS } from "./preconditions.ts";
 import { startBlocker } from "./skip.ts";
-import { deadlineOf, hasRebooted, isInReboot } from "./phase.ts";
-import type { ActiveNode, NodePhase, Workload } from "./policy-status.ts";
+import type { ActiveNode, Workload } from "./policy-status.ts";
 import type { WantedState } from "./shadow.ts";
 import { FAILURE_REASONS, type FailureReason, type PolicySnapshot } from "./snapshot.ts";
-import { moveFor } from "./transition.ts";
+import { deadlineOf, type Expiry, hasRebooted, isInReboot, moveFor, PHASES } from "./state-machine.ts";
 
 export type NodeStep =
   /** The agent is to act, or `why` must end. */
@@ -71,8 +70,8 @@ function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
 const failed: ProgressRule = ({ entry }, node) => {
   if (!node.shadow) return undefined;
   const { spec, status } = node.shadow;
-  if (spec.state === "Idle" || !["reset", "wipe"].includes(moveFor(spec.state, status?.current_state).move))
-    return undefined;
+  const move = moveFor(spec.state, status?.current_state);
+  if (move.by !== "reconciler" || move.once !== "failed") return undefined;
   const afterReboot = hasRebooted(node, entry) || spec.state === "MonitoringUpdate";
   const message =
     status?.failure_reason ?? `it reports ${status?.current_state ?? "no state"}, and ${spec.state} is wanted`;
@@ -81,8 +80,7 @@ const failed: ProgressRule = ({ entry }, node) => {
 
 /** No agent reports that it is back; it serves. */
 const recovered: ProgressRule = ({ entry }, node) => {
-  const { spec } = node.shadow ?? {};
-  const isOver = spec?.state === "Idle" && entry.phase === "Recovering";
+  const isOver = (!node.shadow || node.shadow.spec.state === "Idle") && entry.phase === "Recovering";
   if (node.managed || !isOver || isInReboot(node) || !isInService(node)) return undefined;
   return {
     step: "release",
@@ -92,14 +90,14 @@ const recovered: ProgressRule = ({ entry }, node) => {
   };
 };
 
-const BEFORE_REBOOT: ReadonlySet<NodePhase> = new Set(["Starting", "Staging", "Holding", "Draining"]);
-
 /**
  * Its agent is gone with the label: it is reset at once, or as soon as the node is back from its reboot.
  */
 const stillManaged: ProgressRule = ({ entry }, node) => {
+  const { disruption } = PHASES[entry.phase];
+  const isBefore = disruption === "ahead" || disruption === "draining";
   const isBack = hasRebooted(node, entry) && node.ready && !isInReboot(node);
-  if (node.managed || entry.phase === "Recovering" || !(BEFORE_REBOOT.has(entry.phase) || isBack)) return undefined;
+  if (node.managed || entry.phase === "Recovering" || !(isBefore || isBack)) return undefined;
   return {
     step: "reset",
     reason: "NoLongerManaged",
@@ -126,7 +124,7 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   if (isFrozenFor(entry, policy)) return undefined;
   const why = (entry.phase === "Draining" ? describeDrain(node) : undefined) ?? entry.waitsFor;
   const message = `${entry.node} was in phase ${entry.phase} for ${shortDuration(seconds * 1000)}${why === undefined ? "" : `: ${why}`}`;
-  return expire({ reason: TIMEOUTS[entry.phase], message }, entry, node);
+  return { ...expire(entry, node), reason: PHASES[entry.phase].timeout, message };
 };
 
 /** Pods that are named. */
@@ -142,27 +140,14 @@ function describeDrain({ shadow }: UpdateNode): string | undefined {
   return [remaining === 1 ? "1 pod is left" : `${remaining} pods are left`, ...named].join(", ");
 }
 
-const TIMEOUTS: Readonly<Record<NodePhase, FailureReason>> = {
-  Starting: "StartDropped",
-  Staging: "StagingTimeout",
-  Holding: "HeldTooLong",
-  Draining: "DrainTimeout",
-  Rebooting: "RebootTimeout",
-  Returning: "ReturnTimeout",
-  Monitoring: "HealthTimeout",
-  Recovering: "RecoveryTimeout",
-};
-
 /**
  * A node that is over its deadline frees its slot only if it is in service. A drain is reset first, as it has cordoned
  * its node.
  */
-function expire(ending: Ending, entry: ActiveNode, node: UpdateNode): NodeStep {
-  const { phase } = entry;
-  if (phase === "Draining" && node.ready) return { step: "reset", ...ending, afterReboot: false };
-  if (phase === "Rebooting" || phase === "Returning" || !isInService(node)) return { step: "freeze", ...ending };
-  if (phase === "Monitoring") return { step: "reset", ...ending, afterReboot: true };
-  return { step: "release", ...ending, backOff: phase !== "Holding" && phase !== "Starting" };
+function expire({ phase }: ActiveNode, node: UpdateNode): Expiry {
+  const { disruption, expiry } = PHASES[phase];
+  const isUsable = disruption === "draining" ? node.ready : isInService(node);
+  return isUsable ? expiry : { step: "freeze" };
 }
 
 /** True if this attempt has frozen the policy: a person decides. */
@@ -181,10 +166,11 @@ const started: ProgressRule = ({ entry, snapshot }, { shadow }) => {
 };
 
 const preconditionHolds: ProgressRule = (progress, node) => {
-  const { spec, status } = node.shadow ?? {};
-  const move = spec ? moveFor(spec.state, status?.current_state) : undefined;
-  if (move?.move !== "advance") return undefined;
-  const verdict = PRECONDITIONS[move.precondition](progress, node);
+  if (!node.shadow) return undefined;
+  const { spec, status } = node.shadow;
+  const move = moveFor(spec.state, status?.current_state);
+  if (move.by !== "reconciler" || move.once === "chosen" || move.once === "failed") return undefined;
+  const verdict = PRECONDITIONS[move.once](progress, node);
   if (typeof verdict === "object") return { step: "read", nodes: verdict.toRead };
   return verdict === undefined
     ? { step: "advance", to: move.to, workloads: progress.reading?.workloads }

@@ -6,6 +6,7 @@ import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
+import { isAtRest } from "./state-machine.ts";
 import { isWindowOpen } from "./window.ts";
 
 /** Why a policy starts nothing at all: the first reason. */
@@ -49,9 +50,8 @@ const reported: SkipRule = (node) => {
 };
 
 const isIdle: SkipRule = ({ shadow, cordonedBy }) => {
-  const { spec, status } = shadow ?? {};
-  if (spec?.state !== "Idle" || status?.current_state !== "Idle")
-    return skip("Recovering", `it is on its way back to Idle from ${status?.current_state}`);
+  if (!shadow || !isAtRest(shadow))
+    return skip("Recovering", `it is on its way back to Idle from ${shadow?.status?.current_state}`);
   return cordonedBy === undefined ? undefined : skip("Recovering", "our own cordon has not been removed yet");
 };
 

@@ -4,9 +4,9 @@
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { UpdateNode } from "./node.ts";
-import { isInReboot } from "./phase.ts";
 import { allowedActive } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
+import { isAtRest, isInReboot } from "./state-machine.ts";
 
 export interface Slots {
   /** 0 or more. */
@@ -38,13 +38,12 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
 export const RELEASED = "ReleasedByHand";
 
-const isAtRest = ({ shadow }: UpdateNode): boolean =>
-  shadow?.spec.state === "Idle" && shadow.status?.current_state === "Idle";
+const hasRest = ({ shadow }: UpdateNode): boolean => shadow !== undefined && isAtRest(shadow);
 
-const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !isAtRest(node);
+const isOut = (node: UpdateNode): boolean => node.cordonedBy !== undefined || isInReboot(node) || !hasRest(node);
 
 /** A node that serves counts no longer than its agent may take to report it. */
 function isReturning(node: UpdateNode, { now, policy }: PolicySnapshot, releasedAt = ""): boolean {
   if (node.cordonedBy !== undefined || isInReboot(node)) return true;
-  return !isAtRest(node) && now < (parseTimestamp(releasedAt) ?? 0) + policy.deadlines.recoverSeconds * 1000;
+  return !hasRest(node) && now < (parseTimestamp(releasedAt) ?? 0) + policy.deadlines.recoverSeconds * 1000;
 }

@@ -1,5 +1,5 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
-import type { CheckAnswer } from "../checks/check.ts";
+import type { Answers } from "../checks/result.ts";
 import type { DrainFacts } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
@@ -7,9 +7,6 @@ import type { ActiveNode, Workload } from "./policy-status.ts";
 
 /** An active node, of whatever policy. */
 export type GoingNode = Pick<ActiveNode, "node" | "phase">;
-
-/** Answers by the name of their check. */
-export type StartCheckAnswers = ReadonlyMap<string, CheckAnswer>;
 
 /** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
 export interface NodeReading {
@@ -45,7 +42,7 @@ export interface PolicySnapshot {
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */
-  readonly answers?: StartCheckAnswers;
+  readonly answers?: Answers;
   /** The node that this process runs on: it is updated last. */
   readonly ownNode: string | undefined;
 }

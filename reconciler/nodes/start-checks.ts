@@ -8,26 +8,27 @@
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import {
-  addVerdict,
-  type CheckAnswer,
-  type CheckSpec,
-  dueAt,
-  hasPassed,
-  isOld,
-  judgeAnswer,
-  NO_STREAK,
-  type Streak,
-  type Urgency,
-} from "../checks/check.ts";
+  type Answers,
+  formatResult,
+  isPassing,
+  type NamedCheck,
+  type NamedResult,
+  nextResults,
+  type PlannedCheck,
+  planChecks,
+  readResults,
+  streakOf,
+} from "../checks/result.ts";
 import type { Policy } from "./policy.ts";
-import type { StartCheckResult, StartChecks } from "./policy-status.ts";
-import type { Skip, StartCheckAnswers } from "./snapshot.ts";
+import type { PolicyStatus } from "./policy-status.ts";
+import type { Skip } from "./snapshot.ts";
 
-export interface NamedCheck extends CheckSpec {
-  readonly name: string;
+/** The checks since a node could first start, or the last one left its slot. */
+export interface StartChecks {
+  /** Initial delays begin then, milliseconds since the epoch. */
+  readonly since: number;
+  readonly results: readonly NamedResult[];
 }
-
-export type DueStartCheck = NamedCheck & Urgency;
 
 type CheckedPolicy = Pick<Policy, "checks" | "generation" | "status">;
 
@@ -42,61 +43,26 @@ export function currentChecks(
 ): StartChecks | undefined {
   if (checks.length === 0) return undefined;
   const since = parseTimestamp(status.checks?.since ?? "");
-  // A stored time in the future was written by a clock that ran ahead.
-  if (!status.checks || since === undefined || since > now || ended || generation !== status.observedGeneration)
-    return { since: formatTimestamp(now), results: [] };
-  return {
-    ...status.checks,
-    results: status.checks.results.filter(({ lastTime }) => (parseTimestamp(lastTime) ?? now) <= now),
-  };
+  const isKept = since !== undefined && since <= now && generation === status.observedGeneration;
+  if (ended || !isKept || !status.checks) return { since: now, results: [] };
+  const results = readResults(status.checks.results, since);
+  // Stricter than a gate: a node that starts reboots, and a check asked once more costs little.
+  return { since, results: results.filter(({ streak: { lastAt = now } }) => lastAt <= now) };
 }
 
 /** The checks to ask now. */
-export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): DueStartCheck[] {
-  const since = parseTimestamp(current.since) ?? now;
-  const planned = checks.map((check) => {
-    const streak = streakOf(check, current);
-    return { ...check, dueAt: dueAt(check, since, streak), isTroubled: streak.errors > 0 };
-  });
-  return planned.filter((check) => check.dueAt <= now);
+export function dueChecks({ checks }: Pick<Policy, "checks">, current: StartChecks, now: number): PlannedCheck[] {
+  return planChecks(checks, current.results, current.since).filter((check) => check.dueAt <= now);
 }
 
 /** The results with these answers. */
-export function addAnswers(
-  { checks }: Pick<Policy, "checks">,
-  current: StartChecks,
-  answers: StartCheckAnswers,
-): StartChecks {
-  const results = checks.flatMap((check) => {
-    const before = current.results.find(({ name }) => name === check.name);
-    const answer = answers.get(check.name);
-    if (!answer) return before ? [before] : [];
-    return [resultOf(check, answer, streakOf(check, current))];
-  });
-  return { ...current, results };
+export function addAnswers({ checks }: Pick<Policy, "checks">, current: StartChecks, answers: Answers): StartChecks {
+  return { ...current, results: nextResults(checks, current.results, { answers }) };
 }
 
-function resultOf(check: NamedCheck, answer: CheckAnswer, before: Streak): StartCheckResult {
-  const verdict = judgeAnswer(check, answer);
-  const { successes, failures, errors } = addVerdict(before, verdict, { check, at: answer.at });
-  const text =
-    answer.kind === "Error" ? { message: answer.message } : answer.sample !== undefined && { sample: answer.sample };
-  return {
-    name: check.name,
-    lastVerdict: verdict,
-    lastTime: formatTimestamp(answer.at),
-    consecutiveSuccesses: successes,
-    consecutiveFailures: failures,
-    consecutiveErrors: errors,
-    ...text,
-  };
-}
-
-function streakOf({ name }: NamedCheck, { results }: StartChecks): Streak {
-  const found = results.find((result) => result.name === name);
-  if (!found) return NO_STREAK;
-  const { consecutiveSuccesses: successes, consecutiveFailures: failures, consecutiveErrors: errors, lastTime } = found;
-  return { successes, failures, errors, totalFailures: failures, lastAt: parseTimestamp(lastTime) };
+/** As the status stores them. */
+export function formatChecks(checks: StartChecks | undefined): PolicyStatus["checks"] {
+  return checks && { since: formatTimestamp(checks.since), results: checks.results.map(formatResult) };
 }
 
 /**
@@ -105,31 +71,26 @@ function streakOf({ name }: NamedCheck, { results }: StartChecks): Streak {
  */
 export function whyChecksHold(
   { checks }: Pick<Policy, "checks">,
-  current: StartChecks,
+  { results }: StartChecks,
   now: number,
 ): Omit<Skip, "node"> | undefined {
-  const held = checks.filter((check) => {
-    const streak = streakOf(check, current);
-    return !hasPassed(check, streak) || isOld(check, streak, now);
-  });
-  const skips = held.map((check) => describe(check, current));
+  const held = checks.filter((check) => !isPassing(check, streakOf(check, results), now));
+  const skips = held.map((check) => describe(check, results));
   return ["CheckFailing", "CheckUnreachable", "CheckPending"]
     .map((wanted) => skips.find(({ reason }) => reason === wanted))
     .find(Boolean);
 }
 
-function describe({ name, successThreshold }: NamedCheck, { results }: StartChecks): Omit<Skip, "node"> {
-  const {
-    lastVerdict,
-    sample = "no data",
-    message = "",
-    consecutiveSuccesses = 0,
-  } = results.find((result) => result.name === name) ?? {};
+function describe(check: NamedCheck, results: readonly NamedResult[]): Omit<Skip, "node"> {
+  const { name, successThreshold } = check;
+  const { lastVerdict, sample = "no data", message } = results.find((result) => result.name === name) ?? {};
   if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check ${name} fails: ${sample}` };
+  // Results of versions that did not say why had partial data.
   if (lastVerdict === "Error")
-    return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message || "partial data"}` };
+    return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message ?? "partial data"}` };
+  const { successes } = streakOf(check, results);
   return {
     reason: "CheckPending",
-    message: `check ${name} has succeeded ${consecutiveSuccesses} of ${successThreshold} times in a row`,
+    message: `check ${name} has succeeded ${successes} of ${successThreshold} times in a row`,
   };
 }

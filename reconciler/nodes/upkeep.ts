@@ -6,8 +6,8 @@
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { belongsTo, PROTECTED_BY, type Shadow, type UpdateNode } from "./node.ts";
 import { type NodePatch, unmarkNode } from "./node-marks.ts";
-import { isInReboot } from "./phase.ts";
 import type { ShadowSpec } from "./shadow.ts";
+import { isInReboot } from "./state-machine.ts";
 
 export interface UpkeepSnapshot {
   /** Milliseconds since the epoch. */

@@ -58,8 +58,15 @@ export function parseWindow(spec: WindowSpec): Window | Problem {
  */
 function secondsRunOn(cron: string): boolean {
   const [field = ""] = cron.trim().split(/\s+/);
-  const seconds = new Cron(`${field} * * * * *`, { ...RULES, timezone: "UTC" }).nextRuns(61, SAMPLE);
-  return seconds.some((date, index) => index > 0 && date.getTime() - (seconds[index - 1]?.getTime() ?? 0) === 1000);
+  const seconds = new Cron(`${field} * * * * *`, { ...RULES, timezone: "UTC" });
+  let last = seconds.nextRun(SAMPLE);
+  // Every minute is like the first.
+  for (const end = SAMPLE.getTime() + 120_000; last && last.getTime() < end;) {
+    const next = seconds.nextRun(last);
+    if (next && next.getTime() - last.getTime() === 1000) return true;
+    last = next;
+  }
+  return false;
 }
 
 export interface Opening {

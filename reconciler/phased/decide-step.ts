@@ -1,5 +1,6 @@
 /** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import type { PhasedRollout } from "./phased-rollout.ts";
 import { type PhasedOutlook, type PhasedRolloutPhase, report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
@@ -121,7 +122,7 @@ const paused: StepRule = (snapshot, step) => {
 
 const failed: StepRule = (snapshot, step) => {
   if (!isFailed(snapshot, step)) return undefined;
-  const message = `${step.consecutiveFailedChecks} checks in a row have failed: the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
+  const message = `${step.consecutiveFailedChecks} checks in a row have failed (${step.lastSample ?? "no data"}): the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
   return report(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
 };
 
@@ -173,7 +174,7 @@ function reportStep(
   step: RollingPodStatus,
   outlook: Omit<PhasedOutlook, "phase" | "message"> & { message?: string },
 ): PhasedDecision {
-  const { message = describe(snapshot), dueAt } = outlook;
+  const { dueAt } = outlook;
   const deadline = deadlineOf(snapshot, step);
   const isLate = deadline !== undefined && snapshot.now >= deadline;
   const phase: PhasedRolloutPhase = isLate ? "Stalled" : "Rolling";
@@ -181,11 +182,27 @@ function reportStep(
   return report(snapshot, {
     ...outlook,
     phase,
-    message,
+    message: isLate ? describeLate(snapshot, step, outlook.message) : (outlook.message ?? describe(snapshot)),
     step,
     ...(isLate && { updated: ["False", "ProgressDeadlineExceeded"] }),
     dueAt: soonest === Infinity ? undefined : soonest,
   });
+}
+
+/** What a step waits for that takes too long. */
+function describeLate(
+  { rollout }: TargetSnapshot,
+  step: RollingPodStatus,
+  why = describeChecks(rollout, step),
+): string {
+  return `the step at partition ${step.partition} takes longer than ${rollout.progressDeadlineSeconds} s: ${why}`;
+}
+
+function describeChecks({ check }: PhasedRollout, step: RollingPodStatus): string {
+  const { lastError, lastSample, consecutiveFailedChecks: bad } = step;
+  if (lastError !== undefined) return `Prometheus does not answer (${lastError})`;
+  if (bad > 0) return `the last check has failed (${lastSample ?? "no data"})`;
+  return `the check has not had ${check.successThreshold} good answers in a row`;
 }
 
 /** Milliseconds since the epoch; none without a limit, and while a user has paused. */

@@ -18,7 +18,13 @@ export const statusObserved: TargetRule = (snapshot) => {
   const { phase } = rollout.status;
   if (phase !== "Updated") return unchanged(snapshot);
   const message = `the StatefulSet controller has not observed the latest spec of ${target.name}`;
-  return report(snapshot, { phase, message, updated: ["Unknown", "StatusNotObserved"] });
+  // Nothing has been decided yet about a StatefulSet that was made anew.
+  const isKnown = rollout.status.targetUID === target.uid;
+  return report(isKnown ? snapshot : { ...snapshot, target: undefined }, {
+    phase,
+    message,
+    updated: ["Unknown", "StatusNotObserved"],
+  });
 };
 
 /** No pod is released: no pod that a scale-out adds is to be, either. */

@@ -104,15 +104,28 @@ export function isSettled(snapshot: TargetSnapshot): boolean {
  * The StatefulSet was made anew around pods of another one (deleted without its pods): its status names no other
  * revision than the latest, which these pods have never had. They roll out by checks.
  */
-function hasForeignPods(snapshot: TargetSnapshot): boolean {
+function hasForeignPods(snapshot: TargetSnapshot, stale: readonly StalePod[]): boolean {
   const { rollout, target } = snapshot;
-  return rollout.status.targetUID !== target.uid || (isCurrent(snapshot) && !isAnnounced(snapshot));
+  return (
+    rollout.status.targetUID !== target.uid ||
+    (isCurrent(snapshot) && !isAnnounced(snapshot)) ||
+    stale.some(({ pod }) => isOlder(pod, target))
+  );
 }
 
-/** Silent unless pods of a reverted template are left. */
+/** Of the same second counts as older: at worst a pod that would go back at once is checked. */
+const isOlder = (pod: Pod, { createdAt }: TargetSnapshot["target"]): boolean =>
+  pod.createdAt !== undefined && createdAt !== undefined && pod.createdAt <= createdAt;
+
+/**
+ * Silent unless pods of a reverted template are left. Beside pods that are checked, those that are not ready go back all
+ * the same: nobody else would replace them while none is released.
+ */
 export const rolledBack: TargetRule = (snapshot) => {
   const { currentRevision, updateRevision } = snapshot.target.status;
-  if (currentRevision !== updateRevision || hasForeignPods(snapshot)) return undefined;
   const stale = stalePods(snapshot);
-  return stale.length > 0 ? nextBack(snapshot, stale) : undefined;
+  if (currentRevision !== updateRevision || stale.length === 0) return undefined;
+  if (!hasForeignPods(snapshot, stale)) return nextBack(snapshot, stale);
+  const own = stale.filter(({ pod }) => !isOlder(pod, snapshot.target));
+  return isCurrent(snapshot) ? unreadyReplaced(snapshot, own) : undefined;
 };

@@ -8,7 +8,6 @@
  * a partition that we lowered can be distinguished from one that another writer lowered.
  */
 import {
-  addVerdict,
   type CheckAnswer,
   type CheckSpec,
   dueAt,
@@ -16,9 +15,9 @@ import {
   hasPassed,
   isOld,
   isInFuture,
-  judgeAnswer,
   type Streak,
 } from "../checks/check.ts";
+import { nextResult } from "../checks/result.ts";
 import { hash } from "../model/hash.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
@@ -173,8 +172,7 @@ export function countAnswer(
   step: RollingPodStatus,
   answer: CheckAnswer,
 ): RollingPodStatus {
-  const verdict = judgeAnswer(check, answer);
-  const streak = addVerdict(streakOf(step), verdict, { check, at: answer.at });
+  const { streak, lastVerdict, message, sample } = nextResult(check, streakOf(step), { answer });
   const { lastError: _error, lastSample: _sample, consecutiveErrors: _errors, ...rest } = step;
   const counted = {
     ...rest,
@@ -185,24 +183,12 @@ export function countAnswer(
     totalFailedChecks: streak.totalFailures,
     checkHash: hashOf(check),
   };
-  if (verdict === "Error")
-    return {
-      ...counted,
-      status: "PrometheusError",
-      consecutiveErrors: streak.errors,
-      lastError: describeError(answer),
-    };
-  const sample = answer.kind === "Vector" ? answer.sample : undefined;
+  if (lastVerdict === "Error")
+    return { ...counted, status: "PrometheusError", consecutiveErrors: streak.errors, lastError: message };
   return {
     ...counted,
     status: "WaitForChecks",
     lastCheckTime: writeTime(answer.at),
     ...(sample !== undefined && { lastSample: sample }),
   };
-}
-
-function describeError(answer: CheckAnswer): string {
-  return answer.kind === "Error"
-    ? `${answer.code}: ${answer.message}`
-    : `the empty answer has warnings: ${answer.warnings.join("; ")}`;
 }

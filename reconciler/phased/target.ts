@@ -15,6 +15,8 @@ export const FIELD_MANAGER = "zonewise-reconciler";
 export const HELD = 2_147_483_647;
 
 export interface Target extends Zone {
+  /** As that of a pod. */
+  readonly createdAt: string | undefined;
   /**
    * `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index
    * on get the update revision.
@@ -35,9 +37,10 @@ export interface Target extends Zone {
 const INTEGER = /^\d{1,10}$/;
 
 export function readTarget(object: StatefulSet): Target {
-  const { metadata: { labels = {}, annotations = {} } = {}, spec, status } = object;
+  const { metadata: { creationTimestamp: createdAt, labels = {}, annotations = {} } = {}, spec, status } = object;
   return {
     ...readZone(object),
+    createdAt,
     ordered: spec?.podManagementPolicy !== "Parallel",
     available: readAvailable(status),
     partition: spec?.updateStrategy?.rollingUpdate?.partition ?? 0,

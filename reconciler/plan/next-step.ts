@@ -5,7 +5,7 @@ import type { DeletePods, FinishZone, ScaleZone } from "../model/outcome.ts";
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
 import { judgeGates } from "../gates/hold.ts";
-import { identityOf } from "../gates/rollout-identity.ts";
+import { identityOf } from "../gates/rollout.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GateVerdicts, GroupSnapshot } from "../model/zone.ts";
 import { decideRollout } from "../rollout/decide-rollout.ts";

@@ -1,11 +1,11 @@
 /** The gates of a world, with a Prometheus that answers every check with success. */
-import { advanceGate, type Answers } from "../gates/advance.ts";
-import type { Gate, GateCheck } from "../gates/gate.ts";
+import { advanceGate } from "../gates/advance.ts";
+import type { Gate } from "../gates/gate.ts";
 import { isHeld } from "../gates/hold.ts";
-import type { RolloutView } from "../gates/rollout.ts";
-import { identityOf } from "../gates/rollout-identity.ts";
-import { wantedBy } from "../gates/wanted.ts";
-import type { CheckAnswer } from "../checks/check.ts";
+import { outlineOf } from "../gates/record.ts";
+import { identityOf, type RolloutView, wantedBy } from "../gates/rollout.ts";
+import type { CheckAnswer, CheckSpec } from "../checks/check.ts";
+import type { Answers } from "../checks/result.ts";
 import { decideUngated } from "../rollout/decide-rollout.ts";
 import { snapshotOf } from "./next-step.ts";
 import type { World } from "./world.ts";
@@ -28,7 +28,7 @@ export function followGates(world: World): SimulatedGates {
   const times = followed.flatMap(({ nextAt }) => nextAt ?? []);
   return {
     world: { ...world, gates: followed.map(({ gate }) => gate) },
-    progressed: followed.some(({ gate }, i) => outline(gate) !== outline(world.gates[i])),
+    progressed: followed.some(({ gate }, i) => outlineOf(gate.record) !== outlineOf(world.gates[i]?.record)),
     nextAt: times.length > 0 ? Math.min(...times) : undefined,
   };
 }
@@ -40,12 +40,6 @@ function follow(gate: Gate, view: RolloutView): { readonly gate: Gate; readonly 
   return { gate: { ...gate, record, observedGeneration: gate.generation }, nextAt };
 }
 
-function succeed({ successWhen }: GateCheck, at: number): CheckAnswer {
+function succeed({ successWhen }: CheckSpec, at: number): CheckAnswer {
   return { kind: "Vector", samples: successWhen === "Data" ? 1 : 0, warnings: [], at };
-}
-
-function outline(gate: Gate | undefined): string {
-  const { record } = gate ?? {};
-  const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
-  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
 }

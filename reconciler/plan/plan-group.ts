@@ -8,7 +8,7 @@
  *
  * It begins with the world as it was read (cli/gather/world.ts), and calls nothing.
  */
-import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
+import type { BudgetPod } from "../budget/budget-pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
 import { GIVEN_UP_MS } from "../model/given-up.ts";
 import { RECOVERY_MS } from "../model/lost.ts";
@@ -52,7 +52,7 @@ const MAX_WAITS = 100_000;
 /** The next `most` steps (§18.4). */
 export function planGroup(start: World, most: number): GroupPlan {
   const collected = collectSteps(start.now);
-  let world = writeReadyTimes(start);
+  let world = start;
   for (let rounds = 0; ; rounds++) {
     const outlook = nextStep(world);
     collected.note(outlook, world.now);
@@ -110,17 +110,6 @@ function describe(step: GroupStep): Undated {
     default:
       return step satisfies never;
   }
-}
-
-/** As the next tick does (§5.7): a pod that is seen ready for the first time is ready from now on. */
-function writeReadyTimes(world: World): World {
-  const { now } = world;
-  const write = (zone: BudgetZone): BudgetZone => ({
-    ...zone,
-    pods: zone.pods.map((pod) => (pod.ready ? { ...pod, readySince: pod.readySince ?? now } : pod)),
-  });
-  const budgets = world.budgets.map((budget) => ({ ...budget, others: budget.others.map(write) }));
-  return { ...world, zones: world.zones.map(write), budgets };
 }
 
 /** The world after the next step or wait; undefined if it would be the same for ever. */

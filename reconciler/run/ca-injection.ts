@@ -9,7 +9,13 @@
  */
 import { failurePolicies } from "../../infra/certs/configurations.ts";
 import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/act/first-certificate.ts";
-import { injectCaBundles, HOOK_RESOURCES, listConfigurations, queryFor } from "../../infra/certs/act/inject.ts";
+import {
+  injectCaBundles,
+  HOOK_RESOURCES,
+  listConfigurations,
+  logInjection,
+  queryFor,
+} from "../../infra/certs/act/inject.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { hasCode } from "../../infra/errors.ts";
@@ -66,17 +72,11 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
         return NOTHING;
       }
       await issueFirst(call);
-      const { listed, resourceVersions, expiresAt, patched, failed, superseded } = await injectCaBundles(
-        cluster,
-        { namespace, secretName },
-        call,
-      );
-      metrics.failurePolicies(failurePolicies(listed));
-      metrics.certificateExpiry(namespace, expiresAt);
-      if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: patched });
-      for (const { name, error } of [...failed, ...superseded])
-        log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
-      return resourceVersions;
+      const result = await injectCaBundles(cluster, { namespace, secretName }, call);
+      metrics.failurePolicies(failurePolicies(result.listed));
+      metrics.certificateExpiry(namespace, result.expiresAt);
+      logInjection(log, result);
+      return result.resourceVersions;
     } catch (error) {
       if (hasCode(error, "Cancelled")) return undefined;
       if (hasCode(error, "Forbidden")) {

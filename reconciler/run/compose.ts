@@ -4,6 +4,7 @@ import type { Issue } from "../../infra/certs/act/revise.ts";
 import type { Clock } from "../../infra/clock.ts";
 import type { CertificateConfiguration } from "../../infra/config/certificate-variables.ts";
 import type { Environment } from "../../infra/config/config.ts";
+import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { limitLists } from "../../infra/kubernetes/limit-lists.ts";
 import { createPodHttp } from "../../infra/pod-http.ts";
 import type { Machine } from "../../infra/machine.ts";
@@ -20,6 +21,7 @@ import type { OnBudgets } from "../budget/act/disruption-request.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
+import { secrets } from "../../infra/kubernetes/resources.ts";
 import { createBudgetStatuses } from "../group-status/act/budget-statuses.ts";
 import { createConcluder } from "../downscale/act/conclude-downscales.ts";
 import { createBudgetMaintenance } from "../budget/act/maintain-budgets.ts";
@@ -38,10 +40,13 @@ const DAY_MS = 86_400_000;
 const QUERY_MS = 5000;
 
 /** Certificates are valid by the API server's clock. The generator is imported only when a certificate is issued. */
-function issuerFor({ dnsNames, organization, validityMs }: CertificateConfiguration, clock: Clock) {
+function issuerFor(
+  { dnsNames, organization, validityMs }: CertificateConfiguration,
+  { clock, generate }: { readonly clock: Clock; readonly generate: Machine["generate"] },
+) {
   const issue: Issue = async () => {
-    const { generateCertificates } = await import("../../infra/certs/act/generate.ts");
-    return await generateCertificates({
+    const make = generate ?? (await import("../../infra/certs/act/generate.ts")).generateCertificates;
+    return await make({
       dnsNames,
       organization,
       validityDays: validityMs / DAY_MS,
@@ -70,7 +75,15 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     metrics: metrics.budgets,
     identity,
   });
-  const budgetStatuses = createBudgetStatuses({ cluster, clock, log });
+  const certificate = { namespace, name: configuration.certificates.secretName };
+  const readServed = async (call: Call | undefined): Promise<string> =>
+    Buffer.from((await cluster.get(secrets, certificate, call)).data?.["cert"] ?? "", "base64").toString();
+  const budgetStatuses = createBudgetStatuses({
+    cluster,
+    clock,
+    log,
+    readServed: configuration.certificates.selfSigned ? readServed : undefined,
+  });
   const noteBudgets: OnBudgets = (scope, budgets) => {
     onBudgets(scope, budgets);
     budgetStatuses.note(scope, budgets);
@@ -105,7 +118,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       metrics,
       namespace,
       firstCertificate: configuration.certificates.selfSigned
-        ? issuerFor(configuration.certificates, clock)
+        ? issuerFor(configuration.certificates, { clock, generate: machine.generate })
         : undefined,
     }),
     intervalMs: configuration.reconcileIntervalMs,
@@ -117,7 +130,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       identity,
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
-    concludeDownscales: createConcluder({ cluster, clock, log, podHttp, clusterDomain, zoneTracker }),
+    concludeDownscales: createConcluder({ log, podHttp, clusterDomain, zoneTracker }),
     scaling: {
       references: createReferences(cluster),
       podHttp,
@@ -134,7 +147,6 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
         log,
         onBudgets: noteBudgets,
         compilePartition,
-        patchTimeoutMs: configuration.readyTimeTimeoutMs,
       }),
     },
     checking: {
@@ -145,9 +157,10 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   };
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const intervalMs = configuration.reconcileIntervalMs;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    const tools = { cluster, clock, log, metrics, checker, loadReader };
-    return { ...tools, namespace: shadows, secretsNamespace: namespace, ownNode, defaultSpec };
+    const tools = { clock, log, metrics, checker, loadReader };
+    return { ...tools, namespace: shadows, secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
   }
 
   async function push(): Promise<void> {

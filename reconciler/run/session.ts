@@ -8,13 +8,11 @@ import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { Zone } from "../model/zone.ts";
 import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
-import { pauseMs, wakeWhenDue } from "./pause.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
 import { createRecorder, type Recorder } from "../report/act/recorder.ts";
 import { createReporter, type Reporter } from "../report/act/reporter.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
-import type { UpdateNodesInput } from "../nodes/act/update-nodes.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
@@ -50,7 +48,8 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   const reporter = createReporter({ ...input, recorder });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
-  const statuses = createGroupStatuses({ cluster, clock, log, fence: held, signal: until, onChange: changes.wake });
+  const context: Context = { cluster, fence: held, freshness: changes.freshness, clock, stop: until };
+  const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
   const { emitEvents } = recorder;
   const turns = createGroupTurns(clock, held.annotations);
@@ -62,7 +61,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   const steps = input.once ? createPatientSteps() : createSteps({ clock, onLate });
   const resync = createResync(held.annotations);
   const session: Session = {
-    context: { cluster, fence: held, freshness: changes.freshness, clock, stop: until },
+    context,
     reporter,
     statuses,
     totals,
@@ -77,17 +76,18 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
 
   while (!until.aborted) {
-    const bounds = { namespaces: input.namespaces, fence: held, recorder, signal: until };
-    await input.concludeDownscales({ ...bounds, isLeftOut: leasesOf(steps.underWay()) });
+    const isLeftOut = leasesOf(steps.underWay());
+    await input.concludeDownscales(context, { namespaces: input.namespaces, recorder, isLeftOut });
     const result = await tickOnce(input, session);
-    const changed = await updateNodes(input, session.context, { recorder, annotations: held.annotations });
+    const changed = (await input.updateNodes?.(context, { recorder, annotations: held.annotations })) === true;
     verdict = addTick(verdict, result);
     if (result) changes.watchAfter(result);
     if (input.once || held.awaited.aborted) break;
     if (mayPause(changed, result)) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
-  if (input.once) await injecting;
+  // What goes on beside the ticks would be cut off by the end of the only one.
+  if (input.once) await Promise.all([injecting, session.writes.budgets]);
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();
@@ -117,6 +117,32 @@ async function endSteps({ steps, totals }: Session): Promise<readonly StepResult
 const mayPause = (changed: boolean, result: TickResult | undefined): boolean =>
   !changed && !result?.acted && !result?.skipped;
 
+/** Before a check that is due already, as the tick has not reached it. */
+const OVERDUE_PAUSE_MS = 1000;
+
+/** Milliseconds to the next tick: the interval, or until a check is due before. */
+function pauseMs(
+  { intervalMs, clock }: Pick<RunInput, "intervalMs" | "clock">,
+  result: Pick<TickResult, "nextCheckAt"> | undefined,
+): number {
+  const due = (result?.nextCheckAt ?? Infinity) - clock.now();
+  return Math.min(intervalMs, due > 0 ? due : OVERDUE_PAUSE_MS);
+}
+
+/** Ends the pause between ticks, which has begun before this check was known. */
+async function wakeWhenDue(
+  nextCheckAt: number,
+  {
+    intervalMs,
+    clock,
+    wake,
+    signal,
+  }: Pick<RunInput, "intervalMs" | "clock"> & { readonly wake: () => void; readonly signal: AbortSignal },
+): Promise<void> {
+  const ms = pauseMs({ intervalMs, clock }, { nextCheckAt });
+  if (ms < intervalMs) await clock.sleep(ms, signal).then(wake);
+}
+
 /**
  * It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not
  * wait.
@@ -134,15 +160,6 @@ function addLate(verdict: RunResult, late: readonly StepResult[]): RunResult {
 function sayWhyItEnds({ awaited, lost }: AcquiredLease, { log, lease }: RunInput): void {
   if (awaited.aborted) log.info("handing the lease over to the next run", { lease: lease.name, to: awaited.reason });
   if (lost.aborted) log.warn("the lease was lost", { error: lost.reason });
-}
-
-/** Resolves with true if the step that updates nodes has written something; never rejects. */
-async function updateNodes(
-  { updateNodes }: RunInput,
-  { fence, freshness, stop }: Context,
-  rest: Pick<UpdateNodesInput, "recorder" | "annotations">,
-): Promise<boolean> {
-  return (await updateNodes?.({ fence, freshness, signal: stop, ...rest })) === true;
 }
 
 /** A run succeeds if its last tick read the cluster and failed for no group. */
@@ -173,7 +190,7 @@ async function tickOnce(
   { context, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes }: Session,
 ): Promise<TickResult | undefined> {
   const { namespaces, scaling, budgets, checking, phased } = input;
-  const { clock, fence, stop } = context;
+  const { clock } = context;
   const startedAt = clock.now();
   await statuses.beginTick(namespaces, steps.underWay());
   const from = clock.monotonic();
@@ -200,7 +217,7 @@ async function tickOnce(
     resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, fence, stop)]);
+    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, context)]);
     await totals.record(startedAt);
     return result;
   } catch (error) {

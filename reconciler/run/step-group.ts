@@ -8,7 +8,7 @@ import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Context } from "../../infra/kubernetes/context.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
-import { wantedBy } from "../gates/wanted.ts";
+import { wantedBy } from "../gates/rollout.ts";
 import type { BudgetLists } from "../budget/act/budget-lists.ts";
 import type { BudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
@@ -79,7 +79,7 @@ async function rollOut(
   const gated = gates.of(zones);
   const ungated = decideByStatus(zones);
   const early = judgeByStatus(ungated, gated);
-  const isOver = early && !isResyncDue && !budgets.maintenance.needsReadyTime(zones);
+  const isOver = early && !isResyncDue;
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
@@ -91,7 +91,7 @@ async function rollOut(
     const actor = { ...context, mayDisrupt: budgets.mayDisrupt };
     return { ...seen, ...(await rollOutZones({ ...snapshot, gatheredAt }, gated, actor)) };
   } finally {
-    await budgets.maintenance.maintainGroup(snapshot, listed, { fence: context.fence, signal: context.stop });
+    await budgets.maintenance.maintainGroup(snapshot, listed, context);
   }
 }
 

@@ -74,12 +74,12 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const beginRound = () => checking.checker.begin(stop);
   const [list, gates] = await Promise.all([
     gatherZones(namespaces, context),
-    checking.gates.begin({ ...scope, beginRound }),
+    checking.gates.begin(context, { namespaces, emitEvents: report.emitEvents, beginRound }),
   ]);
   const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
-  const others = handled(budgets.maintenance.maintainOthers(list.groups, context.fence, stop));
+  const others = handled(budgets.maintenance.sweep(context));
   const beganAt = clock.monotonic();
   const whyLeave = createLeaver(steps, beganAt);
   let reached = 0;

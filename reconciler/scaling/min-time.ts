@@ -30,8 +30,8 @@ interface LastDownscale {
 
 /**
  * The hold that keeps the zone from shrinking now, if any: another zone was scaled down, by annotation, zone tracker or
- * downscale Lease, and the time of the zone's own label is not over. An unreadable time holds too, and so does a
- * missing label where it is required. A zone may shrink again and again; a downscale in the future, by a clock that is
+ * downscale Lease, and the zone's own minimum time is not over. An unreadable time holds too, and so does a missing
+ * minimum time where it is required. A zone may shrink again and again; a downscale in the future, by a clock that is
  * ahead, counts as just now.
  */
 export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" | "optional"): Hold | undefined {
@@ -41,10 +41,10 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
   if (last === undefined || "action" in last) return last;
   const unknown = (what: string): Hold =>
     hold("MinTimeUnknown", `${zone.name} is not scaled down, as ${last.zone.name} has been: ${what}`, [zone]);
-  if (minTime === undefined) return unknown(`it has no label ${LABELS.minTimeBetweenZonesDownscale}`);
+  if (minTime === undefined) return unknown(`it has no annotation ${LABELS.minTimeBetweenZonesDownscale}`);
   const ms = parseGoDuration(minTime);
   if (ms === undefined || ms < 0)
-    return unknown(`its label ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
+    return unknown(`its ${LABELS.minTimeBetweenZonesDownscale} is "${minTime}", which is no duration`);
   if (snapshot.now - last.at > ms) return undefined;
   const message = `${zone.name} waits: ${last.zone.name} was downscaled ${describeWait(last.at, ms, snapshot.now)}`;
   const dedupKey = `${zone.name} after ${last.zone.name} since ${formatTimestamp(last.at)}`;
@@ -67,8 +67,7 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
 
 interface Downscales {
   /**
-   * Times that are none, in the order of their zones; of two zones at least, if there are as many: no zone looks at its
-   * own.
+   * Times that cannot be read, in the order of their zones; at least two if there are as many, as a zone skips its own.
    */
   readonly unreadable: readonly { readonly zone: Zone; readonly where: string; readonly written: string }[];
   /** The newest times of the two zones that were scaled down last, the newest first. */

@@ -2,6 +2,7 @@
  * Making a zone smaller takes pods away, and so does a rollout: never in two zones at once by our doing. Upstream
  * leaves that to its webhook, which may not be there.
  */
+import { whyRefused } from "../downscale/decide-admission.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
@@ -31,6 +32,9 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its
  * containers restart. A zone with `grafana.com/rollout-force-replicas` skips this check, and so does one that loses
  * only pods that serve nothing (`losesNothing`).
+ *
+ * A healthy zone whose downscales a webhook judges also waits for what the webhook refuses, outdated pods among it:
+ * otherwise each tick would reserve pods for a write that is refused.
  */
 export function othersSteady(
   { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
@@ -56,10 +60,17 @@ interface BusyZone {
 /** Found once for all zones of a group that shrink to one size and have the same relations to others (given-up.ts). */
 function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly BusyZone[] {
   const known = busyBySize(zones);
-  const { name, scaling } = shrink.zone;
+  const { name, scaling, uid } = shrink.zone;
   const relations = [leaders(zones).has(name) ? name : "", scaling.mirror?.kind, scaling.mirror?.name];
-  const key = [shrink.size, shrink.now, ...relations].join(" ");
-  const busy = known.get(key) ?? zones.flatMap((zone) => whatIsUnderWay(zone, { ...shrink, zones }) ?? []);
+  // Others may wait for an unhealthy zone, which must not wait for them in turn: the webhook alone decides.
+  const isJudged = scaling.judgedByWebhook && zones.some((zone) => zone.uid === uid && isHealthy(zone));
+  const key = [shrink.size, shrink.now, isJudged, ...relations].join(" ");
+  const inGroup = { ...shrink, zones };
+  const find = (other: ZoneWithPods): readonly BusyZone[] => {
+    const what = whatIsUnderWay(other, inGroup) ?? (isJudged ? whyRefused(other, inGroup) : undefined);
+    return what === undefined ? [] : [{ other, what }];
+  };
+  const busy = known.get(key) ?? zones.flatMap(find);
   known.set(key, busy);
   return busy;
 }
@@ -69,10 +80,9 @@ const leaders = perList((zones: readonly Zone[]) => new Set(zones.map(({ scaling
 
 const busyBySize = perList((_zones: readonly ZoneWithPods[]) => new Map<string, readonly BusyZone[]>());
 
-function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): BusyZone | undefined {
-  if (!other.observed)
-    return { other, what: `the StatefulSet controller has not observed the latest spec of ${other.name}` };
-  if (isHealthy(other)) return isSteady(other) ? undefined : { other, what: describeUnsteady(other) };
+function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
+  if (!other.observed) return `the StatefulSet controller has not observed the latest spec of ${other.name}`;
+  if (isHealthy(other)) return isSteady(other) ? undefined : describeUnsteady(other);
   const { pods, replicas, status } = withoutIdleSurplus(other);
   const { count, missing } = unavailable(other);
   const counted = pods.filter((pod) => !isGivenUp(pod, other, shrink));
@@ -81,7 +91,7 @@ function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): BusyZone | 
   const rolling =
     count > pods.length - counted.length + missing - awaited &&
     (status.currentRevision !== status.updateRevision || status.updated < status.replicas);
-  return moving || rolling ? { other, what: describeUnavailable(other) } : undefined;
+  return moving || rolling ? describeUnavailable(other) : undefined;
 }
 
 /**

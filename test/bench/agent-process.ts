@@ -12,6 +12,6 @@ await runEntry("the agent failed", async (stop) => {
     account: folder,
     nodeApi: ({ apiPort }: { readonly apiPort: number }) => new URL(`https://localhost:${apiPort}`),
   };
-  await startAgent(process.env, places, stop);
+  await startAgent(process.env, places, { stop });
   return 0;
 });

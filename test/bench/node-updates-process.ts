@@ -33,7 +33,6 @@ const observer = {
 const cluster = connectCluster(connection, { timeoutMs: 60_000, observer });
 const log = createLog({ level: "warn", write: (line) => void process.stderr.write(line), now: () => new Date() });
 const update = createNodeUpdates({
-  cluster,
   clock: systemClock,
   log,
   metrics: createMetrics(),
@@ -42,24 +41,28 @@ const update = createNodeUpdates({
   namespace: "brupop",
   secretsNamespace: "zonewise",
   ownNode: undefined,
+  intervalMs: 5000,
   defaultSpec: {},
 });
-const input = {
+const context = {
+  cluster,
   fence: { write: () => ({}) },
   freshness: createFreshness(systemClock, { warn: () => {} }),
+  stop: new AbortController().signal,
+};
+const tools = {
   recorder: { emitEvents: () => {}, flush: async () => {} },
   annotations: new Map<string, string>(),
-  signal: new AbortController().signal,
 };
 
 async function once(): Promise<number> {
   const startedAt = performance.now();
-  await update(input);
+  await update(context, tools);
   return performance.now() - startedAt;
 }
 
 const firstMs = await once();
-while (await update(input));
+while (await update(context, tools));
 [calls, writes] = [0, 0];
 const times = [await once()];
 const perPass = { calls, writes };

@@ -103,9 +103,8 @@ async function once(): Promise<number> {
       mayDisrupt: async () => undefined,
       maintenance: {
         beginTick: async () => ({ all: async () => [], of: async () => [] }),
-        needsReadyTime: () => false,
         maintainGroup: async () => {},
-        maintainOthers: async () => {},
+        sweep: async () => {},
       },
     },
     report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },

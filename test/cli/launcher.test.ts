@@ -8,6 +8,12 @@ import { it } from "node:test";
 
 const LAUNCHER = join(import.meta.dirname, "../../cli/zonewise.js");
 
+it("npm hands on the flags of the way that the documentation shows", () => {
+  const ROOT = join(import.meta.dirname, "../..");
+  const { stderr } = spawnSync("npx", ["--no", "--", "zonewise", "-n"], { encoding: "utf8", cwd: ROOT });
+  assert.match(stderr, /^error: option '-n, --namespace <name>' argument missing$/m);
+});
+
 it("a Node.js that cannot run the source says what to do, in one line", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "launcher-"));
   t.after(() => rmSync(folder, { recursive: true }));
@@ -17,5 +23,5 @@ it("a Node.js that cannot run the source says what to do, in one line", (t) => {
     encoding: "utf8",
   });
   assert.deepEqual([status, stderr.trim().split("\n").length], [2, 1], stderr);
-  assert.match(stderr, /npx --no zonewise .*npm run build/);
+  assert.match(stderr, /npx --no -- zonewise .*npm run build/);
 });

@@ -6,9 +6,10 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { compose } from "../../functions/compose.ts";
-import { runWebhooks } from "../../functions/http/server.ts";
+import { runServer } from "../../functions/http/server.ts";
 import type { Clock } from "../../infra/clock.ts";
-import type { Draft } from "../emulator/objects.ts";
+import { dig, type Draft, numberOf } from "../emulator/objects.ts";
+import type { Store } from "../emulator/store.ts";
 import type { Emulator } from "../emulator/index.ts";
 import { freePort } from "../loopback.ts";
 
@@ -22,7 +23,7 @@ export interface DemoFunctionsOptions {
 }
 
 const WEBHOOKS = { "pod-eviction": "mutating", "no-downscale": "validating" } as const;
-const MANIFESTS = join(import.meta.dirname, "../../infra/manifests/webhooks");
+const MANIFESTS = join(import.meta.dirname, "../../infra/manifests");
 const SECRET = "rollout-operator-self-signed-certificate";
 const LOOK_MS = 50;
 
@@ -60,14 +61,8 @@ export async function startFunctions({
     ...files,
     ...server,
   };
-  const serving = runWebhooks(await compose(env, clock), stop);
-  const spec = { type: "ExternalName", externalName: "127.0.0.1" };
-  store.create("services", {
-    apiVersion: "v1",
-    kind: "Service",
-    metadata: { name: "rollout-operator", namespace },
-    spec,
-  });
+  const serving = runServer(await compose(env, clock), stop);
+  await deployFunctions(store, namespace);
   for (const [name, type] of Object.entries(WEBHOOKS)) {
     const plural = `${type}webhookconfigurations.admissionregistration.k8s.io`;
     const { metadata } = store.create(plural, await readConfiguration(name, namespace, port));
@@ -87,14 +82,32 @@ export async function startFunctions({
   }
 }
 
-/** The embedded cluster knows no matchConditions: it sends growth as well, which is allowed. */
-async function readConfiguration(name: string, namespace: string, port: number): Promise<Draft> {
-  const text = (await readFile(join(MANIFESTS, `${name}.yaml`), "utf8"))
-    .replaceAll("zonewise", namespace)
-    .replace("port: 443", `port: ${port}`);
-  const configuration = parse(text) as Draft & { readonly webhooks: readonly object[] };
-  return {
-    ...configuration,
-    webhooks: configuration.webhooks.map((webhook) => ({ ...webhook, matchConditions: undefined })),
+const DEPLOYMENTS = "deployments.apps";
+
+/**
+ * The Deployment of the functions, and the Service in front of them: scaled to none, the API server reaches no webhook
+ * until it is scaled up again.
+ */
+export async function deployFunctions(store: Store, namespace: string): Promise<void> {
+  const { metadata, ...rest } = parse(await readFile(join(MANIFESTS, "functions/deployment.yaml"), "utf8")) as Draft;
+  const service = { apiVersion: "v1", kind: "Service", metadata: { name: "rollout-operator", namespace } };
+  store.create("services", { ...service, spec: {} });
+  const follow = (): void => {
+    const deployment = store.get(DEPLOYMENTS, namespace, metadata.name ?? "");
+    const replicas = numberOf(dig(deployment, "spec", "replicas")) ?? 0;
+    const spec = replicas > 0 ? { type: "ExternalName", externalName: "127.0.0.1" } : { type: "ClusterIP" };
+    if (store.get("services", namespace, service.metadata.name)) store.update("services", { ...service, spec });
+    if (!deployment) return;
+    const counts = { replicas, readyReplicas: replicas, availableReplicas: replicas, updatedReplicas: replicas };
+    const status = { observedGeneration: deployment.metadata["generation"], ...counts };
+    store.update(DEPLOYMENTS, { ...deployment, status });
   };
+  store.subscribe(({ resource }) => void (resource === DEPLOYMENTS && setImmediate(follow)));
+  store.create(DEPLOYMENTS, { ...rest, metadata: { ...metadata, namespace } });
+  follow();
+}
+
+async function readConfiguration(name: string, namespace: string, port: number): Promise<Draft> {
+  const text = await readFile(join(MANIFESTS, `webhooks/${name}.yaml`), "utf8");
+  return parse(text.replaceAll("zonewise", namespace).replace("port: 443", `port: ${port}`)) as Draft;
 }

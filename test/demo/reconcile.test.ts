@@ -8,7 +8,7 @@ import type { Lease } from "../../infra/kubernetes/resources.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { composeReconciler } from "./reconcile.ts";
 
-it("releases its Lease when it is stopped", { timeout: 30_000 }, async (t) => {
+it("releases its Lease when it is stopped", { timeout: 300_000 }, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "zonewise-"));
   const emulator = await startEmulator();
   t.after(async () => {

@@ -8,7 +8,9 @@ import { run } from "../../reconciler/run/run.ts";
 export interface DemoReconciler {
   /** The reconciler's connection. */
   readonly cluster: Cluster;
-  /** Runs until `stop` fires and the Lease is released; never rejects. */
+  /** One run: until its time budget is spent, or `stop` fires, and the Lease is released; never rejects. */
+  readonly runOnce: (stop: AbortSignal) => Promise<void>;
+  /** One run after the other, until `stop` fires. */
   readonly runUntil: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -42,11 +44,13 @@ export async function composeReconciler({
     (message: string, fields: LogFields = {}): void =>
       onLog(level, message, fields);
   const log: Log = { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
+  const runOnce = async (stop: AbortSignal): Promise<void> => void (await run({ ...input, log, stop }));
   return {
     cluster: input.cluster,
+    runOnce,
     async runUntil(stop) {
       while (!stop.aborted) {
-        await run({ ...input, log, stop });
+        await runOnce(stop);
         // A run ends when its time budget is spent; then the CronJob starts the next.
         await clock.sleep(PAUSE_MS, stop);
       }

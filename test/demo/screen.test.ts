@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import type { Picture } from "./picture.ts";
-import { clip, createScreen, wrap } from "./screen.ts";
+import { clip, createScreen } from "./screen.ts";
 
 function record(isTTY: boolean, colours = false, columns = 80, rows = 24) {
   const written: string[] = [];
@@ -57,6 +58,16 @@ describe("a terminal", () => {
     assert.ok(text.indexOf("done") < text.indexOf("title") && text.indexOf("title") < text.indexOf("row a"));
   });
 
+  it("breaks printed lines and messages between words, and no command", () => {
+    const { screen, written } = record(true, false, 20);
+    const command = "    kubectl get pods --watch --all-namespaces";
+    screen.show(picture("row a", "zone-a waits for all pods"), "");
+    screen.print("Rolled out 3 zones in 4.2 s", command);
+    const lines = stripVTControlCharacters(written.join("")).split("\n");
+    for (const line of ["zone-a waits for all", "pods", "Rolled out 3 zones", "in 4.2 s", command])
+      assert.ok(lines.includes(line), `${line}\n${lines.join("\n")}`);
+  });
+
   it("uses colours only if they are enabled", () => {
     for (const colours of [true, false]) {
       const { screen, written } = record(true, colours);
@@ -80,17 +91,4 @@ describe("lines that are too long", () => {
       ["abc", "d", ""],
     );
   });
-
-  const WRAPPED: readonly [string, number, string[]][] = [
-    ["", 10, [""]],
-    ["one two three", 20, ["one two three"]],
-    ["one two three", 7, ["one two", "three"]],
-    ["incomprehensible", 5, ["incomprehensible"]],
-  ];
-  for (const [text, columns, parts] of WRAPPED)
-    it(`are broken between words: "${text}" at ${columns}`, () =>
-      assert.deepEqual(
-        wrap([{ text }], columns).map(([span]) => span?.text),
-        parts,
-      ));
 });

@@ -1,5 +1,6 @@
 /** Shows pictures: on a terminal redrawn in place, otherwise as one line per change. */
 import { styleText } from "node:util";
+import { wrapWords } from "../../cli/output/table.ts";
 import { textOf, type Line, type Picture, type Style } from "./picture.ts";
 
 export interface Output {
@@ -62,7 +63,12 @@ function createTerminalScreen(output: Output, colours: boolean): Screen {
         .map((line) => paint(clip(line, columns), colours));
       if (lines.length !== drawn.length || lines.some((line, index) => line !== drawn[index])) draw([], lines);
     },
-    print: (...lines) => draw(lines, drawn),
+    // Commands stay whole: a reader copies them.
+    print: (...lines) =>
+      draw(
+        lines.flatMap((line) => (line.startsWith("    ") ? [line] : wrapWords(line, output.columns || 80))),
+        drawn,
+      ),
   };
 }
 
@@ -83,14 +89,5 @@ export function clip(line: Line, columns: number): Line {
 }
 
 /** Breaks each span between words. */
-export function wrap(line: Line, columns: number): Line[] {
-  return line.flatMap(({ text, ...rest }) => {
-    const lines: string[] = [];
-    for (const word of text.split(" ")) {
-      const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
-      if (lines.length === 0 || longer.length > columns) lines.push(word);
-      else lines[lines.length - 1] = longer;
-    }
-    return lines.map((part) => [{ ...rest, text: part }]);
-  });
-}
+export const wrap = (line: Line, columns: number): Line[] =>
+  line.flatMap(({ text, ...rest }) => wrapWords(text, columns).map((part) => [{ ...rest, text: part }]));

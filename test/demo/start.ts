@@ -14,6 +14,7 @@ import { systemClock } from "../../infra/clock.ts";
 import type { LogFields } from "../../infra/log.ts";
 import { startEmulator } from "../emulator/index.ts";
 import { startPrometheus } from "../prometheus/scripted.ts";
+import { runByCronJob } from "./cron-job.ts";
 import { define } from "./definitions.ts";
 import { startFunctions } from "./functions.ts";
 import { createGate } from "./gate.ts";
@@ -92,7 +93,11 @@ async function runUntilInterrupted(kubeconfig: string, pageUrl: string): Promise
     `    kubectl annotate pod ${GROUP}-zone-b-1 sim/crash=true`,
     `    kubectl annotate --overwrite statefulset ${GROUP}-zone-b grafana.com/rollout-paused=true`,
     `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=nginx:1.31`,
+    `    kubectl set image statefulset -l rollout-group=${GROUP} ${GROUP}=registry.invalid/nginx:1.31`,
     `    kubectl scale statefulset ${LEADER} --replicas=2`,
+    "    kubectl scale deployment zonewise-functions --replicas=0",
+    `    kubectl patch cronjob zonewise-reconciler -p '{"spec":{"suspend":true}}'`,
+    "    kubectl delete job -l app.kubernetes.io/name=zonewise-reconciler",
     "    kubectl get events --sort-by=.lastTimestamp",
     "",
     "Press Ctrl-C to stop.",
@@ -130,7 +135,8 @@ async function main(): Promise<number> {
       onLog,
       env: { LOG_LEVEL: "warn" },
     });
-    const reconciling = reconciler.runUntil(ended);
+    const cronJob = { store: emulator.store, clock: systemClock, namespace: NAMESPACE, stop: ended };
+    const reconciling = runByCronJob(reconciler.runOnce, cronJob);
     const page = await startStatusPage(kubeconfig, NAMESPACE, ended);
     screen.print(`The status page: ${page.url}`);
     const functions = await startFunctions({ emulator, clock: systemClock, folder, namespace: NAMESPACE, stop: ended });

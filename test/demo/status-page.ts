@@ -1,6 +1,6 @@
 /** The status page beside the embedded cluster, on a free port of this machine. */
+import { runPlain } from "../../functions/http/server.ts";
 import { composeStatusPage } from "../../functions/status/compose.ts";
-import { serveStatusPage } from "../../functions/status/serve.ts";
 import { systemClock } from "../../infra/clock.ts";
 
 export interface DemoStatusPage {
@@ -19,7 +19,7 @@ export async function startStatusPage(
   const env = { KUBECONFIG: kubeconfig, KUBERNETES_NAMESPACE: namespace, NAMESPACES: "*", ...server };
   const page = await composeStatusPage(env, systemClock);
   const listening = Promise.withResolvers<string>();
-  const serving = serveStatusPage(page, stop, listening.resolve);
+  const serving = runPlain(page, stop, listening.resolve);
   serving.catch(listening.reject);
   return { url: await listening.promise, serving };
 }

@@ -52,9 +52,9 @@ describe("docs/reference/helm-values.md", () => {
     assert.deepEqual(namesIn(page).toSorted(), [...names].toSorted());
   });
   for (const [path, message] of refusals)
-    it(`says of ${path} what the schema says when it refuses it`, () => assert.equal(rowOf(path)[2], message));
+    it(`says of ${path} what the schema says when it refuses it`, () => assert.ok(rowOf(path)[2]?.endsWith(message)));
   it("says of no other that it is refused", () => {
-    const said = rows.filter(([, , meaning]) => meaning?.startsWith("refused: "));
+    const said = rows.filter(([, , meaning]) => /(?:^| )refused: /.test(meaning ?? ""));
     assert.equal(said.length, refusals.length);
   });
 });

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { it } from "node:test";
+import { parseAllDocuments } from "yaml";
 import { readPage, ROOT } from "./pages.ts";
 
 /** Configurations of the same kind and name, which the original's manifests replace. */
@@ -26,7 +27,7 @@ it("the way back deletes every webhook configuration that Zonewise alone has", (
 
 it("the way back first deletes PhasedRollouts, while the reconciler can release them", () => {
   const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
-  const [first] = back.match(/^ +kubectl .*$/m) ?? [];
+  const [first] = back.match(/^ {7}kubectl .*$/m) ?? [];
   assert.match(first ?? "", /kubectl -n NAMESPACE delete phasedrollouts --all --timeout=\d+s$/);
 });
 
@@ -55,3 +56,15 @@ it("no command of the page deletes a definition, nor a folder that has some", ()
   for (const command of commands)
     assert.doesNotMatch(command, /\b(?:crds?|customresourcedefinitions?)\b|delete -f|-k infra\/manifests\/crds/);
 });
+
+it("pods of the example have the label by which alone the original finds those of a zone", () => {
+  const sets = parseAllDocuments(readPage("examples/three-zones.yaml"))
+    .map((document) => document.toJS() as { kind?: string; metadata: { name: string }; spec: Spec })
+    .filter(({ kind }) => kind === "StatefulSet");
+  assert.equal(sets.length, 3);
+  for (const { metadata, spec } of sets) assert.equal(spec.template.metadata.labels["name"], metadata.name);
+});
+
+interface Spec {
+  readonly template: { readonly metadata: { readonly labels: Readonly<Record<string, string>> } };
+}

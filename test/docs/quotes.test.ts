@@ -12,7 +12,7 @@ const FOREIGN: ReadonlySet<string> = new Set([
   "pod eviction allowed",
   "pod eviction denied",
 ]);
-const COMMAND = /^(?:kubectl|npm|npx|docker|git|helm) /;
+const COMMAND = /^(?:kubectl|zonewise|npm|npx|docker|git|helm) /;
 
 /** Text in backticks of at least two words, without placeholders. */
 function messagesIn(page: string): string[] {
@@ -30,6 +30,17 @@ describe("the documentation", () => {
     assert.ok(quotes.length > 8, `${quotes.length} messages`);
     assert.deepEqual(
       quotes.filter(({ message }) => !sources.includes(message)),
+      [],
+    );
+  });
+
+  it("ends npm's own flags before zonewise: npm drops -n otherwise", () => {
+    const shown = pages.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bnpx .*zonewise/g)].map(([line]) => ({ path, line })),
+    );
+    assert.ok(shown.length > 2, `${shown.length} lines`);
+    assert.deepEqual(
+      shown.filter(({ line }) => !line.startsWith("npx --no -- ")),
       [],
     );
   });

@@ -42,14 +42,14 @@ const PLACES: readonly Place[] = [
     says: "WHO ENDS IT | HOW |",
   },
   {
-    file: "cli/decide/rules.ts",
+    file: "reconciler/remedies/rules.ts",
     from: "export const RULES",
     to: "  SeveralBudgets: {",
     begins: ([reason]) => `  ${reason}: { `,
     says: "rule: WHAT MUST HOLD, remedy: THE SMALLEST CHANGE THAT LETS IT GO ON },",
   },
   {
-    file: "test/cli/decide/explain.test.ts",
+    file: "test/cli/decide/explain-group.test.ts",
     from: "const HELPS",
     to: "};",
     begins: ([reason]) => `  ${reason}: `,

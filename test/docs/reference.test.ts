@@ -80,7 +80,7 @@ describe("docs/reference/metrics.md", () => {
 
 describe("docs/reference/labels-and-annotations.md", () => {
   const page = readPage("docs/reference/labels-and-annotations.md");
-  const sources = readSources("functions", "reconciler", "infra");
+  const sources = readSources("functions", "reconciler", "infra", "cli/drill");
   const known = [...Object.values(LABELS), ...Object.values(ANNOTATIONS)];
 
   for (const name of known) it(`has ${name}`, () => assert.ok(namesIn(page).includes(name)));
@@ -140,7 +140,9 @@ describe("docs/reference/webhooks.md", () => {
 
   it("has every path that is served, and no other", () => {
     const served = [
-      ...readSources("functions").matchAll(/"(\/(?:(?:admission|pods)\/|mutate-|validate-)[\w-]+)"/g),
+      ...readSources("functions", "reconciler/budget").matchAll(
+        /"(\/(?:(?:admission|pods)\/|mutate-|validate-)[\w-]+)"/g,
+      ),
     ].map(([, path]) => path ?? "");
     assert.deepEqual(sorted(namesIn(top).filter((name) => name.startsWith("/"))), sorted(served));
   });

@@ -61,8 +61,15 @@ function detailsOf(resource: string, name: string): Fields {
 
 export const notFound = (resource: string, name: string): ApiError =>
   statusError("NotFound", `${resource} "${name}" not found`, detailsOf(resource, name));
-export const alreadyExists = (resource: string, name: string): ApiError =>
-  statusError("AlreadyExists", `${resource} "${name}" already exists`, detailsOf(resource, name));
+/** Of a kind that is not served. */
+export const noSuchResource = (): ApiError =>
+  statusError("NotFound", "the server could not find the requested resource", {});
+export const alreadyExists = (resource: string, name: string, isTerminating = false): ApiError =>
+  statusError(
+    "AlreadyExists",
+    `${isTerminating ? "object is being deleted: " : ""}${resource} "${name}" already exists`,
+    detailsOf(resource, name),
+  );
 export const forbidden = (resource: string, name: string, explanation: string): ApiError =>
   statusError("Forbidden", `${resource} "${name}" is forbidden: ${explanation}`, detailsOf(resource, name));
 
@@ -81,7 +88,7 @@ export function invalid(
   causes: readonly StatusCause[],
 ): ApiError {
   const texts = causes.map(({ field, message }) => `${field}: ${message}`).join(", ");
-  const details = { ...(name && { name }), ...(group && { group }), kind, causes };
+  const details = { ...(name && { name }), ...(group && { group }), ...(kind && { kind }), causes };
   const explanation = causes.length === 1 ? texts : `[${texts}]`;
   return statusError("Invalid", `${kind}${group && `.${group}`} "${name}" is invalid: ${explanation}`, details);
 }

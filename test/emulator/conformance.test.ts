@@ -7,7 +7,7 @@ import { startEmulator } from "./index.ts";
 
 test(
   "the emulator answers every step of the conformance suite as a real Kubernetes 1.36 did",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async (t) => {
     const emulator = await startEmulator();
     t.after(() => emulator.stop());

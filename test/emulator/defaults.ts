@@ -17,6 +17,10 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, Fields>>>> = {
   },
   pods: { status: { phase: "Pending", qosClass: "BestEffort" } },
   namespaces: { spec: { finalizers: ["kubernetes"] }, status: { phase: "Active" } },
+  "poddisruptionbudgets.policy": {
+    status: { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 },
+  },
+  "leases.coordination.k8s.io": { spec: {} },
   // Custom resources are served at once.
   [CRDS]: { status: { conditions: [{ type: "Established", status: "True", reason: "InitialNamesAccepted" }] } },
 };
@@ -44,9 +48,27 @@ const POD_SPECS: Readonly<Record<string, readonly string[]>> = {
   "statefulsets.apps": ["spec", "template", "spec"],
 };
 
+const PLAIN: Readonly<Record<string, Fields>> = {
+  secrets: { type: "Opaque" },
+  events: { reportingComponent: "", reportingInstance: "" },
+};
+
+/** `stringData` is written, and never read: it becomes data. */
+function withStringData({ stringData, ...secret }: Draft): Draft {
+  const encoded = Object.entries(fieldsOf(stringData)).map(([key, text]) => [
+    key,
+    Buffer.from(String(text)).toString("base64"),
+  ]);
+  if (encoded.length === 0) return secret;
+  return { ...secret, data: { ...fieldsOf(secret["data"]), ...Object.fromEntries(encoded) } };
+}
+
 /** Returns the object with its resource's defaults filled in. */
 export function withDefaults(resource: string, object: Draft): Draft {
-  const filled = { ...object };
+  const filled: Draft = { ...PLAIN[resource], ...(resource === "secrets" ? withStringData(object) : object) };
+  // Empty maps are left out (Go's omitempty).
+  for (const field of resource === "secrets" || resource === "configmaps" ? ["data", "binaryData"] : [])
+    if (Object.keys(fieldsOf(filled[field])).length === 0) delete filled[field];
   for (const [field, values] of Object.entries(DEFAULTS[resource] ?? {}))
     filled[field] = { ...values, ...fieldsOf(object[field]) };
   if (resource === "namespaces")

@@ -4,6 +4,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
+import type { Connection } from "../../infra/kubernetes/connection.ts";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { listen } from "../loopback.ts";
 import { createAdmission } from "./admission/admission.ts";
@@ -13,6 +14,7 @@ import { type Clock, systemClock } from "./clock.ts";
 import { startControllers } from "./controllers/index.ts";
 import { withDefaults } from "./defaults.ts";
 import { createFaults } from "./faults.ts";
+import { openTo } from "./in-process.ts";
 import { createRegistry } from "./registry.ts";
 import type { Api } from "./api.ts";
 import { seedCluster } from "./seed.ts";
@@ -31,6 +33,8 @@ export interface EmulatorOptions {
 export interface ApiOptions extends EmulatorOptions {
   /** Sends reviews to webhooks; over TLS by default. */
   readonly post?: PostReview;
+  /** By how many milliseconds a controller is late right now; 0 by default. */
+  readonly lateMs?: (controller: string) => number;
 }
 
 export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
@@ -51,7 +55,7 @@ const issue = () =>
   });
 
 /** The API server with its objects and controllers, without a socket: `serve` answers requests. */
-export function createApi({ clock = systemClock, faultSeed, controllers = true, post }: ApiOptions = {}) {
+export function createApi({ clock = systemClock, faultSeed, controllers = true, post, lateMs }: ApiOptions = {}) {
   const store = createStore(clock);
   const registry = createRegistry(store);
   const faults = createFaults(faultSeed);
@@ -64,14 +68,14 @@ export function createApi({ clock = systemClock, faultSeed, controllers = true, 
     ...store,
     create: (resource, object) => store.create(resource, withDefaults(resource, object)),
   };
-  const stopControllers = controllers ? startControllers(defaulting, clock) : () => {};
+  const stopControllers = controllers ? startControllers(defaulting, clock, lateMs) : () => {};
   return { api, stop: () => (stopControllers(), stopCleanup()) };
 }
 
-export async function startEmulator(options: EmulatorOptions = {}) {
+export async function startEmulator(options: ApiOptions = {}) {
   const { caPem, certPem, keyPem } = await (certificates ??= issue());
   const { api, stop } = createApi(options);
-  const { store, faults } = api;
+  const { store, registry, faults } = api;
 
   const tls = { key: keyPem, cert: certPem, keepAliveTimeout: 60_000 };
   const server = createServer(tls, (request, response) => void serve(api, request, response));
@@ -97,7 +101,16 @@ export async function startEmulator(options: EmulatorOptions = {}) {
     kubeconfig,
     writeKubeconfig: (path: string) => writeFile(path, JSON.stringify(kubeconfig()), { mode: 0o600 }),
     store,
+    registry,
     faults,
+    /** Its requests take no socket. */
+    connection: (): Connection => ({
+      server: new URL(url),
+      namespace: undefined,
+      authorize: async () => ({ headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } }),
+      open: openTo(api),
+      close: () => {},
+    }),
     /** Breaks all connections and cancels all timers. */
     stop: async () => {
       stop();

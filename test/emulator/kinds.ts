@@ -43,6 +43,7 @@ export const BUILT_IN: readonly Kind[] = [
   defineKind("v1", "PersistentVolumeClaim", { short: "pvc", subresources: ["status"] }),
   defineKind("v1", "ServiceAccount", { short: "sa", subresources: ["token"] }),
   defineKind("v1", "Event", { short: "ev" }),
+  defineKind("v1", "ResourceQuota", { short: "quota", subresources: ["status"] }),
   defineKind("apps/v1", "StatefulSet", { short: "sts", inAll: true, subresources: ["status", "scale"] }),
   defineKind("apps/v1", "DaemonSet", { short: "ds", inAll: true, subresources: ["status"] }),
   defineKind("apps/v1", "ControllerRevision"),
@@ -51,6 +52,7 @@ export const BUILT_IN: readonly Kind[] = [
   defineKind("batch/v1", "Job", { inAll: true, subresources: ["status"] }),
   defineKind("batch/v1", "CronJob", { short: "cj", inAll: true, subresources: ["status"] }),
   defineKind("coordination.k8s.io/v1", "Lease"),
+  defineKind("discovery.k8s.io/v1", "EndpointSlice"),
   defineKind("policy/v1", "PodDisruptionBudget", { short: "pdb", subresources: ["status"] }),
   ...["Role", "RoleBinding"].map((kind) => defineKind("rbac.authorization.k8s.io/v1", kind)),
   ...["ClusterRole", "ClusterRoleBinding"].map((kind) =>

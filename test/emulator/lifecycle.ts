@@ -48,7 +48,8 @@ function gracePeriodOf(object: KubeObject, requested: number | undefined): numbe
   const phase = dig(object, "status", "phase");
   if (object.kind !== "Pod" || !dig(object, "spec", "nodeName") || phase === "Succeeded" || phase === "Failed")
     return 0;
-  return requested ?? numberOf(dig(object, "spec", "terminationGracePeriodSeconds")) ?? 30;
+  const seconds = requested ?? numberOf(dig(object, "spec", "terminationGracePeriodSeconds")) ?? 30;
+  return seconds < 0 ? 1 : seconds;
 }
 
 /**
@@ -63,8 +64,9 @@ export function markDeleted(current: KubeObject, options: RemoveOptions, now: nu
     ...rest
   } = current.metadata;
   // Dates end after 8.64e15 ms: bound the grace period.
-  const grace = Math.min(running, 1e9, Math.max(0, gracePeriodOf(current, options.gracePeriodSeconds)));
-  const finalizers = finalizersAfter(before, options.propagationPolicy);
+  const grace = Math.min(running, 1e9, gracePeriodOf(current, options.gracePeriodSeconds));
+  // Events have no dependents.
+  const finalizers = finalizersAfter(before, current.kind === "Event" ? undefined : options.propagationPolicy);
   if (grace === running && isDeepStrictEqual(finalizers, before)) return current;
   const start = deletionTimestamp === undefined ? now : Date.parse(deletionTimestamp) - running * 1000;
   const metadata: Metadata = {

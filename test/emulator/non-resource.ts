@@ -1,7 +1,9 @@
-/** Endpoints without stored resources: version, discovery, OpenAPI, the keys of tokens, and TokenReviews. */
+/** Endpoints without stored resources: version, discovery, OpenAPI, the keys of tokens, and reviews. */
 import { dig, fieldsOf } from "./objects.ts";
 import { apiVersionOf, type Registry, rootOf, type Served } from "./registry.ts";
+import { isAllowed } from "./rights.ts";
 import type { Api } from "./api.ts";
+import type { User } from "./tokens.ts";
 
 const VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"];
 
@@ -44,7 +46,12 @@ function pathOf(served: Served): [path: string, item: object] {
 /** One document describes all groups. */
 const SCHEMAS = { serverRelativeURL: "/openapi/v3/all" };
 
-const ENDPOINTS: Readonly<Record<string, (api: Api, body: unknown) => object | Promise<object>>> = {
+interface Asked {
+  readonly body: unknown;
+  readonly user: User;
+}
+
+const ENDPOINTS: Readonly<Record<string, (api: Api, asked: Asked) => object | Promise<object>>> = {
   "/version": () => ({ major: "1", minor: "36", gitVersion: "v1.36.2" }),
   "/api": () => ({ kind: "APIVersions", versions: ["v1"] }),
   "/apis": ({ registry }) => ({ kind: "APIGroupList", apiVersion: "v1", groups: groupsOf(registry) }),
@@ -56,26 +63,38 @@ const ENDPOINTS: Readonly<Record<string, (api: Api, body: unknown) => object | P
     info: {},
     paths: Object.fromEntries(registry.all().map(pathOf)),
   }),
-  // There is no RBAC: everybody may do everything.
-  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, body) => ({
+  // Requests are not judged by RBAC: everybody may do everything.
+  "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": (_api, { body }) => ({
     ...fieldsOf(body),
     status: { allowed: true },
   }),
-  "/apis/authorization.k8s.io/v1/subjectaccessreviews": (_api, body) => ({
+  "/apis/authorization.k8s.io/v1/subjectaccessreviews": ({ store }, { body }) => ({
     ...fieldsOf(body),
-    status: { allowed: true },
+    status: { allowed: isAllowed(store, dig(body, "spec")) },
+  }),
+  "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews": (_api, { body }) => ({
+    ...fieldsOf(body),
+    status: {
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    },
+  }),
+  "/apis/authentication.k8s.io/v1/selfsubjectreviews": (_api, { body, user }) => ({
+    ...fieldsOf(body),
+    status: { userInfo: user },
   }),
   "/openid/v1/jwks": ({ tokens }) => tokens.keys(),
-  "/apis/authentication.k8s.io/v1/tokenreviews": async ({ tokens }, body) => ({
+  "/apis/authentication.k8s.io/v1/tokenreviews": async ({ tokens }, { body }) => ({
     ...fieldsOf(body),
     status: await tokens.review(dig(body, "spec")),
   }),
 };
 
 /** Returns the response body; undefined for paths of resources. */
-export function answerNonResource(api: Api, pathname: string, body: unknown): object | Promise<object> | undefined {
+export function answerNonResource(api: Api, pathname: string, asked: Asked): object | Promise<object> | undefined {
   const endpoint = ENDPOINTS[pathname];
-  if (endpoint) return endpoint(api, body);
+  if (endpoint) return endpoint(api, asked);
   const kinds = api.registry.all().filter((kind) => rootOf(kind) === pathname);
   const groupVersion = kinds[0] && apiVersionOf(kinds[0]);
   if (groupVersion)

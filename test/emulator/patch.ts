@@ -2,7 +2,7 @@
  * JSON Patch (RFC 6902), JSON Merge Patch (RFC 7386) and Kubernetes' strategic merge patch. None mutates its
  * arguments.
  */
-import { applyPatch, type Operation } from "rfc6902";
+import { applyPatch, type Operation, Pointer } from "rfc6902";
 import { patchRejected } from "./api-error.ts";
 import { type Fields, isFields, listOf } from "./objects.ts";
 
@@ -10,12 +10,20 @@ import { type Fields, isFields, listOf } from "./objects.ts";
 export function jsonPatch(document: unknown, operations: unknown): unknown {
   const result = structuredClone(document);
   try {
-    const errors = applyPatch(result, operations as Operation[]);
-    if (errors.every((error) => error === null)) return result;
+    for (const operation of operations as Operation[])
+      if (applyPatch(result, [asServed(result, operation)]).some((error) => error !== null)) throw patchRejected();
+    return result;
   } catch {
     // Operations that are not a list, or an invalid path: rejected like those with errors.
+    throw patchRejected();
   }
-  throw patchRejected();
+}
+
+/** The server's library replaces a field of an object that is not there, against the RFC. */
+function asServed(document: unknown, operation: Operation): Operation {
+  if (operation.op !== "replace") return operation;
+  const { parent, value } = Pointer.fromJSON(operation.path).evaluate(document) as { parent: unknown; value: unknown };
+  return isFields(parent) && value === undefined ? { ...operation, op: "add" } : operation;
 }
 
 /**

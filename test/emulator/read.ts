@@ -43,14 +43,19 @@ export function list({ store }: Api, request: ApiRequest): Answer {
   const { query, resource, namespace } = request;
   const token = query.get("continue");
   const [at, after] = token ? parseContinue(token) : [store.version(), ""];
-  const selection = requestSelector(resource, query) ?? (() => true);
-  const rest = store.list(resource, namespace, at).filter((object) => keyOf(object) > after && selection(object));
-  const page = rest.slice(0, Number(query.get("limit")) || rest.length);
+  const selects = requestSelector(resource, query);
+  const rest = store.list(resource, namespace, at).filter((object) => keyOf(object) > after);
+  const limit = Number(query.get("limit")) || rest.length;
+  const page = rest.filter((object) => selects?.(object) ?? true).slice(0, limit);
   const last = page.at(-1);
-  const hasMore = last && page.length < rest.length;
+  // Whether a selector matches any more is not known.
+  const hasMore = last && page.length === limit && last !== rest.at(-1);
   const metadata = {
     resourceVersion: String(at),
+    ...(request.kind.custom && { continue: "" }),
     ...(hasMore && { continue: Buffer.from(`${at} ${keyOf(last)}`).toString("base64url") }),
+    // Unknown with a selector.
+    ...(hasMore && !selects && { remainingItemCount: rest.length - page.length }),
   };
   return listAnswer(request, page, metadata);
 }

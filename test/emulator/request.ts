@@ -1,9 +1,9 @@
 /** A request in the API's terms. */
-import { methodNotAllowed, statusError } from "./api-error.ts";
+import { methodNotAllowed, noSuchResource } from "./api-error.ts";
 import type { Registry, Served } from "./registry.ts";
 import type { User } from "./tokens.ts";
 
-type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete";
+type Verb = "get" | "list" | "watch" | "create" | "update" | "patch" | "delete" | "deletecollection";
 
 type Target = NonNullable<ReturnType<typeof parseTarget>>;
 
@@ -26,6 +26,7 @@ const WRITES: Readonly<Record<string, Verb>> = { POST: "create", PUT: "update", 
 
 function verbOf(method: string, name: string, query: URLSearchParams): Verb {
   if (method === "GET" && query.has("watch")) return "watch";
+  if (method === "DELETE" && !name) return "deletecollection";
   return WRITES[method] ?? (name ? "get" : "list");
 }
 
@@ -39,7 +40,7 @@ export function parseTarget(registry: Registry, method: string, { pathname, sear
   if (!kind) return undefined;
   const { namespace, name, subresource } = path;
   const verb = verbOf(method, name, searchParams);
-  const methodFits = verb === "create" ? !name || subresource : name || method === "GET";
+  const methodFits = verb === "create" ? !name || subresource : name || ["GET", "DELETE"].includes(method);
   const scopeFits = kind.namespaced === (namespace !== undefined) || method === "GET";
   if (!methodFits || !scopeFits) throw methodNotAllowed();
   return { verb, kind, resource: kind.resource, namespace, name, subresource };
@@ -65,7 +66,6 @@ function findKind(registry: Registry, { group, version, plural, subresource }: R
     kind !== undefined || registry.all().some((served) => served.group === group && served.version === version);
   // The real server answers unknown groups and versions with a plain 404 page.
   if (!plural || !isServed) return undefined;
-  if (!kind || (subresource && !kind.subresources.includes(subresource)))
-    throw statusError("NotFound", "the server could not find the requested resource", {});
+  if (!kind || (subresource && !kind.subresources.includes(subresource))) throw noSuchResource();
   return kind;
 }

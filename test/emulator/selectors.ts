@@ -1,5 +1,6 @@
 /** Label and field selectors as the API server reads them. */
 import { badRequest } from "./api-error.ts";
+import { BUILT_IN } from "./kinds.ts";
 import { dig, fieldsOf, listOf, plainText, type KubeObject } from "./objects.ts";
 
 export type Matches = (object: KubeObject) => boolean;
@@ -14,7 +15,10 @@ const COMMA = /,(?![^(]*\))/;
 
 function parseRequirement(text: string): MatchesLabels {
   const match = REQUIREMENT.exec(text);
-  if (!match) throw badRequest(`unable to parse requirement: ${JSON.stringify(text)}`);
+  if (!match)
+    throw badRequest(
+      `unable to parse requirement: <nil>: Invalid value: ${JSON.stringify(text)}: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+    );
   const [, not, key = "", sign, value = "", set, members = ""] = match;
   const values = sign ? [value] : members.split(",").map((member) => member.trim());
   const has: MatchesLabels = (labels) => Object.hasOwn(labels, key);
@@ -58,6 +62,7 @@ export function selectorText(selector: unknown): string {
  */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   pods: ["spec.nodeName", "status.phase"],
+  secrets: ["type"],
   events: [
     ...["kind", "namespace", "name", "uid"].map((field) => `involvedObject.${field}`),
     "reason",
@@ -71,7 +76,11 @@ export function fieldSelector(resource: string, text: string): Matches {
   const all = (text.trim() ? text.split(",") : []).map((part): Matches => {
     const [, field = "", sign, value = ""] = /^\s*([^=!]+?)\s*(==|=|!=)\s*(.*?)\s*$/.exec(part) ?? [];
     if (!["metadata.name", "metadata.namespace", ...(FIELDS[resource] ?? [])].includes(field))
-      throw badRequest(`field label not supported: ${field || part}`);
+      throw badRequest(
+        resource in FIELDS || !BUILT_IN.some((kind) => kind.resource === resource)
+          ? `field label not supported: ${field || part}`
+          : `${JSON.stringify(field || part)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+      );
     const path = field.split(".");
     return (object) => (plainText(dig(object, ...path)) === value) === (sign !== "!=");
   });

@@ -3,7 +3,6 @@
  * answer.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { buffer } from "node:stream/consumers";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { PROTOBUF } from "../../infra/kubernetes/protobuf.ts";
 import { evict, requestToken } from "./subresources.ts";
@@ -18,7 +17,7 @@ import { storeAsOf, get, list } from "./read.ts";
 import type { Api } from "./api.ts";
 import { type ApiRequest, parseTarget } from "./request.ts";
 import { watch } from "./watch.ts";
-import { create, patch, remove, update } from "./write.ts";
+import { create, patch, remove, removeCollection, update } from "./write.ts";
 
 type Handler = (api: Api, request: ApiRequest) => Answer | Promise<Answer>;
 
@@ -30,6 +29,7 @@ const HANDLERS: Record<string, Handler> = {
   update,
   patch,
   delete: remove,
+  deletecollection: removeCollection,
   eviction: evict,
   token: requestToken,
 };
@@ -87,7 +87,7 @@ async function handleRequest(api: Api, { message, response, warnings }: Exchange
   const user = await api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
   const target = parseTarget(api.registry, method, url);
   if (!target) {
-    const value = await answerNonResource(api, url.pathname, body);
+    const value = await answerNonResource(api, url.pathname, { body, user });
     return value ? jsonAnswer(method === "POST" ? 201 : 200, value) : NOT_FOUND_PAGE;
   }
   const query = url.searchParams;
@@ -107,7 +107,8 @@ async function handleRequest(api: Api, { message, response, warnings }: Exchange
 }
 
 async function readBody(message: IncomingMessage, type: string): Promise<unknown> {
-  const body = await buffer(message);
+  // Several times faster than node:stream/consumers.
+  const body = Buffer.concat((await message.toArray()) as Buffer[]);
   if (body.length === 0) return {};
   if (type.includes("protobuf")) return readProtobuf(body);
   if (!type.includes("json")) throw statusError("UnsupportedMediaType", "415: Unsupported Media Type", {});

@@ -163,7 +163,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
       const { labels: _, annotations: __, ownerReferences: ___, finalizers: ____, ...systemOwned } = current.metadata;
       const object = { ...draft, metadata: { ...draft.metadata, ...systemOwned } };
       if (isDeepStrictEqual(object, current)) return current;
-      if (generation && !isDeepStrictEqual(specOf(object), specOf(current)))
+      if (generation && hasGeneration(resource) && !isDeepStrictEqual(specOf(object), specOf(current)))
         object.metadata.generation = generation + 1;
       if (options.dryRun) return object;
       if (!isRemovable(object)) return commit("MODIFIED", resource, object, current);

@@ -1,24 +1,13 @@
 /** Validation of common mistakes, with the real server's messages. It is not complete. */
 import { isDeepStrictEqual } from "node:util";
+import { messageOf } from "../../infra/errors.ts";
+import { compile } from "./admission/match-conditions.ts";
 import { invalid, type StatusCause } from "./api-error.ts";
+import { BUILT_IN_RULES, checkMetadata, forbidden, invalidValue, required } from "./built-in-rules.ts";
 import { compileSchema } from "./crd/schema.ts";
 import { dig, fieldsOf, listOf, type Draft, type KubeObject } from "./objects.ts";
 import { CRDS, customKinds, type Served } from "./registry.ts";
 import { objectSelector } from "./selectors.ts";
-
-const required = (field: string, why = ""): StatusCause => ({
-  reason: "FieldValueRequired",
-  message: `Required value${why}`,
-  field,
-});
-const forbidden = (field: string, why: string): StatusCause => ({
-  reason: "FieldValueForbidden",
-  message: `Forbidden: ${why}`,
-  field,
-});
-const invalidValue = (field: string, value: unknown, why: string): StatusCause => {
-  return { reason: "FieldValueInvalid", message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
-};
 
 /** Fields that the emulator itself needs. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
@@ -28,7 +17,7 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = {
 
 const list = { type: "array" };
 const texts = { type: "object", additionalProperties: { type: "string" } };
-const name = { type: "string", pattern: "^([a-z0-9]([-a-z0-9.:]{0,251}[a-z0-9])?)?$" };
+const name = { type: "string" };
 const owner = { type: "object", required: ["uid"], properties: { uid: { type: "string" } } };
 const metadata = {
   properties: { name, labels: texts, annotations: texts, finalizers: list, ownerReferences: { ...list, items: owner } },
@@ -60,30 +49,48 @@ function checkStatefulSet(object: Draft, current: KubeObject | undefined): Statu
   return causes;
 }
 
-/** Webhook fields that the emulator does not implement, each with the value that has no effect. */
-const UNSUPPORTED = { matchConditions: undefined, reinvocationPolicy: "Never" };
-
+/** What of a webhook the emulator does not implement is refused. */
 function checkWebhooks(object: Draft): StatusCause[] {
-  return listOf(object["webhooks"]).flatMap((webhook, i) =>
-    Object.entries(UNSUPPORTED)
-      .filter(([field, noEffect]) => (dig(webhook, field) ?? noEffect) !== noEffect)
-      .map(([field]) => forbidden(`webhooks[${i}].${field}`, `the embedded cluster has no ${field}`)),
-  );
+  return listOf(object["webhooks"]).flatMap((webhook, i) => [
+    ...((dig(webhook, "reinvocationPolicy") ?? "Never") === "Never"
+      ? []
+      : [forbidden(`webhooks[${i}].reinvocationPolicy`, "the embedded cluster has no reinvocationPolicy")]),
+    ...listOf(dig(webhook, "matchConditions")).flatMap((condition, j) =>
+      checkExpression(`webhooks[${i}].matchConditions[${j}].expression`, dig(condition, "expression")),
+    ),
+  ]);
 }
 
-/** Throws Invalid (422) with all causes. `current` is the stored object of an update. */
-export function validate(kind: Served, object: Draft, current?: KubeObject): void {
+function checkExpression(path: string, expression: unknown): StatusCause[] {
+  try {
+    compile(String(expression));
+    return [];
+  } catch (error) {
+    return [invalidValue(path, expression, messageOf(error))];
+  }
+}
+
+/**
+ * Throws Invalid (422) with all causes, those that are known before among them. `current` is the stored object of an
+ * update.
+ */
+export function validate(kind: Served, object: Draft, current?: KubeObject, known: readonly StatusCause[] = []): void {
   const { name = "" } = object.metadata;
   const missing = REQUIRED[kind.resource]?.filter((path) =>
     [dig(object, ...path.split("."))].flat().every((one) => one === undefined),
   );
+  const wrongTypes = TYPES.check(object);
   const causes = [
+    ...known,
     ...(name ? [] : [required("metadata.name", ": name or generateName is required")]),
     ...(missing ?? []).map((path) => required(path)),
-    ...TYPES.check(object),
+    ...wrongTypes,
+    // What is of another type than the code below relies on is not looked at.
+    ...(wrongTypes.length > 0 ? [] : checkMetadata(kind.resource, object, current)),
+    ...(wrongTypes.length > 0 ? [] : (BUILT_IN_RULES[kind.resource]?.(object, current) ?? [])),
     ...(kind.resource === "statefulsets.apps" ? checkStatefulSet(object, current) : []),
     ...(kind.group === "admissionregistration.k8s.io" ? checkWebhooks(object) : []),
-    ...(kind.custom?.schema.check(object) ?? []),
+    ...(kind.custom?.schema.check(object, current) ?? []),
   ];
   if (causes.length > 0) throw invalid(kind, name, causes);
   // Both throw if the object could be stored but never used.

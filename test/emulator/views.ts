@@ -1,7 +1,18 @@
 /** The views of a stored object that clients read and write: the object itself, its status, or its scale. */
-import { badRequest } from "./api-error.ts";
+import { badRequest, invalid } from "./api-error.ts";
 import { withDefaults } from "./defaults.ts";
-import { dig, type Draft, fieldsOf, isFields, type KubeObject, numberOf, plainText, put, textOf } from "./objects.ts";
+import {
+  dig,
+  type Draft,
+  type Fields,
+  fieldsOf,
+  isFields,
+  type KubeObject,
+  numberOf,
+  plainText,
+  put,
+  textOf,
+} from "./objects.ts";
 import { apiVersionOf, type Served } from "./registry.ts";
 import type { ApiRequest } from "./request.ts";
 
@@ -21,14 +32,23 @@ export function decodeDraft(request: ApiRequest, body: unknown): Draft {
     throw badRequest(
       `${plainText(kind)} in version "${plainText(apiVersion)}" cannot be handled as a ${expected.kind}`,
     );
-  // Only the server sets the fields of a deletion.
-  const given = Object.entries(fieldsOf(fields["metadata"])).filter(
-    ([field, value]) => !field.startsWith("deletion") && isFilled(value),
-  );
+  checkTexts(request, fields["metadata"]);
+  const given = Object.entries(fieldsOf(fields["metadata"])).filter(([, value]) => isFilled(value));
   const namespace = textOf(dig(fields, "metadata", "namespace")) || request.namespace;
   if (request.namespace !== undefined && namespace !== request.namespace)
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
   return { ...fields, ...expected, metadata: { ...Object.fromEntries(given), ...(namespace && { namespace }) } };
+}
+
+/** Throws what the server's decoder says of labels or annotations that are no texts; the words are Go's. */
+function checkTexts({ verb }: ApiRequest, metadata: unknown): void {
+  for (const field of ["labels", "annotations"])
+    for (const [key, value] of Object.entries(fieldsOf(dig(metadata, field)))) {
+      if (typeof value === "string") continue;
+      const message = `json: cannot unmarshal ${typeof value} into Go struct field ObjectMeta.metadata.${field} of type string: ${key}`;
+      if (verb !== "patch") throw badRequest(message);
+      throw invalid({ kind: "", group: "" }, "", [{ reason: "FieldValueInvalid", message, field: "patch" }]);
+    }
 }
 
 /** Returns the object as it is stored: custom resources pruned and defaulted, built-in kinds defaulted. */
@@ -62,7 +82,13 @@ export function viewOf({ kind, subresource }: ApiRequest, object: KubeObject): D
 export function withChange({ kind, subresource }: ApiRequest, current: KubeObject, desired: Draft): Draft {
   if (subresource === "scale")
     return put(current, (kind.custom?.scale ?? SCALE_PATHS).spec, dig(desired, "spec", "replicas") ?? 0);
-  if (subresource === "status")
-    return put(current, ["status"], conform(kind, put(current, ["status"], desired["status"]))["status"]);
+  if (subresource === "status") {
+    const { status } = conform(kind, put(current, ["status"], desired["status"])) as Fields;
+    if (kind.custom) return put(current, ["status"], status);
+    // The metadata of built-in kinds changes with their status; of pods not the owners.
+    const { ownerReferences } = (kind.kind === "Pod" ? current : desired).metadata;
+    const { ownerReferences: _, ...metadata } = desired.metadata;
+    return { ...current, metadata: { ...metadata, ...(ownerReferences && { ownerReferences }) }, status };
+  }
   return conform(kind, kind.subresources.includes("status") ? put(desired, ["status"], current["status"]) : desired);
 }

@@ -103,13 +103,14 @@ export async function set(
       const life = live(stage.cluster, podHttp, diesAt);
       const conclude = createConcluder({
         ...life,
-        clock,
         log: keepingLog().log,
         clusterDomain: "x",
         zoneTracker: TRACKER,
       });
-      const input = { namespaces: ["default"], fence: { write: () => ({}) }, recorder: { emitEvents: () => {} } };
-      await conclude({ ...input, signal: new AbortController().signal });
+      await conclude(
+        { cluster: life.cluster, clock, fence: { write: () => ({}) }, stop: new AbortController().signal },
+        { namespaces: ["default"], recorder: { emitEvents: () => {} } },
+      );
       return life.made();
     },
   };

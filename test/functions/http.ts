@@ -2,7 +2,8 @@
 import { Agent, createServer, request as open, type RequestOptions } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
-import { type Handler, type Rim, serveWebhook } from "../../functions/http/admission.ts";
+import { serveWebhook } from "../../functions/http/admission.ts";
+import type { Handler, Rim } from "../../functions/http/rim.ts";
 import { createBodyReader, LARGEST_BODY } from "../../functions/http/body.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";

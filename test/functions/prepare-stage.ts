@@ -11,6 +11,7 @@ import type { Answer, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { type PendingDownscales, readPending } from "../../reconciler/downscale/pending.ts";
+import type { Draft } from "../../reconciler/report/events.ts";
 import { type Pods, playPods, type Script, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
 import { type BackgroundTasks, createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 
@@ -36,6 +37,8 @@ export interface Play extends Stage, Pods {
   readonly webhook: Webhook;
   readonly record: DownscaleRecord;
   readonly tasks: BackgroundTasks;
+  /** The Events that were emitted. */
+  readonly drafts: readonly Draft[];
 }
 
 export async function play(t: TestContext, recordOf: RecordOf, script?: Script): Promise<Play> {
@@ -50,7 +53,10 @@ export async function play(t: TestContext, recordOf: RecordOf, script?: Script):
     record,
   };
   const tasks = createBackgroundTasks();
-  return { ...stage, ...pods, record, tasks, webhook: startPrepareDownscale({ ...tools, tasks }) };
+  const drafts: Draft[] = [];
+  const emitEvents = (emitted: readonly Draft[]): void => void drafts.push(...emitted);
+  const webhook = startPrepareDownscale({ ...tools, tasks, emitEvents });
+  return { ...stage, ...pods, record, tasks, drafts, webhook };
 }
 
 /** The times of the tracker, as written; a zone without an entry was never scaled down. */

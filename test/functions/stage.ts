@@ -231,6 +231,7 @@ export function startPrepareDownscale(tools: Pick<PrepareTools, "cluster" | "clo
     clusterDomain: "x",
     record: recordInAnnotation(tools, "rollout-operator-zone-tracker"),
     reserver: noBudgets,
+    emitEvents: () => {},
     tasks: createBackgroundTasks(),
     ...tools,
   });

@@ -120,13 +120,10 @@ test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at on
       "grafana.com/last-downscale"
     ];
   assert.equal(annotation(), undefined);
-  const input = {
-    namespaces: ["default"],
-    fence: { write: () => ({}) },
-    recorder: { emitEvents: () => {} },
-    signal: t.signal,
-  };
-  await createConcluder(tools)(input);
+  await createConcluder(tools)(
+    { ...tools, fence: { write: () => ({}) }, stop: t.signal },
+    { namespaces: ["default"], recorder: { emitEvents: () => {} } },
+  );
   assert.ok(Date.now() - Date.parse(annotation() ?? "") < 60_000);
   assert.match(((await other()).body as { message: string }).message, early);
   assert.deepEqual(pods.seen, ["POST zone-a-2"]);

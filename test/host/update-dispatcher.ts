@@ -3,6 +3,8 @@
  *
  *   Idle --refresh--> Available --prepare--> Staged <--activate, deactivate--> Ready --reboot--> Idle
  */
+import type { Clock } from "../emulator/clock.ts";
+
 export type Command = "refresh" | "prepare" | "activate" | "deactivate";
 export type State = "Idle" | "Available" | "Staged" | "Ready";
 
@@ -39,7 +41,6 @@ const FROM: Readonly<Record<Command, readonly State[]>> = {
 };
 
 const image = (version: string) => ({ arch: "x86_64", variant: "aws-k8s-1.36", version });
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 const fresh = () => ({
   state: "Idle" as State,
@@ -54,9 +55,10 @@ export interface DispatcherOptions {
   readonly running: () => string;
   /** Milliseconds of each action; 5 by default. */
   readonly actionMs: Partial<Record<Command, number>>;
+  readonly clock: Clock;
 }
 
-export function createDispatcher({ offers, running, actionMs }: DispatcherOptions): Dispatcher {
+export function createDispatcher({ offers, running, actionMs, clock }: DispatcherOptions): Dispatcher {
   let offered = offers;
   let updates = fresh();
   let isLocked = false;
@@ -76,20 +78,21 @@ export function createDispatcher({ offers, running, actionMs }: DispatcherOption
     deactivate: () => void (updates.state = "Staged"),
   };
 
-  async function run(command: Command, fails: boolean): Promise<void> {
+  function run(command: Command, fails: boolean): void {
     const boot = boots;
     isLocked = true;
-    await pause(actionMs[command] ?? 5);
-    if (boot !== boots) return;
-    isLocked = false;
-    if (!fails) EFFECTS[command]();
-    updates.last = {
-      cmd_type: command,
-      cmd_status: fails ? "Failed" : "Success",
-      timestamp: new Date().toISOString(),
-      exit_status: fails ? 1 : 0,
-      stderr: fails ? `${command} went wrong` : "",
-    };
+    clock.after(actionMs[command] ?? 5, () => {
+      if (boot !== boots) return;
+      isLocked = false;
+      if (!fails) EFFECTS[command]();
+      updates.last = {
+        cmd_type: command,
+        cmd_status: fails ? "Failed" : "Success",
+        timestamp: new Date(clock.now()).toISOString(),
+        exit_status: fails ? 1 : 0,
+        stderr: fails ? `${command} went wrong` : "",
+      };
+    });
   }
 
   return {
@@ -101,7 +104,7 @@ export function createDispatcher({ offers, running, actionMs }: DispatcherOption
       if (typeof failure === "number") return failure;
       if (command === "prepare" && updates.chosen === undefined) return 404;
       if (!FROM[command].includes(updates.state)) return 409;
-      void run(command, failure === "exit");
+      run(command, failure === "exit");
       return 204;
     },
     status: (version) =>

@@ -39,7 +39,7 @@ before(async () => {
   emulator = await startEmulator();
   await emulator.writeKubeconfig(kubeconfig);
   const connection = await loadConnection({ kubeconfig });
-  await applySample(connectCluster(connection, { timeoutMs: 5000 }), "default");
+  await applySample(connectCluster(connection, { timeoutMs: 60_000 }), "default");
   connection.close();
 });
 after(async () => {

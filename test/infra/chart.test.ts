@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Ajv } from "ajv";
 import { parse } from "yaml";
-import { findCopies, listCopies } from "../../infra/chart.ts";
+import { findCharts, findCopies, listCopies, readVersion, withVersion } from "../../infra/chart.ts";
 import { ROOT } from "./manifests.ts";
 
 type Values = Readonly<Record<string, unknown>>;
@@ -73,10 +73,21 @@ it("no folder of manifests is in the chart that its templates never render", () 
   );
 });
 
-it("the chart and the image have the version of the package", () => {
-  const { version } = JSON.parse(text("package.json")) as { version: string };
-  const chart = parse(readFileSync(join(CHART, "Chart.yaml"), "utf8")) as { version: string; appVersion: string };
-  assert.deepEqual([chart.version, chart.appVersion], [version, version]);
+describe("the version in package.json is that of every artefact", () => {
+  const version = readVersion(ROOT);
+  for (const file of findCharts(ROOT))
+    it(`${file}: npm run chart writes it`, () => assert.equal(text(file), withVersion(text(file), version)));
+  it("is written over every other version in a chart", () => {
+    const chart =
+      "apiVersion: v2\nversion: 0.1.0\nappVersion: 0.0.9\nkubeVersion: a\n- {name: crds, version: 0.0.8, b: c}";
+    assert.equal(
+      withVersion(chart, "2.0.0-rc.1"),
+      "apiVersion: v2\nversion: 2.0.0-rc.1\nappVersion: 2.0.0-rc.1\nkubeVersion: a\n- {name: crds, version: 2.0.0-rc.1, b: c}",
+    );
+    assert.equal(findCharts(ROOT).length, 3);
+  });
+  it("package-lock.json, which the bill of materials is made of", () =>
+    assert.equal((JSON.parse(text("package-lock.json")) as { version: string }).version, version));
 });
 
 it("each webhook has a failure policy among the values", () => {
@@ -107,6 +118,8 @@ const TAKEN: readonly (readonly [string, unknown])[] = [
   ["hostNetwork", true],
   ["image.tag", undefined],
   ["image.tag", "1.0.0@sha256:0000"],
+  ["image.repository", "registry.example/team/zonewise"],
+  ["image.repository", "rollout-operator/zonewise"],
   ["imagePullSecrets", [{ name: "registry" }]],
   ["extraArgs", []],
   ["extraEnv", [{ name: "LOG_LEVEL", value: "debug" }]],
@@ -174,6 +187,14 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ["replicas", 0, /^\/replicas must be >= 1/m],
   ["replicas", undefined, /required property 'replicas'/],
   ["image.repository", "", /^\/image\/repository must NOT have fewer than 1/m],
+  ["image.repository", "grafana/rollout-operator", /^\/image\/repository .*refused: this image is rollout-operator/m],
+  ["image.repository", "grafana/rollout-operator-boringcrypto", /refused: this image is rollout-operator/],
+  [
+    "image.repository",
+    "mirror.example:5000/docker.io/grafana/rollout-operator",
+    /refused: this image is rollout-operator/,
+  ],
+  ["image.repository", "mirror.example/grafana-rollout-operator@sha256", /refused: this image is rollout-operator/],
   ["image.tag", 1, /^\/image\/tag must be string/m],
   ["podDisruptionBudget.minAvailable", "one", /^\/podDisruptionBudget\/minAvailable must match pattern/m],
   ["extraEnv", [{ value: "a" }], /^\/extraEnv\/0 must have required property 'name'/m],
@@ -212,7 +233,7 @@ describe("the schema of the chart's values", () => {
     assert.match(refusalOf(alone), /^\/serviceMonitor\/enabled must be equal to constant/m);
   });
 
-  for (const policy of ["reconcilerPolicy", "replicasPolicy"])
+  for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy"])
     it(`refuses ${policy} with a reconciler of all namespaces, as it concerns the release's own alone`, () => {
       const chosen = { webhooks: { ...(values["webhooks"] as object), enabled: false }, [policy]: { enabled: true } };
       assert.match(

@@ -37,7 +37,6 @@ const REFUSED: readonly [name: string, value: string][] = [
   ["KUBERNETES_CLIENT_BURST", "1.5"],
   ["LOG_LEVEL", "INFO"],
   ["LOG_FORMAT", "text"],
-  ["ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT", "0"],
   ["SERVER_TLS_REQUEST_TIMEOUT", "-1s"],
   ["SERVER_TLS_PORT", "65536"],
   ["SERVER_PORT", "tcp://10.0.0.2:8001"],

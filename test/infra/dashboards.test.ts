@@ -1,7 +1,9 @@
 /** What dashboards and alerts of the original select by: the container, the Service's port, and the label `job`. */
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, it } from "node:test";
-import { collect, find, type Manifest } from "./manifests.ts";
+import { collect, find, type Manifest, read, ROOT } from "./manifests.ts";
 
 const NAME = "app.kubernetes.io/name";
 const containersIn = (manifest: Manifest): string[] =>
@@ -39,4 +41,18 @@ describe("the names that dashboards and alerts of the original select", () => {
       const relabelings = [{ ...job, replacement: "$1/rollout-operator" }];
       assert.deepEqual(monitor.spec[field], [{ port: "http-metrics", honorLabels: true, relabelings }]);
     });
+
+  it("the original's alert finds no webhook that fails open but the one that the page names", () => {
+    const ORIGINALS = /^(?:pod-eviction|zpdb-validation).+$/;
+    const open = globSync("infra/manifests/webhooks/*.yaml", { cwd: ROOT })
+      .flatMap((file) => read(file))
+      .flatMap((manifest) => (manifest["webhooks"] ?? []) as { name: string; failurePolicy: string }[])
+      .filter(({ name, failurePolicy }) => failurePolicy === "Ignore" && ORIGINALS.test(name));
+    assert.deepEqual(
+      open.map(({ name }) => name),
+      ["zpdb-validation-zonewise.grafana.com"],
+    );
+    const page = readFileSync(join(ROOT, "docs/reference/metrics.md"), "utf8");
+    assert.match(page, /`rollout-operatorIncorrectWebhookConfigurationFailurePolicy` fires.*`zpdb-validation`/);
+  });
 });

@@ -4,7 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
-import { readText, requestOnce } from "../../infra/http.ts";
+import { exchange, readText, requestOnce, withinDeadline } from "../../infra/http.ts";
+import { RolloutError } from "../../infra/errors.ts";
 import { listen } from "../loopback.ts";
 
 async function serve(t: TestContext, answer: RequestListener): Promise<URL> {
@@ -63,4 +64,40 @@ it("an answer that is longer than allowed is not read to its end", async (t) => 
 it("a request that nobody answers rejects with the error of the connection", async (t) => {
   const url = await serve(t, ({ socket }) => void socket.destroy());
   await assert.rejects(requestOnce(url, { signal: never }), { code: "ECONNRESET" });
+});
+
+const within = (timeoutMs: number, url: URL, caller?: AbortSignal) =>
+  withinDeadline("GET it", { timeoutMs, signal: caller }, (signal) => exchange(url, { signal, maxLength: 9 }));
+
+it("an exchange within a deadline resolves with any answer, and names itself in every error", async (t) => {
+  const url = await serve(t, ({ url: path }, response) => {
+    if (path !== "/silent") response.writeHead(418, { "x-mark": "1" }).end(path === "/long" ? "x".repeat(10) : "short");
+  });
+  const { status, headers, text } = await within(5000, url);
+  assert.deepEqual([status, headers["x-mark"], text], [418, "1", "short"]);
+  const over = AbortSignal.abort();
+  for (const [code, asked] of [
+    ["Timeout", () => within(50, new URL("/silent", url))],
+    ["Cancelled", () => within(5000, new URL("/silent", url), over)],
+    ["ServerError", () => within(5000, new URL("/long", url))],
+    ["Unreachable", () => within(5000, new URL("http://127.0.0.1:1/"))],
+  ] as const)
+    await assert.rejects(asked, (error) => {
+      assert.ok(error instanceof RolloutError && error.code === code, code);
+      return error.message.startsWith("GET it: ") && error.message.length > 10;
+    });
+});
+
+it("a redirect is followed only as the caller says, ten times at most", async (t) => {
+  const url = await serve(t, (request, response) => {
+    const location = request.url === "/once" ? "/end" : request.url === "/end" ? undefined : "/for-ever";
+    response
+      .writeHead(location === undefined ? 200 : 307, location === undefined ? {} : { location })
+      .end(request.method);
+  });
+  const once = new URL("/once", url);
+  assert.equal((await exchange(once, { method: "PUT", body: "b", signal: never })).status, 307);
+  const followed = await exchange(once, { method: "PUT", signal: never, onRedirect: () => ({ method: "POST" }) });
+  assert.deepEqual([followed.status, followed.text], [200, "POST"]);
+  await assert.rejects(exchange(url, { signal: never, onRedirect: () => ({}) }), /more than 10 redirects/);
 });

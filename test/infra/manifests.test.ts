@@ -67,3 +67,15 @@ describe("every manifest", () => {
     });
   }
 });
+
+describe("every CronJob", () => {
+  const jobs = files.flatMap((file) => read(file)).filter(({ kind }) => kind === "CronJob");
+  it("is one of three", () => assert.equal(jobs.length, 3));
+  for (const { metadata, spec } of jobs)
+    it(`${metadata?.name} leaves at most four finished Jobs in lists, for an hour`, () =>
+      assert.partialDeepStrictEqual(spec, {
+        successfulJobsHistoryLimit: 1,
+        failedJobsHistoryLimit: 3,
+        jobTemplate: { spec: { ttlSecondsAfterFinished: 3600 } },
+      }));
+});

@@ -12,7 +12,15 @@ import {
   MAX_VERSIONS,
 } from "../../functions/nodes/node-samples.ts";
 import { createMetrics, MAX_GROUPS, MAX_SERIES, MAX_WEBHOOKS, type Metrics } from "../../infra/metrics/metrics.ts";
-import { MAX_PHASED, MAX_ZONES, sampleGroups, samplePhases } from "../../functions/totals/group-samples.ts";
+import {
+  MAX_BUDGETS,
+  MAX_PHASED,
+  MAX_ZONES,
+  sampleGroups,
+  sampleHeadroom,
+  samplePhases,
+  sampleProtections,
+} from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
@@ -49,6 +57,8 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   evictions: 1,
   evictionsInFlight: 1,
   budgetsObserved: 1,
+  budgetProtecting: MAX_BUDGETS,
+  evictionsAllowed: MAX_BUDGETS * MAX_ZONES,
   hostsVersion: MAX_VERSIONS,
   hostsState: 5,
   hostsCrashes: MAX_NODES,
@@ -118,7 +128,10 @@ const EVENTS: readonly Event[] = [
     }));
     const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
     const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MAX_GROUPS);
-    metrics.show(new Map([...shown, samplePhases(phases)]));
+    const evictionsAllowed = zones.map(({ name }) => ({ zone: name, count: 1 }));
+    const budgets = phases.map((one) => ({ ...one, isProtecting: true, reason: "Protecting", evictionsAllowed }));
+    const headroom = sampleHeadroom(budgets, { lastTick: "2026-01-01T00:00:00Z" }, Date.parse("2026-01-01T00:00:00Z"));
+    metrics.show(new Map([...shown, samplePhases(phases), sampleProtections(budgets), headroom]));
   },
   ({ webhooks }, method, n) => {
     webhooks.requestStarted(method, "route");

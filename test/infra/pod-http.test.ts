@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { createServer, type RequestListener } from "node:http";
 import { after, describe, it } from "node:test";
 import { systemClock } from "../../infra/clock.ts";
-import { hasCode } from "../../infra/errors.ts";
-import { createPodHttp, type PodHttpOptions } from "../../infra/pod-http.ts";
+import { hasCode, RolloutError } from "../../infra/errors.ts";
+import { createPodHttp, describePodFailure, type PodHttpOptions } from "../../infra/pod-http.ts";
 import { listen, toLoopback } from "../loopback.ts";
 
 async function pods(answer: RequestListener, options: Partial<PodHttpOptions> = {}) {
@@ -13,7 +13,7 @@ async function pods(answer: RequestListener, options: Partial<PodHttpOptions> = 
   const port = await listen(server);
   after(() => server.close().closeAllConnections());
   const http = createPodHttp({
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
     clock: systemClock,
     lookup: toLoopback,
     observer: {
@@ -95,7 +95,7 @@ describe("HTTP to pods", () => {
     });
 
   it("keeps user, password and query out of what it says", async () => {
-    const absent = createPodHttp({ timeoutMs: 5000, clock: systemClock, lookup: toLoopback });
+    const absent = createPodHttp({ timeoutMs: 60_000, clock: systemClock, lookup: toLoopback });
     await assert.rejects(absent.send("POST", "http://me:secret@zone-a-0:1/p?token=secret#secret", NS), (error) => {
       assert.ok(hasCode(error, "Unreachable"));
       return error.message.startsWith("POST http://zone-a-0:1/p:") && !error.message.includes("secret");
@@ -122,7 +122,7 @@ describe("HTTP to pods", () => {
       silent.http.send("POST", silent.base, NS),
       (error) => hasCode(error, "Timeout") && error.message.startsWith("POST http://zone-a-0"),
     );
-    const absent = createPodHttp({ timeoutMs: 5000, clock: systemClock, lookup: toLoopback });
+    const absent = createPodHttp({ timeoutMs: 60_000, clock: systemClock, lookup: toLoopback });
     await assert.rejects(absent.send("POST", "http://zone-a-0:1/", NS), (error) => hasCode(error, "Unreachable"));
   });
 
@@ -154,4 +154,19 @@ describe("HTTP to pods", () => {
     await Promise.all(all);
     assert.equal(most, 2);
   });
+});
+
+describe("a pod that could not be called is named", () => {
+  const URL_OF = "http://me:secret@db-2.db.shop.svc.cluster.local.:8080/prepare?token=secret";
+  const WHERE = "db-2 at http://db-2.db.shop.svc.cluster.local.:8080/prepare";
+  const CASES: readonly [RolloutError, string][] = [
+    [new RolloutError("Invalid", "it answered 503", { status: 503 }), `${WHERE}: it answered 503`],
+    [
+      new RolloutError("Timeout", "POST http://db-2.db.shop.svc.cluster.local.:8080/prepare: no answer within 5000 ms"),
+      `${WHERE}: no answer within 5000 ms`,
+    ],
+    [new RolloutError("Cancelled", "cancelled by the caller"), `${WHERE}: no answer in time`],
+  ];
+  for (const [error, expected] of CASES)
+    it(`without credentials: ${error.message}`, () => assert.equal(describePodFailure(URL_OF, error), expected));
 });

@@ -37,9 +37,12 @@ const BY_PATCH = /\bby: "patch"/;
 const HOOKS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
 /** What the calls of a file may be about that name their resource by a variable. */
 const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
+  "cli/commands/annotations.ts": ["rolloutgates", "phasedrollouts"],
   "cli/commands/events.ts": ["events"],
+  "cli/commands/history.ts": ["events"],
   "cli/completion.ts": ["pods", "nodes"],
   "cli/gather/examine.ts": ["statefulsets", "poddisruptionbudgets", ...HOOKS],
+  "cli/gather/examine-references.ts": ["replicatemplates"],
   "cli/gather/settings.ts": ["cronjobs"],
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
   "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
@@ -76,8 +79,8 @@ function rightsUsedIn(file: string): string[] {
   );
 }
 
-/** The rights that the calls in the files of a process use. */
-export async function findUsedRights(entry: string): Promise<Set<string>> {
+/** The rights that the calls in the files of a process use, but for those of a folder that has rights of its own. */
+export async function findUsedRights(entry: string, except = "-"): Promise<Set<string>> {
   const options = {
     bundle: true,
     packages: "external",
@@ -87,7 +90,11 @@ export async function findUsedRights(entry: string): Promise<Set<string>> {
     outdir: "unused",
   } as const;
   const { metafile } = await build({ ...options, absWorkingDir: ROOT, entryPoints: [entry], metafile: true });
-  return new Set(Object.keys(metafile.inputs).flatMap(rightsUsedIn));
+  return new Set(
+    Object.keys(metafile.inputs)
+      .filter((file) => !file.startsWith(except))
+      .flatMap(rightsUsedIn),
+  );
 }
 
 export interface Rule {

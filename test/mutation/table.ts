@@ -5,6 +5,7 @@ import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { CLI_MUTATIONS } from "./table/cli.ts";
 import { DOWNSCALE_MUTATIONS } from "./table/downscale.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
+import { FIELD_MUTATIONS } from "./table/field.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
 import { NODE_API_MUTATIONS } from "./table/node-api.ts";
@@ -24,6 +25,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROLLOUT_MUTATIONS,
   ...BUDGET_MUTATIONS,
   ...EVICTION_MUTATIONS,
+  ...FIELD_MUTATIONS,
   ...GATE_MUTATIONS,
   ...SCALE_WRITE_MUTATIONS,
   ...SCALING_MUTATIONS,

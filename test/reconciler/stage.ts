@@ -1,12 +1,8 @@
 /** The reconciler's shell on the embedded cluster, under a clock that only the test advances. */
 import type { TickResult } from "../../reconciler/model/outcome.ts";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
-import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
@@ -17,7 +13,7 @@ import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/ac
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/budget/act/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
-import { startEmulator, type Emulator } from "../emulator/index.ts";
+import { startEmulator, type ApiOptions, type Emulator } from "../emulator/index.ts";
 
 export interface Stage {
   readonly emulator: Emulator;
@@ -29,13 +25,11 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export async function setStage(faultSeed = 1): Promise<Stage> {
+/** `post` sends reviews to webhooks; over TLS by default. */
+export async function setStage(faultSeed = 1, { post }: Pick<ApiOptions, "post"> = {}): Promise<Stage> {
   const time = manualClock();
-  const emulator = await startEmulator({ clock: time, faultSeed });
-  const folder = await mkdtemp(join(tmpdir(), "stage-"));
-  const kubeconfig = join(folder, "kubeconfig");
-  await emulator.writeKubeconfig(kubeconfig);
-  const connection = await loadConnection({ kubeconfig });
+  const emulator = await startEmulator({ clock: time, faultSeed, ...(post && { post }) });
+  const connection = emulator.connection();
   return {
     emulator,
     time,
@@ -48,11 +42,7 @@ export async function setStage(faultSeed = 1): Promise<Stage> {
       };
       return { cluster: connectCluster(connection, { timeoutMs: 5000, observer }), calls };
     },
-    close: async () => {
-      connection.close();
-      await emulator.stop();
-      await rm(folder, { recursive: true });
-    },
+    close: () => emulator.stop(),
   };
 }
 
@@ -172,9 +162,8 @@ export const noPhases: TickInput["phased"] = async () => ({ acted: false, failed
 /** The maintenance on a cluster without budgets. */
 export const noMaintenance: BudgetMaintenance = {
   beginTick: async () => ({ all: async () => [], of: async () => [] }),
-  needsReadyTime: () => false,
   maintainGroup: async () => {},
-  maintainOthers: async () => {},
+  sweep: async () => {},
 };
 
 /** No gates, and a Prometheus that nobody asks. */

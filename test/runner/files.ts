@@ -7,7 +7,7 @@ export const ROOT = join(import.meta.dirname, "../..");
 /** What belongs to the whole process, or leaves it: a file that reaches one of these through `test/` runs alone. */
 const OWN_PROCESS: readonly RegExp[] = [
   /\bfrom "node:(?:child_process|cluster|worker_threads)"/,
-  /\bfrom "playwright-core"/,
+  /\bfrom "(?:playwright-core|node:inspector)"/,
   /\bfrom "[./]*infra\/build\.ts"/,
   /\b(?:Object\.assign\(|delete )process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\]) = /,
   /\bObject\.assign\(globalThis\b/,
@@ -56,8 +56,11 @@ export const needsOwnProcess = (file: string): boolean =>
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
 
-/** Those whose counts are reduced come first, as they take longest: what is left at the end is short. */
-export const longFirst = (files: readonly string[]): string[] => [
-  ...files.filter(isCounted),
-  ...files.filter((file) => !isCounted(file)),
-];
+/** Of those with a process of their own, the longest: they play in real time. */
+const IN_REAL_TIME = /^test\/(?:demo|image|functions\/status\/browser)\b/;
+
+/** The longest come first, and those whose counts are reduced: what is left at the end is short. */
+export const longFirst = (files: readonly string[]): string[] => {
+  const rank = (file: string): number => (IN_REAL_TIME.test(file) ? 0 : isCounted(file) ? 1 : 2);
+  return files.toSorted((a, b) => rank(a) - rank(b));
+};

@@ -1,6 +1,6 @@
 /**
- * Runs test files with node:test: most of them in one process a core, each of which takes the next file, beside them
- * those that need a process of their own.
+ * Runs test files with node:test: most of them in one process a core and one more, each of which takes the next file;
+ * beside them those that need a process of their own.
  *
  *     node test/runner/main.ts [--all] [--counted] [pattern ...]
  *
@@ -24,20 +24,23 @@ const OPTIONS = { all: { type: "boolean", default: false }, counted: { type: "bo
 const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
 const found = findTests(positionals.length > 0 ? positionals : ["test/**/*.test.ts"]);
 const files = values.counted ? found.filter(isCounted) : found;
-const alone = files.filter(needsOwnProcess);
+const alone = longFirst(files.filter(needsOwnProcess));
 const shared = longFirst(files.filter((file) => !alone.includes(file)));
-const shards = Math.min(availableParallelism(), shared.length);
+// One more, as each waits at times.
+const shards = Math.min(availableParallelism() + 1, shared.length);
 
 const folder = mkdtempSync(join(tmpdir(), "zonewise-tests-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 // Until all is known to be well: this process may end too soon as well.
 process.exitCode = 1;
 
+const urlOf = (name: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, name)).href);
+
 /** A module that makes the call of shard.ts: a process of node:test takes no arguments of its own. */
 function writeModule(call: string, i: number): string {
   const path = join(folder, `${i}.mjs`);
-  const shard = pathToFileURL(join(import.meta.dirname, "shard.ts")).href;
-  writeFileSync(path, `import { runAlone, runShard } from ${JSON.stringify(shard)};\nawait ${call};\n`);
+  const shard = `const { runAlone, runShard } = await import(${urlOf("shard.ts")});`;
+  writeFileSync(path, `import ${urlOf("test-context.ts")};\n${shard}\nawait ${call};\n`);
   return path;
 }
 

@@ -8,7 +8,8 @@
  * takes the tests there first, as they take longest, and no other takes them.
  */
 import { spawnSync } from "node:child_process";
-import { globSync } from "node:fs";
+import { closeSync, globSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "./files.ts";
 import { takeEach } from "./queue.ts";
@@ -25,17 +26,26 @@ export function filesFor(files: readonly string[], hasRealNode: boolean): string
     .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 }
 
-/** Whether all tests of the file have passed. */
-function hasPassed(file: string): boolean {
+/**
+ * Whether all tests of the file have passed. What it printed comes at once when it has ended, and stays in the folder
+ * as `*.failed` if not.
+ */
+function hasPassed(file: string, folder: string): boolean {
+  const path = join(folder, `${encodeURIComponent(file)}.printed`);
+  const output = openSync(path, "w");
   const startedAt = performance.now();
   const { status } = spawnSync("npm", ["run", "--silent", "test:cluster"], {
     cwd: ROOT,
-    env: { ...process.env, CLUSTER_TESTS: file },
-    stdio: "inherit",
+    // Hundreds of processes are started and killed: each finds compiled what another one was.
+    env: { ...process.env, CLUSTER_TESTS: file, NODE_COMPILE_CACHE: join(folder, "compiled") },
+    stdio: ["ignore", output, output],
   });
-  console.log(
-    `== ${file}: ${status === 0 ? "passed" : "failed"} in ${Math.round((performance.now() - startedAt) / 1000)} s`,
-  );
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  writeSync(output, `== ${file}: ${status === 0 ? "passed" : "failed"} in ${seconds} s\n`);
+  closeSync(output);
+  process.stdout.write(readFileSync(path));
+  if (status === 0) rmSync(path);
+  else renameSync(path, join(folder, `${encodeURIComponent(file)}.failed`));
   return status === 0;
 }
 
@@ -47,8 +57,6 @@ if (import.meta.main) {
   const [folder] = positionals;
   if (folder === undefined) throw new Error("which folder?");
   const all = globSync("test/cluster/**/*.cluster.ts", { cwd: ROOT });
-  const failed: string[] = [];
-  for (const file of takeEach(filesFor(all, values["real-node"]), folder)) if (!hasPassed(file)) failed.push(file);
-  for (const file of failed) console.log(`✖ ${file}`);
-  process.exitCode = failed.length === 0 ? 0 : 1;
+  for (const file of takeEach(filesFor(all, values["real-node"]), folder))
+    if (!hasPassed(file, folder)) process.exitCode = 1;
 }

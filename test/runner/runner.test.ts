@@ -40,6 +40,15 @@ describe("a run", () => {
     assert.match(last ?? "", /; all 4 files ran to their end$/);
   });
 
+  it("fails the test beside which something throws or rejects, and no other", () => {
+    const { status, stdout, last } = play("stray");
+    assert.equal(status, 1);
+    for (const name of ["✖ throws beside itself", "✖ rejects beside itself", "✔ passes beside them"])
+      assert.match(stdout, new RegExp(`^ {4}${name} `, "m"));
+    for (const text of ["thrown beside the test", "rejected beside the test"]) assert.ok(stdout.includes(text), stdout);
+    assert.equal(last, "1 tests passed, 2 failed, 0 were skipped; all 1 files ran to their end");
+  });
+
   it("ends with 1 if a process ends with 0 too soon, and names the files that did not run", () => {
     const { status, stdout, last } = play("exits", "exits-alone");
     assert.equal(status, 1);

@@ -7,22 +7,32 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Connection } from "../../infra/kubernetes/connection.ts";
 import type { OpenRequest } from "../../infra/http.ts";
-import type { Handler } from "../../functions/http/admission.ts";
+import type { Handler } from "../../functions/http/rim.ts";
 import type { PostReview } from "../emulator/admission/call-webhook.ts";
 import { parseTarget } from "../emulator/request.ts";
 import { serve } from "../emulator/server.ts";
 import type { Api } from "../emulator/api.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
+import type { Mount } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
-import { type Answering, type Client, openOver, reset, type Sent, serverEnd } from "./http.ts";
+import {
+  type Answering,
+  type Client,
+  type HostAnswer,
+  openOver,
+  reset,
+  type Sent,
+  serverEnd,
+} from "../emulator/in-process.ts";
 import type { Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Fault } from "./shape.ts";
 
-/** Who calls, and what. */
+/** Who calls, what, and when the call left. */
 export interface Caller {
   readonly actor: string;
   readonly call: string;
+  readonly sentAt?: number;
 }
 
 export interface NetworkOptions {
@@ -31,15 +41,24 @@ export interface NetworkOptions {
   /** True if this fault happens at this call site now. */
   readonly strikes: (fault: Fault, site: string) => boolean;
   readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
-  /** Answers requests to pods; undefined if nobody listens there. */
-  readonly pods: (sent: Sent) => { readonly status: number; readonly body: string } | undefined;
+  /** Answers requests to pods and to Prometheus; undefined if nobody listens there. */
+  readonly hosts: (sent: Sent) => HostAnswer | "silent" | undefined;
+  /** Objects in an answer to a list, at most. */
+  readonly pageSize: number | undefined;
   /** The webhook servers that run. */
   readonly servers: () => readonly WebhookServer[];
   readonly onReview: (review: Review) => void;
+  /** The API server gets no answer to this review: it fails open under `Ignore`. */
+  readonly onUnanswered: (path: string, sent: string) => void;
+  /** Why the API server does not trust this server by the bundle; undefined if it does. */
+  readonly whyNotTrusted: (server: WebhookServer, ca: Buffer | string | undefined) => string | undefined;
+  /** A handshake with a webhook server, for a call of this path, and what was wrong with it. */
+  readonly onHandshake: (path: string, problem: string | undefined) => void;
 }
 
 /** A request to a webhook, and what it answered. */
 export interface Review {
+  readonly path: string;
   readonly sent: string;
   readonly status: number;
   readonly answer: string;
@@ -50,6 +69,7 @@ export interface Review {
 export interface WebhookServer {
   readonly process: Process;
   readonly routes: ReadonlyMap<string, Handler>;
+  readonly mount: Mount;
 }
 
 /** Whose call the API server handles right now. */
@@ -84,7 +104,7 @@ export function createNetwork(options: NetworkOptions) {
 
   /** Somebody else writes the object, just before the call takes effect. */
   function touch({ method, path }: Sent): void {
-    const target = api && parseTarget(api.registry, method, new URL(path, "https://apiserver"));
+    const target = api && findTarget(api, method, path);
     const object = target && api?.store.get(target.resource, target.namespace, target.name);
     if (!object) return;
     const annotations = { ...object.metadata.annotations, "sim/touched": String(schedule.now()) };
@@ -92,10 +112,11 @@ export function createNetwork(options: NetworkOptions) {
   }
 
   function sendToApi(process: Process): (sent: Sent, client: Client) => void {
-    return (sent, client) => {
+    return (asked, client) => {
+      const sent = paged(asked, options.pageSize);
       const call = `${sent.method} ${shorten(sent.path)}`;
       const site = `${kindOf(process.name)} ${siteOf(sent)}`;
-      const caller = { actor: process.name, call };
+      const caller = { actor: process.name, call, sentAt: schedule.now() };
       const deliver = inOrder(process, quick);
       if (strikes("frozen", site)) process.freeze(draw.of([1000, 12_000, 45_000]));
       if (strikes("killBefore", site)) return process.kill();
@@ -133,30 +154,47 @@ export function createNetwork(options: NetworkOptions) {
   }
   const slowOr = (quickly: () => number): number => (draw.chance(0.3) ? slow() : quickly());
 
-  function sendToPods(process: Process): (sent: Sent, client: Client) => void {
+  function sendToHost(process: Process): (sent: Sent, client: Client) => void {
     return (sent, client) => {
-      const site = `${kindOf(process.name)} ${sent.method} pod`;
+      const isPrometheus = sent.host.startsWith("prometheus");
+      const site = `${kindOf(process.name)} ${sent.method} ${isPrometheus ? "prometheus" : "pod"}`;
       const deliver = inOrder(process, quick);
       schedule.after(quick(), () => {
-        const refused = strikes("podRefuses", site);
-        const answer = refused ? { status: 500, body: "" } : options.pods(sent);
+        const refused = !isPrometheus && strikes("podRefuses", site);
+        const answer = refused ? { status: 500, body: "" } : options.hosts(sent);
         if (!answer) return deliver(quick(), () => client.fail(reset("connect ECONNREFUSED")));
-        const lateMs = strikes("slowAnswer", site) ? slow() : 0;
+        if (answer === "silent" || (isPrometheus && strikes("prometheusLost", site))) return;
+        const lateMs = (answer.lateMs ?? 0) + (strikes("slowAnswer", site) ? slow() : 0);
         deliver(quick() + lateMs, () => answerWith(client, answer.status, answer.body));
       });
     };
   }
 
   /** A review from the API server to one of the webhook servers. */
-  const post: PostReview = (url, { timeoutMs }, data) =>
+  const post: PostReview = (url, { timeoutMs, ca }, data) =>
     new Promise((resolve, reject) => {
       const site = `apiserver ${url.pathname}`;
       const servers = options.servers();
-      const fail = (text: string): void => reject(new Error(text));
+      let isOver = false;
+      const fail = (text: string): void => {
+        if (isOver) return;
+        isOver = true;
+        options.onUnanswered(url.pathname, data);
+        reject(new Error(text));
+      };
+      const answer = (body: string): void => {
+        isOver = true;
+        resolve(body);
+      };
       const cancel = schedule.after(timeoutMs, () => fail(`Post "${url.href}": context deadline exceeded`));
       if (servers.length === 0 || strikes("webhookUnreachable", site))
         return void schedule.after(quick(), () => (cancel(), fail(`Post "${url.href}": connect: connection refused`)));
-      const { process, routes } = draw.of(servers);
+      const server = draw.of(servers);
+      const { process, routes } = server;
+      const problem = options.whyNotTrusted(server, ca);
+      options.onHandshake(url.pathname, problem);
+      if (problem !== undefined)
+        return void schedule.after(quick(), () => (cancel(), fail(`Post "${url.href}": ${problem}`)));
       const died = (): void => void schedule.after(quick(), () => (cancel(), fail(`Post "${url.href}": EOF`)));
       process.onDeath(died);
       let text = "";
@@ -178,11 +216,11 @@ export function createNetwork(options: NetworkOptions) {
           end: () => {
             const stoodStillMs = process.stoodStillMs(arrivedAt);
             const lateMs = schedule.now() - arrivedAt - stoodStillMs - timeoutMs;
-            options.onReview({ sent: data, status, answer: text, lateMs });
+            options.onReview({ path: url.pathname, sent: data, status, answer: text, lateMs });
             if (strikes("killAfter", site)) return process.kill();
             schedule.after(quick() + slowMs, () => {
               cancel();
-              if (status === 200) resolve(text);
+              if (status === 200) answer(text);
               else fail(`an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`);
             });
           },
@@ -226,13 +264,26 @@ export function createNetwork(options: NetworkOptions) {
     open: openOver(sendToApi(process)),
     close: () => {},
   });
-  const openPods = (process: Process): OpenRequest => openOver(sendToPods(process));
+  const openHosts = (process: Process): OpenRequest => openOver(sendToHost(process));
 
-  return { serveFrom: (served: Api) => void (api = served), connectionOf, openPods, post, ask };
+  return { serveFrom: (served: Api) => void (api = served), connectionOf, openHosts, post, ask };
 }
 
+/** Undefined for what the API server does not serve, or no more. */
+function findTarget({ registry }: Api, method: string, path: string): ReturnType<typeof parseTarget> {
+  try {
+    return parseTarget(registry, method, new URL(path, "https://apiserver"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** An API server may give fewer objects at once than were asked for. */
+const paged = (sent: Sent, pageSize: number | undefined): Sent =>
+  pageSize === undefined ? sent : { ...sent, path: sent.path.replace(/\blimit=\d+/, `limit=${pageSize}`) };
+
 /** Answers of one exchange arrive in their order. */
-function inOrder(process: Process, quick: () => number): (ms: number, run: () => void) => void {
+export function inOrder(process: Process, quick: () => number): (ms: number, run: () => void) => void {
   let last = 0;
   return (ms, run) => {
     const at = Math.max(last, process.clock.monotonic() + ms + (ms > 0 ? 0 : quick() % 2));
@@ -241,7 +292,7 @@ function inOrder(process: Process, quick: () => number): (ms: number, run: () =>
   };
 }
 
-function answerWith(client: Client, status: number, body?: string): void {
+export function answerWith(client: Client, status: number, body?: string): void {
   if (client.closed) return;
   const text =
     body ?? JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: status, message: "" });

@@ -1,38 +1,21 @@
 /** Humans and drainers: what they do to the world, drawn from the seed. */
+import { budgetActions, setBudgetRight } from "./budgets.ts";
+import { dig } from "../emulator/objects.ts";
+import { certificateActions } from "./certificates/people.ts";
+import { checkActions, setChecksRight } from "./checks/people.ts";
+import { nodeActions, setNodesRight } from "./nodes/people.ts";
 import type { Draw } from "./draw.ts";
-import type { Schedule } from "./schedule.ts";
-import { BUDGET, NAMESPACE, type Shape, zoneObject } from "./shape.ts";
-import type { World } from "./world.ts";
+import { GROUP, NAMESPACE } from "./names.ts";
+import { type Action, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
+import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
-export interface People {
-  readonly schedule: Schedule;
-  readonly draw: Draw;
-  readonly shape: Shape;
-  readonly world: World;
-}
-
-const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
-const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
-const BUDGETS = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
+const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
 const BOUND_MS = 120_000;
-const MAX_ATTEMPTS = 30;
-
-type Action = (people: People) => Promise<unknown>;
-
-const pause = ({ schedule }: People, ms: number): Promise<void> =>
-  new Promise((resolve) => void schedule.after(ms, resolve));
+/** A person or an autoscaler asks again for replicas that were refused. */
+const REPEAT_MS = 15_000;
 
 const podsOf = ({ world }: People): readonly string[] =>
   world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
-
-/** A human tries again after an error of the server. */
-async function insist(people: People, path: string, patch: object): Promise<void> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const { status } = await people.world.ask("human", "PATCH", path, patch);
-    if (status !== 0 && status < 500) return;
-    await pause(people, 2000);
-  }
-}
 
 const changeTemplate = (people: People, zone: string, image: string, crashes: boolean): Promise<void> =>
   insist(people, `${SETS}/${zone}`, {
@@ -64,9 +47,48 @@ async function afflictPod(people: People, ill: object, well: object): Promise<vo
   await annotatePod(people, pod, well);
 }
 
+/** Changes its mind again and again, as a HorizontalPodAutoscaler does. */
+async function autoscale(people: People): Promise<void> {
+  const { draw, shape, world } = people;
+  for (let i = draw.between(1, 4); i > 0; i--) {
+    const replicas = drawReplicas(people);
+    if (shape.mirrored)
+      await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
+    else await scaleZone(people, shape.zones[0] ?? "", replicas, 1);
+    await pause(people, draw.between(1000, draw.of([15_000, 90_000])));
+  }
+}
+
+/** Mostly fewer: a zone grows without a question. */
+const drawReplicas = ({ draw, shape }: People): number =>
+  draw.chance(0.6) ? draw.between(0, Math.max(0, shape.replicas - 1)) : draw.between(0, shape.replicas + 2);
+
+/** As long as it is refused, and nothing else is wanted, it is asked for again. */
+async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
+  const { world, wanted, isTroubled } = people;
+  wanted.set(zone, replicas);
+  for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {
+    const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+    if ((status >= 200 && status < 300) || attempt >= attempts) return;
+    await pause(people, REPEAT_MS);
+  }
+}
+
+/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
+async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
+  const metadata = { name, namespace: NAMESPACE };
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
+  const end = people.schedule.now() + BOUND_MS;
+  while (people.schedule.now() < end && people.isTroubled()) {
+    const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
+    if (status !== 429 && status < 500) return;
+    await pause(people, 5000);
+  }
+}
+
 const ACTIONS: Readonly<Record<string, Action>> = {
   newImage: (people) => {
-    const image = `app:${people.draw.between(1, 6)}`;
+    const image = `app:${people.draw.between(1, people.draw.of([3, 1000]))}`;
     return inEachZone(people, (zone) => changeTemplate(people, zone, image, false));
   },
   crashingImage: (people) => {
@@ -74,27 +96,37 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     return inEachZone(people, (zone) => changeTemplate(people, zone, image, true));
   },
   scale: async (people) => {
-    const { draw, shape, world } = people;
-    const replicas = draw.between(0, shape.replicas + 2);
+    const { draw, shape } = people;
+    if (shape.mirrored || shape.followers ? draw.chance(0.8) : draw.chance(0.2)) return await autoscale(people);
+    const replicas = drawReplicas(people);
     const zones = shape.followers ? shape.zones.slice(0, 1) : shape.zones;
-    for (const zone of zones) await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+    return await Promise.all(zones.map((zone) => scaleZone(people, zone, replicas)));
   },
   deletePod: async (people) => {
     const pods = podsOf(people);
     if (pods.length > 0) await people.world.ask("human", "DELETE", `${PODS}/${people.draw.of(pods)}`);
   },
-  /** As kubectl drain does: again after 5 s as long as the answer is 429. */
   evict: async (people) => {
+    const { draw, world } = people;
     const pods = podsOf(people);
     if (pods.length === 0) return;
-    const name = people.draw.of(pods);
-    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: NAMESPACE } };
-    const end = people.schedule.now() + BOUND_MS;
-    while (people.schedule.now() < end) {
-      const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction`, eviction);
-      if (status !== 429 && status < 500) return;
-      await pause(people, 5000);
-    }
+    const name = draw.of(pods);
+    const uid = world.store.get("pods", NAMESPACE, name)?.metadata.uid;
+    const isDry = draw.chance(0.25);
+    const deleteOptions = draw.chance(0.2) ? { preconditions: { uid } } : isDry ? { dryRun: ["All"] } : undefined;
+    await drain(people, name, isDry && draw.chance(0.5) ? "?dryRun=All" : "", deleteOptions);
+  },
+  /** Nodes of one or several zones are drained at once. */
+  evictMany: async (people) => {
+    const { draw, shape } = people;
+    const zones = draw.chance(0.4) ? [draw.of(shape.zones)] : shape.zones;
+    const ordinal = draw.chance(0.3) ? `-${draw.below(shape.replicas)}` : "";
+    const isOf = (pod: string): boolean => zones.some((zone) => pod.startsWith(zone)) && pod.endsWith(ordinal);
+    await Promise.all(
+      podsOf(people)
+        .filter(isOf)
+        .map((pod) => drain(people, pod)),
+    );
   },
   failProbe: (people) => afflictPod(people, { "sim/ready": "false" }, { "sim/ready": null }),
   crashPod: (people) => afflictPod(people, { "sim/crash": "true" }, { "sim/crash": null }),
@@ -106,11 +138,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     await pause(people, people.draw.between(1000, 60_000));
     await annotate(null);
   },
-  changeBudget: async (people) => {
-    const { shape, draw } = people;
-    if (shape.budget === undefined) return;
-    await insist(people, `${BUDGETS}/${BUDGET}`, { spec: { maxUnavailable: draw.between(0, shape.budget) } });
-  },
   /** Its pods go, or stay as orphans; it comes back as it was written. */
   deleteSet: async (people) => {
     const { draw, shape, world } = people;
@@ -118,11 +145,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const propagationPolicy = draw.of(["Background", "Orphan", "Foreground"]);
     await world.ask("human", "DELETE", `${SETS}/${zone}`, { propagationPolicy });
     await pause(people, draw.between(1, 20_000));
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const { status } = await world.ask("human", "POST", SETS, zoneObject(shape, zone));
-      if (status === 201) return;
-      await pause(people, 2000);
-    }
+    await recreate(people, SETS, zoneObject(shape, zone));
   },
   killProcess: (people) => {
     const running = people.world.processes();
@@ -135,23 +158,52 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     return Promise.resolve();
   },
 };
-const NAMES = Object.keys(ACTIONS);
+
+/** How many times as often as others these actions happen. */
+const OFTEN: Readonly<Record<string, number>> = { newImage: 3, scale: 4, evict: 2, evictMany: 2 };
+
+const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
+  ...ACTIONS,
+  ...budgetActions(people),
+  ...certificateActions(people),
+  ...checkActions(people),
+  ...nodeActions(people),
+});
+
+export interface SetActions {
+  /** As the seed drew it: the actions and their times follow from it, also if less of it is played. */
+  readonly drawn: Shape;
+  /** Positions of the actions that are played; all of them if undefined. */
+  readonly only: ReadonlySet<number> | undefined;
+  readonly onAction: (position: number, name: string) => void;
+}
 
 /**
- * Sets the actions of the troubled time, all begun before `troubledMs`; `onAction` is told of each. Returns a function
- * that resolves once those that were begun have ended.
+ * Sets the actions of the troubled time, all begun before it ends. Returns a function that resolves once those that
+ * were begun have ended.
  */
-export function setActions(people: People, onAction: (name: string) => void): () => Promise<unknown> {
+export function setActions(people: People, { drawn, only, onAction }: SetActions): () => Promise<unknown> {
   const { schedule, draw, shape } = people;
   const begun: Promise<unknown>[] = [];
-  for (let i = 0; i < shape.actions; i++) {
-    const name = draw.of(NAMES);
-    schedule.after(draw.between(2000, shape.troubledMs), () => {
-      onAction(name);
-      if (ACTIONS[name]) begun.push(ACTIONS[name](people));
+  const actions = actionsOf({ ...people, shape: drawn });
+  const names = Object.keys(actions).flatMap((name) => Array<string>(OFTEN[name] ?? 1).fill(name));
+  for (let i = 0; i < drawn.actions; i++) {
+    const isRollout = i === 0 && draw.chance(0.7);
+    const name = isRollout ? "newImage" : draw.of(names);
+    const ms = isRollout ? (drawn.bursts[0] ?? 0) : drawTime(draw, drawn);
+    if (ms > shape.troubledMs || (only && !only.has(i))) continue;
+    schedule.after(ms, () => {
+      onAction(i, name);
+      if (actions[name]) begun.push(actions[name](people));
     });
   }
   return () => Promise.all(begun);
+}
+
+/** Most happens in bursts. */
+function drawTime(draw: Draw, { bursts, troubledMs }: Shape): number {
+  const at = draw.of(bursts) + draw.below(BURST_MS);
+  return draw.chance(0.7) ? Math.min(at, troubledMs) : draw.between(2000, troubledMs);
 }
 
 /** The end of the trouble: a good template, no pause, whole pods, enough of them. */
@@ -164,6 +216,22 @@ export async function setRight(people: People): Promise<void> {
   for (const pod of podsOf(people))
     if (world.store.get("pods", NAMESPACE, pod)?.metadata.annotations?.["sim/ready"] !== undefined)
       await annotatePod(people, pod, { "sim/ready": null });
-  if (shape.budget !== undefined)
-    await insist(people, `${BUDGETS}/${BUDGET}`, { spec: { maxUnavailable: shape.budget } });
+  await growAlike(people);
+  await setBudgetRight(people);
+  await setChecksRight(people);
+  await setNodesRight(people);
+}
+
+/** By partition, a pod without peers in other zones waits until it has them. */
+async function growAlike(people: People): Promise<void> {
+  const { world, shape } = people;
+  if (!shape.partitioned || shape.budget === undefined) return;
+  const sizes = shape.zones.map((zone) =>
+    Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0),
+  );
+  const spec = { replicas: Math.max(...sizes) };
+  if (shape.mirrored) await insist(people, `${TEMPLATES_PATH}/${GROUP}`, { spec });
+  else
+    for (const zone of shape.followers ? shape.zones.slice(0, 1) : shape.zones)
+      await insist(people, `${SETS}/${zone}`, { spec });
 }

@@ -1,15 +1,23 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
+import { secretObject } from "./certificates/trust.ts";
+import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
+import { createFaults } from "./faults.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
+import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
-import { drawShape, NAMESPACE, type Shape } from "./shape.ts";
-import { findUnsettled, isUnrest } from "./stability.ts";
+import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { createNodeSafety } from "./nodes/safety.ts";
+import { drawNodes } from "./nodes/shape.ts";
+import { drawShape, type Shape } from "./shape.ts";
+import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { createWorld, type World } from "./world.ts";
+import { createWriteSafety } from "./writes.ts";
 
 const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
 
@@ -23,8 +31,12 @@ export interface History {
   readonly simulatedMs: number;
   readonly events: number;
   readonly calls: number;
-  /** Fault and call site of each fault that happened, counted. */
-  readonly reached: ReadonlyMap<string, number>;
+  /** "fault at call site" of each fault that could happen, and how often it did. */
+  readonly cells: ReadonlyMap<string, number>;
+  /** Ids of the faults that happened. */
+  readonly strikes: readonly string[];
+  /** Positions of the actions that people began. */
+  readonly actions: readonly number[];
 }
 
 export interface PlayOptions {
@@ -32,13 +44,30 @@ export interface PlayOptions {
   readonly trace?: (line: string) => void;
   /** Milliseconds in which a settled world is watched; ten minutes by default. */
   readonly restMs?: number;
+  /** What of the history is left out. */
+  readonly reduction?: Reduction;
+  /** Ends the history with its first violation. */
+  readonly untilViolation?: boolean;
 }
 
 /** In this time everything settles once the trouble has ended; it is looked at every `LOOK_MS`. */
-const SETTLE_MS = 900_000;
+const SETTLE_MS = 1_500_000;
 const LOOK_MS = 20_000;
+/**
+ * Nodes are updated one after the other, and those that fail again and again wait for longer and longer; each drain
+ * may take its whole time beside that.
+ */
+const NODES_SETTLE_MS = 7_200_000;
+/** It is settled so often in a row: a node may wait for good, and what its policy says of it may be a tick old. */
+const NODES_LOOKS = 3;
+/** By how much longer the trouble lasts where there are nodes: an update takes minutes. */
+const NODES_TAKE = 3;
+const settleMs = ({ nodes, zones }: Shape): number =>
+  nodes ? NODES_SETTLE_MS + nodes.drain.timeoutSeconds * 1000 * zones.length * nodes.perZone : SETTLE_MS;
 /** Statuses are written this much later at most: a budget's conditions have 30 s. */
 const LATE_MS = 60_000;
+/** So often a history that ends with its first violation looks whether there is one. */
+const STRETCH_MS = 1000;
 /** Settled, it stays so. */
 const REST_MS = 600_000;
 
@@ -55,13 +84,16 @@ export async function play(seed: number, options: PlayOptions = {}): Promise<His
 async function playSeeded(
   seed: number,
   draw: ReturnType<typeof drawFrom>,
-  { trace, restMs = REST_MS }: PlayOptions,
+  { trace, restMs = REST_MS, reduction = WHOLE_HISTORY, untilViolation = false }: PlayOptions,
 ): Promise<History> {
   const schedule = createSchedule();
-  const shape = drawShape(draw);
+  const { nodes, nodeDraw } = drawNodes(seed);
+  const group = drawShape(draw);
+  const drawn = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
+  const shape = reduceShape(drawn, reduction.shape);
   const digest = createHash("sha256");
   const violations: string[] = [];
-  const reached = new Map<string, number>();
+  const actions: number[] = [];
   const startedAt = schedule.now();
   let calls = 0;
   const tell = (actor: string, text: string): void => {
@@ -74,6 +106,8 @@ async function playSeeded(
     tell("VIOLATION", what);
   };
   tell("world", JSON.stringify(shape));
+  const listPods = (set: string) =>
+    world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === set);
   const safety = createSafety({
     shape,
     violated,
@@ -84,25 +118,48 @@ async function playSeeded(
       return holder ? { holder, sinceMs: schedule.now() - takenAt(spec) } : undefined;
     },
     isPrepared: (uid) => world.prepared.has(uid),
-    listPods: (zone) =>
-      world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone),
+    leavingSince: (uid) => world.leaving.get(uid),
+    reservations: () => fieldsOf(fieldsOf(world.store.get(BUDGETS, NAMESPACE, BUDGET)?.["status"])["disruptedPods"]),
+    listPods,
   });
-  const world: World = createWorld({
-    schedule,
+  const faults = createFaults({
     draw,
     shape,
+    age: () => schedule.now() - startedAt,
+    only: reduction.strikes && new Set(reduction.strikes),
+    onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
+  });
+  const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
+  const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods });
+  const nodeSafety =
+    shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
+  const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
+  const world: World = createWorld({
+    secret,
+    onHandshake: safety.onHandshake,
+    schedule,
+    draw,
+    nodeDraw,
+    shape,
+    strikes: faults.strikes,
+    onHost(told) {
+      tell("host", `${told.node} ${told.what}`);
+      nodeSafety?.onHost(told);
+    },
     onCall: (caller, { method, path, body }, status) => {
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
-      if (status < 300) safety.onRequest(caller, method, path, body.toString());
+      if (status >= 300) return;
+      safety.onRequest(caller, method, path, body.toString());
+      writes.onRequest(caller, method, path, body.toString());
     },
     onReview: safety.onReview,
-    onProcess: tell,
-    onFault: (fault, site) => {
-      const cell = `${fault} at ${site}`;
-      reached.set(cell, (reached.get(cell) ?? 0) + 1);
-      tell("fault", cell);
+    onUnanswered: safety.onUnanswered,
+    onAnswer: (told) => {
+      tell("prometheus", `${told.expr} is ${told.verdict}`);
+      checks.onAnswer(told);
     },
+    onProcess: tell,
   });
   let unrest = "";
   world.store.subscribe((event) => {
@@ -113,28 +170,55 @@ async function playSeeded(
       `${event.type} ${event.resource} ${name} ${uid.slice(0, 4)}${deletionTimestamp ? " terminating" : ""}`,
     );
     safety.onEvent(event, caller);
-    if (isUnrest(event)) unrest = `${event.type} ${event.resource} ${name} by ${caller?.actor ?? "a controller"}`;
+    checks.onEvent(event, caller);
+    nodeSafety?.onEvent(event, caller);
+    if (isUnrest(event, shape))
+      unrest = `${event.type} ${event.resource} ${name} by ${caller?.actor ?? "a controller"}`;
   });
-  const people = { schedule, draw, shape, world };
-  const ended = setActions(people, (name) => tell("people", name));
-  let events = await schedule.runUntil(startedAt + shape.troubledMs);
+  let isTroubled = true;
+  const people = { schedule, draw, shape, world, isTroubled: () => isTroubled, wanted: new Map<string, number>() };
+  const ended = setActions(people, {
+    drawn,
+    only: reduction.actions && new Set(reduction.actions),
+    onAction: (position, name) => {
+      actions.push(position);
+      tell("people", `${name} (${position})`);
+    },
+  });
+  let events = 0;
+  const isOver = (): boolean => untilViolation && violations.length > 0;
+  const runFor = async (ms: number): Promise<void> => {
+    const end = schedule.now() + ms;
+    while (schedule.now() < end && !isOver())
+      events += await schedule.runUntil(Math.min(end, schedule.now() + STRETCH_MS));
+  };
+  await runFor(shape.troubledMs);
   tell("world", "faults and people stop");
+  isTroubled = false;
+  faults.calm();
   world.calm();
   let isRight = false;
   void ended()
     .then(() => setRight(people))
     .then(() => (isRight = true));
-  const end = schedule.now() + SETTLE_MS;
+  const end = schedule.now() + settleMs(shape);
   let unsettled: readonly string[] = [];
+  const wanted = shape.nodes ? NODES_LOOKS : 1;
+  let looks = wanted;
   do {
-    events += await schedule.runUntil(schedule.now() + LOOK_MS);
-    unsettled = isRight ? findUnsettled(world, shape) : ["people still set things right"];
-  } while (unsettled.length > 0 && schedule.now() < end);
-  for (const what of unsettled) violated(`not settled: ${what}`);
-  events += await schedule.runUntil(schedule.now() + LATE_MS);
+    await runFor(LOOK_MS);
+    unsettled = isRight ? findUnsettled(world, shape, schedule.now()) : ["people still set things right"];
+    looks = unsettled.length > 0 ? wanted : looks - 1;
+  } while (looks > 0 && schedule.now() < end && !isOver());
+  if (!isOver()) for (const what of unsettled) violated(`not settled: ${what}`);
+  await runFor(LATE_MS);
   unrest = "";
-  events += await schedule.runUntil(schedule.now() + restMs);
+  await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);
+  const alive = world.processes().map(({ name }) => name);
+  // A holder may have been ahead by its clock.
+  if (!isOver())
+    for (const what of findLeasesOfTheDead(world.store, alive, schedule.now() + shape.skewMs)) violated(what);
   world.stop();
   return {
     seed,
@@ -144,6 +228,8 @@ async function playSeeded(
     simulatedMs: schedule.now() - startedAt,
     events,
     calls,
-    reached,
+    cells: faults.cells,
+    strikes: faults.struck,
+    actions,
   };
 }

@@ -17,12 +17,16 @@ export interface Process {
   readonly onDeath: (run: () => void) => void;
 }
 
-/** Its wall clock is ahead of the world's by `skewMs`. */
-export function createProcess(schedule: Schedule, name: string, skewMs: number): Process {
+/** Its wall clock is ahead of the world's by `skewMs`; if it `suspends`, its monotonic one stops while it is frozen. */
+export function createProcess(schedule: Schedule, name: string, skewMs: number, suspends = false): Process {
   const born = schedule.now();
   const deaths: (() => void)[] = [];
   let alive = true;
-  let frozenUntil = 0;
+  let [frozenSince, frozenUntil, stoodMs] = [0, 0, 0];
+  const monotonic = (): number => {
+    const now = schedule.now();
+    return now - born - (suspends ? stoodMs + Math.max(0, Math.min(now, frozenUntil) - frozenSince) : 0);
+  };
   const after = (ms: number, run: () => void): (() => void) => {
     let cancel = schedule.after(ms, attempt);
     function attempt(): void {
@@ -46,13 +50,17 @@ export function createProcess(schedule: Schedule, name: string, skewMs: number):
     });
   return {
     name,
-    clock: { now: () => schedule.now() + skewMs, monotonic: () => schedule.now() - born, sleep, after },
+    clock: { now: () => schedule.now() + skewMs, monotonic, sleep, after },
     isAlive: () => alive,
     kill() {
       alive = false;
       for (const run of deaths.splice(0)) run();
     },
-    freeze: (ms) => void (frozenUntil = Math.max(frozenUntil, schedule.now() + ms)),
+    freeze(ms) {
+      const now = schedule.now();
+      if (now >= frozenUntil) [frozenSince, stoodMs] = [now, stoodMs + frozenUntil - frozenSince];
+      frozenUntil = Math.max(frozenUntil, now + ms);
+    },
     stoodStillMs: (since) => Math.max(0, frozenUntil - since),
     after,
     onDeath: (run) => void deaths.push(run),

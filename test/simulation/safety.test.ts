@@ -5,7 +5,8 @@ import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { drawFrom } from "./draw.ts";
 import type { Caller } from "./network.ts";
 import { createSafety, type Safety } from "./safety.ts";
-import { drawShape, NAMESPACE, type Shape } from "./shape.ts";
+import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { drawShape, type Shape } from "./shape.ts";
 
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
 const SHAPE: Shape = {
@@ -14,11 +15,16 @@ const SHAPE: Shape = {
   replicas: 3,
   maxUnavailable: 1,
   budget: 1,
-  minutesBetween: 0,
+  secondsBetween: 0,
+  mirrored: undefined,
+  partitioned: false,
+  certificate: undefined,
+  ignore: false,
   prepared: false,
 };
 const RECONCILER: Caller = { actor: "reconciler-1", call: "DELETE pods/x" };
 const DRAINER: Caller = { actor: "drainer", call: "POST pods/x/eviction" };
+const EVICTION = "/admission/mutate-pod-eviction";
 const HUMAN: Caller = { actor: "human", call: "DELETE pods/x" };
 
 const pod = (name: string, { uid = name, ready = true, terminating = false } = {}): KubeObject => ({
@@ -51,26 +57,64 @@ const scaled = (name: string, replicas: number): StoreEvent => ({
   object: { ...pod(name), spec: { replicas } },
 });
 
-function judge(shape: Partial<Shape>, play: (safety: Safety) => void, prepared: readonly string[] = []): string[] {
+/** All that the histories take. */
+const RESERVED = [A, B].flatMap((zone) =>
+  [0, 1, 2].flatMap((ordinal) => [`${zone}-${ordinal}`, `${zone}-${ordinal}+`]),
+);
+
+type Change = "deleted" | "made" | "broken" | "later";
+
+function judge(
+  shape: Partial<Shape>,
+  play: (safety: Safety, change: (what: Change) => void) => void,
+  prepared: readonly string[] = [],
+  reserved: readonly string[] = RESERVED,
+): string[] {
   const violations: string[] = [];
-  play(
-    createSafety({
-      shape: { ...SHAPE, ...shape },
-      violated: (what) => void violations.push(what),
-      isPrepared: (uid) => prepared.includes(uid),
-      listPods: (zone) => [0, 1, 2].map((ordinal) => pod(`${zone}-${ordinal}`)),
-      leader: () => ({ holder: "reconciler-2_x", sinceMs: 60_000 }),
-      now: () => Date.parse("2026-01-01T00:10:00Z"),
-    }),
-  );
+  const all = { ...SHAPE, ...shape };
+  const oracle = createSafety({
+    shape: all,
+    violated: (what) => void violations.push(what),
+    isPrepared: (uid) => prepared.includes(uid),
+    leavingSince: (uid) => LEAVING[uid],
+    reservations: () => Object.fromEntries(reserved.map((key) => [key, { uid: key }])),
+    listPods: (zone) => [0, 1, 2].map((ordinal) => pod(`${zone}-${ordinal}`)),
+    leader: () => ({ holder: "reconciler-2_x", sinceMs: 60_000 }),
+    now: () => time,
+  });
+  const begin = Date.parse("2026-01-01T00:10:00Z");
+  let time = begin;
+  const budgeted = (type: StoreEvent["type"], spec: object): StoreEvent => ({
+    type,
+    resource: BUDGETS,
+    object: { ...pod(BUDGET), spec },
+  });
+  if (all.budget !== undefined) oracle.onEvent(budgeted("ADDED", {}), HUMAN);
+  play(oracle, (change) => {
+    if (change === "later") time += 240_000;
+    else
+      oracle.onEvent(
+        budgeted(
+          change === "deleted" ? "DELETED" : "MODIFIED",
+          change === "broken" ? { podNamePartitionRegex: "([" } : {},
+        ),
+        HUMAN,
+      );
+  });
   return violations;
 }
+
+/** Of the pods of the first zone the last knows for two minutes that it goes, the one before for half a minute. */
+const LEAVING: Readonly<Record<string, number>> = {
+  [`${A}-2`]: Date.parse("2026-01-01T00:08:00Z"),
+  [`${A}-1`]: Date.parse("2026-01-01T00:09:30Z"),
+};
 
 type Step = readonly [StoreEvent, Caller];
 const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp | undefined])[] = [
   [
     "two downscales too soon",
-    { minutesBetween: 3 },
+    { secondsBetween: 180 },
     [
       [scaled(A, 2), RECONCILER],
       [scaled(B, 2), RECONCILER],
@@ -88,7 +132,7 @@ const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp
   ],
   [
     "two downscales of one zone",
-    { minutesBetween: 3 },
+    { secondsBetween: 180 },
     [
       [scaled(A, 2), RECONCILER],
       [scaled(A, 1), RECONCILER],
@@ -179,6 +223,42 @@ const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp
     undefined,
   ],
   [
+    "evictions of one ordinal in two zones, by partition",
+    { partitioned: true },
+    [
+      [taken(`${A}-0`), DRAINER],
+      [taken(`${B}-0`), DRAINER],
+    ],
+    /two zones/,
+  ],
+  [
+    "evictions of one ordinal in two zones, two allowed by partition",
+    { partitioned: true, budget: 2 },
+    [
+      [taken(`${A}-0`), DRAINER],
+      [taken(`${B}-0`), DRAINER],
+    ],
+    undefined,
+  ],
+  [
+    "evictions of two ordinals, by partition",
+    { partitioned: true },
+    [
+      [taken(`${A}-0`), DRAINER],
+      [taken(`${B}-1`), DRAINER],
+    ],
+    undefined,
+  ],
+  [
+    "two zones by the reconciler, by partition",
+    { partitioned: true },
+    [
+      [taken(`${A}-0`), RECONCILER],
+      [taken(`${B}-1`), RECONCILER],
+    ],
+    /two zones/,
+  ],
+  [
     "evictions that no budget selects",
     { budget: undefined },
     [
@@ -203,6 +283,148 @@ describe("the oracle of safety", () => {
     const shrink = ({ onEvent }: Safety): void => onEvent(scaled(A, 2), HUMAN);
     assert.match(judge({ prepared: true }, shrink).join(), /ingester-zone-a-2 was not prepared/);
     assert.deepEqual(judge({ prepared: true }, shrink, [`${A}-2`]), []);
+  });
+
+  it("condemns a downscale before its pods have known it for the delay", () => {
+    const shrink =
+      (zone: string, to: number, caller = RECONCILER) =>
+      ({ onEvent }: Safety): void =>
+        onEvent(scaled(zone, to), caller);
+    const mirrored = { delayMs: 120_000 };
+    assert.deepEqual(judge({ mirrored }, shrink(A, 2)), []);
+    assert.match(judge({ mirrored }, shrink(A, 1)).join(), /zone-a-1 has known it for 30000 ms instead of 120000$/);
+    assert.match(judge({ mirrored }, shrink(B, 2)).join(), /zone-b-2 has known it for 0 ms/);
+    assert.deepEqual(judge({ mirrored }, shrink(B, 2, HUMAN)), []);
+    assert.deepEqual(judge({ mirrored: { delayMs: 0 } }, shrink(B, 2)), []);
+  });
+
+  it("condemns evictions under an invalid budget, and judges none without a budget or by a new one", () => {
+    const evictBoth = (...changes: readonly Change[]): string =>
+      judge({}, ({ onEvent }, change) => {
+        for (const one of changes) change(one);
+        onEvent(taken(`${A}-0`), DRAINER);
+        onEvent(taken(`${B}-0`), DRAINER);
+      }).join();
+    assert.match(evictBoth(), /^two zones at once/);
+    assert.match(evictBoth("broken", "later"), /zone-a-0 is evicted although its budget has long been invalid/);
+    assert.doesNotMatch(evictBoth("broken"), /invalid/);
+    assert.equal(evictBoth("deleted", "later"), "");
+    assert.equal(evictBoth("deleted", "made"), "");
+    assert.match(evictBoth("deleted", "made", "later"), /two zones/);
+  });
+
+  it("condemns what is taken without a reservation, if the budget has long been as it is", () => {
+    const take = (
+      reserved: readonly string[],
+      event: StoreEvent,
+      caller: Caller,
+      ...changes: readonly Change[]
+    ): string =>
+      judge(
+        {},
+        ({ onEvent }, change) => {
+          for (const one of changes) change(one);
+          onEvent(event, caller);
+        },
+        [],
+        reserved,
+      ).join();
+    assert.match(take([], taken(`${A}-0`), RECONCILER), /zone-a-0 is taken by reconciler-1 without a reservation/);
+    assert.match(take([`${A}-1`], taken(`${A}-0`), DRAINER), /without a reservation/);
+    assert.equal(take([`${A}-0`], taken(`${A}-0`), DRAINER), "");
+    assert.equal(take([], taken(`${A}-0`), HUMAN), "");
+    assert.match(take([`${A}-0`], scaled(A, 2), RECONCILER), /scales ingester-zone-a to 2 without a reservation/);
+    assert.equal(take([`${A}-2+`], scaled(A, 2), RECONCILER), "");
+    assert.equal(take([], taken(`${A}-0`), RECONCILER, "later", "broken", "made"), "");
+    assert.match(take([], taken(`${A}-0`), RECONCILER, "broken", "made", "later"), /without a reservation/);
+  });
+
+  it("condemns an eviction that is allowed for whatever pod has the name", () => {
+    const allow = (name: string, deleteOptions: object, patch: object): string =>
+      judge({}, ({ onReview }) => {
+        const request = { uid: "u", name, object: { deleteOptions } };
+        const encoded = Buffer.from(JSON.stringify(patch)).toString("base64");
+        const answer = JSON.stringify({ response: { uid: "u", allowed: true, patch: encoded } });
+        onReview({ path: EVICTION, sent: JSON.stringify({ request }), status: 200, answer, lateMs: -1 });
+      }).join();
+    assert.match(allow(`${A}-0`, {}, []), /zone-a-0 is allowed for whatever pod has its name/);
+    assert.equal(allow(`${A}-0`, {}, [{ value: { uid: "x" } }]), "");
+    assert.equal(allow(`${A}-0`, { preconditions: { uid: "x" } }, []), "");
+    assert.equal(allow("other-0", {}, []), "");
+  });
+
+  it("forgets a downscale that somebody wrote over or deleted", () => {
+    const annotated = (replicas: number): KubeObject => {
+      const { object } = scaled(A, replicas);
+      return { ...object, metadata: { ...object.metadata, annotations: { "grafana.com/last-downscale": "then" } } };
+    };
+    const play =
+      (isKept: boolean) =>
+      ({ onEvent }: Safety): void => {
+        onEvent(scaled(A, 2), RECONCILER);
+        const object = isKept ? annotated(2) : scaled(A, 2).object;
+        onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object, previous: annotated(2) }, HUMAN);
+        onEvent(scaled(B, 2), RECONCILER);
+      };
+    assert.match(judge({ secondsBetween: 180 }, play(true)).join(), /after another zone/);
+    const recreate = ({ onEvent }: Safety): void => {
+      onEvent(scaled(A, 2), RECONCILER);
+      onEvent({ ...scaled(A, 2), type: "DELETED" }, HUMAN);
+      onEvent(scaled(B, 2), RECONCILER);
+    };
+    assert.deepEqual(judge({ secondsBetween: 180 }, recreate), []);
+    assert.deepEqual(judge({ secondsBetween: 180 }, play(false)), []);
+  });
+
+  it("condemns a renewal after which a webhook is not trusted any more", () => {
+    const secret: StoreEvent = { type: "DELETED", resource: "secrets", object: pod("any") };
+    const shake = (spentMinutes: number, ...steps: readonly ("good" | "bad" | "spoilt" | "anew" | Change)[]): string =>
+      judge({ certificate: { spentMinutes } }, ({ onHandshake, onEvent }, change) => {
+        for (const step of steps)
+          if (step === "spoilt") onEvent(secret, HUMAN);
+          else if (step === "anew") onEvent({ ...secret, type: "ADDED" }, { ...HUMAN, actor: "certificates-1" });
+          else if (step === "good") onHandshake("/a", undefined);
+          else if (step === "bad") onHandshake("/a", "x509: certificate signed by unknown authority");
+          else change(step);
+      }).join();
+    assert.match(shake(39, "good", "bad"), /a renewal of the certificate has broken \/a/);
+    assert.equal(shake(39, "bad", "good"), "");
+    assert.equal(shake(39, "good", "spoilt", "good", "bad"), "");
+    assert.match(shake(39, "good", "spoilt", "later", "good", "bad"), /has broken/);
+    assert.equal(shake(39, "good", "spoilt", "later", "good", "anew", "bad"), "");
+    assert.equal(shake(58, "good", "bad"), "", "it may have expired before a job ran");
+  });
+
+  it("judges evictions under Ignore only if a webhook was asked", () => {
+    const evictBoth = (asked: boolean): string =>
+      judge({ ignore: true }, ({ onEvent, onReview }) => {
+        for (const name of [`${A}-0`, `${B}-0`]) {
+          const request = { uid: "u", name, object: { deleteOptions: { preconditions: { uid: name } } } };
+          const answer = JSON.stringify({ response: { uid: "u", allowed: true } });
+          if (asked) onReview({ path: EVICTION, sent: JSON.stringify({ request }), status: 200, answer, lateMs: -1 });
+          onEvent(taken(name), DRAINER);
+        }
+      }).join();
+    assert.match(evictBoth(true), /^two zones/);
+    assert.equal(evictBoth(false), "");
+  });
+
+  it("counts a downscale under Ignore only if a webhook was asked", () => {
+    const shrinkBoth = (asked: boolean): string =>
+      judge(
+        { ignore: true, prepared: true, secondsBetween: 180 },
+        ({ onEvent, onReview }) => {
+          const answer = JSON.stringify({ response: { uid: "u", allowed: true } });
+          const sent = JSON.stringify({ request: { uid: "u", name: A } });
+          const path = asked ? "/admission/prepare-downscale" : "/admission/no-downscale";
+          onReview({ path, sent, status: 200, answer, lateMs: -1 });
+          onEvent(scaled(A, 2), { ...HUMAN, call: "PATCH statefulsets/x/scale" });
+          onEvent(scaled(B, 2), RECONCILER);
+        },
+        [`${A}-2`],
+      ).join();
+    assert.match(shrinkBoth(true), /ingester-zone-b to 2 0 ms after another zone/);
+    assert.equal(shrinkBoth(false), "");
   });
 
   it("condemns a deletion without preconditions, and a call into another namespace", () => {
@@ -234,12 +456,14 @@ describe("the oracle of safety", () => {
     const review = (uid: string): string => JSON.stringify({ request: { uid } });
     const answer = (uid: string): string => JSON.stringify({ response: { uid } });
     const told = (status: number, uid: string): string[] =>
-      judge({}, ({ onReview }) => onReview({ sent: review("a"), status, answer: answer(uid), lateMs: -1 }));
+      judge({}, ({ onReview }) =>
+        onReview({ path: EVICTION, sent: review("a"), status, answer: answer(uid), lateMs: -1 }),
+      );
     assert.deepEqual(told(200, "a"), []);
     assert.match(told(200, "b").join(), /another request/);
     assert.match(told(500, "a").join(), /answers 500/);
     const late = judge({}, ({ onReview }) =>
-      onReview({ sent: review("a"), status: 200, answer: answer("a"), lateMs: 1 }),
+      onReview({ path: EVICTION, sent: review("a"), status: 200, answer: answer("a"), lateMs: 1 }),
     );
     assert.match(late.join(), /1 ms after its deadline/);
   });

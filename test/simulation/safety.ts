@@ -5,15 +5,20 @@
  * ready, until the pod of its name is ready again or is no longer wanted.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, isTrue } from "../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
-import { NAMESPACE, type Shape } from "./shape.ts";
+import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import type { Shape } from "./shape.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
   readonly violated: (what: string) => void;
   /** True for the UID of a pod that has confirmed that it prepares for its shutdown. */
   readonly isPrepared: (uid: string) => boolean;
+  /** Since when the pod of this UID knows that it goes later. */
+  readonly leavingSince: (uid: string) => number | undefined;
+  /** What the budget says is disrupted: the UID of a pod by its name, or that of a zone that shrinks. */
+  readonly reservations: () => Readonly<Record<string, unknown>>;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
   /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
@@ -25,6 +30,10 @@ export interface Safety {
   /** A request of one of our processes, as it reached the API server. */
   readonly onRequest: (caller: Caller, method: string, path: string, body: string) => void;
   readonly onReview: (review: Review) => void;
+  /** A review that the API server gets no answer to. */
+  readonly onUnanswered: (path: string, sent: string) => void;
+  /** A handshake of the API server with a webhook server for this path; what is wrong with it, if anything. */
+  readonly onHandshake: (path: string, problem: string | undefined) => void;
 }
 
 interface Disrupted {
@@ -32,11 +41,15 @@ interface Disrupted {
   readonly ordinal: number;
   readonly uid: string;
   readonly by: string;
+  readonly isRollout: boolean;
 }
 
 const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
 const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
+
+/** Paths of the webhooks that let pods go. */
+const [EVICTION, DOWNSCALE] = ["/admission/mutate-pod-eviction", "/admission/prepare-downscale"];
 
 /** Longer than a process stands still and a call is on its way: who judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
@@ -48,12 +61,23 @@ const MISJUDGED_MS = 45_000;
 const YOUNG_MS = 60_000;
 
 /** Calls `violated` with what happened, in words. */
-export function createSafety({ shape, violated, isPrepared, listPods, now, leader }: SafetyOptions): Safety {
+export function createSafety(options: SafetyOptions): Safety {
+  const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader } = options;
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
   const sick = new Map<string, number>();
   /** When each zone was last scaled down by us. */
   const shrunkAt = new Map<string, number>();
+  /** Since when there is a budget, and since when it is invalid. */
+  let [budgetSince, brokenSince]: (number | undefined)[] = [];
+  let hadBudget = false;
+  /** Since when the budget has been what it is, with its reservations. */
+  let keptSince = -Infinity;
+  /** When a webhook last allowed something about an object. */
+  const reviewed = new Map<string, number>();
+  /** Paths of webhooks whose server has been trusted. */
+  let trusted = new Set<string>();
+  let spoiltAt = -Infinity;
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
@@ -62,7 +86,7 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
     if (namespace !== NAMESPACE || !replicas.has(zone)) return;
     const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
     if (begins && caller && previous && isReady(previous) && (isReconciler(caller) || isEviction(caller)))
-      disrupt({ zone, ordinal: Number(ordinal), uid, by: caller.actor }, caller);
+      disrupt({ zone, ordinal: Number(ordinal), uid, by: caller.actor, isRollout: isReconciler(caller) });
     if (type !== "DELETED" && isReady(object)) {
       sick.delete(name);
       if (disrupted.get(name)?.uid !== uid) disrupted.delete(name);
@@ -70,25 +94,86 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
     forgetUnwanted();
   }
 
-  function disrupt(pod: Disrupted, caller: Caller): void {
+  function disrupt(pod: Disrupted): void {
     const name = `${pod.zone}-${pod.ordinal}`;
-    const guarded = isReconciler(caller) || shape.budget !== undefined;
-    if (!guarded) return;
+    if (!pod.isRollout) {
+      if (brokenSince !== undefined && now() - brokenSince > SICK_MS)
+        violated(`${name} is evicted although its budget has long been invalid`);
+      if (!isGuarded() || !wasReviewed(EVICTION, name)) return;
+    }
+    if (keepsReservations() && dig(reservations()[name], "uid") !== pod.uid)
+      violated(`${name} is taken by ${pod.by} without a reservation`);
     const others = [...disrupted.values()].filter(({ zone }) => zone !== pod.zone);
-    if (others.length > 0)
-      violated(`two zones at once: ${name} is taken by ${pod.by} while ${others.map(nameOf).join(", ")} are missing`);
+    const conflicting = shape.partitioned ? conflictingPeers(pod, others) : others;
+    if (conflicting.length > 0)
+      violated(
+        `two zones at once: ${name} is taken by ${pod.by} while ${conflicting.map(nameOf).join(", ")} are missing`,
+      );
     const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && now() - since > SICK_MS);
-    if (ill) violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);
+    if (ill && (pod.isRollout || !shape.partitioned))
+      violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);
     disrupted.set(name, pod);
-    const own = [...disrupted.values()].filter(({ zone }) => zone === pod.zone);
+    const own = [...disrupted.values()].filter(
+      ({ zone, isRollout }) => zone === pod.zone && (isRollout || !shape.partitioned),
+    );
     const limit = Math.max(shape.maxUnavailable, shape.budget ?? 0);
     if (own.length > limit) violated(`${own.length} pods of ${pod.zone} at once, ${limit} are allowed: ${name}`);
   }
 
-  function onSet({ type, object }: StoreEvent, caller: Caller | undefined): void {
+  /** By partition a rollout takes one zone at a time, and of the pods of one ordinal the budget may be missing. */
+  function conflictingPeers({ ordinal, isRollout }: Disrupted, others: readonly Disrupted[]): readonly Disrupted[] {
+    const rolledOut = others.filter((other) => isRollout && other.isRollout);
+    const peers = others.filter((other) => other.ordinal === ordinal);
+    return rolledOut.length > 0 || peers.length < Math.max(1, shape.budget ?? 1) ? rolledOut : peers;
+  }
+
+  /** True if the budget has been there for longer than an eviction is on its way. */
+  const isGuarded = (): boolean => budgetSince !== undefined && now() - budgetSince > SICK_MS;
+
+  /** What somebody takes from now on has been reserved on this budget. */
+  const keepsReservations = (): boolean => isGuarded() && brokenSince === undefined && now() - keptSince > SICK_MS;
+
+  /** Under `Ignore`, or where somebody has deleted a configuration, the API server may not have asked us. */
+  const wasReviewed = (webhook: string, name: string): boolean =>
+    (!shape.ignore && shape.certificate === undefined) ||
+    now() - (reviewed.get(`${webhook} ${name}`) ?? -Infinity) < MISJUDGED_MS;
+
+  /** People spoil certificates and configurations: what trusted each other before need not do so any more. */
+  function onSpoilt({ resource, type }: StoreEvent, caller: Caller | undefined): void {
+    const isTheirs = caller !== undefined && ["human", "gitops"].includes(caller.actor);
+    // A Secret that was deleted is made anew with another CA, as late as the next job runs.
+    const isMadeAnew = resource === "secrets" && type === "ADDED";
+    const isSpoilt = resource === "secrets" || resource.endsWith("webhookconfigurations.admissionregistration.k8s.io");
+    if (isMadeAnew || (isTheirs && isSpoilt)) [trusted, spoiltAt] = [new Set(), now()];
+  }
+
+  /** An eviction reaches the pod that was judged alone. */
+  function onAllowed(request: Fields, response: Fields): void {
+    const name = String(request["name"]);
+    const isOurs = listPods(zoneOf(name)).some(({ metadata }) => metadata.name === name) && replicas.has(zoneOf(name));
+    if (!isOurs || !keepsReservations() || dig(request, "object", "deleteOptions", "preconditions", "uid")) return;
+    const patch = Buffer.from(textOf(response["patch"]) ?? "", "base64").toString();
+    if (!patch.includes('"uid"')) violated(`an eviction of ${name} is allowed for whatever pod has its name`);
+  }
+
+  function onBudget({ type, object }: StoreEvent): void {
+    if (object.metadata.name !== BUDGET) return;
+    const wasBroken = brokenSince !== undefined;
+    if (type === "DELETED") budgetSince = undefined;
+    else budgetSince ??= hadBudget ? now() : -Infinity;
+    hadBudget = true;
+    const isBroken = type !== "DELETED" && dig(object, "spec", "podNamePartitionRegex") === "([";
+    brokenSince = isBroken ? (brokenSince ?? now()) : undefined;
+    if (type === "DELETED" || isBroken !== wasBroken) keptSince = now();
+  }
+
+  function onSet({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name, namespace } = object.metadata;
     const before = replicas.get(name);
     if (namespace !== NAMESPACE || before === undefined) return;
+    // Who deletes a zone, or replaces it by its manifest, takes our memory of its downscale away.
+    const isForgotten = lastDownscaleOf(previous) !== undefined && lastDownscaleOf(object) === undefined;
+    if (type === "DELETED" || isForgotten) shrunkAt.delete(name);
     const after = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
     replicas.set(name, after);
     forgetUnwanted();
@@ -101,19 +186,35 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
     const surplus = listPods(zone).filter(
       (pod) => ordinalOf(pod) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
-    if (shape.prepared)
+    if (!actor.startsWith("reconciler") && !wasReviewed(DOWNSCALE, zone)) return;
+    if (shape.prepared && wasReviewed(DOWNSCALE, zone))
       for (const { metadata } of surplus)
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
+    if (actor.startsWith("reconciler")) tooSoon(zone, to, surplus);
     const earlier = Math.max(...[...shrunkAt].map(([other, at]) => (other === zone ? -Infinity : at)));
-    const betweenMs = shape.minutesBetween * 60_000 - MISJUDGED_MS;
+    const betweenMs = shape.secondsBetween * 1000 - MISJUDGED_MS;
     if (now() - earlier < betweenMs)
       violated(`${actor} scales ${zone} to ${to} ${now() - earlier} ms after another zone was scaled down`);
     shrunkAt.set(zone, now());
+    const isReserved = Object.keys(reservations()).some((key) => key.startsWith(`${zone}-`) && key.endsWith("+"));
+    if (keepsReservations() && surplus.some(isReady) && !isReserved)
+      violated(`${actor} scales ${zone} to ${to} without a reservation`);
     const others = [...disrupted.values()].filter((pod) => pod.zone !== zone);
-    if (others.length > 0 && surplus.some(isReady) && shape.budget !== undefined)
+    if (others.length > 0 && surplus.some(isReady) && isGuarded() && !shape.partitioned)
       violated(
         `two zones at once: ${actor} scales ${zone} to ${to} while ${others.map(nameOf).join(", ")} are missing`,
       );
+  }
+
+  /** Pods that have not been told for long enough that they go. */
+  function tooSoon(zone: string, to: number, surplus: readonly KubeObject[]): void {
+    const delayMs = shape.mirrored?.delayMs ?? 0;
+    if (delayMs === 0) return;
+    for (const { metadata } of surplus) {
+      const toldMs = now() - (leavingSince(metadata.uid) ?? now());
+      if (toldMs < delayMs - MISJUDGED_MS)
+        violated(`${zone} is scaled to ${to}: ${metadata.name} has known it for ${toldMs} ms instead of ${delayMs}`);
+    }
   }
 
   const isOld = ({ metadata }: KubeObject): boolean => now() - Date.parse(metadata.creationTimestamp) > YOUNG_MS;
@@ -127,6 +228,8 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
     onEvent(event, caller) {
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);
+      if (event.resource === BUDGETS) onBudget(event);
+      onSpoilt(event, caller);
     },
     onRequest({ actor }, method, path, body) {
       if (!actor.startsWith("reconciler") && !actor.startsWith("webhooks")) return;
@@ -139,18 +242,35 @@ export function createSafety({ shape, violated, isPrepared, listPods, now, leade
       if (method !== "GET" && actor.startsWith("reconciler") && /\/(statefulsets|pods)\//.test(path) && lease)
         if (!lease.holder.startsWith(`${actor}_`) && lease.sinceMs > IN_FLIGHT_MS)
           violated(`${actor} writes ${path} ${lease.sinceMs} ms after ${lease.holder} has taken the Lease`);
-      if (/\/namespaces\/(?!zonewise\b)/.test(path)) violated(`${actor} calls into another namespace: ${path}`);
+      // Events about what has no namespace are in the default one.
+      if (/\/namespaces\/(?!zonewise\b|default\/events\b)/.test(path))
+        violated(`${actor} calls into another namespace: ${path}`);
     },
-    onReview({ sent, status, answer, lateMs }) {
+    onReview({ path, sent, status, answer, lateMs }) {
       if (lateMs > 0) violated(`a webhook answers ${lateMs} ms after its deadline: ${answer}`);
       if (status >= 500) return violated(`a webhook answers ${status}: ${answer}`);
       if (status !== 200) return;
-      const uid = dig(JSON.parse(sent), "request", "uid");
-      if (dig(JSON.parse(answer), "response", "uid") !== uid) violated(`a webhook answers another request: ${answer}`);
+      const request = fieldsOf(dig(JSON.parse(sent), "request"));
+      const response = fieldsOf(dig(JSON.parse(answer), "response"));
+      if (response["uid"] !== request["uid"]) violated(`a webhook answers another request: ${answer}`);
+      if (response["allowed"] !== true) return;
+      reviewed.set(`${path} ${String(request["name"])}`, now());
+      if (path === EVICTION) onAllowed(request, response);
+    },
+    onUnanswered: (path, sent) => void reviewed.delete(`${path} ${String(dig(JSON.parse(sent), "request", "name"))}`),
+    onHandshake(path, problem) {
+      if (problem === undefined && now() - spoiltAt > SICK_MS) trusted.add(path);
+      if (problem?.includes("unknown authority") && trusted.has(path) && isRenewedInTime(shape))
+        violated(`a renewal of the certificate has broken ${path}: ${problem}`);
     },
   };
 }
 
+/** Its successor is made while it is valid. */
+const isRenewedInTime = ({ certificate }: Shape): boolean =>
+  typeof certificate === "object" && certificate.spentMinutes <= 40;
+const lastDownscaleOf = (set: KubeObject | undefined): string | undefined =>
+  set?.metadata.annotations?.["grafana.com/last-downscale"];
 const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
 const ordinalIn = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);
 const ordinalOf = ({ metadata }: KubeObject): number => ordinalIn(metadata.name);

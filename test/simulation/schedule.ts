@@ -9,6 +9,8 @@ export interface Schedule {
   now(): number;
   /** Runs `run` in `ms`; returns a function that cancels it. */
   after(ms: number, run: () => void): () => void;
+  /** No event runs before this promise has settled, which the machine settles: no time passes for it. */
+  waitFor(work: Promise<unknown>): void;
   /** Runs the events until this time; resolves with the number of events. */
   runUntil(time: number): Promise<number>;
 }
@@ -25,7 +27,23 @@ export function createSchedule(): Schedule {
   const heap: Event[] = [];
   let time = START;
   let order = 0;
+  const working = new Set<Promise<unknown>>();
+
+  /** Every promise that can settle has settled once the event loop comes round. */
+  async function settle(): Promise<void> {
+    await comeRound();
+    while (working.size > 0) {
+      await Promise.allSettled(working);
+      await comeRound();
+    }
+  }
+
   return {
+    waitFor(work) {
+      working.add(work);
+      const forget = (): void => void working.delete(work);
+      work.then(forget, forget);
+    },
     now: () => time,
     after(ms, run) {
       const event: Event = { at: time + Math.max(0, Math.ceil(ms)), order: order++, run };
@@ -49,10 +67,7 @@ export function createSchedule(): Schedule {
   };
 }
 
-/** Every promise that can settle has settled once the event loop comes round. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
+const comeRound = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const isBefore = (a: Event, b: Event): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);
 

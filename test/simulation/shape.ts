@@ -1,10 +1,10 @@
 /** The shape of a world, which the seed draws: zones, pods, limits, budget, who scales, and which faults there are. */
 import type { Draft } from "../emulator/objects.ts";
+import { type CertificateShape, drawCertificate } from "./certificates/trust.ts";
+import { drawGate, drawPhased, type GateShape, type PhasedShape } from "./checks/objects.ts";
 import type { Draw } from "./draw.ts";
-
-export const NAMESPACE = "zonewise";
-export const GROUP = "ingester";
-export const BUDGET = "ingester";
+import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
+import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
 
 export const FAULTS = [
   "requestLost",
@@ -21,9 +21,11 @@ export const FAULTS = [
   "webhookUnreachable",
   "webhookSlow",
   "podRefuses",
+  "prometheusLost",
   "watchCut",
+  "controllerStalls",
 ] as const;
-export type Fault = (typeof FAULTS)[number];
+export type Fault = (typeof FAULTS)[number] | HostFault;
 
 export interface Shape {
   readonly zones: readonly string[];
@@ -32,50 +34,102 @@ export interface Shape {
   readonly maxUnavailable: number;
   /** Pods of a zone that may be unavailable by the budget; undefined without a budget. */
   readonly budget: number | undefined;
+  /** The budget counts by partition: the pods of one ordinal. */
+  readonly partitioned: boolean;
   /** The first zone is the leader of the others. */
   readonly followers: boolean;
+  /** All zones take over the replicas of a ReplicaTemplate; undefined if none does. */
+  readonly mirrored: { readonly delayMs: number } | undefined;
+  /** The webhooks record downscales in a ConfigMap. */
+  readonly tracker: boolean;
   /** Pods are prepared before they are scaled away. */
   readonly prepared: boolean;
-  /** Minutes between the downscales of two zones; 0 for none. */
-  readonly minutesBetween: number;
+  /** Seconds between the downscales of two zones; 0 for none. */
+  readonly secondsBetween: number;
   readonly webhookServers: number;
   /** Milliseconds by which each process's clock may be wrong. */
   readonly skewMs: number;
+  /** The machine of a frozen process is suspended: its monotonic clock stands still, too. */
+  readonly suspends: boolean;
+  /** Objects that the API server gives at once in a list; undefined for as many as are asked for. */
+  readonly pageSize: number | undefined;
   readonly readyAfterMs: number;
   readonly exitAfterMs: number;
+  /** Prometheus is asked before zones. */
+  readonly gate: GateShape | undefined;
+  /** Beside the group, a StatefulSet that a PhasedRollout rolls. */
+  readonly phased: PhasedShape | undefined;
+  /** The certificate of the webhooks; without it the API server takes any. */
+  readonly certificate: CertificateShape | undefined;
+  /** The webhooks are registered under `Ignore`. */
+  readonly ignore: boolean;
+  /** Nodes of the zones whose hosts get updates; undefined where the zones' nodes are nobody's. */
+  readonly nodes: NodesShape | undefined;
   /** Probability of each fault at a call site. */
-  readonly faults: Readonly<Record<Fault, number>>;
+  readonly faults: Readonly<Record<(typeof FAULTS)[number], number>>;
   /** Humans' and drainers' actions. */
   readonly actions: number;
+  /** When much happens at once, in milliseconds: the first time begins with a rollout. */
+  readonly bursts: readonly number[];
   /** Milliseconds until faults and humans stop. */
   readonly troubledMs: number;
 }
 
-/** Each seed has a mix of its own: some faults often, some not at all. */
+/** In which most of the faults and actions of a burst happen. */
+export const BURST_MS = 20_000;
+
+/** Each seed has a mix of its own: some faults often, some not at all; some seeds have none. */
 export function drawShape(draw: Draw): Shape {
-  const level = (): number => (draw.chance(0.5) ? 0 : draw.of([0.002, 0.01, 0.05]));
-  const replicas = draw.between(1, 4);
+  const isCalm = draw.chance(0.1);
+  const level = (): number => (isCalm || draw.chance(0.5) ? 0 : draw.of([0.002, 0.01, 0.05]));
+  const replicas = draw.of([1, 2, 2, 3, 3, 4]);
+  const scaledBy = draw.of(["people", "leader", "leader", "template", "template"] as const);
+  const [followers, prepared] = [scaledBy === "leader", draw.chance(0.6)];
+  const troubledMs = draw.between(90, 270) * 1000;
   return {
     zones: ["a", "b", "c", "d"].slice(0, draw.between(2, 4)).map((zone) => `${GROUP}-zone-${zone}`),
     replicas,
     maxUnavailable: draw.between(1, 3),
     budget: draw.chance(0.85) ? draw.between(1, 2) : undefined,
-    followers: draw.chance(0.4),
-    prepared: draw.chance(0.4),
-    minutesBetween: draw.chance(0.5) ? 3 : 0,
-    webhookServers: draw.between(1, 3),
+    partitioned: draw.chance(0.3),
+    followers,
+    // Pods go only once they have been told for so long; 0 for no delay.
+    mirrored: scaledBy === "template" ? { delayMs: draw.of([0, 60_000, 90_000]) } : undefined,
+    tracker: draw.chance(0.3),
+    prepared,
+    // A follower without the label waits for good once the webhook has recorded its leader's downscale (§2.2).
+    secondsBetween: (followers && prepared) || draw.chance(0.5) ? draw.of([60, 90, 180]) : 0,
+    webhookServers: draw.of([1, 2, 2, 3]),
     skewMs: draw.of([0, 500, 5000, 120_000]),
+    suspends: draw.chance(0.3),
+    pageSize: draw.chance(0.2) ? draw.between(1, 3) : undefined,
     readyAfterMs: draw.of([300, 2000, 10_000]),
     exitAfterMs: draw.of([100, 1000, 8000]),
-    faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Record<Fault, number>,
-    actions: draw.between(1, 10),
-    troubledMs: draw.between(60, 300) * 1000,
+    gate: draw.chance(0.3) ? withoutEnd(drawGate(draw), prepared) : undefined,
+    phased: draw.chance(0.3) ? drawPhased(draw) : undefined,
+    certificate: draw.chance(0.25) ? drawCertificate(draw) : undefined,
+    ignore: draw.chance(0.2),
+    nodes: undefined,
+    faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],
+    actions: draw.between(4, 24),
+    bursts: drawBursts(draw, troubledMs),
+    troubledMs,
   };
 }
 
+function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
+  const bursts: number[] = [];
+  for (let at = draw.between(2000, 30_000); at < troubledMs; at += draw.between(25_000, 90_000)) bursts.push(at);
+  return bursts;
+}
+
+/** A webhook refuses downscales while another zone has outdated pods (§4.7d): for ever, if a gate holds that zone. */
+const withoutEnd = (gate: GateShape, prepared: boolean): GateShape => (prepared ? { ...gate, last: "good" } : gate);
+
 /** A zone as its user wrote it. */
 export function zoneObject(shape: Shape, name: string): Draft {
-  const { zones, replicas, maxUnavailable, followers, prepared, minutesBetween, readyAfterMs, exitAfterMs } = shape;
+  const { zones, replicas, maxUnavailable, followers, mirrored, prepared, secondsBetween } = shape;
+  const { readyAfterMs, exitAfterMs, nodes } = shape;
   const leader = zones[zones.indexOf(name) - 1];
   const labels = { app: GROUP, name };
   return {
@@ -88,7 +142,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
         app: GROUP,
         "rollout-group": GROUP,
         ...(prepared && { "grafana.com/prepare-downscale": "true" }),
-        ...(minutesBetween > 0 && { "grafana.com/min-time-between-zones-downscale": `${minutesBetween}m` }),
+        ...(secondsBetween > 0 && { "grafana.com/min-time-between-zones-downscale": `${secondsBetween}s` }),
       },
       annotations: {
         "rollout-max-unavailable": String(maxUnavailable),
@@ -96,6 +150,15 @@ export function zoneObject(shape: Shape, name: string): Draft {
         ...(prepared && {
           "grafana.com/prepare-downscale-http-path": "prepare",
           "grafana.com/prepare-downscale-http-port": "80",
+        }),
+        ...(mirrored && {
+          "grafana.com/rollout-mirror-replicas-from-resource-name": GROUP,
+          "grafana.com/rollout-mirror-replicas-from-resource-kind": "ReplicaTemplate",
+          "grafana.com/rollout-mirror-replicas-from-resource-api-version": "rollout-operator.grafana.com/v1",
+        }),
+        ...(mirrored?.delayMs && {
+          "grafana.com/rollout-delayed-downscale": `${mirrored.delayMs / 1000}s`,
+          "grafana.com/rollout-prepare-delayed-downscale-url": `http://pod/${DELAYED_PATH}`,
         }),
       },
     },
@@ -110,17 +173,38 @@ export function zoneObject(shape: Shape, name: string): Draft {
           labels: { ...labels, "rollout-group": GROUP },
           annotations: { "sim/ready-after-ms": String(readyAfterMs), "sim/exit-after-ms": String(exitAfterMs) },
         },
-        spec: { containers: [{ name: "main", image: "app:1" }] },
+        spec: {
+          containers: [{ name: "main", image: "app:1" }],
+          ...(nodes && { nodeSelector: { [ZONE_LABEL]: name } }),
+        },
       },
     },
   };
 }
 
-export function budgetObject(maxUnavailable: number): Draft {
+/** Where pods are told that they go later. */
+export const DELAYED_PATH = "delayed";
+export const TEMPLATES = "replicatemplates.rollout-operator.grafana.com";
+
+/** What mirroring zones take their replicas from; an autoscaler owns it. */
+export function templateObject({ replicas }: Shape): Draft {
+  return {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ReplicaTemplate",
+    metadata: { name: GROUP, namespace: NAMESPACE },
+    spec: { replicas },
+  };
+}
+
+export function budgetObject({ budget, partitioned }: Shape): Draft {
   return {
     apiVersion: "rollout-operator.grafana.com/v1",
     kind: "ZoneAwarePodDisruptionBudget",
     metadata: { name: BUDGET, namespace: NAMESPACE },
-    spec: { maxUnavailable, selector: { matchLabels: { app: GROUP } } },
+    spec: {
+      maxUnavailable: budget,
+      selector: { matchLabels: { app: GROUP } },
+      ...(partitioned && { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
+    },
   };
 }

@@ -1,50 +1,129 @@
-/**
- * `npm run simulate [-- --seeds N] [-- --seed S [--trace]]`: plays histories and prints what went wrong, each with the
- * command that shows it again. Exit code 0 if nothing did, otherwise 1.
- *
- *     --from S         the first seed, 0 by default
- *     --rest SECONDS   for which a settled world is watched, 600 by default
- *     --reach          prints the cells of fault and call site that were reached, and how often
- *     --until-found    ends at the first history with a violation
- */
+/** `npm run simulate`: plays histories and prints what went wrong. Exit code 0 if nothing did, 1 if something did. */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { play } from "./play.ts";
+import { readOrExit, requireWhole } from "./options.ts";
+import { formatReach, lostCells, parseReach, type ReachCount, startReach, whyNot } from "./reach.ts";
+import { commandOf, parseReduction } from "./reduction.ts";
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "100" },
-    from: { type: "string", default: "0" },
-    seed: { type: "string" },
-    trace: { type: "boolean", default: false },
-    reach: { type: "boolean", default: false },
-    rest: { type: "string", default: "600" },
-    "until-found": { type: "boolean", default: false },
-  },
-});
+const USAGE = `npm run simulate -- [options]: plays histories of the simulated cluster, and prints each that goes wrong
+with the command that shows it again. The first one is shrunk to a smaller history that fails in the same way.
 
-const first = Number(values.seed ?? values.from);
-const count = values.seed === undefined ? Number(values.seeds) : 1;
+  --seeds N         how many histories, 100 by default
+  --from S          the first seed, 0 by default
+  --seed S,...      these histories alone; of one also a part:
+    --with K=V,...    with these values of its shape, such as zones=2,replicas=1,budget=none,prepared=false
+    --actions P,...   with these of its people's actions, by their positions; none for none
+    --strikes I,...   with these of its faults, by their ids; none for none
+    --trace           prints it line by line
+  --rest SECONDS    for which a settled world is watched, 600 by default
+  --reach           prints what no seed reached, and fails if reached.txt has that these many seeds did
+  --record-reach    writes reached.txt
+  --finds N         ends once so many histories went wrong, and shrinks none
+  --shrink          shrinks each that goes wrong, not only the first
+  --help
+`;
+const OPTIONS = {
+  seeds: { type: "string", default: "100" },
+  from: { type: "string", default: "0" },
+  seed: { type: "string" },
+  with: { type: "string" },
+  actions: { type: "string" },
+  strikes: { type: "string" },
+  trace: { type: "boolean", default: false },
+  rest: { type: "string", default: "600" },
+  reach: { type: "boolean", default: false },
+  "record-reach": { type: "boolean", default: false },
+  finds: { type: "string" },
+  shrink: { type: "boolean", default: false },
+  help: { type: "boolean", default: false },
+} as const;
+const MAX_SHOWN = 5;
+const RECORD = join(import.meta.dirname, "reached.txt");
+
+function readOptions() {
+  const { values } = parseArgs({ options: OPTIONS });
+  requireWhole(values, ["seeds", "from", "rest", "finds"]);
+  if (values.seed !== undefined && !/^\d+(?:,\d+)*$/.test(values.seed))
+    throw new Error(`--seed has numbers of histories, not ${JSON.stringify(values.seed)}`);
+  if (!/^\d+$/.test(values.seed ?? "") && (values.with ?? values.actions ?? values.strikes) !== undefined)
+    throw new Error("--with, --actions and --strikes belong to one --seed");
+  return { ...values, reduction: parseReduction(values) };
+}
+
+const options = readOrExit(readOptions, USAGE);
+const restMs = Number(options.rest) * 1000;
+const seeds =
+  options.seed?.split(",").map(Number) ??
+  Array.from({ length: Number(options.seeds) }, (_, i) => Number(options.from) + i);
+const isReduced = (options.with ?? options.actions ?? options.strikes) !== undefined;
+
+// Only what is imported after this is counted.
+const count = options.reach || options["record-reach"] ? startReach() : undefined;
+const { play } = await import("./play.ts");
+const { describeShrunk } = await import("./shrink.ts");
+
 const began = process.cpuUsage();
-const reached = new Map<string, number>();
-let [simulatedMs, failed, calls] = [0, 0, 0];
-for (let seed = first; seed < first + count; seed++) {
-  const restMs = Number(values.rest) * 1000;
-  const history = await play(seed, { restMs, ...(values.trace && { trace: (line: string) => console.log(line) }) });
+const cells = new Map<string, number>();
+let [simulatedMs, played, failed, calls] = [0, 0, 0, 0];
+let playing = 0;
+// What a history throws outside of its calls ends the process.
+process.on("uncaughtException", (error) => {
+  console.log(describeThrown(playing, error));
+  process.exit(1);
+});
+for (const seed of seeds) {
+  playing = seed;
+  played++;
+  const trace = options.trace ? { trace: (line: string): void => console.log(line) } : {};
+  const untilViolation = options.finds !== undefined;
+  const history = await play(seed, { restMs, reduction: options.reduction, untilViolation, ...trace }).catch(
+    (error: unknown) => console.log(describeThrown(seed, error)),
+  );
+  if (!history) {
+    failed++;
+    if (failed === Number(options.finds)) break;
+    continue;
+  }
   simulatedMs += history.simulatedMs;
   calls += history.calls;
-  for (const [cell, times] of history.reached) reached.set(cell, (reached.get(cell) ?? 0) + times);
+  count?.endSeed(history.cells);
+  for (const [cell, times] of history.cells) cells.set(cell, (cells.get(cell) ?? 0) + times);
+  if (options.seed !== undefined) console.log(`digest ${history.digest}`);
   if (history.violations.length === 0) continue;
   failed++;
-  console.log(`seed ${seed}: npm run simulate -- --seed ${seed} --trace`);
-  for (const what of history.violations.slice(0, 5)) console.log(`  ${what}`);
-  if (values["until-found"]) break;
+  console.log(`seed ${seed}: ${commandOf(seed, options.reduction)} --trace`);
+  for (const what of history.violations.slice(0, MAX_SHOWN)) console.log(`  ${what}`);
+  if (failed === Number(options.finds)) break;
+  if (options.finds === undefined && !isReduced && !options.trace && (failed === 1 || options.shrink))
+    console.log(`  ${await describeShrunk(history, restMs)}`);
 }
 const { user, system } = process.cpuUsage(began);
 const seconds = (user + system) / 1e6;
-if (values.reach) for (const [cell, times] of [...reached].toSorted()) console.log(`${cell}: ${times}`);
+const isReachKept = count === undefined || judgeReach(count);
 console.log(
-  `${count} histories, ${failed} of them with violations; ${(simulatedMs / 3_600_000).toFixed(1)} simulated hours, ` +
-    `${calls} calls, ${reached.size} cells of fault and call site; ` +
+  `${played} histories, ${failed} of them with violations; ${(simulatedMs / 3_600_000).toFixed(1)} simulated hours, ` +
+    `${calls} calls, ${[...cells.values()].filter((times) => times > 0).length} cells of fault and call site; ` +
     `${Math.round(simulatedMs / 1000 / seconds)} simulated seconds a CPU second`,
 );
-process.exitCode = failed > 0 ? 1 : 0;
+process.exitCode = failed > 0 || !isReachKept ? 1 : 0;
+
+function describeThrown(seed: number, error: unknown): string {
+  const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return `seed ${seed}: ${commandOf(seed, options.reduction)} --trace\n  throws ${told.replaceAll("\n", "\n  ")}`;
+}
+
+/** Prints or writes what was reached; false if less was than the record has. */
+function judgeReach({ result }: ReachCount): boolean {
+  const found = result();
+  if (options["record-reach"]) {
+    writeFileSync(RECORD, formatReach(found));
+    return true;
+  }
+  const never = [...found.cells].filter(([, times]) => times === 0).map(([cell]) => cell);
+  for (const cell of never.toSorted()) console.log(`never ${cell}: ${whyNot(cell)}`);
+  const lost = existsSync(RECORD) ? lostCells(parseReach(readFileSync(RECORD, "utf8")), found) : [];
+  for (const cell of lost) console.log(`no longer reached: ${cell}`);
+  console.log(`${found.cells.size - never.length} of ${found.cells.size} cells were reached`);
+  return lost.length === 0;
+}

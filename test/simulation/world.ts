@@ -2,23 +2,40 @@
  * The world: an API server with its controllers and kubelets, webhook servers, the CronJob's reconcilers and the pods'
  * endpoints, all under one seed. People act on it from people.ts; safety.ts and stability.ts judge it.
  */
+import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { compose as composeWebhooks } from "../../functions/compose.ts";
-import { serveWebhook } from "../../functions/http/admission.ts";
 import { compose as composeReconciler } from "../../reconciler/run/compose.ts";
 import { run } from "../../reconciler/run/run.ts";
-import type { Machine } from "../../infra/machine.ts";
+import type { Connection } from "../../infra/kubernetes/connection.ts";
+import { type CertificateOptions, generateCertificates } from "../../infra/certs/act/generate.ts";
+import { runJob } from "../../infra/certs/act/run-job.ts";
+import { messageOf } from "../../infra/errors.ts";
 import { createApi } from "../emulator/index.ts";
-import type { Draft } from "../emulator/objects.ts";
-import type { Store } from "../emulator/store.ts";
+import { type Draft, listOf } from "../emulator/objects.ts";
+import type { KubeObject, Store } from "../emulator/store.ts";
+import {
+  GATE_CHECK,
+  gateObject,
+  GATES,
+  PHASED_CHECK,
+  PHASED_ROLLOUTS,
+  phasedObject,
+  phasedSet,
+} from "./checks/objects.ts";
+import { createPrometheus, type Told } from "./checks/prometheus.ts";
+import { CERTIFICATE_ENVIRONMENT, kubeletDelay, mountSecret, whyNotTrusted } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
-import type { Sent } from "./http.ts";
+import type { HostAnswer, Sent } from "../emulator/in-process.ts";
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
+import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
+import { waitForTokens } from "./nodes/tokens.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
-import { budgetObject, type Fault, NAMESPACE, type Shape, zoneObject } from "./shape.ts";
+import { BUDGETS, NAMESPACE } from "./names.ts";
+import { budgetObject, DELAYED_PATH, type Shape, templateObject, TEMPLATES, zoneObject } from "./shape.ts";
 
 export interface WorldOptions {
   readonly schedule: Schedule;
@@ -26,18 +43,35 @@ export interface WorldOptions {
   readonly shape: Shape;
   readonly onCall: NetworkOptions["onCall"];
   readonly onReview: NetworkOptions["onReview"];
+  readonly onUnanswered: NetworkOptions["onUnanswered"];
   /** A process begins, ends, or writes a line to its log. */
   readonly onProcess: (name: string, text: string) => void;
-  readonly onFault: (fault: Fault, site: string) => void;
+  /** True if this fault happens at this call site now. */
+  readonly strikes: NetworkOptions["strikes"];
+  readonly onAnswer: (told: Told) => void;
+  readonly onHandshake: NetworkOptions["onHandshake"];
+  /** The stream of what happens to nodes. */
+  readonly nodeDraw: Draw;
+  readonly onHost: FleetOptions["onHost"];
+  /** The Secret with the certificate, if there is one as the world begins. */
+  readonly secret: Draft | undefined;
 }
 
 export interface World {
   readonly store: Store;
   readonly ask: ReturnType<typeof createNetwork>["ask"];
+  /** A process of somebody who is no part of the world. */
+  readonly admit: (name: string) => { readonly process: Process; readonly connection: Connection };
   readonly processes: () => readonly Process[];
   /** UIDs of the pods that are prepared for their shutdown. */
   readonly prepared: ReadonlySet<string>;
-  /** No fault happens any more. */
+  /** UIDs of the pods that know that they go later, and since when. */
+  readonly leaving: ReadonlyMap<string, number>;
+  /** The certificates that the webhook servers show. */
+  readonly shown: () => readonly (X509Certificate | undefined)[];
+  /** The nodes whose hosts get updates. */
+  readonly fleet: Fleet | undefined;
+  /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
   readonly calm: () => void;
   readonly stop: () => void;
 }
@@ -45,14 +79,21 @@ export interface World {
 const MANIFESTS = join(import.meta.dirname, "../../infra/manifests");
 const readManifest = (path: string): Draft => parse(readFileSync(join(MANIFESTS, path), "utf8")) as Draft;
 
-const DEFINITIONS = ["replicatemplates", "rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets"].map((name) =>
-  readManifest(`crds/${name}.yaml`),
-);
+const DEFINITIONS = [
+  "phasedrollouts",
+  "replicatemplates",
+  "rolloutgates",
+  "rolloutgroups",
+  "zoneawarepoddisruptionbudgets",
+].map((name) => readManifest(`crds/${name}.yaml`));
 const WEBHOOKS = {
   "pod-eviction": "mutating",
   "prepare-downscale": "mutating",
   "no-downscale": "validating",
   "zpdb-validation": "validating",
+  "phased-defaults": "mutating",
+  "phased-validation": "validating",
+  "raise-partition": "mutating",
 } as const;
 const CONFIGURATIONS = Object.entries(WEBHOOKS).map(
   ([name, type]) =>
@@ -68,20 +109,42 @@ const ENVIRONMENT = {
 const MINUTE_MS = 60_000;
 /** Between the death of a webhook server and its successor. */
 const RESTART_MS = 3000;
+/** For which a controller of the cluster stands still. */
+const STALLS_MS = [200, 1000, 5000];
+/** Between two certificate jobs. */
+const CERTIFICATES_MS = 180_000;
 
-export function createWorld({ schedule, draw, shape, ...on }: WorldOptions): World {
+const underIgnore = (configuration: Draft): Draft => ({
+  ...configuration,
+  webhooks: listOf(configuration["webhooks"]).map((webhook) => ({ ...(webhook as object), failurePolicy: "Ignore" })),
+});
+
+export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, ...on }: WorldOptions): World {
   const processes = new Set<Process>();
   const servers = new Set<WebhookServer>();
   const prepared = new Set<string>();
+  const leaving = new Map<string, number>();
   const counts = new Map<string, number>();
-  let isCalm = false;
-  const strikes = (fault: Fault, site: string): boolean => {
-    if (isCalm || !draw.chance(shape.faults[fault])) return false;
-    on.onFault(fault, site);
-    return true;
-  };
-  const network = createNetwork({ ...on, schedule, draw, strikes, servers: () => [...servers], pods: answerForPod });
-  const { api, stop } = createApi({ clock: schedule, post: network.post });
+  const stalledUntil = new Map<string, number>();
+  const prometheus = createPrometheus({
+    schedule,
+    draw,
+    checks: { ...(shape.gate && { [GATE_CHECK]: shape.gate }), ...(shape.phased && { [PHASED_CHECK]: shape.phased }) },
+    onAnswer: on.onAnswer,
+  });
+  const network = createNetwork({
+    ...on,
+    schedule,
+    draw,
+    strikes,
+    servers: () => [...servers],
+    hosts,
+    pageSize: shape.pageSize,
+    whyNotTrusted: ({ mount }, ca) =>
+      shape.certificate ? whyNotTrusted(mount.shown(), ca, schedule.now()) : undefined,
+  });
+  const { api: bare, stop } = createApi({ clock: schedule, post: network.post, lateMs });
+  const api = waitForTokens(bare, schedule);
   network.serveFrom(api);
   const { store } = api;
 
@@ -91,19 +154,45 @@ export function createWorld({ schedule, draw, shape, ...on }: WorldOptions): Wor
   const spec = { type: "ExternalName", externalName: "localhost" };
   const metadata = { name: "rollout-operator", namespace: NAMESPACE };
   store.create("services", { apiVersion: "v1", kind: "Service", metadata, spec });
-  for (const [resource, configuration] of CONFIGURATIONS) store.create(resource, configuration);
-  if (shape.budget !== undefined)
-    store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetObject(shape.budget));
+  for (const [resource, configuration] of CONFIGURATIONS)
+    store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
+  if (secret) store.create("secrets", secret);
+  if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
   for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
+  if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
+  if (shape.gate) store.create(GATES, gateObject(shape.gate));
+  if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
+  if (shape.phased) store.create(PHASED_ROLLOUTS, phasedObject(shape.phased));
 
+  const environment = {
+    ...ENVIRONMENT,
+    USE_ZONE_TRACKER: String(shape.tracker),
+    ...(shape.certificate && CERTIFICATE_ENVIRONMENT),
+    ...(shape.nodes && { NODE_UPDATES: "true", NODE_UPDATES_NAMESPACE: NAMESPACE }),
+  };
+  const fleet =
+    shape.nodes &&
+    createFleet({ ...on, api, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
+  if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);
 
-  function startProcess(kind: string): { readonly process: Process; readonly machine: Machine; readonly env: object } {
+  /** A controller that stands still does nothing of its kind until it goes on. */
+  function lateMs(controller: string): number {
+    const now = schedule.now();
+    const until = stalledUntil.get(controller) ?? 0;
+    if (until > now) return until - now;
+    if (!strikes("controllerStalls", controller)) return 0;
+    const ms = draw.of(STALLS_MS);
+    stalledUntil.set(controller, now + ms);
+    return ms;
+  }
+
+  function startProcess(kind: string): Started {
     const number = (counts.get(kind) ?? 0) + 1;
     counts.set(kind, number);
     const skewMs = shape.skewMs === 0 ? 0 : draw.between(-shape.skewMs, shape.skewMs);
-    const process = createProcess(schedule, `${kind}-${number}`, skewMs);
+    const process = createProcess(schedule, `${kind}-${number}`, skewMs, shape.suspends);
     processes.add(process);
     on.onProcess(process.name, `starts, its clock ${skewMs} ms ahead`);
     process.onDeath(() => {
@@ -113,20 +202,27 @@ export function createWorld({ schedule, draw, shape, ...on }: WorldOptions): Wor
     const machine = {
       ...process.clock,
       connect: () => Promise.resolve(network.connectionOf(process)),
-      open: network.openPods(process),
+      open: network.openHosts(process),
       write: (line: string) => on.onProcess(process.name, line.trimEnd()),
+      generate: (options: CertificateOptions) => {
+        const made = generateCertificates(options);
+        schedule.waitFor(made);
+        return made;
+      },
     };
-    return { process, machine, env: { ...ENVIRONMENT, POD_NAME: process.name } };
+    return {
+      process,
+      machine,
+      env: { ...environment, POD_NAME: process.name },
+    };
   }
 
   function startServer(): void {
     const { process, machine, env } = startProcess("webhooks");
     process.onDeath(() => schedule.after(RESTART_MS, startServer));
-    void composeWebhooks({ ...env }, machine).then(({ webhooks, rim }) => {
-      const routes = new Map(
-        webhooks.flatMap((webhook) => webhook.paths.map((path) => [path, serveWebhook(webhook, rim)] as const)),
-      );
-      const server = { process, routes };
+    void composeWebhooks({ ...env }, machine).then(({ routes }) => {
+      const mount = mountSecret(store, schedule, () => kubeletDelay(draw));
+      const server = { process, routes, mount };
       servers.add(server);
       process.onDeath(() => servers.delete(server));
     });
@@ -144,21 +240,51 @@ export function createWorld({ schedule, draw, shape, ...on }: WorldOptions): Wor
       });
   }
 
-  function answerForPod({ host, method }: Sent): { readonly status: number; readonly body: string } | undefined {
-    const [name = ""] = host.split(".");
+  /** Daily on a real cluster: what matters is that it runs while the certificate is due. */
+  function startCertificateJob(): void {
+    schedule.after(CERTIFICATES_MS, startCertificateJob);
+    const { process, machine, env } = startProcess("certificates");
+    const ended = (what: string): void => {
+      processes.delete(process);
+      on.onProcess(process.name, what);
+    };
+    void runJob({ ...env }, { stop: new AbortController().signal, machine }).then(
+      (code) => ended(`ends with ${code}`),
+      (error: unknown) => ended(`fails: ${messageOf(error)}`),
+    );
+  }
+
+  function hosts(sent: Sent): HostAnswer | "silent" | undefined {
+    const [name = ""] = sent.host.split(".");
     const pod = store.get("pods", NAMESPACE, name);
-    if (!pod) return undefined;
-    if (method === "POST") prepared.add(pod.metadata.uid);
-    else prepared.delete(pod.metadata.uid);
-    return { status: 200, body: "{}" };
+    return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
+  }
+
+  function answerForPod({ metadata: { uid } }: KubeObject, { method, path }: Sent): HostAnswer {
+    const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
+    if (method !== "POST") (isDelayed ? leaving : prepared).delete(uid);
+    else if (!isDelayed) prepared.add(uid);
+    else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
+    const at = leaving.get(uid);
+    return { status: 200, body: JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) }) };
   }
 
   return {
     store,
     ask: network.ask,
+    admit: (name) => {
+      const process = createProcess(schedule, name, 0);
+      return { process, connection: network.connectionOf(process) };
+    },
     processes: () => [...processes],
     prepared,
-    calm: () => void (isCalm = true),
+    leaving,
+    shown: () => [...servers].map(({ mount }) => mount.shown()),
+    fleet,
+    calm() {
+      prometheus.calm();
+      fleet?.calm();
+    },
     stop: () => {
       for (const process of processes) process.kill();
       stop();

@@ -14,7 +14,7 @@ import {
 } from "./records.ts";
 import { SCRIPT } from "./script.ts";
 import { showGroup } from "./show-group.ts";
-import { showBudgets, showDecisions, showQuietGroups, showReconciler, whyOld } from "./show-tables.ts";
+import { isStopped, showBudgets, showDecisions, showNoTick, showQuietGroups, showReconciler } from "./show-tables.ts";
 import { STYLE } from "./style.ts";
 
 export interface PageView {
@@ -26,7 +26,8 @@ export interface PageView {
 /** Script and style are elements of the page, which its Content-Security-Policy names by their hashes. */
 export function renderPage({ records, focus }: PageView): string {
   const groups = listPart(records.groups).filter((group) => focus === undefined || keyOf(group) === focus);
-  const headline = records.groups === UNREAD ? "Rollout groups could not be read" : sayHeadline(groups);
+  const phases = records.groups === UNREAD ? "Rollout groups could not be read" : sayHeadline(groups);
+  const headline = isStopped(records.reconciler) ? `No tick. As recorded: ${phases}` : phases;
   const html = h(
     "html",
     { lang: "en" },
@@ -67,7 +68,6 @@ function sayHeadline(groups: readonly PageGroup[]): string {
 }
 
 function showHeader({ reconciler, readAt, problems }: PageRecords, headline: string): ComponentChild {
-  const old = whyOld(reconciler, readAt);
   return h(
     "header",
     {},
@@ -80,13 +80,14 @@ function showHeader({ reconciler, readAt, problems }: PageRecords, headline: str
     h(
       "div",
       { id: "problems" },
-      ...[...(old ? [old] : []), ...problems].map((problem) => h("p", { class: "problem" }, problem)),
+      showNoTick(reconciler),
+      ...problems.map((problem) => h("p", { class: "problem" }, problem)),
     ),
   );
 }
 
 function showMain(records: PageRecords, groups: readonly PageGroup[], focus: Focus): ComponentChild {
-  const { pods, budgets, decisions, readAt: now } = records;
+  const { zones, budgets, decisions, readAt: now } = records;
   const busy = groups.filter((group) => focus !== undefined || !isQuiet(group));
   const quiet = groups.filter((group) => !busy.includes(group));
   return h(
@@ -95,7 +96,9 @@ function showMain(records: PageRecords, groups: readonly PageGroup[], focus: Foc
     focus !== undefined && h("p", { id: "back" }, h("a", { href: "?" }, "All groups")),
     h("h2", {}, "Groups"),
     groups.length === 0 && h("p", { id: "none" }, whyNone(records, focus)),
-    ...busy.map((group) => showGroup({ group, pods: pods.get(keyOf(group)), now })),
+    ...busy.map((group) =>
+      showGroup({ group, live: zones.get(keyOf(group)), now, isStopped: isStopped(records.reconciler) }),
+    ),
     quiet.length > 0 && h("div", { id: "quiet" }, showQuietGroups(quiet, now)),
     h("h2", {}, "Disruption budgets"),
     h(

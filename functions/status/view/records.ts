@@ -2,11 +2,12 @@
  * What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster.
  * Pure.
  */
+import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
 import type { GroupPhase, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { byName } from "../../../reconciler/model/order.ts";
-import type { Pod } from "../../../reconciler/model/pod.ts";
+import type { NoTick } from "../../../reconciler/report/ticking.ts";
 
 /** A rollout group by its RolloutGroup. */
 export interface PageGroup {
@@ -15,8 +16,11 @@ export interface PageGroup {
   readonly status: Partial<RolloutGroupStatus>;
 }
 
-/** The pods of one group by the names of its zones. */
-export type PodsByZone = ReadonlyMap<string, readonly Pod[]>;
+/** A zone with its pods, as they are. */
+export interface LiveZone extends BudgetZone {
+  /** Those of its template: of the update revision. */
+  readonly images: readonly string[];
+}
 
 export interface BudgetRecord {
   readonly namespace: string;
@@ -44,6 +48,8 @@ export interface ReconcilerRecord {
   readonly lastTick?: string;
   /** When the webhooks' certificate expires, milliseconds since the epoch. */
   readonly certificateExpiry?: number;
+  /** It does not tick, or that is not known. */
+  readonly noTick?: NoTick;
 }
 
 /** A part that has not been read yet: it may not be empty. */
@@ -58,8 +64,8 @@ export interface PageRecords {
   readonly reconciler: ReconcilerRecord | typeof UNREAD;
   /** In the order of the page. */
   readonly groups: Part<PageGroup>;
-  /** The pods of the groups whose pods were read, by `keyOf`. */
-  readonly pods: ReadonlyMap<string, PodsByZone>;
+  /** The zones of the groups whose pods were read, by `keyOf`. */
+  readonly zones: ReadonlyMap<string, readonly LiveZone[]>;
   readonly budgets: Part<BudgetRecord>;
   /** The newest first. */
   readonly decisions: Part<DecisionRecord>;
@@ -71,7 +77,7 @@ export const NOTHING: PageRecords = {
   readAt: 0,
   reconciler: UNREAD,
   groups: UNREAD,
-  pods: new Map(),
+  zones: new Map(),
   budgets: UNREAD,
   decisions: UNREAD,
   problems: [],

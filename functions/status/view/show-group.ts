@@ -3,67 +3,88 @@
  * pods record them. Pure.
  */
 import { h, type ComponentChild } from "preact";
+import { parseTimestamp } from "../../../infra/timestamp.ts";
+import { withoutBlocks } from "../../../reconciler/group-status/blocks.ts";
 import type { Block, RemainingStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
-import { type PageGroup, keyOf, type PodsByZone } from "./records.ts";
+import { nameImages } from "../../../reconciler/model/zone.ts";
+import { remedyFor } from "../../../reconciler/remedies/rules.ts";
+import { type PageGroup, keyOf, type LiveZone } from "./records.ts";
 import { showTime } from "./time.ts";
 
 export interface GroupSection {
   readonly group: PageGroup;
-  /** Undefined if they were not read. */
-  readonly pods: PodsByZone | undefined;
+  /** Its zones and their pods; undefined if they were not read. */
+  readonly live: readonly LiveZone[] | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** The reconciler does not tick. */
+  readonly isStopped: boolean;
 }
 
 /** The address of a group's own page. */
 export const addressOf = (group: PageGroup): string =>
   `?namespace=${encodeURIComponent(group.namespace)}&group=${encodeURIComponent(group.name)}`;
 
-export function showGroup({ group, pods, now }: GroupSection): ComponentChild {
+export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
   const { message = "", blocked = [], zones = [], plan = [], progress } = group.status;
-  const isSaid = blocked.some((block) => block.message === message);
+  const sentence = withoutBlocks(message, blocked);
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
     showTitle(group, `${id}-name`),
-    !isSaid && h("p", {}, message),
-    blocked.length > 0 && h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, now))),
-    showZones(group, zones, pods),
-    progress && h("p", { class: "faint" }, ...showProgress(progress, now)),
+    sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
+    blocked.length > 0 &&
+      h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now, isStopped }))),
+    showZones(group, zones, live),
+    progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
     plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map(showStep))],
   );
 }
 
 function showTitle(group: PageGroup, id: string): ComponentChild {
-  const { phase = "Unknown" } = group.status;
-  return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(phase));
+  return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
 }
 
-export const showPhase = (phase: string): ComponentChild => h("span", { class: `phase ${phase.toLowerCase()}` }, phase);
+/** A group that is ready may still wait, to be scaled: it has the colour of those that wait. */
+export function showPhase({ status }: PageGroup): ComponentChild {
+  const { phase = "Unknown", blocked = [] }: { readonly phase?: string; readonly blocked?: readonly unknown[] } =
+    status;
+  const colour = phase === "Ready" && blocked.length > 0 ? "waiting" : phase.toLowerCase();
+  return h("span", { class: `phase ${colour}` }, phase);
+}
 
-function showBlock({ reason, message, objects, since, nextCheck }: Partial<Block>, now: number): ComponentChild {
-  const names = (objects ?? []).map(({ kind, name }) => `${kind} ${name}`).join(", ");
+function showBlock(block: Partial<Block>, { group, live = [], now }: GroupSection): ComponentChild {
+  const { reason = "", message = "", objects = [], since, nextCheck } = block;
+  const { namespace, name, status } = group;
+  const helps = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });
+  const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(", ");
   return h(
     "li",
     {},
     h("strong", {}, reason),
     ` since `,
     showTime(since, now),
-    nextCheck !== undefined && [", until ", showTime(nextCheck, now)],
-    h("p", {}, message),
+    isInFuture(nextCheck, now) && [", until ", showTime(nextCheck, now)],
+    h("p", {}, nameImages(message, live)),
     names !== "" && h("p", { class: "faint" }, names),
+    h("p", {}, h("span", { class: "faint" }, "helps "), helps),
   );
 }
+
+/** What should be over and is not may last for any time. */
+const isInFuture = (time: string | undefined, now: number): boolean => (parseTimestamp(time ?? "") ?? 0) > now;
+
+const ZONE_COLUMNS = ["Zone", "Revision", "Updated", "Ready", "Pods"] as const;
 
 function showZones(
   group: PageGroup,
   zones: readonly ZoneRow[],
-  pods: PodsByZone | undefined,
+  live: readonly LiveZone[] | undefined,
 ): ComponentChild | undefined {
   if (zones.length === 0) return undefined;
-  const head = ["Zone", "Revision", "Updated", "Ready", "Pods"].map((name) => h("th", { scope: "col" }, name));
+  const head = ZONE_COLUMNS.map((name) => h("th", { scope: "col" }, name));
   return h(
     "div",
     { class: "scroll", tabIndex: 0, role: "region", "aria-label": `Zones of ${keyOf(group)}` },
@@ -71,36 +92,47 @@ function showZones(
       "table",
       {},
       h("thead", {}, h("tr", {}, ...head)),
-      h("tbody", {}, ...zones.map((zone) => showZone(zone, pods?.get(zone.name)))),
+      h(
+        "tbody",
+        {},
+        ...zones.map((zone) =>
+          showZone(
+            zone,
+            live?.find(({ name }) => name === zone.name),
+          ),
+        ),
+      ),
     ),
   );
 }
 
-function showZone(zone: Partial<ZoneRow>, pods: readonly Pod[] | undefined): ComponentChild {
-  const {
-    name = "",
-    currentRevision = "",
-    updateRevision = "",
-    replicas,
-    updated,
-    ready,
-    paused,
-    lastDownscale,
-  } = zone;
-  const [current, next] = [shorten(name, currentRevision), shorten(name, updateRevision)];
+function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined): ComponentChild {
+  const { name = "", replicas, updated, ready, paused, lastDownscale } = zone;
   const notes = [
     ...(paused ? ["paused"] : []),
     ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`]),
   ].join(", ");
+  const cells = [
+    [h("span", { class: "mono" }, describeRevisions(zone)), live && isOf(live, zone) && ` ${live.images.join(", ")}`],
+    `${updated}/${replicas}`,
+    `${ready}/${replicas}`,
+    live ? h("ul", { class: "pods" }, ...live.pods.map((pod) => showPod(pod, zone))) : `${zone.pods} pods`,
+  ];
   return h(
     "tr",
     {},
     h("th", { scope: "row" }, name, notes !== "" && h("span", { class: "faint" }, ` ${notes}`)),
-    h("td", { class: "mono" }, current === next ? next : `${current} → ${next}`),
-    h("td", {}, `${updated}/${replicas}`),
-    h("td", {}, `${ready}/${replicas}`),
-    h("td", {}, pods ? h("ul", { class: "pods" }, ...pods.map((pod) => showPod(pod, zone))) : `${zone.pods} pods`),
+    ...cells.map((cell, i) => h("td", { "data-label": ZONE_COLUMNS[i + 1] }, cell)),
   );
+}
+
+/** True if the template that was read is that of the revision that was recorded. */
+const isOf = ({ observed, status }: LiveZone, { updateRevision }: Partial<ZoneRow>): boolean =>
+  observed && status.updateRevision === updateRevision;
+
+function describeRevisions({ name = "", currentRevision = "", updateRevision = "" }: Partial<ZoneRow>): string {
+  const [current, next] = [shorten(name, currentRevision), shorten(name, updateRevision)];
+  return current === next ? next : `${current} → ${next}`;
 }
 
 interface Appearance {
@@ -142,16 +174,17 @@ const shorten = (zone: string, revision: string): string =>
 
 function showProgress(
   { stepsLeft, startTime, lastStepTime, estimatedCompletionTime, completionTime }: GroupProgress,
-  now: number,
+  { now, isStopped }: Pick<GroupSection, "now" | "isStopped">,
 ) {
   if (completionTime !== undefined)
     return ["Last rollout: began ", showTime(startTime, now), ", ended ", showTime(completionTime, now)];
+  const hasEnd = !isStopped && isInFuture(estimatedCompletionTime, now);
   return [
     `${stepsLeft} ${stepsLeft === 1 ? "step" : "steps"} left, began `,
     showTime(startTime, now),
     ", last step ",
     showTime(lastStepTime, now),
-    ...(estimatedCompletionTime === undefined ? [] : [", estimated end ", showTime(estimatedCompletionTime, now)]),
+    ...(hasEnd ? [", estimated end ", showTime(estimatedCompletionTime, now)] : []),
   ];
 }
 

@@ -1,6 +1,6 @@
 /** The tables of the status page: groups that are done, budgets, last decisions. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
-import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
+import { formatTimestamp } from "../../../infra/timestamp.ts";
 import { readDownscaleKey } from "../../../reconciler/budget/reservation.ts";
 import { addressOf, showPhase } from "./show-group.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type PageRecords,
   type ReconcilerRecord,
 } from "./records.ts";
-import { formatAge, showTime } from "./time.ts";
+import { showTime } from "./time.ts";
 
 interface Table {
   readonly label: string;
@@ -24,7 +24,12 @@ interface Table {
 function showTable({ label, columns, rows }: Table): ComponentChild {
   const head = columns.map((name) => h("th", { scope: "col" }, name));
   const body = rows.map(([first, ...rest]) =>
-    h("tr", {}, h("th", { scope: "row" }, first), ...rest.map((cell) => h("td", {}, cell))),
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, first),
+      ...rest.map((cell, i) => h("td", { "data-label": columns[i + 1] }, cell)),
+    ),
   );
   return h(
     "div",
@@ -38,11 +43,11 @@ export function showQuietGroups(groups: readonly PageGroup[], now: number): Comp
     label: "Groups with nothing to do",
     columns: ["Group", "Phase", "Zones", "Updated", "Ready", "Last rollout"],
     rows: groups.map((group) => {
-      const { phase = "Unknown", summary, progress } = group.status;
+      const { summary, progress } = group.status;
       const link = h("a", { href: addressOf(group), id: `link-${keyOf(group)}` }, keyOf(group));
       return [
         link,
-        showPhase(phase),
+        showPhase(group),
         summary?.zones,
         summary?.updated,
         summary?.ready,
@@ -62,7 +67,7 @@ export function showBudgets(budgets: readonly BudgetRecord[], now: number): Comp
       const state =
         condition?.status === "True" ? "True" : `${condition?.status ?? "Unknown"} ${condition?.reason ?? ""}`;
       const zones = (protection.zones ?? []).map(({ name, healthy, expected, disruptionsAllowed }) =>
-        h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "by partition"}`),
+        h("li", {}, `${name}: ${healthy} of ${expected}, ${disruptionsAllowed ?? "not known"}`),
       );
       const reserved = Object.entries(reservations).map(([key, { time, by }]) =>
         h("li", {}, `${describeKey(key)} by ${by === "" ? "an unknown process" : by} `, showTime(time, now)),
@@ -94,15 +99,26 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
   });
 }
 
-/** Milliseconds without a tick after which what is recorded counts as old, as the alert has it. */
-const OLD_MS = 300_000;
-
 /** What a reader must know before all else: without ticks, groups stand as they were recorded last. */
-export function whyOld(reconciler: PageRecords["reconciler"], now: number): string | undefined {
-  const at = reconciler === UNREAD ? undefined : parseTimestamp(reconciler.lastTick ?? "");
-  if (at === undefined || now - at <= OLD_MS) return undefined;
-  return `The reconciler has not ticked for ${formatAge(now - at)}: nothing is rolled out or scaled, and groups are shown as they were then.`;
+export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChild {
+  const noTick = reconciler === UNREAD ? undefined : reconciler.noTick;
+  if (!noTick) return undefined;
+  const { state, message, remedy } = noTick;
+  const consequence =
+    state === "stopped"
+      ? "Nothing is rolled out or scaled, and groups are shown as they were recorded then."
+      : "What is recorded may be old.";
+  return h(
+    "p",
+    { id: "no-tick", class: `problem ${state}` },
+    h("strong", {}, "Reconciler: "),
+    `${message}. ${consequence} `,
+    h("code", {}, remedy),
+  );
 }
+
+export const isStopped = (reconciler: PageRecords["reconciler"]): boolean =>
+  reconciler !== UNREAD && reconciler.noTick?.state === "stopped";
 
 /** Age of the last tick, holder of the Lease, certificate. */
 export function showReconciler(reconciler: PageRecords["reconciler"], now: number): ComponentChild {

@@ -21,6 +21,7 @@ button { font: inherit; color: inherit; background: var(--card); border: 1px sol
 p { margin: .25rem 0; } ul, ol { margin: .25rem 0; padding-left: 1.25rem; }
 dl { display: flex; flex-wrap: wrap; gap: .25rem 2rem; margin: .25rem 0; } dl div { display: flex; gap: .5rem; } dt { color: var(--faint); } dd { margin: 0; }
 .group { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1rem; margin: .75rem 0; }
+.group, header, .scroll { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; margin: .5rem 0; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-top: 1px solid var(--line); font-weight: normal; }
@@ -32,6 +33,14 @@ td ul { padding-left: 0; list-style: none; margin: 0; }
 .faint { color: var(--faint); font-weight: normal; } .good { color: var(--good); } .busy { color: var(--busy); } .bad, .problem { color: var(--bad); }
 .phase { border: 1px solid currentColor; border-radius: 99px; padding: 0 .6rem; font-size: .85rem; font-weight: 600; }
 .ready { color: var(--good); } .rollingout, .scaling, .waiting, .paused { color: var(--busy); } .stalled, .degraded { color: var(--bad); } .empty, .unknown { color: var(--faint); }
+header:has(.stopped) ~ main .phase { color: var(--faint); }
+/* A phone: a row below the other, each cell with the name of its column. */
+@media (max-width: 40rem) {
+  body { padding: .75rem .75rem 2rem; } .scroll { overflow-x: visible; }
+  table, tbody, tr, tbody th, td { display: block; } thead { display: none; }
+  tr { border-top: 1px solid var(--line); padding: .35rem 0; } th, td { border-top: 0; padding: .1rem 0; }
+  td::before { content: attr(data-label) ": "; color: var(--faint); } .pods li { white-space: normal; }
+}
 .blocks { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s; } @keyframes changed { from { border-color: var(--link); } } }
 `;

@@ -15,6 +15,7 @@ import {
   type Resource,
   type WebhookConfiguration,
 } from "../../kubernetes/resources.ts";
+import type { Log } from "../../log.ts";
 import { isOurConfiguration, NAMESPACE_LABEL, planInjection, type HookType, type Listed } from "../configurations.ts";
 import { readCertificates } from "../x509.ts";
 
@@ -96,6 +97,13 @@ export async function injectBundle(
     }
   }
   return injection;
+}
+
+/** Says what was injected, and warns of what was not. */
+export function logInjection(log: Log, { patched, failed, superseded }: Injection): void {
+  if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: patched });
+  for (const { name, error } of [...failed, ...superseded])
+    log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
 }
 
 /** The result, with every configuration of this namespace as last listed. */

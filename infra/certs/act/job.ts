@@ -13,7 +13,7 @@ import type { Log } from "../../log.ts";
 import { secrets } from "../../kubernetes/resources.ts";
 import { isOurConfiguration, lagsBehind, type Listed } from "../configurations.ts";
 import { decideCertificates, SETTLE_MS, type Decision } from "../decide-certificate.ts";
-import { injectBundle, listConfigurations, type Injection } from "./inject.ts";
+import { injectBundle, listConfigurations, logInjection, type Injection } from "./inject.ts";
 import { reviseSecret, type Issue } from "./revise.ts";
 import { readStored, type Stored } from "../secret.ts";
 
@@ -36,6 +36,7 @@ export interface JobInput {
 
 /** Pause before the next step when something was in the way. */
 const PAUSE_MS = 1000;
+const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
 /** Steps after which the run leaves the rest to the next one; a renewal takes four. */
 const MAX_STEPS = 15;
 
@@ -51,14 +52,24 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   for (let count = 1; count <= MAX_STEPS && !stop.aborted; count++) {
     step = await takeStep(input, step?.spreadSince).catch((error: unknown) => {
       if (!mayPass(error) || count === MAX_STEPS) throw error;
-      log.warn("transient API error; trying again", { error });
+      // A conflict: another process wrote the Secret first.
+      log[hasCode(error, "Conflict", "AlreadyExists") ? "info" : "warn"]("transient API error; trying again", {
+        error,
+      });
       return undefined;
     });
     if (step && isDone(step, input)) return 0;
     if (step) isMissed = isAnyMissed(step.injection) || !step.isPublished;
     await pauseAfter(step, input);
   }
-  return stop.aborted || isMissed ? 1 : 0;
+  return endRun(input, isMissed, step?.injection);
+}
+
+/** Names what a run leaves without the bundle, unless it was told to end. */
+function endRun({ log, stop }: JobInput, isMissed: boolean, { superseded } = NOTHING): 0 | 1 {
+  if (stop.aborted) return 1;
+  logInjection(log, { ...NOTHING, superseded });
+  return isMissed ? 1 : 0;
 }
 
 /** After a write, the next step follows at once. */
@@ -101,8 +112,6 @@ interface Spread {
   readonly isSpread: boolean;
 }
 
-const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
-
 /** Injects the stored bundle, if there is one, into what was listed. */
 async function spreadBundle(
   { cluster, log, namespace, inject, publish }: JobInput,
@@ -113,10 +122,10 @@ async function spreadBundle(
   const { material } = stored;
   const isPublished = (await publish?.(material.caPem)) ?? true;
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
-  for (const { name, error } of [...injection.failed, ...injection.superseded])
-    log.warn("a webhook configuration could not be given the CA bundle", { configuration: name, error });
-  if (injection.patched.length > 0)
-    log.info("webhook configurations were given the CA bundle", { configurations: injection.patched });
+  // Somebody else has changed them since the list, at a first start the reconciler: the next step lists them again.
+  logInjection(log, { ...injection, superseded: [] });
+  for (const { name, error } of injection.superseded)
+    log.debug("a webhook configuration is read again", { configuration: name, error });
   const lagging = listed.filter((one) => !isOurConfiguration(one, namespace) && lagsBehind(one, material));
   return {
     injection,

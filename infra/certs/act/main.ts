@@ -6,4 +6,4 @@
 import { runEntry } from "../../process.ts";
 import { runJob } from "./run-job.ts";
 
-await runEntry("the certificate job failed", (stop) => runJob(process.env, stop));
+await runEntry("the certificate job failed", (stop) => runJob(process.env, { stop }));

@@ -5,8 +5,9 @@ import { type Environment, readConfiguration } from "../../config/config.ts";
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { loadConnection } from "../../kubernetes/connection.ts";
 import { createLog, type Log, stdout } from "../../log.ts";
+import type { Machine } from "../../machine.ts";
 import { createServerClock } from "../../server-clock.ts";
-import { warnOfMisspelt } from "../../config/unknown-variables.ts";
+import { warnOfVariables } from "../../config/unknown-variables.ts";
 import { generateCertificates } from "./generate.ts";
 import { type JobInput, runCertificateJob } from "./job.ts";
 
@@ -18,30 +19,34 @@ export interface JobTools {
   readonly namespace: string;
 }
 
-/** Resolves with the exit code; `publisher` makes what gives the bundle to others than webhook configurations. */
-export async function runJob(
-  env: Environment,
-  stop: AbortSignal,
-  publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>,
-): Promise<number> {
+export interface JobRun {
+  readonly stop: AbortSignal;
+  /** Makes what gives the bundle to others than webhook configurations. */
+  readonly publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>;
+  readonly machine?: Machine;
+}
+
+/** Resolves with the exit code. */
+export async function runJob(env: Environment, { stop, publisher, machine = systemClock }: JobRun): Promise<number> {
   const configuration = readConfiguration(env);
   const { namespace, certificates } = configuration;
-  const log = createLog({ ...configuration.log, write: stdout.write, now: () => new Date(systemClock.now()) });
-  warnOfMisspelt(env, log);
+  const { connect = loadConnection, write = stdout.write, generate = generateCertificates } = machine;
+  const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
+  warnOfVariables(env, log);
   if (!certificates.selfSigned) {
     log.info(
       "nothing to do: SERVER_TLS_SELF_SIGNED_CERT_ENABLED is false; give the API server the CA of your certificate yourself",
     );
     return 0;
   }
-  const connection = await loadConnection(configuration.connection);
+  const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
   // The API server judges certificates: they are issued and renewed by its clock.
-  const clock = createServerClock(systemClock);
-  const cluster = connectCluster(connection, { timeoutMs, rate, onDate: clock.follow, clock: systemClock });
+  const clock = createServerClock(machine);
+  const cluster = connectCluster(connection, { timeoutMs, rate, onDate: clock.follow, clock: machine });
   const { dnsNames, organization, validityMs } = certificates;
   const issue = () =>
-    generateCertificates({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
+    generate({ dnsNames, organization, validityDays: validityMs / DAY_MS, now: new Date(clock.now()) });
   const publish = publisher?.({ cluster, log, namespace });
   return await runCertificateJob({
     ...certificates,

@@ -198,6 +198,20 @@ export const METRICS = {
     kept: "shared",
     labels: ["result"],
   },
+  budgetProtecting: {
+    name: "zonewise_disruption_budget_protecting",
+    type: "gauge",
+    help: "1 while a disruption budget protects its pods, 0 while it does not or that is not seen; with the reason, as in its status.",
+    labels: ["namespace", "budget", "reason"],
+    foreign: true,
+  },
+  evictionsAllowed: {
+    name: "zonewise_disruption_budget_evictions_allowed",
+    type: "gauge",
+    help: "Evictions of pods of a zone that a disruption budget would allow now, one after the other; none while it does not protect.",
+    labels: ["namespace", "budget", "zone"],
+    foreign: true,
+  },
   gateChecks: {
     name: "zonewise_gate_checks_total",
     type: "counter",

@@ -4,16 +4,14 @@
  *   URL and host allowed? -> POST <url>/api/v1/query --405 or 501--> GET --> the answer is read, and the credentials are removed from its texts
  */
 import { X509Certificate } from "node:crypto";
-import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import type { Clock } from "../../clock.ts";
-import { startDeadline } from "../../deadline.ts";
-import { messageOf } from "../../errors.ts";
-import { type OpenRequest, readText, requestOnce } from "../../http.ts";
+import { credentialsOf, type QueryCredentials, redactUrl, withoutCredentials } from "../../credentials.ts";
+import { hasCode, messageOf, RolloutError } from "../../errors.ts";
+import { exchange, type ExchangeOptions, type OpenRequest, withinDeadline } from "../../http.ts";
 import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
-import { credentialsOf, type QueryCredentials } from "../credentials.ts";
-import { describeQueryTarget, isHostAllowed, readQueryTarget } from "../target.ts";
+import { isHostAllowed, readQueryTarget } from "../target.ts";
 
 export interface PrometheusQuery {
   /** The base of the API, without `/api/v1/query`; without `://` it means `http://`. */
@@ -44,7 +42,6 @@ export interface PrometheusOptions {
   readonly clock?: Clock;
 }
 
-const MAX_ANSWER_LENGTH = 1024 * 1024;
 const POST_IS_NOT_SERVED: ReadonlySet<number> = new Set([405, 501]);
 
 /** A client without kept-alive connections: a check asks once a minute or so. */
@@ -70,86 +67,60 @@ export function createPrometheusClient({
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
       // A server may repeat what it was sent.
       const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
-      using deadline = startDeadline(timeoutMs, signal, clock);
-      const sending: Sending = {
-        url,
-        expr: query.expr,
-        authorization,
-        signal: deadline.signal,
-        open,
-        ...(lookup && { lookup }),
-      };
-      try {
+      const run = async (signal: AbortSignal): Promise<HttpAnswer> => {
         const tls =
           url.protocol === "https:"
             ? { secureContext: trust(query), rejectUnauthorized: query.insecureSkipVerify !== true }
             : {};
-        return readAnswer(await ask({ ...sending, tls }), hide);
+        return await ask({
+          url,
+          expr: query.expr,
+          authorization,
+          more: { signal, open, ...(lookup && { lookup }), ...tls },
+        });
+      };
+      try {
+        return readAnswer(await withinDeadline(redactUrl(url), { timeoutMs, clock, signal }, run), hide);
       } catch (error) {
-        const code =
-          error instanceof BadBundle ? "TargetInvalid" : error instanceof BadAnswer ? "BadAnswer" : "Unreachable";
-        return queryError(code, hide(`${describeQueryTarget(url)}: ${describeFailure(error)}`));
+        return queryError(codeOf(error), hide(messageOf(error)));
       }
     },
   };
+}
+
+function codeOf(error: unknown): "TargetInvalid" | "BadAnswer" | "Unreachable" {
+  if (hasCode(error, "BadConfiguration")) return "TargetInvalid";
+  return hasCode(error, "ServerError") ? "BadAnswer" : "Unreachable";
 }
 
 interface Sending {
   readonly url: URL;
   readonly expr: string;
   readonly authorization: string | undefined;
-  readonly signal: AbortSignal;
-  readonly lookup?: LookupFunction;
-  readonly open?: OpenRequest | undefined;
-  readonly tls?: { readonly secureContext?: SecureContext; readonly rejectUnauthorized?: boolean };
+  readonly more: Omit<ExchangeOptions, "method" | "headers" | "body">;
 }
-
-class BadBundle extends Error {}
-class BadAnswer extends Error {}
 
 async function ask(sending: Sending): Promise<HttpAnswer> {
-  const answer = await exchange("POST", sending);
-  return POST_IS_NOT_SERVED.has(answer.status) ? await exchange("GET", sending) : answer;
+  const answer = await send("POST", sending);
+  return POST_IS_NOT_SERVED.has(answer.status) ? await send("GET", sending) : answer;
 }
 
-async function exchange(method: "POST" | "GET", sending: Sending): Promise<HttpAnswer> {
-  const answer = await sendOne(method, sending);
-  const body = await readText(answer, sending.signal, MAX_ANSWER_LENGTH).catch((error: unknown) => {
-    answer.destroy();
-    // The server has answered, but more than is read; any other failure ends the connection.
-    throw answer.errored || sending.signal.aborted ? error : new BadAnswer(messageOf(error));
-  });
-  return { status: answer.statusCode ?? 0, body };
-}
-
-function sendOne(
-  method: "POST" | "GET",
-  { url, expr, authorization, signal, lookup, open, tls }: Sending,
-): Promise<IncomingMessage> {
-  const form = new URLSearchParams({ query: expr }).toString();
-  const target = new URL(url);
-  // Node.js would send them as Basic authentication of its own.
-  target.username = "";
-  target.password = "";
+async function send(method: "POST" | "GET", { url, expr, authorization, more }: Sending): Promise<HttpAnswer> {
+  const target = withoutCredentials(url);
   if (method === "GET") target.searchParams.set("query", expr);
-  return requestOnce(target, {
+  const { status, text: body } = await exchange(target, {
+    ...more,
     method,
     headers: {
       accept: "application/json",
       "accept-encoding": "identity",
       "user-agent": "zonewise",
       ...(authorization !== undefined && { authorization }),
-      ...(method === "POST" && {
-        "content-type": "application/x-www-form-urlencoded",
-        "content-length": Buffer.byteLength(form),
-      }),
+      ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded" }),
     },
-    body: method === "POST" ? form : undefined,
-    signal,
-    open,
-    ...(lookup && { lookup }),
-    ...tls,
+    body: method === "POST" ? new URLSearchParams({ query: expr }).toString() : undefined,
   });
+  return { status, body };
 }
 
 /**
@@ -160,19 +131,13 @@ function trustSystem(): SecureContext {
   return createSecureContext({ ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])] });
 }
 
-/** Throws `BadBundle` if it has no readable certificate. */
+/** Throws `BadConfiguration` if it has no readable certificate. */
 function readBundle(text: string): string {
   const pem = text.includes("-----BEGIN") ? text : Buffer.from(text, "base64").toString("utf8");
   try {
     void new X509Certificate(pem);
     return pem;
   } catch (cause) {
-    throw new BadBundle("the CA bundle has no readable certificate in PEM", { cause });
+    throw new RolloutError("BadConfiguration", "the CA bundle has no readable certificate in PEM", { cause });
   }
-}
-
-/** Node.js gives no message if several addresses of a host have failed, only a code. */
-function describeFailure(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "no answer";
-  return messageOf(error) || code;
 }

@@ -7,7 +7,7 @@ import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
-import { createRecorder } from "../../report/act/recorder.ts";
+import { createRecorder, type Recorder } from "../../report/act/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
 
 export interface BudgetTools {
@@ -19,7 +19,7 @@ export interface BudgetTools {
   readonly identity: string;
 }
 
-export interface ComposedBudgets {
+export interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
   readonly reserver: Reserver;
   readonly onBudgets: OnBudgets;
   /** Shared by all lists of budgets of the process. */
@@ -32,5 +32,5 @@ export function composeBudgets({ cluster, clock, log, metrics, identity }: Budge
   const freshness = createFreshness(clock, log);
   const compilePartition = createPartitionCache();
   const options = { cluster, clock, by: identity, freshness, onBudgets, compilePartition, random: Math.random };
-  return { onBudgets, compilePartition, reserver: createReserver(options) };
+  return { emitEvents, onBudgets, compilePartition, reserver: createReserver(options) };
 }

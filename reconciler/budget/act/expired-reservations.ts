@@ -1,7 +1,6 @@
-/** Removes expired reservations from a budget, when a group under it is read. */
+/** Removes expired reservations from a budget: when a group under it is read, and by their time alone. */
 import type { Clock } from "../../../infra/clock.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import {
   isSame,
   timeLeft,
@@ -16,29 +15,21 @@ import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import { openReservationStore } from "./reservation-store.ts";
 
-export interface ExpiryTools {
-  readonly cluster: Cluster;
-  readonly clock: Pick<Clock, "now">;
-  readonly fence: Fence;
-  /** Once it fires, nothing is written. */
-  readonly signal: AbortSignal;
-}
-
 /**
- * The budget must have been read before the pods of the group. Throws `Conflict` if it has changed since, `LeaseLost`,
- * or the error of the API server.
+ * The budget must have been read before the pods of the group; without zones, only time ends reservations. Throws
+ * `Conflict` if it has changed since, `LeaseLost`, or the error of the API server. Once `stop` fires, nothing is written.
  */
 export async function removeExpired(
   { object }: ListedBudget,
-  group: GroupSnapshot,
-  { cluster, clock, fence, signal }: ExpiryTools,
+  group: Pick<GroupSnapshot, "zones">,
+  { cluster, clock, fence, stop }: Pick<Context, "cluster" | "fence" | "stop"> & { readonly clock: Pick<Clock, "now"> },
 ): Promise<void> {
   const all = readReservations(object.status?.disruptedPods);
   if (Object.keys(all).length === 0) return;
   const living = keepLiving(all, group, clock.now());
   if (Object.entries(all).every(([key, reservation]) => isSame(living[key], reservation))) return;
   const store = await openReservationStore(cluster, object, {});
-  if (!signal.aborted) await store.write(living, fence.write());
+  if (!stop.aborted) await store.write(living, fence.write());
 }
 
 /**
@@ -46,7 +37,7 @@ export async function removeExpired(
  * whose time is not over. The zones may have been read long before the budget: they do not tell which downscale is
  * stored. `now` in milliseconds.
  */
-function keepLiving(all: Reservations, { zones }: GroupSnapshot, now: number): Reservations {
+function keepLiving(all: Reservations, { zones }: Pick<GroupSnapshot, "zones">, now: number): Reservations {
   const isOurs = (key: string): boolean =>
     !readDownscaleKey(key) && zones.some(({ name }) => ownerNameOf(key) === name);
   const others = Object.entries(all).filter(

@@ -11,8 +11,9 @@ import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { secrets } from "../../../infra/kubernetes/resources.ts";
 import { queryError, type QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import type { PrometheusClient } from "../../../infra/prometheus/act/client.ts";
-import { readCredentials, type QueryCredentials } from "../../../infra/prometheus/credentials.ts";
+import { readCredentials, type QueryCredentials } from "../../../infra/credentials.ts";
 import type { CheckAnswer, CheckQuery, Urgency } from "../check.ts";
+import type { Answers, PlannedCheck } from "../result.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** A query, and the namespace of its object: its Secret is read there. */
@@ -24,6 +25,20 @@ export interface Question extends Urgency {
 export interface Round extends Disposable {
   /** Resolves with the answer, or with undefined if the round ended before: the check remains due. Never rejects. */
   ask(question: Question): Promise<CheckAnswer | undefined>;
+}
+
+/**
+ * Asks all these checks of one object, whose Secrets are in `namespace`. Resolves with the answers that came in time.
+ */
+export async function askChecks(
+  due: readonly PlannedCheck[],
+  namespace: string,
+  { ask }: Pick<Round, "ask">,
+): Promise<Answers> {
+  const answers = await Promise.all(
+    due.map(async (check) => [check.name, await ask({ namespace, ...check })] as const),
+  );
+  return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
 }
 
 export interface Checker {
@@ -39,10 +54,7 @@ export interface CheckerTools {
 
 /** Dead endpoints must not take the time of a run: a tick waits no longer for its checks. */
 const ROUND_MS = 10_000;
-/**
- * No question is asked later, so that one which the round's end cuts off has had 4.5 s: it counts as an error of its
- * endpoint.
- */
+/** No question is asked later: one that the round's end cuts off after 4.5 s counts as an error of its endpoint. */
 const LAST_TURN_MS = 5500;
 
 export function createChecker(tools: CheckerTools): Checker {

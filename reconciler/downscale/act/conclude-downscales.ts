@@ -10,6 +10,8 @@
  */
 import { cancelled, startDeadline } from "../../../infra/deadline.ts";
 import { absent } from "../../../infra/errors.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { type Lease, leases, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
@@ -25,11 +27,12 @@ import type { PendingDownscale, PendingDownscales } from "../pending.ts";
 import { concludeDownscale } from "../conclusion.ts";
 import { readIdentity } from "../../model/identity.ts";
 import { readZone } from "../../model/zone.ts";
-import { type Due, type ConcludeBounds, concludeOne, type ConcludeOptions } from "./conclude-one.ts";
+import { type Due, type ConcludeContext, concludeOne, type ConcludeOptions } from "./conclude-one.ts";
 
-export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
+export interface PendingScope {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
+  readonly recorder: ConcludeContext["recorder"];
   /**
    * Leases of groups with a step under way: it may have read the zones before, and would miss a time that moves from
    * the Lease to a StatefulSet.
@@ -41,7 +44,7 @@ export interface ConcludeInput extends Omit<ConcludeBounds, "isOurs"> {
  * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss
  * a time that moves from the Lease to a StatefulSet.
  */
-export type ConcludeDownscales = (input: ConcludeInput) => Promise<void>;
+export type ConcludeDownscales = (context: Omit<Context, "freshness">, scope: PendingScope) => Promise<void>;
 
 /** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
 const POLL_MS = 30_000;
@@ -58,12 +61,13 @@ const CONCURRENCY = 8;
 type ConcludeResult = "wait" | "concluded" | "failed";
 
 export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
-  const { cluster, clock, log } = options;
+  const { log } = options;
   let nextPollAt = Number.NEGATIVE_INFINITY;
   /** The results of the Leases that were started, until all were. */
   const resultByLease = new Map<string, ConcludeResult>();
 
-  return async ({ namespaces, fence, recorder, signal: stop, isLeftOut = () => false }) => {
+  return async (context, { namespaces, recorder, isLeftOut = () => false }) => {
+    const { clock, stop } = context;
     const startedAt = clock.monotonic();
     if (startedAt < nextPollAt) return;
     using deadline = startDeadline(CONCLUDE_MS, stop, clock);
@@ -77,7 +81,7 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
       isCutShort ||= clock.monotonic() - startedAt >= START_MS;
       if (isCutShort) return;
       try {
-        resultByLease.set(key, await concludeLease(lease, { fence, recorder, signal }));
+        resultByLease.set(key, await concludeLease(lease, { ...context, recorder, stop: signal }));
       } catch (error) {
         resultByLease.set(key, "failed");
         if (stop.aborted) return;
@@ -89,7 +93,7 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
       }
     };
     try {
-      for await (const items of listPending(namespaces, signal))
+      for await (const items of listPending(namespaces, context.cluster, signal))
         await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
     } catch (error) {
       if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
@@ -101,36 +105,29 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     resultByLease.clear();
   };
 
-  /** Lists the Leases with a pending downscale, page by page. */
-  async function* listPending(namespaces: readonly string[], signal: AbortSignal): AsyncGenerator<readonly Lease[]> {
-    for (const namespace of namespaces) {
-      const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
-      for await (const { items } of cluster.list(leases, query, { signal })) yield items;
-    }
-  }
-
-  async function concludeLease(lease: Lease, bounds: Omit<ConcludeBounds, "isOurs">): Promise<ConcludeResult> {
+  async function concludeLease(lease: Lease, context: Omit<ConcludeContext, "isOurs">): Promise<ConcludeResult> {
     const { namespace, name } = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
-    const due = await findDue(namespace, pending, bounds.signal);
+    const due = await findDue(namespace, pending, context);
     const [first] = due.keys();
     if (first === undefined) return resultOfUndue(pending);
     // Starts before the write, as its answer may be late.
-    using deadline = startDeadline(RECONCILER_WORK_MS, bounds.signal, clock);
+    using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
     const taken = await takeDownscaleLease(
-      options,
+      context,
       claimForReconciler({ namespace, name }, first),
-      bounds.fence.write(),
+      context.fence.write(),
     );
+    const held = { ...context, stop: deadline.signal, isOurs };
     // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
     let remaining = taken.recorded;
     let isNotified = true;
     try {
-      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, deadline.signal)) {
+      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, held)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        const { isDone, record } = await concludeDue(one, { ...bounds, signal: deadline.signal, isOurs });
+        const { isDone, record } = await concludeDue(one, held);
         remaining = withRecord(remaining, statefulSet, record);
         isNotified &&= isDone;
       }
@@ -142,25 +139,42 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   }
 
   /** Concludes one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
-  async function concludeDue({ zone, pending, conclusion }: Due, bounds: ConcludeBounds) {
-    const isDone = !zone || (await concludeOne({ zone, pending, conclusion }, options, bounds));
-    return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried: formatTimestamp(clock.now()) } };
+  async function concludeDue({ zone, pending, conclusion }: Due, context: ConcludeContext) {
+    const isDone = !zone || (await concludeOne({ zone, pending, conclusion }, options, context));
+    const tried = formatTimestamp(context.clock.now());
+    return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried } };
   }
+}
 
-  /**
-   * The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `signal`
-   * fires, or with the error of the API server.
-   */
-  async function findDue(namespace: string, pending: PendingDownscales, signal: AbortSignal) {
-    const due = new Map<string, Due>();
-    for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {
-      if (signal.aborted) throw cancelled(signal);
-      const zone = await cluster.get(statefulSets, { namespace, name }, { signal }).catch(absent);
-      const conclusion = concludeDownscale(one, zone && readZone(zone), clock.now());
-      if (conclusion) due.set(name, { zone, pending: one, conclusion });
-    }
-    return due;
+/** Lists the Leases with a pending downscale, page by page. */
+async function* listPending(
+  namespaces: readonly string[],
+  cluster: Cluster,
+  signal: AbortSignal,
+): AsyncGenerator<readonly Lease[]> {
+  for (const namespace of namespaces) {
+    const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
+    for await (const { items } of cluster.list(leases, query, { signal })) yield items;
   }
+}
+
+/**
+ * The downscales that can be concluded, with their current StatefulSets. Rejects with `Cancelled` once `stop` fires,
+ * or with the error of the API server.
+ */
+async function findDue(
+  namespace: string,
+  pending: PendingDownscales,
+  { cluster, clock, stop }: Pick<Context, "cluster" | "clock" | "stop">,
+) {
+  const due = new Map<string, Due>();
+  for (const [name, one] of Object.entries(pending).slice(0, MAX_RECORDS)) {
+    if (stop.aborted) throw cancelled(stop);
+    const zone = await cluster.get(statefulSets, { namespace, name }, { signal: stop }).catch(absent);
+    const conclusion = concludeDownscale(one, zone && readZone(zone), clock.now());
+    if (conclusion) due.set(name, { zone, pending: one, conclusion });
+  }
+  return due;
 }
 
 /** The result of a Lease without a due downscale: they may still happen, or their next attempt is later. */

@@ -2,13 +2,12 @@
  * Concludes one pending downscale, under its Lease (§13.5): records its time if it happened, and otherwise cancels the
  * preparation.
  */
-import type { Clock } from "../../../infra/clock.ts";
+import { redactUrl } from "../../../infra/credentials.ts";
 import { absent, messageOf } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { configMaps, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { Log } from "../../../infra/log.ts";
-import { type PodHttp, redactUrl } from "../../../infra/pod-http.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
 import { laterOf, type PendingDownscale } from "../pending.ts";
 import { endpointsOf, readPreparation } from "../preparation.ts";
 import type { Conclusion } from "../conclusion.ts";
@@ -20,8 +19,6 @@ import type { Recorder } from "../../report/act/recorder.ts";
 import { type PodCalls, cancelPreparation } from "./pod-calls.ts";
 
 export interface ConcludeOptions {
-  readonly cluster: Cluster;
-  readonly clock: Clock;
   readonly log: Log;
   readonly podHttp: PodHttp;
   readonly clusterDomain: string;
@@ -36,10 +33,9 @@ export interface Due {
   readonly conclusion: Conclusion;
 }
 
-export interface ConcludeBounds extends Pick<PodCalls, "isOurs"> {
-  readonly fence: Fence;
+/** `stop` fires when the time under the Lease of the downscale is over, too. */
+export interface ConcludeContext extends Omit<Context, "freshness">, Pick<PodCalls, "isOurs"> {
   readonly recorder: Pick<Recorder, "emitEvents">;
-  readonly signal: AbortSignal;
 }
 
 /** Milliseconds for calls to the pods of one StatefulSet. Meanwhile the webhook refuses downscales of its group. */
@@ -51,15 +47,15 @@ type DueZone = Due & { readonly zone: StatefulSet };
  * Resolves with false unless every pod confirmed that its preparation was cancelled. Throws the error of the API
  * server, `Conflict` if the StatefulSet has changed.
  */
-export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds: ConcludeBounds): Promise<boolean> {
+export async function concludeOne(due: DueZone, options: ConcludeOptions, context: ConcludeContext): Promise<boolean> {
   const { zone, pending, conclusion } = due;
   const { namespace, name } = readIdentity(zone.metadata ?? {});
-  await recordTime(zone, conclusion.lastDownscale, { cluster: options.cluster, fence: bounds.fence });
-  if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, options, bounds);
+  await recordTime(zone, conclusion.lastDownscale, context);
+  if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, options, context);
   if (conclusion.staying.to === conclusion.staying.from) return true;
-  const problem = await cancelForStaying(due, options, bounds);
+  const problem = await cancelForStaying(due, options, context);
   const draft = draftEvent(due, problem);
-  bounds.recorder.emitEvents([draft]);
+  context.recorder.emitEvents([draft]);
   options.log[problem === undefined ? "info" : "warn"](draft.message, { namespace, zone: name });
   return problem === undefined;
 }
@@ -68,7 +64,7 @@ export async function concludeOne(due: DueZone, options: ConcludeOptions, bounds
 async function recordTime(
   { metadata = {} }: StatefulSet,
   at: string | undefined,
-  { cluster, fence }: Pick<ConcludeOptions, "cluster"> & Pick<ConcludeBounds, "fence">,
+  { cluster, fence }: Pick<Context, "cluster" | "fence">,
 ): Promise<void> {
   const { namespace, name, resourceVersion } = readIdentity(metadata);
   const written = metadata.annotations?.[ANNOTATIONS.lastDownscale];
@@ -82,8 +78,8 @@ async function recordTime(
  */
 async function cancelForStaying(
   { zone, conclusion: { staying } }: DueZone,
-  { podHttp, clock, clusterDomain }: ConcludeOptions,
-  { isOurs, signal }: ConcludeBounds,
+  { podHttp, clusterDomain }: ConcludeOptions,
+  { clock, isOurs, stop }: ConcludeContext,
 ): Promise<string | undefined> {
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return preparation.problem;
@@ -92,7 +88,7 @@ async function cancelForStaying(
   const endpoints = (): Iterable<string> =>
     endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
   const calls = { podHttp, clock, namespace: preparation.namespace, endpoints, isOurs, onFailure };
-  return (await cancelPreparation(calls, CANCEL_MS, signal)) ? undefined : (problem ?? "the time was over");
+  return (await cancelPreparation(calls, CANCEL_MS, stop)) ? undefined : (problem ?? "the time was over");
 }
 
 function draftEvent(
@@ -113,12 +109,12 @@ function draftEvent(
 /** Removes the time of a downscale that did not happen from the zone tracker. Throws the error of the API server. */
 async function restoreTracked(
   { namespace, name, at }: { readonly namespace: string; readonly name: string; readonly at: string },
-  { cluster, zoneTracker }: Pick<ConcludeOptions, "cluster" | "zoneTracker">,
-  { fence, signal }: Pick<ConcludeBounds, "fence" | "signal">,
+  { zoneTracker }: Pick<ConcludeOptions, "zoneTracker">,
+  { cluster, fence, stop }: Pick<Context, "cluster" | "fence" | "stop">,
 ): Promise<void> {
   const ref = { namespace, name: zoneTracker };
   // Read while this process holds the Lease: a later holder may write a time that must not be removed.
-  const found = await cluster.get(configMaps, ref, { signal }).catch(absent);
+  const found = await cluster.get(configMaps, ref, { signal: stop }).catch(absent);
   const data = restoreEntry(found?.data, name, at);
   if (found && data) await cluster.replace(configMaps, { ...ref, body: { ...found, data } }, fence.write());
 }

@@ -2,15 +2,16 @@
  * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with
  * the version that was read. Until it is written it does not count, so a process may die at any point.
  */
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
 import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
-import type { Round } from "../../checks/act/ask-prometheus.ts";
-import { advanceGate, type Advance, type Answers } from "../advance.ts";
+import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
+import type { Answers } from "../../checks/result.ts";
+import { advanceGate, type Advance } from "../advance.ts";
 import type { Gate } from "../gate.ts";
-import { formatRecord, type GateRecord } from "../record.ts";
+import { formatRecord, type GateRecord, outlineOf } from "../record.ts";
 import { type Condition, stampCondition } from "../../model/condition.ts";
 import {
   changesOf,
@@ -24,14 +25,14 @@ import {
 } from "../report.ts";
 import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
-export interface GateFollower extends Actor {
+/** What gates are followed with. */
+export interface GateContext extends Omit<Context, "stop"> {
   readonly round: Round;
   readonly log: Log;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
   readonly onVerdict: (verdict: CheckVerdict) => void;
   /** Reads expressions; called only if the spec has changed, as the grammar is large. */
   readonly readExpressions: (gate: Gate) => Promise<ExpressionFindings>;
-  readonly now: () => number;
 }
 
 export interface Followed {
@@ -44,12 +45,12 @@ export interface Followed {
 const NO_ANSWERS: Answers = new Map();
 
 /** `view` is undefined for a gate whose group has no zones. Never rejects. */
-export async function followGate(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
+export async function followGate(gate: Gate, view: RolloutView | undefined, context: GateContext): Promise<Followed> {
   try {
-    return await follow(gate, view, follower);
+    return await follow(gate, view, context);
   } catch (error) {
     const { namespace, name } = gate.ref;
-    logUnwritten(follower.log, "the status of the gate could not be written: its checks do not count", {
+    logUnwritten(context.log, "the status of the gate could not be written: its checks do not count", {
       namespace,
       gate: name,
       error,
@@ -58,12 +59,12 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, foll
   }
 }
 
-async function follow(gate: Gate, view: RolloutView | undefined, follower: GateFollower): Promise<Followed> {
-  const answers = view ? await askDue(gate, advanceGate(gate, view, NO_ANSWERS), follower) : NO_ANSWERS;
+async function follow(gate: Gate, view: RolloutView | undefined, context: GateContext): Promise<Followed> {
+  const answers = view ? await askDue(gate, advanceGate(gate, view, NO_ANSWERS), context) : NO_ANSWERS;
   const next = view && advanceGate(gate, view, answers);
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
-  const findings = knownFindings(gate) ?? (await follower.readExpressions(gate));
-  const stamp = { earlier: gate.conditions, generation: gate.generation, now: follower.now() };
+  const findings = knownFindings(gate) ?? (await context.readExpressions(gate));
+  const stamp = { earlier: gate.conditions, generation: gate.generation, now: context.clock.now() };
   const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
   const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
   const nextAt = next?.nextAt;
@@ -76,27 +77,18 @@ async function follow(gate: Gate, view: RolloutView | undefined, follower: GateF
     isSame: isSameReport,
     by: "patch",
   } as const;
-  if (!(await writeStatus(rolloutGates, change, follower))) return { progressed: false, nextAt };
-  follower.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
-  return { progressed: outline(record) !== outline(gate.record), nextAt };
+  if (!(await writeStatus(rolloutGates, change, context))) return { progressed: false, nextAt };
+  context.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
+  return { progressed: outlineOf(record) !== outlineOf(gate.record), nextAt };
 }
 
-async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateFollower): Promise<Answers> {
-  const { namespace } = gate.ref;
-  const answers = await Promise.all(
-    due.map(async (check) => {
-      const answer = await round.ask({ namespace, ...check });
-      if (answer) onVerdict(judgeAnswer(check, answer));
-      return [check.name, answer] as const;
-    }),
-  );
-  return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
-}
-
-/** The parts of a record that let the rollout go on, without the results of checks. */
-function outline(record: GateRecord | undefined): string {
-  const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
-  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
+async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateContext): Promise<Answers> {
+  const answers = await askChecks(due, gate.ref.namespace, round);
+  for (const check of due) {
+    const answer = answers.get(check.name);
+    if (answer) onVerdict(judgeAnswer(check, answer));
+  }
+  return answers;
 }
 
 const statusOf = (

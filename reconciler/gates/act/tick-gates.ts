@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
@@ -16,16 +16,15 @@ import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { isHeld, judgeGates } from "../hold.ts";
 import type { ExpressionFindings, GateChange } from "../report.ts";
-import type { RolloutView, Wanted } from "../rollout.ts";
+import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
 import { groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
 import { followGate, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
-import { identityOf } from "../rollout-identity.ts";
 
-export interface GatesTick extends Actor {
+export interface GatesScope {
   /** "" for all. */
   readonly namespaces: readonly string[];
   /** Begins the questions of one group: a slow group must not use up the time of its own. */
@@ -56,7 +55,7 @@ export interface TickGates {
 
 export interface Gates {
   /** Lists the gates; never rejects. */
-  readonly begin: (tick: GatesTick) => Promise<TickGates>;
+  readonly begin: (context: Omit<Context, "stop">, scope: GatesScope) => Promise<TickGates>;
 }
 
 export interface GatesTools {
@@ -74,23 +73,23 @@ export function createGates(tools: GatesTools): Gates {
     findInExpressions(checks, tools.loadReader);
 
   return {
-    async begin({ namespaces, emitEvents, beginRound, ...actor }) {
-      const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, actor)] as const)));
+    async begin(context, { namespaces, emitEvents, beginRound }) {
+      const lists = new Map(await Promise.all(namespaces.map(async (one) => [one, await list(one, context)] as const)));
       for (const [namespace, one] of lists)
         if ("error" in one) log.warn("the gates could not be listed", { namespace, error: one.error });
       const byGroup = groupBy([...lists.values()].flatMap(gatesIn), ({ ref, group }) =>
         groupKey({ namespace: ref.namespace, group }),
       );
-      const following = new Map<string, Promise<Followed[]>>();
+      const begun = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         emitEvents(
           changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })),
         );
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
-      const follower = { ...actor, log, onChange, onVerdict, readExpressions, now: clock.now };
+      const following = { ...context, log, onChange, onVerdict, readExpressions };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
         using round = beginRound();
-        return await Promise.all(gates.map((gate) => followGate(gate, view, { ...follower, round })));
+        return await Promise.all(gates.map((gate) => followGate(gate, view, { ...following, round })));
       };
 
       return {
@@ -98,7 +97,7 @@ export function createGates(tools: GatesTools): Gates {
           const [zone] = zones;
           const scope = lists.get("") ?? lists.get(zone?.namespace ?? "");
           const readAgain = async (): Promise<GateVerdicts | undefined> =>
-            judgeList(await list(zone?.namespace ?? "", actor), zones, clock.now());
+            judgeList(await list(zone?.namespace ?? "", context), zones, clock.now());
           if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), follow: () => {}, readAgain };
           const key = zone ? groupKey(zone) : "";
           const gates = byGroup.get(key);
@@ -110,12 +109,12 @@ export function createGates(tools: GatesTools): Gates {
             readAgain,
             follow: (wanted) => {
               const rollout = { ...view, wanted };
-              following.set(key, followAll(gates, { ...rollout, isHeld: isHeld(gates, rollout) }));
+              begun.set(key, followAll(gates, { ...rollout, isHeld: isHeld(gates, rollout) }));
             },
           };
         },
         async endGroup(key) {
-          const all = (await following.get(key)) ?? [];
+          const all = (await begun.get(key)) ?? [];
           return {
             progressed: all.some(({ progressed }) => progressed),
             nextAt: earliest(all.map(({ nextAt }) => nextAt)),

@@ -1,44 +1,62 @@
 /**
  * Writes what each disruption budget protects into its status (§5.10) when that has changed, beside the ticks, for the
  * budgets that the tick has read anyway. A budget that is new or has another spec is written at once, every other every
- * 30 s at most.
+ * 30 s at most. Statuses that take no pods are written first. Where the pods are not read, for an error or for lack of
+ * time, the status is written without the evictions that it would allow.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { visitEach } from "../../../infra/slots.ts";
-import { describeProtection, type Protection } from "../../budget/protection.ts";
+import type { BudgetZone } from "../../budget/budget-pod.ts";
+import { describeProtection, needsPods, type Protection } from "../../budget/protection.ts";
+import { readHooks, type GuardReading, type GuardSource } from "../../budget/act/read-guard.ts";
+import { type EvictionHook, judgeGuard, maySelect } from "../../budget/guard.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readAll } from "../../snapshot/gather.ts";
+import { spreadHash } from "../../model/hash.ts";
 import { readIdentity } from "../../model/identity.ts";
 import { byName } from "../../model/order.ts";
 import { readZone, selectorText, type Zone, type ZoneList } from "../../model/zone.ts";
-import type { ListedBudget } from "../../budget/act/gather-budget.ts";
+import { gatherUnderBudget, type ListedBudget } from "../../budget/act/gather-budget.ts";
 
 export interface BudgetStatuses {
   /** The budgets of a namespace ("" for all), as they were just read; undefined if the cluster knows none. */
   readonly note: (scope: string, budgets: readonly ListedBudget[] | undefined) => void;
   /** Writes what has changed, if it is time to. Never rejects. */
-  readonly write: (groups: ZoneList["groups"], fence: Fence, signal: AbortSignal) => Promise<void>;
+  readonly write: (groups: ZoneList["groups"], context: Pick<Context, "fence" | "stop">) => Promise<void>;
 }
 
 export interface BudgetStatusTools {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
+  /** The chain that the webhooks serve, in PEM; rejects or undefined if it cannot be read. */
+  readonly readServed?: GuardSource["readServed"];
 }
 
 const EVERY_MS = 30_000;
 const AT_A_TIME = 4;
-/** Milliseconds: of a call, and after which no further budget is begun. */
+/** Milliseconds: of a call, and after which no further budget is begun, nor the pods of one read. */
 const CALL_MS = 5000;
 const BEGIN_FOR_MS = 5000;
+
+/** A budget with the StatefulSets that it selects. */
+interface Selected {
+  readonly budget: ListedBudget;
+  readonly zones: readonly Zone[];
+}
+
+/** What the writes of one round share. */
+interface Round extends BudgetStatusTools, Pick<Context, "fence" | "stop"> {
+  readonly hooks: GuardReading;
+}
 
 export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
   const { clock } = tools;
@@ -56,7 +74,7 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
 
   return {
     note: (scope, budgets) => void noted.set(scope, budgets ?? []),
-    async write(groups, fence, signal) {
+    async write(groups, { fence, stop }) {
       const startedAt = clock.monotonic();
       const isDue = startedAt - writtenAt >= EVERY_MS;
       const budgets = [...noted.values()].flat().filter((budget) => isNews(budget) || isDue);
@@ -66,57 +84,124 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
         noted.clear();
       }
       const zones = [...groups.values()].flat();
-      await visitEach(budgets, { atOnce: AT_A_TIME, signal }, async (budget) => {
-        if (clock.monotonic() - startedAt < BEGIN_FOR_MS) await writeOne(budget, zones, { ...tools, fence });
+      const namespaces = new Set(budgets.map(({ ref }) => ref.namespace));
+      const matters = (hook: EvictionHook): boolean => [...namespaces].some((one) => maySelect(hook, one));
+      const hooks = await readHooks({ ...tools, matters, call: { deadlineMs: CALL_MS, signal: stop } });
+      const round: Round = { ...tools, fence, stop, hooks };
+      const counted: Selected[] = [];
+      const hasTime = limitTime(clock);
+      await visitEach(inTurn(budgets, clock.now()), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
+        if (!hasTime()) return;
+        const taking = await writeByZones(budget, zones, round);
+        if (taking) counted.push(taking);
+      });
+      const hasTimeForPods = limitTime(clock);
+      // One at a time: each may hold a thousand pods.
+      await visitEach(counted, { atOnce: 1, signal: stop }, async (one) => {
+        await tryWrite(one.budget, round, async () => {
+          await writeOne(one, hasTimeForPods() ? await readPods(one, round) : undefined, round);
+        });
       });
     },
   };
 }
 
-async function writeOne(
-  budget: ListedBudget,
-  zones: readonly Zone[],
-  tools: BudgetStatusTools & { readonly fence: Fence },
-): Promise<void> {
-  const { clock, log } = tools;
-  const { object, ref } = budget;
-  const { namespace, name } = ref;
+function limitTime({ monotonic }: Pick<Clock, "monotonic">): () => boolean {
+  const begunAt = monotonic();
+  return () => monotonic() - begunAt < BEGIN_FOR_MS;
+}
+
+/**
+ * In another order every 30 s: where the time is too short for all, each has its share of the rounds. By the wall
+ * clock, as a process lives for two rounds.
+ */
+function inTurn(budgets: readonly ListedBudget[], now: number): readonly ListedBudget[] {
+  const round = Math.floor(now / EVERY_MS);
+  const placed = budgets.map((budget) => ({ budget, place: spreadHash(`${round} ${budget.ref.uid}`) }));
+  return placed.toSorted((a, b) => a.place - b.place).map(({ budget }) => budget);
+}
+
+async function tryWrite({ ref }: ListedBudget, { log }: Round, write: () => Promise<void>): Promise<void> {
   try {
-    // To read its pattern takes milliseconds: others have the process between two budgets.
-    await setImmediate();
-    const { content } = budget;
-    const earlier = (object.status ?? {}) as Partial<Protection>;
-    const selected = await selectZones(budget, zones, tools);
-    const reservations = readReservations(object.status?.disruptedPods);
-    const { generation = 0 } = object.metadata;
-    const next = describeProtection({ content, generation, zones: selected, reservations, earlier, now: clock.now() });
-    const after = { ...object.status, ...next };
-    // With the version that was read: a reservation that was made since then stays.
-    const change = {
-      object: readIdentity(object.metadata),
-      before: object.status ?? {},
-      after,
-      by: { kind: ref.kind },
-    };
-    await writeStatus<typeof object, object>(disruptionBudgets, change, tools);
+    await write();
   } catch (error) {
     // A definition may have no status to write to.
+    const { namespace, name } = ref;
     logUnwritten(log, "the status of a disruption budget could not be written", { namespace, budget: name, error });
   }
 }
 
+/** Writes the status if it takes no pods; otherwise resolves with what to count. */
+async function writeByZones(budget: ListedBudget, zones: readonly Zone[], round: Round): Promise<Selected | undefined> {
+  let taking: Selected | undefined;
+  await tryWrite(budget, round, async () => {
+    // To read its pattern takes milliseconds: others have the process between two budgets.
+    await setImmediate();
+    const selected = { budget, zones: await selectZones(budget, zones, round) };
+    const { content, object } = budget;
+    const reservations = readReservations(object.status?.disruptedPods);
+    const known = { zones: selected.zones, reservations, now: round.clock.now() };
+    if ("problem" in content || !needsPods(content, known)) await writeOne(selected, undefined, round);
+    else taking = selected;
+  });
+  return taking;
+}
+
+/** Undefined if they cannot be read: the rest of the status does not depend on them. */
+async function readPods({ budget }: Selected, round: Round): Promise<readonly BudgetZone[] | undefined> {
+  const { content, ref } = budget;
+  if ("problem" in content) return undefined;
+  try {
+    const { zones } = await gatherUnderBudget(content, sourceOf(round), { deadlineMs: CALL_MS, signal: round.stop });
+    return zones;
+  } catch (error) {
+    if (round.stop.aborted) throw error;
+    const { namespace, name } = ref;
+    logUnwritten(round.log, "the evictions that a disruption budget allows could not be counted", {
+      namespace,
+      budget: name,
+      error,
+    });
+    return undefined;
+  }
+}
+
+async function writeOne(
+  { budget, zones }: Selected,
+  withPods: readonly BudgetZone[] | undefined,
+  round: Round,
+): Promise<void> {
+  const { content, object, ref } = budget;
+  const { namespace } = ref;
+  const earlier = (object.status ?? {}) as Partial<Protection>;
+  const reservations = readReservations(object.status?.disruptedPods);
+  const { generation = 0 } = object.metadata;
+  // The reconciler reads no namespaces: of the labels of one it knows the name.
+  const labels = { "kubernetes.io/metadata.name": namespace };
+  const guard = judgeGuard({ ...round.hooks, namespace, labels, labelsKnown: false, probe: undefined });
+  const now = round.clock.now();
+  const next = describeProtection({ content, generation, zones, reservations, now, withPods, guard, earlier });
+  const after = { ...object.status, ...next };
+  // With the version that was read: a reservation that was made since then stays.
+  const change = {
+    object: readIdentity(object.metadata),
+    before: object.status ?? {},
+    after,
+    by: { kind: ref.kind },
+  };
+  await writeStatus<typeof object, object>(disruptionBudgets, change, round);
+}
+
 /** A budget that selects no zone of a group costs a list of StatefulSets. */
-async function selectZones(
-  { matchLabels, ref }: ListedBudget,
-  zones: readonly Zone[],
-  { cluster, clock, log }: BudgetStatusTools,
-): Promise<Zone[]> {
+async function selectZones({ matchLabels, ref }: ListedBudget, zones: readonly Zone[], round: Round): Promise<Zone[]> {
   if (!matchLabels) return [];
   const grouped = zones.filter((zone) => zone.namespace === ref.namespace && matchesLabels(matchLabels, zone.labels));
   if (grouped.length > 0) return grouped.toSorted(byName);
   const query = { namespace: ref.namespace, labelSelector: selectorText({ matchLabels }) };
-  const source = { cluster, freshness: createFreshness(clock, log) };
-  return (
-    await readAll({ resource: statefulSets, query, read: readZone }, source, { deadlineMs: CALL_MS })
-  ).items.toSorted(byName);
+  const call = { deadlineMs: CALL_MS, signal: round.stop };
+  return (await readAll({ resource: statefulSets, query, read: readZone }, sourceOf(round), call)).items.toSorted(
+    byName,
+  );
 }
+
+const sourceOf = ({ cluster, clock, log }: BudgetStatusTools) => ({ cluster, freshness: createFreshness(clock, log) });

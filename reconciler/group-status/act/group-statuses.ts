@@ -1,5 +1,5 @@
 /**
- * Keeps the RolloutGroups of a term (§11): one object a group, written beside the ticks and never waited for.
+ * Keeps the RolloutGroups of a session (§11): one object a group, written beside the ticks and never waited for.
  *
  *   before a tick: read what others have changed -> an outcome: decide the status -> it differs: write it
  *
@@ -14,7 +14,7 @@ import { nameOfGroup } from "../name.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";
 import type { Entry } from "./entry.ts";
 import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
-import { createKnownGroups, isStale } from "./known-groups.ts";
+import { createKnownGroups, isStale, type KnownGroupsOptions } from "./known-groups.ts";
 import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
 
@@ -34,10 +34,7 @@ export interface GroupStatuses {
 
 type Timing = Pick<StatusInput, "tookMs" | "passes">;
 
-export interface GroupStatusesOptions extends Omit<WriteQueueOptions, "onForbidden"> {
-  /** Ends the watches. */
-  readonly signal: AbortSignal;
-}
+export type GroupStatusesOptions = Omit<WriteQueueOptions, "onForbidden"> & KnownGroupsOptions;
 
 /** Milliseconds between two writes of mere details. */
 const DETAILS_MS = 30_000;

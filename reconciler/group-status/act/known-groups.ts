@@ -10,7 +10,7 @@
  */
 import type { Clock } from "../../../infra/clock.ts";
 import { absent } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGroups } from "../../../infra/kubernetes/resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
 import { readStoredGroup } from "./stored-group.ts";
@@ -27,11 +27,9 @@ export interface KnownGroups {
   readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<void>;
 }
 
-export interface KnownGroupsOptions {
-  readonly cluster: Cluster;
+/** `stop` ends the watches. */
+export interface KnownGroupsOptions extends Pick<Context, "cluster" | "stop"> {
   readonly clock: Pick<Clock, "monotonic">;
-  /** Ends the watches. */
-  readonly signal: AbortSignal;
   /** Called when somebody else has changed an object. */
   readonly onChange: () => void;
 }
@@ -42,11 +40,11 @@ const RELIST_MS = 30_000;
 /** A list is cheaper than so many single reads. */
 const MAX_GETS = 20;
 
-export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGroupsOptions): KnownGroups {
+export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroupsOptions): KnownGroups {
   const entries = new Map<string, Entry>();
   const listedAt = new Map<string, number>();
   const watched = new Set<string>();
-  const call = { deadlineMs: READ_MS, signal };
+  const call = { deadlineMs: READ_MS, signal: stop };
 
   async function list(scope: string): Promise<void> {
     listedAt.set(scope, clock.monotonic());
@@ -75,7 +73,7 @@ export function createKnownGroups({ cluster, clock, signal, onChange }: KnownGro
     watched.add(scope);
     const query = { ...(scope !== "" && { namespace: scope }), resourceVersion };
     const watcher = {
-      signal,
+      signal: stop,
       onHint: (hint: {
         readonly type: string;
         readonly namespace: string;

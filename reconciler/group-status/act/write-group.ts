@@ -1,16 +1,12 @@
 /** Writes one RolloutGroup; each write takes effect only on the version that was read. */
 import { absent, hasCode } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Entry } from "./entry.ts";
 import { buildGroup, changeOwners, GROUP_KIND, readStoredGroup } from "./stored-group.ts";
 
-export interface GroupWriter {
-  readonly cluster: Cluster;
-  readonly fence: Fence;
-}
+export type GroupWriter = Pick<Context, "cluster" | "fence">;
 
 /**
  * Writes the wanted status, and before it the object or its owners where they are missing. False if somebody else was

@@ -14,14 +14,14 @@ import {
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
 import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
-import { type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
+import { activeNodesOf, type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
 
 export interface NodeLists {
   readonly policies: readonly StoredPolicy[];
   /**
-   * Nodes that are managed, have a shadow, or carry a mark of ours (as far as all nodes were read), in byte order of
-   * their names.
+   * Nodes that are managed, have a shadow, are active in a policy, or carry a mark of ours (as far as all nodes were
+   * read), in byte order of their names.
    */
   readonly nodes: readonly UpdateNode[];
 }
@@ -49,9 +49,15 @@ export async function gatherNodes({ namespace, all }: GatherNodes, source: Sourc
     call,
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
-  const found = await readNodes({ shadows: byShadow, all }, source, call);
+  const active = new Set(policies.items.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
+  const found = await readNodes({ shadows: byShadow, active, all }, source, call);
   const relevant = found.filter(
-    (node) => node.managed || node.shadow || node.cordonedBy !== undefined || node.protectedBy !== undefined,
+    (node) =>
+      node.managed ||
+      node.shadow ||
+      active.has(node.name) ||
+      node.cordonedBy !== undefined ||
+      node.protectedBy !== undefined,
   );
   return {
     policies: policies.items.toSorted((a, b) => byName(a.content, b.content)),
@@ -61,18 +67,21 @@ export async function gatherNodes({ namespace, all }: GatherNodes, source: Sourc
 
 interface ReadNodes {
   readonly shadows: ReadonlyMap<string, Shadow>;
+  /** Names of nodes that have a slot. */
+  readonly active: ReadonlySet<string>;
   readonly all: boolean;
 }
 
-/** With one list, and a read of each node that has a shadow but not the label. */
-async function readNodes({ shadows, all }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
+/** With one list, and a read of each node that has a shadow or a slot but not the label. */
+async function readNodes({ shadows, active, all }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
   const read = (object: Parameters<typeof readNode>[0]): UpdateNode =>
     readNode(object, shadows.get(shadowName(object.metadata?.name ?? "")));
   const query = all ? {} : { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
   const { items } = await readAll({ resource: nodes, query, read }, source, call);
   if (all) return items;
   const listed = new Set(items.map(({ name }) => name));
-  const others = [...shadows.values()].flatMap(({ owner }) => (owner && !listed.has(owner.name) ? [owner.name] : []));
-  const more = await Promise.all(others.map((name) => source.cluster.get(nodes, { name }, call).catch(absent)));
+  const owners = [...shadows.values()].flatMap(({ owner }) => owner?.name ?? []);
+  const others = new Set([...owners, ...active].filter((name) => !listed.has(name)));
+  const more = await Promise.all([...others].map((name) => source.cluster.get(nodes, { name }, call).catch(absent)));
   return [...items, ...more.filter((node) => node !== undefined).map(read)];
 }

@@ -10,7 +10,7 @@ import { type PlacedPod, placedPods, volumeClaims, volumes } from "../../../infr
 import { readBudgetPod } from "../../budget/budget-pod.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { selectorText } from "../../model/zone.ts";
-import type { LabelSelector } from "../label-selector.ts";
+import type { LabelSelector } from "../../model/label-selector.ts";
 import type { UpdateNode } from "../node.ts";
 import { isOver, needsPlace, type NodePod } from "../node-pod.ts";
 import {

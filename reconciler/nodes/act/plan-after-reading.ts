@@ -1,15 +1,15 @@
 /** Plans a pass, reads the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
 import { type NodePlan, planPass } from "../plan-pass.ts";
-import type { NodeReading, PolicySnapshot, SkipReason, StartCheckAnswers } from "../snapshot.ts";
-import type { DueStartCheck } from "../start-checks.ts";
+import type { Answers, PlannedCheck } from "../../checks/result.ts";
+import type { NodeReading, PolicySnapshot, SkipReason } from "../snapshot.ts";
 import type { ReadPods } from "./read-pods.ts";
 
 /** Nodes whose pods are read in one pass; each costs a list of its pods. */
 const MAX_READS = 40;
 /** Active nodes that are read together. */
 const AT_ONCE = 5;
-/** Milliseconds for which a node that could not be drained is not read again. */
-const REMEMBERED_MS = 30_000;
+/** Intervals between ticks for which a node that could not be drained is not read again: half a minute by default. */
+const REMEMBERED_INTERVALS = 6;
 /** Nodes whose last read is remembered; the order starts again beyond that. */
 const MAX_REMEMBERED = 5000;
 
@@ -22,6 +22,8 @@ interface Remembered {
 
 /** What a process remembers from pass to pass. */
 export interface ReadingMemory {
+  /** Milliseconds between two ticks in which nothing happens. */
+  readonly intervalMs: number;
   /** Nodes that must not start: it never lets one start, and the next pass reads others. */
   readonly obstacles: Map<string, Remembered>;
   /** Nodes that are being drained: others ask what their pods need. Never asked for a decision about themselves. */
@@ -33,7 +35,7 @@ export interface ReadingMemory {
 export interface Questions {
   readonly readPods: ReadPods;
   /** Resolves with the answers that came in time; never rejects. */
-  readonly askChecks: (due: readonly DueStartCheck[]) => Promise<StartCheckAnswers>;
+  readonly askChecks: (due: readonly PlannedCheck[]) => Promise<Answers>;
 }
 
 export async function planAfterReading(
@@ -48,7 +50,7 @@ export async function planAfterReading(
   forget(memory, active, { now, going });
   const readings = new Map([...obstacles].map(([node, { reading }]) => [node, reading]));
   const departures = new Map([...memory.departures].map(([node, { reading }]) => [node, reading]));
-  let answers: StartCheckAnswers | undefined;
+  let answers: Answers | undefined;
   for (let remaining = MAX_READS; ;) {
     const plan = planPass({ ...first, readings, departures, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
@@ -108,11 +110,12 @@ function rememberHeld(
 }
 
 function forget(
-  { obstacles, departures, readAt }: ReadingMemory,
+  { intervalMs, obstacles, departures, readAt }: ReadingMemory,
   active: ReadonlyMap<string, unknown>,
   { now, going }: { readonly now: number; readonly going: string },
 ): void {
-  const isOld = ({ at, ...one }: Remembered): boolean => now - at >= REMEMBERED_MS || (one.going ?? going) !== going;
+  const isOld = ({ at, ...one }: Remembered): boolean =>
+    now - at >= REMEMBERED_INTERVALS * intervalMs || (one.going ?? going) !== going;
   for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
   for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
   if (readAt.size > MAX_REMEMBERED) readAt.clear();

@@ -7,22 +7,23 @@
 import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
-import type { Checker } from "../../checks/act/ask-prometheus.ts";
+import { askChecks, type Checker } from "../../checks/act/ask-prometheus.ts";
+import type { ExpressionProblems } from "../../checks/expression.ts";
+import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readIdentity } from "../../model/identity.ts";
 import type { UpdateNode } from "../node.ts";
 import type { GoingNode } from "../snapshot.ts";
 import type { ShadowWrite } from "../plan-pass.ts";
-import { type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
+import { activeNodesOf, type InvalidPolicy, isInvalid, type Policy, POLICY_KIND } from "../policy.ts";
 import { planUpkeep } from "../upkeep.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import { createAskChecks, findInChecks, type LoadReader } from "./ask-checks.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
@@ -32,30 +33,31 @@ import { takeUpkeep } from "./take-upkeep.ts";
 import { countTransitions, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
-  readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "nodesPassed">;
   /** The namespace of the shadows. */
   readonly namespace: string;
   readonly ownNode: string | undefined;
+  /** Milliseconds between two ticks in which nothing happens. */
+  readonly intervalMs: number;
   readonly checker: Checker;
-  readonly loadReader: LoadReader;
-  /** Where the Secrets of checks are. */
+  /** Loads the reader of expressions; called only if a spec has changed, as the grammar is large. */
+  readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
+  /** Where the Secrets of checks are: a policy has no namespace. */
   readonly secretsNamespace: string;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
 }
 
-export interface UpdateNodesInput extends Omit<Actor, "cluster"> {
+export interface NodePassTools {
   readonly recorder: Recorder;
-  readonly signal: AbortSignal;
   /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
 }
 
 /** Resolves with true if something was written, so that the next tick follows at once; never rejects. */
-export type UpdateNodes = (input: UpdateNodesInput) => Promise<boolean>;
+export type UpdateNodes = (context: Omit<Context, "clock">, tools: NodePassTools) => Promise<boolean>;
 
 /** Passes in one tick: an update that is wiped and the next start are two. */
 const MAX_PASSES = 4;
@@ -67,21 +69,20 @@ const ABSENT_MS = 60_000;
 const READ_MS = 20_000;
 
 export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
-  const { cluster, clock, log, metrics, namespace } = options;
+  const { clock, log, metrics, namespace, intervalMs } = options;
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
-  const memory: ReadingMemory = { obstacles: new Map(), departures: new Map(), readAt: new Map() };
+  const memory: ReadingMemory = { intervalMs, obstacles: new Map(), departures: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;
   let wasWithout = false;
 
-  return async ({ recorder, signal, annotations, ...rest }) => {
-    const actor = { ...rest, cluster, annotations };
+  return async (context, tools) => {
     let acted = false;
     try {
-      for (let pass = 1; pass <= MAX_PASSES && !signal.aborted; pass++) {
-        const wrote = await passOnce(actor, recorder, signal);
+      for (let pass = 1; pass <= MAX_PASSES && !context.stop.aborted; pass++) {
+        const wrote = await passOnce(context, tools);
         acted ||= wrote;
         if (!wrote) break;
       }
@@ -93,11 +94,10 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   };
 
   async function passOnce(
-    { annotations, ...actor }: Ticking,
-    recorder: Recorder,
-    signal: AbortSignal,
+    { stop, ...actor }: Omit<Context, "clock">,
+    { recorder, annotations }: NodePassTools,
   ): Promise<boolean> {
-    const call = { deadlineMs: READ_MS, signal };
+    const call = { deadlineMs: READ_MS, signal: stop };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
     const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
     if (!lists) return false;
@@ -105,13 +105,12 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const seen = { annotations, found: lists.policies.length };
     if (await makeDefault(seen, options.defaultSpec, actor)) return true;
     noteWithout(lists.policies.length === 0);
-    using round = options.checker.begin(signal);
-    const askChecks = createAskChecks(round, options.secretsNamespace);
+    using round = options.checker.begin(stop);
     const active = activeOf(lists);
     const busy = new Set([...active.values()].flat().map(({ node }) => node));
     const questions = {
       readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }),
-      askChecks,
+      askChecks: (due: readonly PlannedCheck[]) => askChecks(due, options.secretsNamespace, round),
     };
     let wrote = false;
     for (const stored of lists.policies)
@@ -193,13 +192,29 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   }
 }
 
-type Ticking = Actor & Pick<UpdateNodesInput, "annotations">;
+/**
+ * What is wrong with the expressions of a policy that has changed: sentences that name the field. It holds nothing by
+ * itself: whether a query can be evaluated is left to Prometheus.
+ */
+async function findInChecks(
+  { checks, generation, status }: Policy,
+  load: NodeUpdateOptions["loadReader"],
+): Promise<string[]> {
+  if (checks.length === 0 || generation === status.observedGeneration) return [];
+  const read = await load();
+  return checks.flatMap(({ query }, i) => {
+    const { error, warnings } = read(query.expr);
+    return [...(error === undefined ? [] : [error]), ...warnings].map(
+      (problem) => `spec.checks[${i}].query.expr: ${problem}`,
+    );
+  });
+}
 
 /**
  * The active nodes of each policy, as stored; the next policy of a pass must see those that the one before has started.
  */
 function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
-  return new Map(policies.map(({ content }) => [content.name, isInvalid(content) ? [] : content.status.active]));
+  return new Map(policies.map(({ content }) => [content.name, activeNodesOf(content)]));
 }
 
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */
@@ -207,11 +222,9 @@ function nodesOf(
   policy: Policy | InvalidPolicy,
   { nodes, policies }: NodeLists,
 ): { readonly nodes: readonly UpdateNode[]; readonly contested: ReadonlyMap<string, readonly string[]> } {
-  const activeOf = (one: Policy | InvalidPolicy): string[] =>
-    isInvalid(one) ? [] : one.status.active.map(({ node }) => node);
-  const own = new Set(activeOf(policy));
+  const own = new Set(activeNodesOf(policy).map(({ node }) => node));
   const others = policies.filter(({ content }) => content.name !== policy.name);
-  const taken = new Set(others.flatMap(({ content }) => activeOf(content)));
+  const taken = new Set(others.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
   const selects = (selector: Readonly<Record<string, string>>, node: UpdateNode): boolean =>
     node.managed && matchesLabels(selector, node.labels);
   const found = nodes.filter(

@@ -3,9 +3,8 @@
  * did not answer.
  */
 import * as z from "zod/mini";
-import { startDeadline } from "../../../infra/deadline.ts";
-import { messageOf, RolloutError } from "../../../infra/errors.ts";
-import { readText, requestOnce } from "../../../infra/http.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { type Carrier, exchange, type HttpAnswer, withinDeadline } from "../../../infra/http.ts";
 import { type HostAction, hostUpdateStatus, type UpdateStatus } from "../host-updates.ts";
 
 export interface HostApi {
@@ -22,7 +21,6 @@ export type Begun = "begun" | "busy" | { readonly refused: string };
 
 /** Milliseconds until the host must have answered; its actions go on afterwards. */
 const ANSWER_MS = 30_000;
-const MAX_ANSWER_LENGTH = 1024 * 1024;
 
 const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
   refresh: "/actions/refresh-updates",
@@ -34,23 +32,26 @@ const PATHS: Readonly<Record<HostAction | "reboot", string>> = {
 
 const osInfo = z.looseObject({ version_id: z.string().check(z.minLength(1)) });
 
-export function createHostApi(socketPath: string): HostApi {
-  const get = (path: string): Promise<HostAnswer> => exchange(socketPath, { method: "GET", path });
+export function createHostApi(socketPath: string, { open, clock }: Carrier = {}): HostApi {
+  const ask = (method: "GET" | "POST", path: string): Promise<HttpAnswer> =>
+    withinDeadline(`the host's API at ${socketPath}`, { timeoutMs: ANSWER_MS, clock }, (signal) =>
+      exchange(new URL(path, "http://localhost"), { socketPath, method, open, signal }),
+    );
   return {
     async readVersion() {
-      const { status, text } = await get("/os");
+      const { status, text } = await ask("GET", "/os");
       if (status !== 200) throw unexpected("/os", status, text);
       return osInfo.parse(JSON.parse(text)).version_id;
     },
     async readUpdates() {
-      const { status, text } = await get("/updates/status");
+      const { status, text } = await ask("GET", "/updates/status");
       if (status === 423) return "busy";
       if (status === 404) return undefined;
       if (status !== 200) throw unexpected("/updates/status", status, text);
       return hostUpdateStatus.parse(JSON.parse(text));
     },
     async act(action) {
-      const { status, text } = await exchange(socketPath, { method: "POST", path: PATHS[action] });
+      const { status, text } = await ask("POST", PATHS[action]);
       if (status >= 200 && status < 300) return "begun";
       return status === 423
         ? "busy"
@@ -63,31 +64,4 @@ function unexpected(path: string, status: number, text: string): RolloutError {
   return new RolloutError("ServerError", `the host answers ${status} to ${path}: ${text.trim().slice(0, 300)}`, {
     status,
   });
-}
-
-interface HostAnswer {
-  readonly status: number;
-  readonly text: string;
-}
-
-interface HostRequest {
-  readonly method: string;
-  readonly path: string;
-}
-
-async function exchange(socketPath: string, { method, path }: HostRequest): Promise<HostAnswer> {
-  using deadline = startDeadline(ANSWER_MS);
-  const { signal } = deadline;
-  try {
-    const answer = await requestOnce(new URL(path, "http://localhost"), {
-      socketPath,
-      method,
-      signal,
-      headers: { "content-length": 0 },
-    });
-    return { status: answer.statusCode ?? 0, text: await readText(answer, signal, MAX_ANSWER_LENGTH) };
-  } catch (cause) {
-    if (cause instanceof RolloutError) throw cause;
-    throw new RolloutError("Unreachable", `the host's API at ${socketPath}: ${messageOf(cause)}`, { cause });
-  }
 }

@@ -21,6 +21,6 @@ await runEntry("the agent failed", async (stop) => {
     nodeApi: ({ namespace, apiPort }: { readonly namespace: string; readonly apiPort: number }) =>
       new URL(`https://brupop-apiserver.${namespace}.svc.cluster.local:${apiPort}`),
   };
-  await startAgent(process.env, places, stop);
+  await startAgent(process.env, places, { stop });
   return 0;
 });

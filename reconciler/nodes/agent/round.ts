@@ -8,6 +8,7 @@ import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
 import type { Log } from "../../../infra/log.ts";
 import { readShadow, type Shadow } from "../node.ts";
 import { shadowName, type ShadowStatus } from "../shadow.ts";
+import { isAtRest } from "../state-machine.ts";
 import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, report } from "../decide-agent.ts";
 import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./call-node-api.ts";
 import { type HostTools, isStaged, refreshTarget, stageUpdate } from "./stage-update.ts";
@@ -58,7 +59,8 @@ async function gather(tools: AgentTools): Promise<Snapshot> {
   const stored = await readOwnShadow(tools);
   if (stored?.problem !== undefined)
     tools.log.warn("the shadow cannot be read whole", { shadow: stored.name, problem: stored.problem });
-  if (isAtRest(stored)) await refresh(tools, version);
+  // While an update is under way, the host is not asked for another.
+  if (!stored?.status || isAtRest(stored)) await refresh(tools, version);
   const { target } = tools.memory;
   return {
     now: tools.clock.now(),
@@ -73,11 +75,6 @@ async function gather(tools: AgentTools): Promise<Snapshot> {
 async function readOwnShadow({ cluster, namespace, nodeName }: AgentTools, call?: Call): Promise<Shadow | undefined> {
   const object = await cluster.get(bottlerocketShadows, { namespace, name: shadowName(nodeName) }, call).catch(absent);
   return object && readShadow(object);
-}
-
-/** While an update is under way, the host is not asked for another. */
-function isAtRest(shadow: Shadow | undefined): boolean {
-  return !shadow?.status || (shadow.spec.state === "Idle" && shadow.status.current_state === "Idle");
 }
 
 async function refresh(tools: AgentTools, version: string): Promise<void> {

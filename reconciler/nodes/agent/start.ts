@@ -6,6 +6,7 @@ import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadOwnAccount } from "../../../infra/kubernetes/own-account.ts";
 import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { createLog, stdout } from "../../../infra/log.ts";
+import type { Machine } from "../../../infra/machine.ts";
 import { createHostApi } from "./host-api.ts";
 import { runAgent } from "./loop.ts";
 import { createNodeApi } from "./call-node-api.ts";
@@ -23,37 +24,44 @@ export interface AgentPlaces {
   readonly nodeApi: (configuration: AgentConfiguration) => URL;
 }
 
+export interface AgentRun {
+  readonly stop: AbortSignal;
+  readonly machine?: Machine;
+}
+
 /** Resolves once the host reboots or `stop` fires. Rejects with `BadConfiguration`, or if the Node cannot be read. */
 export async function startAgent(
   env: Readonly<Record<string, string | undefined>>,
   { hostSocket, bootId, token, ca, account, nodeApi }: AgentPlaces,
-  stop: AbortSignal,
+  { stop, machine = systemClock }: AgentRun,
 ): Promise<void> {
   const configuration = readAgentConfiguration(env);
   const { nodeName, namespace, exclusionMs, log: logging } = configuration;
-  const clock = systemClock;
-  const log = createLog({ ...logging, write: stdout.write, now: () => new Date(clock.now()) });
-  const cluster = connectCluster(await loadOwnAccount(env, account), { timeoutMs: 10_000 });
+  const { open, write = stdout.write, read = readText } = machine;
+  const connect = machine.connect ?? (() => loadOwnAccount(env, account));
+  const log = createLog({ ...logging, write, now: () => new Date(machine.now()) });
+  const cluster = connectCluster(await connect({}), { timeoutMs: 10_000, clock: machine });
   const node = await cluster.get(nodes, { name: nodeName });
-  const read = (path: string) => () => readFile(path, "utf8");
   const callApi = createNodeApi({
     url: nodeApi(configuration),
     node: { name: nodeName, uid: node.metadata?.uid ?? "" },
-    readToken: read(token),
-    readCa: read(ca),
+    readToken: () => read(token),
+    readCa: () => read(ca),
+    open,
+    clock: machine,
   });
   log.info("the agent runs", { node: nodeName });
   const tools = {
     cluster,
-    clock,
+    clock: machine,
     log,
     stop,
     callApi,
     namespace,
     nodeName,
     exclusionMs,
-    host: createHostApi(hostSocket),
-    readBootId: async () => (await read(bootId)()).trim(),
+    host: createHostApi(hostSocket, { open, clock: machine }),
+    readBootId: async () => (await read(bootId)).trim(),
     pollMs: 5000,
     actionMs: 15 * 60_000,
     refreshMs: 120_000,
@@ -62,3 +70,5 @@ export async function startAgent(
   };
   await runAgent(tools, { pauseMs: 5000, idleMs: 30_000 });
 }
+
+const readText = (path: string): Promise<string> => readFile(path, "utf8");

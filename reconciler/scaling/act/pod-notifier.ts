@@ -33,7 +33,7 @@ const REPEAT_MS = 30_000;
 /** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
 /** After so many pods without an answer, the other pods of the zone wait for the next round. */
-const PATIENCE = 3;
+const MAX_SILENT = 3;
 
 interface Round {
   readonly pods: number;
@@ -69,13 +69,13 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       },
       onFailure(_pod, error) {
         if (!hasCode(error, "Cancelled")) failed.add(messageOf(error));
-        if (hasCode(error, "Timeout", "Unreachable") && ++silent === PATIENCE) stop.abort();
+        if (hasCode(error, "Timeout", "Unreachable") && ++silent === MAX_SILENT) stop.abort();
       },
     });
     stop.abort();
     if (locked.count > 0)
       onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
-    if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed, silent >= PATIENCE) }, zone);
+    if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed, silent >= MAX_SILENT) }, zone);
   }
 
   return {

@@ -1,8 +1,8 @@
 /** Prepares the pods that are to leave (§2.6). */
 import { callPods } from "../../../infra/call-pods.ts";
 import { cancelled } from "../../../infra/deadline.ts";
-import { messageOf, RolloutError } from "../../../infra/errors.ts";
-import type { PodHttp } from "../../../infra/pod-http.ts";
+import { RolloutError } from "../../../infra/errors.ts";
+import { describePodFailure, type PodHttp } from "../../../infra/pod-http.ts";
 import { foldAges, readPreparedAt, type Endpoint, type Endpoints } from "../delayed.ts";
 import type { PodAnswers } from "../snapshot.ts";
 import type { PreparePods } from "../steps.ts";
@@ -32,17 +32,14 @@ export async function preparePods(
     targets: numbered(pods),
     signal,
     stopAtFailure: true,
-    onAnswer({ place, pod }, { status, body }) {
+    onAnswer({ place }, { status, body }) {
       const at = status >= 200 && status < 300 ? readPreparedAt(body) : undefined;
       // Without the body: it may contain a secret, and holds become Events.
       if (at === undefined)
-        throw new RolloutError(
-          "Invalid",
-          `${pod} answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`,
-        );
+        throw new RolloutError("Invalid", `it answered ${status}, and the answer is not {"timestamp": <Unix seconds>}`);
       ages.add(place, at, now());
     },
-    onFailure: (_pod, error) => void (failure = messageOf(error)),
+    onFailure: ({ url }, error) => void (failure = describePodFailure(url, error)),
   });
   if (signal.aborted) throw cancelled(signal);
   return failure === undefined ? { wanted, youngest: ages.youngest() } : { wanted, failure };

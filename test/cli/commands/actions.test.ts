@@ -8,7 +8,7 @@ import { openTerminal } from "../stage.ts";
 
 const PAUSED = "grafana.com/rollout-paused";
 
-describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () => {
+describe("zonewise pause, resume and restart", { timeout: 300_000 }, () => {
   let stage: Stage;
   before(async () => {
     stage = await setStatusStage();
@@ -23,7 +23,6 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     (stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) as StatefulSet | undefined) ??
     assert.fail();
   const pausedOf = (zone: string): string | undefined => setNamed(zone).metadata?.annotations?.[PAUSED];
-  const imageOf = (zone: string): string | undefined => setNamed(zone).spec?.template.spec?.containers[0]?.image;
 
   it("pause and resume all zones or one, once", async (t) => {
     const { run } = await openTerminal(t, stage);
@@ -36,18 +35,19 @@ describe("zonewise pause, resume, restart and undo", { timeout: 120_000 }, () =>
     assert.deepEqual([pausedOf("a"), pausedOf("b"), pausedOf("c")], [undefined, undefined, undefined]);
   });
 
+  it("print the names of what they change, for kubectl", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    await run("pause ingester --zone ingester-zone-b");
+    const name = (zone: string): string => `statefulset.apps/ingester-zone-${zone}\n`;
+    assert.equal((await run("pause ingester -o name")).out, name("a") + name("c"));
+    assert.equal((await run("resume ingester -o name")).out, name("a") + name("b") + name("c"));
+    assert.equal((await run("resume ingester -o name")).out, "");
+  });
+
   it("change nothing in a dry run", async (t) => {
     const { run } = await openTerminal(t, stage);
     assert.match((await run("pause ingester --dry-run")).out, /^ingester-zone-a paused \(dry run\)$/m);
     assert.equal(pausedOf("a"), undefined);
-  });
-
-  it("undo goes back to the template before the rollout", async (t) => {
-    const { run } = await openTerminal(t, stage);
-    const { code, out } = await run("undo ingester");
-    assert.equal(code, 0, out);
-    assert.match(out, /^ingester-zone-a goes back to ingester-zone-a-/m);
-    assert.deepEqual([imageOf("a"), imageOf("b"), imageOf("c")], ["app:1", "app:1", "app:1"]);
   });
 
   it("restart changes the template of every zone", async (t) => {

@@ -3,23 +3,20 @@
  * have recorded.
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { it } from "node:test";
-import { parse } from "yaml";
-import { RULES } from "../../../cli/decide/rules.ts";
-import type { Draft } from "../../emulator/objects.ts";
+import { RULES } from "../../../reconciler/remedies/rules.ts";
+import { define } from "../../demo/definitions.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
-const TEMPLATES = new URL("../../../infra/manifests/crds/replicatemplates.yaml", import.meta.url);
 const SETS = "statefulsets.apps";
 
 /** Zone a mirrors a ReplicaTemplate that wants `replicas`. */
 async function mirror(stage: Stage, replicas: number, annotations: Readonly<Record<string, string>>): Promise<void> {
   const { store } = stage.emulator;
-  store.create("customresourcedefinitions.apiextensions.k8s.io", parse(readFileSync(TEMPLATES, "utf8")) as Draft);
+  await define(store, ["replicatemplates"]);
   deploy(stage, "app:1", { zones: ["a"], annotations: { ...MIRROR, ...annotations } });
   deploy(stage, "app:1", { zones: ["b"] });
   await stage.time.advance(2000);
@@ -37,7 +34,7 @@ const CASES = [
     replicas: 2,
     annotations: DELAYED,
     message: /ingester-zone-a-2.*500/,
-    helps: /kubectl -n default logs POD/,
+    helps: /kubectl -n default logs ingester-zone-a-2/,
     break: () => {},
   },
   {

@@ -4,7 +4,7 @@ import { deploy, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
 import { openTerminal } from "../stage.ts";
 
-describe("zonewise explain", { timeout: 120_000 }, () => {
+describe("zonewise explain", { timeout: 300_000 }, () => {
   let stage: Stage;
   let session: Session;
   before(async () => {

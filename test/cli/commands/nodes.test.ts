@@ -1,27 +1,21 @@
 /** What the CLI tells of node updates, by what the real ticks have recorded of them. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { it } from "node:test";
-import { parse } from "yaml";
-import type { Draft } from "../../emulator/objects.ts";
+import { define } from "../../demo/definitions.ts";
 import { createPolicy, label, setNodeStage } from "../../reconciler/nodes/act/stage.ts";
 import { openTerminal } from "../stage.ts";
 
 /** Where the CLI expects them by default. */
 const NAMESPACE = "brupop-bottlerocket-aws";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
-const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
 
 it(
   "explain node, status and doctor tell of a node's update, its policy, who waits and why",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async (t) => {
     const stage = await setNodeStage({ namespace: NAMESPACE });
     t.after(() => stage.close());
-    stage.emulator.store.create(
-      "customresourcedefinitions.apiextensions.k8s.io",
-      parse(readFileSync(GROUPS, "utf8")) as Draft,
-    );
+    await define(stage.emulator.store, ["rolloutgroups"]);
     stage.emulator.store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
     createPolicy(stage, "default", { zonesInOrder: false });
     for (const name of ["node-1", "node-2"]) label(stage, name);

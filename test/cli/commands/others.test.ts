@@ -1,31 +1,31 @@
 /** evict, drain-order, doctor, events and completions, on the embedded cluster. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
+import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
+import { guardEvictions } from "../guard-stage.ts";
 import { openTerminal } from "../stage.ts";
 
 const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
-const CRDS = ["rolloutgroups", "rolloutgates", "phasedrollouts"].map(
-  (name) => new URL(`../../../infra/manifests/crds/${name}.yaml`, import.meta.url),
-);
+const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts"];
 
-describe("zonewise", { timeout: 120_000 }, () => {
+describe("zonewise", { timeout: 300_000 }, () => {
   let stage: Stage;
+  let guard: Awaited<ReturnType<typeof guardEvictions>>;
   before(async () => {
     stage = await setBudgetStage();
-    for (const crd of CRDS)
-      stage.emulator.store.create(
-        "customresourcedefinitions.apiextensions.k8s.io",
-        parse(readFileSync(crd, "utf8")) as Draft,
-      );
+    await define(stage.emulator.store, DEFINITIONS);
     writeBudget(stage, {});
+    guard = await guardEvictions(stage);
     await stage.time.advance(1000);
   });
-  after(() => stage.close());
+  after(async () => {
+    guard.close();
+    await stage.close();
+  });
 
   it("evict asks, and evicts nothing", async (t) => {
     const { run } = await openTerminal(t, stage);
@@ -108,6 +108,18 @@ describe("zonewise", { timeout: 120_000 }, () => {
     assert.match(out, /^error {2}zpdb\/second: it selects no StatefulSet/);
     stage.emulator.store.remove(BUDGETS, "default", "second");
     assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
+    const original = (replicas: number): Draft => ({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "rollout-operator", namespace: "default" },
+      spec: { replicas },
+    });
+    const { store } = stage.emulator;
+    const { metadata } = store.create("deployments.apps", original(1));
+    assert.match((await run("doctor --pre")).out, /deployment\/rollout-operator: the original serves this namespace/);
+    store.update("deployments.apps", { ...original(0), metadata });
+    assert.doesNotMatch((await run("doctor --pre")).out, /the original serves/);
+    store.remove("deployments.apps", "default", "rollout-operator");
   });
 
   // Scripts read these: fields are added, none is renamed or removed.
@@ -152,6 +164,30 @@ describe("zonewise", { timeout: 120_000 }, () => {
     assert.match(all.out, /statefulset\/other/);
     assert.doesNotMatch(all.out, /zone-b/);
     assert.doesNotMatch((await run("events ingester")).out, /other/);
+  });
+
+  it("events shows those of one second in the order in which they were written", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const order = ["PodReplaced", "ZoneUpdated", "RolloutCompleted"];
+    const create = (reason: string): void =>
+      void stage.emulator.store.create("events", {
+        apiVersion: "v1",
+        kind: "Event",
+        // A name that a list has in another order.
+        metadata: { name: `${9 - order.indexOf(reason)}-second`, namespace: "default" },
+        involvedObject: { kind: "StatefulSet", namespace: "default", name: "ordered" },
+        type: "Normal",
+        reason,
+        message: "in order",
+        lastTimestamp: "2026-01-02T00:00:00Z",
+        reportingComponent: "zonewise",
+      });
+    for (const reason of order) create(reason);
+    const lines = (await run("events")).out.split("\n").filter((line) => line.includes("in order"));
+    assert.deepEqual(
+      lines.map((line) => order.find((reason) => line.includes(reason))),
+      order,
+    );
   });
 
   const COMPLETIONS = [
@@ -200,4 +236,36 @@ describe("zonewise", { timeout: 120_000 }, () => {
 
   it("knows no other shell", async (t) =>
     assert.equal((await (await openTerminal(t, stage)).run("completion tcsh")).code, 2));
+});
+
+it("drain-order lets no wave begin while a budget refuses a pod of it, though it allows another", async (t) => {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  writeBudget(stage, { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" });
+  const guard = await guardEvictions(stage);
+  t.after(() => guard.close());
+  const { run, json } = await openTerminal(t, stage);
+  assert.equal((await run("drain-order node-1")).code, 0);
+  stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
+  const { code, out } = await run("drain-order node-1");
+  const [[node] = []] = await json<{ pods: { refusal?: string }[] }[][]>("drain-order node-1");
+  assert.deepEqual(new Set(node?.pods.map(({ refusal }) => refusal === undefined)), new Set([true, false]), out);
+  assert.equal(code, 1, out);
+});
+
+it("drain-order needs no definition of RolloutGroups, and explain says that it is missing", async (t) => {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  writeBudget(stage);
+  const guard = await guardEvictions(stage);
+  t.after(() => guard.close());
+  const { run } = await openTerminal(t, stage);
+  const { code, out, err } = await run("drain-order node-1");
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /^1 +node-1 +zone-1 +[1-9] +yes$/m);
+  const explained = await run("explain group/ingester");
+  assert.match(
+    explained.err,
+    /no definition of RolloutGroups.*\n +install it: kubectl apply -k infra\/manifests\/crds/,
+  );
 });

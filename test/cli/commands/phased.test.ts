@@ -1,11 +1,8 @@
 /** What the CLI tells of a PhasedRollout, by what the real ticks have recorded of it. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { it } from "node:test";
-import { parse } from "yaml";
 import { PHASED_RULES, type PhasedReason } from "../../../cli/decide/phased-rules.ts";
 import type { QueryAnswer } from "../../../infra/prometheus/answer.ts";
-import type { Draft } from "../../emulator/objects.ts";
 import {
   applySet,
   createRollout,
@@ -15,17 +12,13 @@ import {
   SETS,
   type PhasedStage,
 } from "../../reconciler/phased/act/stage.ts";
+import { define } from "../../demo/definitions.ts";
 import { openTerminal } from "../stage.ts";
-
-const GROUPS = new URL("../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
 
 /** The StatefulSet `db` of three pods, managed, and all its pods up to date. */
 async function setUp(options: Parameters<typeof createRollout>[1] = {}): Promise<PhasedStage> {
   const stage = await setPhasedStage();
-  stage.emulator.store.create(
-    "customresourcedefinitions.apiextensions.k8s.io",
-    parse(readFileSync(GROUPS, "utf8")) as Draft,
-  );
+  await define(stage.emulator.store, ["rolloutgroups"]);
   await applySet(stage, "x:1");
   createRollout(stage, options);
   await stage.tickFor(20);
@@ -87,7 +80,7 @@ const WAITS: readonly Wait[] = [
 for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
   it(
     `explain and status tell of ${reason}: partition, why, rule, remedy and next check`,
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async (t) => {
       const stage = await setUp({ check });
       t.after(() => stage.close());
@@ -100,7 +93,7 @@ for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
       assert.match(out, new RegExp(`^statefulset/db\\n  roll out: no  ${reason}\\n`));
       assert.match(out, why);
       assert.ok(out.includes(PHASED_RULES[reason].rule), out);
-      assert.match(out, /helps +.*annotate --overwrite phasedrollout guard sts.plus\/promote-step=db-\w+\/\d/);
+      assert.match(out, /helps +.*: zonewise -n default promote guard$/m);
       assert.match(out, /^ +next +(?:in |now)/m);
       const pod = await run("explain pod/db-0");
       assert.match(
@@ -120,7 +113,7 @@ for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
     },
   );
 
-it("a rollout that has stalled is told with what helps, and ends the wait with 1", { timeout: 60_000 }, async (t) => {
+it("a rollout that has stalled is told with what helps, and ends the wait with 1", { timeout: 300_000 }, async (t) => {
   const stage = await setUp({ check: { failureThreshold: 2 } });
   t.after(() => stage.close());
   const { run } = await openTerminal(t, stage);
@@ -136,7 +129,36 @@ it("a rollout that has stalled is told with what helps, and ends the wait with 1
   assert.match(out, /^phasedrollout\/guard Stalled: /);
 });
 
-it("a pause is told with the command that ends it", { timeout: 60_000 }, async (t) => {
+it("RolloutStalled says why: what the late step waits for, or the last bad answer", { timeout: 300_000 }, async (t) => {
+  const CASES = [
+    {
+      spec: {},
+      check: { failureThreshold: 2 },
+      why: /^2 checks in a row have failed \(up 0\): the rollout of db stays at partition 3$/,
+    },
+    {
+      spec: { progressDeadlineSeconds: 30 },
+      check: { initialDelaySeconds: 0, periodSeconds: 10 },
+      why: /^the step at partition 3 takes longer than 30 s: the last check has failed \(up 0\)$/,
+    },
+    {
+      spec: { progressDeadlineSeconds: 30 },
+      check: { initialDelaySeconds: 600 },
+      why: /^the step at partition 3 takes longer than 30 s: the check has not had \d good answers in a row$/,
+    },
+  ];
+  for (const { spec, check, why } of CASES) {
+    const stage = await setUp({ spec, check });
+    t.after(() => stage.close());
+    stage.answer = FIRING;
+    await applySet(stage, "x:2");
+    await stage.tickFor(60);
+    const stalled = stage.events.find(({ reason }) => reason === "RolloutStalled");
+    assert.match(stalled?.message ?? "", why);
+  }
+});
+
+it("a pause is told with the command that ends it", { timeout: 300_000 }, async (t) => {
   const stage = await setUp();
   t.after(() => stage.close());
   annotate(stage, { "sts.plus/pause": "true" });
@@ -148,7 +170,7 @@ it("a pause is told with the command that ends it", { timeout: 60_000 }, async (
   );
 });
 
-it("what was recorded before the latest template is not taken for the answer", { timeout: 60_000 }, async (t) => {
+it("what was recorded before the latest template is not taken for the answer", { timeout: 300_000 }, async (t) => {
   const stage = await setUp();
   t.after(() => stage.close());
   const { run } = await openTerminal(t, stage);
@@ -162,7 +184,7 @@ it("what was recorded before the latest template is not taken for the answer", {
 
 it(
   "a StatefulSet that is being deleted is told as the reconciler has recorded it, and ends the wait",
-  { timeout: 60_000 },
+  { timeout: 300_000 },
   async (t) => {
     const stage = await setUp();
     t.after(() => stage.close());
@@ -184,7 +206,7 @@ const GUARD_PLACES = [
 for (const { place, warns } of GUARD_PLACES)
   it(
     `doctor ${warns ? "warns" : "is content"} if the webhook raises partitions in namespace ${place}`,
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     async (t) => {
       const stage = await setUp();
       t.after(() => stage.close());
@@ -209,7 +231,7 @@ for (const { place, warns } of GUARD_PLACES)
     },
   );
 
-it("doctor warns of a definition that the removal of the original would delete", { timeout: 60_000 }, async (t) => {
+it("doctor warns of a definition that the removal of the original would delete", { timeout: 300_000 }, async (t) => {
   const stage = await setUp();
   t.after(() => stage.close());
   const { run } = await openTerminal(t, stage);
@@ -227,28 +249,72 @@ it("doctor warns of a definition that the removal of the original would delete",
   assert.match((await run("doctor")).out, /customresourcedefinition\/phasedrollouts\.sts\.plus.*operators\/sts-plus/s);
 });
 
-it("a StatefulSet in a group, one that does not exist, and one that nobody manages", { timeout: 60_000 }, async (t) => {
-  const stage = await setUp({ spec: { targetRef: "none" } });
+it(
+  "a StatefulSet in a group, one that does not exist, and one that nobody manages",
+  { timeout: 300_000 },
+  async (t) => {
+    const stage = await setUp({ spec: { targetRef: "none" } });
+    t.after(() => stage.close());
+    const { run } = await openTerminal(t, stage);
+    assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound/);
+    assert.match(
+      (await run("explain db")).out,
+      /roll out: yes {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
+    );
+    assert.match((await run("doctor")).out, /^error {2}phasedrollout\/guard: there is no StatefulSet none/m);
+    const { store } = stage.emulator;
+    const object = store.get(SETS, "default", "db") ?? assert.fail();
+    store.update(SETS, { ...object, metadata: { ...object.metadata, labels: { "rollout-group": "db" } } });
+    const guard = store.get(PHASED, "default", "guard") ?? assert.fail();
+    store.update(PHASED, { ...guard, spec: { ...(guard as { spec?: object }).spec, targetRef: "db" } });
+    await stage.tickFor(10);
+    assert.match(
+      (await run("explain phased/guard")).out,
+      /ErrorCannotManage\n +why +.*guard its group with a RolloutGate instead/,
+    );
+    assert.match(
+      (await run("doctor")).out,
+      /^error {2}phasedrollout\/guard: db is a zone of group db: it is not managed \(phased-grouped\)/m,
+    );
+  },
+);
+
+it("promote skips the checks of this step, once, and of no later one", async (t) => {
+  const stage = await setUp({ check: { initialDelaySeconds: 600 } });
   t.after(() => stage.close());
+  await applySet(stage, "x:2");
+  await toStep(stage, "WaitForInitialDelay", 3);
   const { run } = await openTerminal(t, stage);
-  assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound/);
-  assert.match(
-    (await run("explain db")).out,
-    /roll out: yes {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
-  );
-  assert.match((await run("doctor")).out, /^error {2}phasedrollout\/guard: there is no StatefulSet none/m);
+  const promoted = (): unknown =>
+    stage.emulator.store.get(PHASED, "default", "guard")?.metadata.annotations?.["sts.plus/promote-step"];
+  assert.match((await run("promote guard --dry-run")).out, /\(dry run\)$/m);
+  assert.equal(promoted(), undefined);
+  const rollout = stage.emulator.store.get(PHASED, "default", "guard") ?? assert.fail();
+  const spec = { ...(rollout["spec"] as object), finalCheck: true };
+  stage.emulator.store.update(PHASED, { ...rollout, spec });
+  assert.match((await run("promote guard")).err, /has not seen the latest spec of default\/guard yet/);
+  assert.equal(promoted(), undefined);
+  await stage.tickFor(1);
+  const { code, out } = await run("promote guard");
+  assert.deepEqual([code, out], [0, "default/guard skips the checks of db at partition 3\n"]);
+  assert.equal((await run("promote phasedrollout/guard")).out, "default/guard was promoted at partition 3 already\n");
+  await toStep(stage, "WaitForInitialDelay", 2);
+  await stage.tickFor(30);
+  assert.equal(stage.rollout().status.rollingPodStatus?.partition, 2, "the next step is checked");
+  const unknown = await run("promote guar");
+  assert.match(unknown.err, /no PhasedRollout "guar" in namespace default\n +did you mean guard\?/);
+});
+
+it("promote for all namespaces writes to no PhasedRollout if two have the name", async (t) => {
+  const stage = await setUp({ check: { initialDelaySeconds: 600 } });
+  t.after(() => stage.close());
+  await applySet(stage, "x:2");
+  await toStep(stage, "WaitForInitialDelay", 3);
   const { store } = stage.emulator;
-  const object = store.get(SETS, "default", "db") ?? assert.fail();
-  store.update(SETS, { ...object, metadata: { ...object.metadata, labels: { "rollout-group": "db" } } });
-  const guard = store.get(PHASED, "default", "guard") ?? assert.fail();
-  store.update(PHASED, { ...guard, spec: { ...(guard as { spec?: object }).spec, targetRef: "db" } });
-  await stage.tickFor(10);
-  assert.match(
-    (await run("explain phased/guard")).out,
-    /ErrorCannotManage\n +why +.*guard its group with a RolloutGate instead/,
-  );
-  assert.match(
-    (await run("doctor")).out,
-    /^error {2}phasedrollout\/guard: db is a zone of group db: it is not managed \(phased-grouped\)/m,
-  );
+  const rollout = store.get(PHASED, "default", "guard") ?? assert.fail();
+  store.create(PHASED, { ...rollout, metadata: { name: "guard", namespace: "other" } });
+  const { code, err } = await (await openTerminal(t, stage)).run("promote guard -A");
+  assert.equal(code, 4);
+  assert.match(err, /PhasedRollout guard is in several namespaces: default, other\n +say one with -n/);
+  assert.deepEqual(store.get(PHASED, "default", "guard"), rollout);
 });

@@ -14,7 +14,7 @@ async function rollOut(stage: Stage, session: Session, most = 60): Promise<void>
   assert.fail("it has not settled");
 }
 
-describe("zonewise status", { timeout: 120_000 }, () => {
+describe("zonewise status", { timeout: 300_000 }, () => {
   let stage: Stage;
   let session: Session;
   before(async () => {
@@ -32,16 +32,39 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     await stage.close();
   });
 
-  for (const flags of ["", " --watch"])
-    it(`of a namespace without groups it says that there are none:${flags || " once"}`, async (t) => {
+  const EMPTY = [
+    { flags: "", code: 0 },
+    { flags: " --watch=false --timeout 1m", code: 0 },
+    { flags: " --watch", code: 4 },
+    { flags: " --timeout 1m", code: 4 },
+  ];
+  for (const { flags, code } of EMPTY)
+    it(`says that a namespace has no groups, which one it was, and ends with ${code}:${flags || " once"}`, async (t) => {
       const { run, json } = await openTerminal(t, stage);
-      const { code, err } = await run(`status -n mistyped${flags}`);
-      assert.deepEqual(
-        { code, err },
-        { code: 0, err: "no rollout groups: no StatefulSet has the label rollout-group\n" },
-      );
-      assert.deepEqual(await json(`status -n mistyped${flags}`), []);
+      const err = "no rollout groups in namespace kube-system: no StatefulSet has the label rollout-group\n";
+      assert.deepEqual(await run(`status -n kube-system${flags}`), { code, out: "", err });
+      assert.deepEqual(await json(`status -n kube-system${flags}`), []);
     });
+
+  for (const line of [
+    "status",
+    "status --watch",
+    "status ingester --timeout 1h",
+    "explain ingester",
+    "events ingester",
+  ])
+    it(`${line}: names a namespace that does not exist`, async (t) => {
+      const { run } = await openTerminal(t, stage);
+      const err = 'error: no namespace "defualt"\n       did you mean default?\n';
+      assert.deepEqual(await run(`${line} -n defualt`), { code: 4, out: "", err });
+    });
+
+  it("takes a namespace for one that exists if it may not be read", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const remove = stage.emulator.faults.inject({ verb: "get", resource: "namespaces", effect: { kind: "forbidden" } });
+    assert.match((await run("status -n kube-system")).err, /^no rollout groups in namespace kube-system: /);
+    remove();
+  });
 
   it("shows a line a group and exits with 0 when all are done", async (t) => {
     const { run } = await openTerminal(t, stage);
@@ -60,6 +83,21 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     assert.match((await run("status ingester -o yaml")).out, /^progress: done$/m);
   });
 
+  it("prints names that kubectl takes, and all columns with -o wide on a narrow terminal", async (t) => {
+    const { run } = await openTerminal(t, stage, { isTty: true, size: { columns: 40, rows: 24 } });
+    assert.equal(
+      (await run("status -o name")).out,
+      "rolloutgroup.zonewise.dev/ingester\nrolloutgroup.zonewise.dev/querier\n",
+    );
+    assert.equal((await run("status querier -o name")).out, "rolloutgroup.zonewise.dev/querier\n");
+    const headings = async (flags: string): Promise<string> =>
+      (await run(`status --no-color --no-watch ${flags}`)).out.split("\n")[0] ?? "";
+    assert.equal(await headings(""), "GROUP     PHASE  UPDATED  PODS-READY");
+    assert.match(await headings("-o wide"), /ESTIMATED-END$/);
+    assert.match((await run("status --no-color -o wide")).out, /^GROUP .* ESTIMATED-END$/m);
+    assert.match((await run("plan querier -o name")).err, /plan names no objects/);
+  });
+
   it("colours only a terminal, and not with NO_COLOR or --no-color", async (t) => {
     const isColoured = async (line: string, isTty: boolean, env = {}): Promise<boolean> =>
       (await (await openTerminal(t, stage, { isTty, env })).run(line)).out.includes("\u001B[32m");
@@ -74,7 +112,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     const { code, err } = await run("status ingestr");
     assert.equal(code, 4);
     assert.match(err, /no rollout group "ingestr" in namespace default\n +did you mean ingester\?/);
-    assert.match((await run("status ingester -n elsewhere")).err, /there are no groups there/);
+    assert.match((await run("status ingester -n elsewhere")).err, /no namespace "elsewhere"/);
   });
 
   it("never takes a ready from before an apply for one after it", async (t) => {
@@ -87,6 +125,22 @@ describe("zonewise status", { timeout: 120_000 }, () => {
     assert.match(out, /the reconciler has not seen the latest spec yet/);
     await rollOut(stage, session);
     assert.equal((await run("status querier")).code, 0);
+  });
+
+  it("--timeout waits, without a terminal too", async (t) => {
+    const lines: string[] = [];
+    const { run } = await openTerminal(t, stage, { onWrite: (text) => void lines.push(text) });
+    deploy(stage, "app:3", { group: "querier", zones: ["a", "b"] });
+    await stage.time.advance(1000);
+    let isOver = false;
+    const waiting = run("status querier --timeout 1h").finally(() => void (isOver = true));
+    while (lines.length === 0 && !isOver) await new Promise((resolve) => setImmediate(resolve));
+    for (let i = 0; !isOver && i < 200; i++) {
+      await session.tick();
+      await stage.time.advance(1000);
+    }
+    assert.deepEqual(await waiting, { code: 0, out: lines.join(""), err: "" });
+    assert.match(lines.at(-1) ?? "", /^querier Ready: /m);
   });
 
   it("waits until a rollout is done, with a line a change, whatever happens to the connection", async (t) => {
@@ -122,7 +176,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
       spec: { ...(set["spec"] as object), updateStrategy: { type: "RollingUpdate" } },
     });
     await stage.time.advance(1000);
-    const timedOut = await run("status querier --watch --timeout=0s");
+    const timedOut = await run("status querier --timeout=0s");
     assert.deepEqual([timedOut.code, timedOut.err], [3, "not done within 0s\n"]);
     await session.tick();
     const stalled = await run("status querier --watch");
@@ -131,7 +185,7 @@ describe("zonewise status", { timeout: 120_000 }, () => {
   });
 });
 
-describe("a Ctrl-C", { timeout: 60_000 }, () => {
+describe("a Ctrl-C", { timeout: 300_000 }, () => {
   let stage: Stage;
   before(async () => {
     stage = await setStatusStage();
@@ -161,7 +215,7 @@ describe("a Ctrl-C", { timeout: 60_000 }, () => {
   it("a timeout is not made longer by an API server that does not answer", async (t) => {
     const remove = stage.emulator.faults.inject({ verb: "list", effect: { kind: "latency", ms: 600_000 } });
     const struck = stage.emulator.faults.struck();
-    const ending = (await openTerminal(t, stage)).run("status --watch --timeout 5s --request-timeout 1h");
+    const ending = (await openTerminal(t, stage)).run("status --timeout 5s --request-timeout 1h");
     while (stage.emulator.faults.struck() === struck) await new Promise((resolve) => setImmediate(resolve));
     await stage.time.advance(5000);
     assert.deepEqual(await ending, { code: 3, out: "", err: "not done within 5s\n" });
@@ -169,14 +223,14 @@ describe("a Ctrl-C", { timeout: 60_000 }, () => {
   });
 });
 
-describe("errors of zonewise", { timeout: 60_000 }, () => {
+describe("errors of zonewise", { timeout: 300_000 }, () => {
   let stage: Stage;
   before(async () => void (stage = await setStatusStage({ withDefinition: false })));
   after(() => stage.close());
 
   const CASES = [
     { line: "status --context nowhere", code: 2, err: /there is no context "nowhere", only zonewise/ },
-    { line: "status -o xml", code: 2, err: /Allowed choices are table, json, yaml/ },
+    { line: "status -o xml", code: 2, err: /Allowed choices are table, wide, name, json, yaml/ },
     { line: "statsu", code: 2, err: /unknown command 'statsu'\n\(Did you mean status\?\)/ },
     { line: "status --timeout soon", code: 2, err: /--timeout soon is no duration/ },
     { line: "status --kubeconfig /nowhere", code: 2, err: /no usable Kubernetes configuration in \/nowhere/ },

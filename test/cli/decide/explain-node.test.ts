@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { explainNode } from "../../../cli/decide/explain-node.ts";
 import { PHASE_RULES, SKIP_RULES } from "../../../cli/decide/node-rules.ts";
-import { deadlineOf } from "../../../reconciler/nodes/phase.ts";
 import { NODE_PHASES } from "../../../reconciler/nodes/policy-status.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { Policy } from "../../../reconciler/nodes/policy.ts";
 import { SKIP_REASONS } from "../../../reconciler/nodes/snapshot.ts";
+import { deadlineOf } from "../../../reconciler/nodes/state-machine.ts";
 import { at, busyNode, entry, MINUTE, node, policy, shadow } from "../../reconciler/nodes/fixture.ts";
 
 const told = (one: UpdateNode, ...policies: readonly Policy[]) =>

@@ -1,16 +1,23 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { examineBudgets, examineStatefulSets, examineWebhooks, type Finding } from "../../../cli/decide/findings.ts";
+import { examineMirrors, examineStatefulSets, type Finding } from "../../../cli/decide/findings.ts";
+import { examineBudgets, examineWebhooks } from "../../../cli/decide/protection-findings.ts";
 import {
   findMissingRights,
   RECONCILER_RIGHTS,
   INSTALL_RIGHTS,
   describeRight,
 } from "../../../cli/decide/reconciler-rights.ts";
-import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
+import type {
+  HorizontalPodAutoscaler,
+  PodDisruptionBudget,
+  StatefulSet,
+  WebhookConfiguration,
+} from "../../../infra/kubernetes/resources.ts";
 import { rightsOf, rulesBoundTo } from "../../infra/rights.ts";
-import { statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
+import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
+import { MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { budgetOf } from "./worlds.ts";
 
 const summaryOf = (findings: readonly Finding[]): string[] =>
@@ -22,12 +29,19 @@ const withLabels = (object: StatefulSet, labels: Record<string, string>): Statef
   metadata: { ...object.metadata, labels },
 });
 
+const leadBy = (leader: string): ZoneTraits => ({ annotations: { "grafana.com/rollout-downscale-leader": leader } });
+const OTHER: ZoneTraits = { labels: { "rollout-group": "other" } };
+const PAUSED: ZoneTraits = { annotations: { "grafana.com/rollout-paused": "true" } };
+
 describe("zonewise doctor", () => {
   const [plain = assert.fail()] = sets({});
   const CASES: readonly {
     readonly name: string;
     readonly objects: readonly StatefulSet[];
     readonly found: readonly string[];
+    /** The cure of each. */
+    readonly fix?: string | RegExp;
+    readonly says?: RegExp;
   }[] = [
     { name: "nothing of well configured zones", objects: sets({}, {}), found: [] },
     {
@@ -39,6 +53,17 @@ describe("zonewise doctor", () => {
       name: "a label where an annotation belongs",
       objects: sets({ labels: { "grafana.com/rollout-downscale-leader": "ingester-zone-b" } }, {}),
       found: ["error label-for-annotation statefulset/ingester-zone-a"],
+    },
+    {
+      name: "nothing of two minimum times that differ: the annotation wins, and they are no error",
+      objects: sets(
+        {
+          labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
+          annotations: { "grafana.com/min-time-between-zones-downscale": "1h" },
+        },
+        {},
+      ),
+      found: [],
     },
     {
       name: "an annotation where a label belongs",
@@ -57,6 +82,103 @@ describe("zonewise doctor", () => {
     },
     { name: "a zone that is alone", objects: sets({}), found: ["warning single-zone statefulset/ingester-zone-a"] },
     {
+      name: "a leader that is not in the group",
+      objects: sets({}, { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-aa" } }),
+      found: ["error leader-missing statefulset/ingester-zone-b"],
+      fix: "kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader=ingester-zone-a",
+    },
+    {
+      name: "a leader that is like none of the group",
+      objects: sets({}, { annotations: { "grafana.com/rollout-downscale-leader": "q" } }),
+      found: ["error leader-missing statefulset/ingester-zone-b"],
+      fix: "kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
+    },
+    {
+      name: "a leader whose group has a typo",
+      objects: sets(
+        { labels: { "rollout-group": "ingestr" } },
+        { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } },
+        {},
+      ),
+      found: ["warning single-zone statefulset/ingester-zone-a", "error leader-missing statefulset/ingester-zone-b"],
+      fix: "kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
+    },
+    {
+      name: "a leader in a larger group: the own zone is the mistyped one",
+      objects: sets({}, { ...OTHER, ...leadBy("ingester-zone-a") }, {}),
+      found: ["warning single-zone statefulset/ingester-zone-b", "error leader-missing statefulset/ingester-zone-b"],
+      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=ingester|give the other zones .*)$/,
+    },
+    {
+      name: "a leader that is alone in its group, as its follower is",
+      objects: sets(
+        { labels: { "rollout-group": "first" } },
+        { labels: { "rollout-group": "second" }, ...leadBy("ingester-zone-a") },
+      ),
+      found: [
+        "warning single-zone statefulset/ingester-zone-a",
+        "warning single-zone statefulset/ingester-zone-b",
+        "error leader-missing statefulset/ingester-zone-b",
+      ],
+      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=first|give the other zones .*)$/,
+    },
+    {
+      name: "a leader in another group of as many zones",
+      objects: sets(OTHER, leadBy("ingester-zone-a"), {}, { ...OTHER, name: "other-zone-b" }),
+      found: ["error leader-missing statefulset/ingester-zone-b"],
+      fix: "kubectl -n test edit statefulset ingester-zone-b",
+    },
+    {
+      name: "a leader in no group",
+      objects: [withLabels(plain, {}), ...sets({}, leadBy("ingester-zone-a"), {}).slice(1)],
+      found: ["error leader-missing statefulset/ingester-zone-b"],
+      fix: "if it belongs to group ingester: kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
+      says: /names ingester-zone-a, which is in no group:/,
+    },
+    {
+      name: "a leader with a typo whose nearest name follows the zone through another",
+      objects: sets(leadBy("ingester-zonec"), leadBy("ingester-zone-a"), leadBy("ingester-zone-b")),
+      found: ["error leader-missing statefulset/ingester-zone-a"],
+      fix: "kubectl -n test annotate --overwrite statefulset ingester-zone-a grafana.com/rollout-downscale-leader-",
+    },
+    {
+      name: "a leader that differs from the others in the letter of its zone",
+      objects: sets({}, leadBy("ingester-zone-x")),
+      found: ["error leader-missing statefulset/ingester-zone-b"],
+      fix: "kubectl -n test annotate --overwrite statefulset ingester-zone-b grafana.com/rollout-downscale-leader-",
+    },
+    {
+      name: "an annotation for a label whose value would be a command of the shell",
+      objects: sets({ annotations: { "grafana.com/no-downscale": "$(reboot)" } }, {}),
+      found: ["error annotation-for-label statefulset/ingester-zone-a"],
+      fix: "kubectl -n test edit statefulset ingester-zone-a",
+    },
+    {
+      name: "a group whose label is empty, and near to none",
+      objects: sets({ labels: { "rollout-group": "" } }, {}, {}),
+      found: ["warning single-zone statefulset/ingester-zone-a"],
+      fix: "give the other zones the same rollout-group",
+    },
+    {
+      name: "a group whose name is a part of another one's",
+      objects: sets({ labels: { "rollout-group": "ing" } }, {}, {}),
+      found: ["warning single-zone statefulset/ingester-zone-a"],
+      fix: "give the other zones the same rollout-group",
+    },
+    {
+      name: "that all zones are paused in the middle of a rollout",
+      objects: sets({ ...PAUSED, at: PREVIOUS }, PAUSED),
+      found: ["warning all-paused group/ingester"],
+      fix: "zonewise -n test resume ingester",
+    },
+    {
+      name: "that all zones are paused after a rollout",
+      objects: sets(PAUSED, PAUSED),
+      found: ["warning all-paused group/ingester"],
+      fix: "zonewise -n test resume ingester",
+    },
+    { name: "nothing of a group with one paused zone", objects: sets(PAUSED, {}), found: [] },
+    {
       name: "our annotations on a StatefulSet in no group",
       objects: [
         withLabels({ ...plain, metadata: { ...plain.metadata, annotations: { "rollout-max-unavailable": "2" } } }, {}),
@@ -64,11 +186,16 @@ describe("zonewise doctor", () => {
       found: ["warning no-group statefulset/ingester-zone-a"],
     },
   ];
-  for (const { name, objects, found } of CASES)
+  for (const { name, objects, found, fix: cure, says = /./ } of CASES)
     it(`finds ${name}`, () => {
       const findings = examineStatefulSets(objects);
       assert.deepEqual(summaryOf(findings), found);
-      for (const { fix } of findings) assert.notEqual(fix, "");
+      for (const { fix, message } of findings) {
+        assert.notEqual(fix, "");
+        assert.match(message, says);
+        if (typeof cure === "string") assert.equal(fix.replace(/^if so: /, ""), cure);
+        else if (cure) assert.match(fix, cure);
+      }
     });
 
   const labels = { "rollout-group": "ingester" };
@@ -89,7 +216,7 @@ describe("zonewise doctor", () => {
       name: "a budget that selects nothing",
       budgets: [budgetOf({ selector: { matchLabels: { a: "b" } } })],
       others: [],
-      found: ["error budget-selects zpdb/ingester"],
+      found: ["error budget-selects zpdb/ingester", "warning group-without-budget group/ingester"],
     },
     {
       name: "budgets that overlap",
@@ -107,6 +234,98 @@ describe("zonewise doctor", () => {
   for (const { name, budgets, others, found } of BUDGETS)
     it(`finds ${name}`, () => assert.deepEqual(summaryOf(examineBudgets(budgets, zones, others)), found));
 
+  const [a = assert.fail(), b = assert.fail()] = zones;
+  const regex = (podNamePartitionRegex: string) => budgetOf({ podNamePartitionRegex });
+  const HALVES = [
+    {
+      name: "pods that a budget selects without their StatefulSet",
+      budgets: [budgetOf({})],
+      of: [a, b, { ...b, name: "ingester-zone-c", labels: { "rollout-group": "ingestr" } }],
+      found: "error budget-selects-half statefulset/ingester-zone-c",
+      fix: /^kubectl -n test label --overwrite statefulset ingester-zone-c rollout-group=ingester$/,
+    },
+    {
+      name: "a StatefulSet that a budget selects without its pods",
+      budgets: [budgetOf({})],
+      of: [a, b, { ...b, name: "ingester-zone-c", podLabels: {} }],
+      found: "error budget-selects-half statefulset/ingester-zone-c",
+      fix: /^this replaces its pods: kubectl -n test patch statefulset ingester-zone-c .*"labels":\{"rollout-group":"ingester"\}/,
+    },
+    {
+      name: "a zone that the budget of the others leaves out",
+      budgets: [budgetOf({ selector: { matchLabels: { tier: "x" } } })],
+      of: [
+        ...[a, b].map((zone) => ({ ...zone, labels: { ...labels, tier: "x" }, podLabels: { tier: "x" } })),
+        { ...b, name: "ingester-zone-c" },
+      ],
+      found: "warning budget-selects-half statefulset/ingester-zone-c",
+      fix: /^this replaces its pods: kubectl .* label --overwrite statefulset ingester-zone-c tier=x && kubectl .* patch statefulset ingester-zone-c .*'$/,
+    },
+    {
+      name: "a pattern that matches no pod",
+      budgets: [regex("store-([0-9]+)")],
+      of: [a, b],
+      found: "error pattern-matches-no-pod zpdb/ingester",
+      fix: /kubectl -n test patch zpdb ingester --type=merge -p '\{"spec":\{"podNamePartitionRegex":"\.\*-\(\[0-9\]\+\)","podNameRegexGroup":1\}\}'; otherwise/,
+    },
+  ];
+  for (const { name, budgets, of, found, fix } of HALVES)
+    it(`finds ${name}`, () => {
+      const findings = examineBudgets(budgets, of, []);
+      assert.deepEqual(summaryOf(findings), [found]);
+      assert.match(findings[0]?.fix ?? "", fix);
+    });
+
+  it("finds nothing of a pattern that matches", () =>
+    assert.deepEqual(examineBudgets([regex("[a-z\\-]+-([0-9]+)")], zones, []), []));
+
+  it("finds a mirrored resource that does not exist, and proposes the nearest name", () => {
+    const [zone = assert.fail()] = sets({ annotations: { ...MIRROR } }).map(readZone);
+    const missing = "not found";
+    const near = examineMirrors([{ zone, missing, names: ["templates", "other"] }], []);
+    assert.deepEqual(summaryOf(near), ["error mirror-missing statefulset/ingester-zone-a"]);
+    assert.match(
+      near[0]?.fix ?? "",
+      /^kubectl -n test annotate --overwrite statefulset ingester-zone-a \S+-resource-name=templates$/,
+    );
+    assert.match(
+      examineMirrors([{ zone, missing, names: ["other"] }], [])[0]?.fix ?? "",
+      /^create ReplicaTemplate template/,
+    );
+    assert.deepEqual(examineMirrors([{ zone, missing: undefined, names: [] }], []), []);
+  });
+
+  it("finds an autoscaler that may set what zones mirror to 0, and no other", () => {
+    const [zone = assert.fail()] = sets({ annotations: { ...MIRROR } }).map(readZone);
+    const scaler = (name: string, minReplicas: number, target = "template") =>
+      ({
+        metadata: { namespace: "test", name },
+        spec: { minReplicas, maxReplicas: 9, scaleTargetRef: { kind: "ReplicaTemplate", name: target } },
+      }) as unknown as HorizontalPodAutoscaler;
+    const all = [scaler("zero", 0), scaler("one", 1), scaler("other", 0, "else")];
+    const [finding, ...more] = examineMirrors([{ zone, missing: undefined, names: [] }], all);
+    assert.deepEqual([finding?.object, more], ["hpa/zero", []]);
+    assert.equal(finding?.fix, `kubectl -n test patch hpa zero --type=merge -p '{"spec":{"minReplicas":1}}'`);
+  });
+
+  it("finds an eviction webhook that fails open", () => {
+    const hook = (failurePolicy: string, path: string) =>
+      ({
+        metadata: { name: "evictions" },
+        webhooks: [{ name: "w", failurePolicy, clientConfig: { caBundle: "Cg==", service: { name: "s", path } } }],
+      }) as unknown as WebhookConfiguration;
+    const found = examineWebhooks([
+      hook("Ignore", "/admission/mutate-pod-eviction"),
+      hook("Fail", "/admission/mutate-pod-eviction"),
+      hook("Ignore", "/admission/zpdb-validation"),
+    ]);
+    assert.deepEqual(summaryOf(found), ["warning webhook-fails-open webhookconfiguration/evictions"]);
+    assert.match(
+      found[0]?.fix ?? "",
+      /kubectl patch mutatingwebhookconfiguration evictions --type=json .*"value":"Fail"/,
+    );
+  });
+
   it("finds a webhook of ours without a CA, and leaves others alone", () => {
     const hook = (name: string, caBundle?: string) =>
       ({
@@ -119,6 +338,11 @@ describe("zonewise doctor", () => {
       hook("other"),
     ]);
     assert.deepEqual(summaryOf(found), ["error webhook-without-ca webhookconfiguration/pod-eviction-zonewise"]);
+    assert.match(found[0]?.fix ?? "", /^give it the label grafana.com\/inject-rollout-operator-ca=true/);
+    const labels = { "grafana.com/inject-rollout-operator-ca": "true" };
+    const labelled = { ...hook("pod-eviction-zonewise"), metadata: { name: "pod-eviction-zonewise", labels } };
+    const [ours] = examineWebhooks([labelled]);
+    assert.match(ours?.fix ?? "", /by the roles of infra\/manifests\/certificates, and without them nobody does/);
   });
 
   it("finds missing rights", () => {

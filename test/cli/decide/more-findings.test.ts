@@ -69,10 +69,61 @@ describe("zonewise doctor", () => {
   ];
   for (const { name, all, raises = true, found } of ROLLOUTS)
     it(`finds ${name}`, () => {
-      const findings = examinePhased(all, () => raises);
+      const findings = examinePhased(all, { isGuarded: () => raises, targetsOf: () => [] });
       assert.deepEqual(summaryOf(findings), found);
       for (const { fix } of findings) assert.notEqual(fix, "");
     });
+
+  it("proposes the nearest StatefulSet for one that does not exist, and deletion only without any", () => {
+    const fixWith = (targets: readonly string[]): string =>
+      examinePhased([phased({}, null)], { isGuarded: () => true, targetsOf: () => targets })[0]?.fix ?? "";
+    const { namespace, targetRef } = phased().rollout;
+    assert.equal(
+      fixWith(["web", `${targetRef}b`]),
+      `if so: kubectl -n ${namespace} get phasedrollout guard -o yaml | sed 's/^  targetRef: .*/  targetRef: ${targetRef}b/' | kubectl replace --force -f -`,
+    );
+    for (const other of ["store-gateway", `my-${targetRef}-of-another-kind`])
+      assert.equal(fixWith([other]), `kubectl -n ${namespace} delete phasedrollout guard`);
+  });
+
+  it("proposes no StatefulSet that another PhasedRollout targets", () => {
+    const lost = phased({}, null);
+    const near = `${lost.rollout.targetRef}b`;
+    const rival = {
+      ...phased({ name: "second" }),
+      rollout: { ...phased({ name: "second" }).rollout, targetRef: near },
+    };
+    const scene = { isGuarded: () => true, targetsOf: () => [near] };
+    const [found] = examinePhased([lost, rival], scene);
+    assert.equal(found?.fix, `kubectl -n ${lost.rollout.namespace} delete phasedrollout guard`);
+  });
+
+  it("finds a PhasedRollout whose spec cannot be read, and a gate that is not valid", () => {
+    const { rollout, target } = phased();
+    const scene = { isGuarded: () => true, targetsOf: () => [] };
+    const found = examinePhased([{ rollout: { ...rollout, problem: "spec.check: required" }, target }], scene);
+    assert.deepEqual(
+      found.map(({ check, message }) => [check, message]),
+      [["not-valid", "it is not valid: spec.check: required"]],
+    );
+    const gate = gateOf();
+    const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message: "at character 8" };
+    const groups = new Set([`${gate.ref.namespace}/${gate.group}`]);
+    const [finding] = examineGates([{ ...gate, conditions: [valid as never] }], groups);
+    assert.deepEqual(
+      [finding?.object, finding?.message],
+      ["rolloutgate/gate", "it is not valid: ExpressionInvalid, at character 8"],
+    );
+  });
+
+  it("proposes the nearest group for a gate whose group does not exist", () => {
+    const gate = gateOf();
+    const near = `${gate.group}s`;
+    assert.equal(
+      examineGates([gate], new Set([`${gate.ref.namespace}/${near}`, `elsewhere/${gate.group}`]))[0]?.fix,
+      `if so: kubectl -n ${gate.ref.namespace} patch rolloutgate gate --type=merge -p '{"spec":{"group":"${near}"}}'`,
+    );
+  });
 
   it("finds a gate of a group that does not exist, and one that cannot be read", () => {
     const gate = gateOf();

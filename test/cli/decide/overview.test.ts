@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
-import { leaveOutDone, sortByNeed, type Overview } from "../../../cli/decide/overview.ts";
+import { judgeAll, leaveOutDone, sortByNeed, type Overview } from "../../../cli/decide/overview.ts";
 
 const GROUPS = { a: "Ready", b: "Reconciling", c: "Ready", d: "Stalled", e: "Reconciling" } as const;
 
@@ -13,7 +13,7 @@ const stateOf = ([group, type]: readonly [string, string]): GroupState => ({
   generation: 1,
 });
 
-const overview: Overview = { groups: Object.entries(GROUPS).map(stateOf), phased: [], policies: [] };
+const overview: Overview = { groups: Object.entries(GROUPS).map(stateOf), phased: [], policies: [], noTicks: [] };
 const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
 
 it("what has stalled comes first, what is done last, by name otherwise", () =>
@@ -22,4 +22,13 @@ it("what has stalled comes first, what is done last, by name otherwise", () =>
 it("what is done is left out, and counted", () => {
   const left = leaveOutDone(sortByNeed(overview));
   assert.deepEqual([namesOf(left), left.done], ["dbe", 2]);
+});
+
+it("done is not said before the first tick, nor that nothing ticks", () => {
+  const noTicks = [{ state: "unknown", reason: "NotYet", message: "", remedy: "" }] as const;
+  const done = [["a", "Ready"] as const].map(stateOf);
+  assert.equal(judgeAll({ ...overview, groups: done }), "done");
+  assert.equal(judgeAll({ ...overview, groups: done, noTicks }), "going");
+  assert.equal(judgeAll({ ...overview, groups: [], noTicks }), "done");
+  assert.equal(judgeAll({ ...overview, noTicks }), "stalled");
 });

@@ -8,7 +8,7 @@ import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { group, LAST, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
-import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
+import { identityOf } from "../../../reconciler/gates/rollout.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 
@@ -120,6 +120,22 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
   BudgetUnusable: () => withBudget([OUTDATED, {}, {}], { maxUnavailable: -1 }),
   GateWaiting: () => gated(),
   GateFailed: () => gated({ state: "Failed" }),
+  GateInvalid: () => {
+    const streak = { successes: 0, failures: 0, errors: 1, totalFailures: 0, lastAt: T0 };
+    const world = gated({
+      checks: [{ name: "errors", lastVerdict: "Error", message: "BadQuery: parse error", streak }],
+    });
+    const message = "check errors: the expression is not valid PromQL at character 8";
+    const invalid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message, lastTransitionTime: "" };
+    return {
+      ...world,
+      gates: world.gates.map((gate) => ({
+        ...gate,
+        observedGeneration: gate.generation,
+        conditions: [invalid as never],
+      })),
+    };
+  },
   GateUnreachable: () =>
     gated({
       checks: [

@@ -11,6 +11,8 @@ const DEFAULTS = {
   zoneTracker: "rollout-operator-zone-tracker",
   clusterDomain: "cluster.local.",
   shadows: "brupop-bottlerocket-aws",
+  lease: "zonewise-reconciler",
+  homes: ["zonewise"],
 };
 
 /** A cluster with these objects by `plural namespace/name`; every other one is missing, or forbidden. */
@@ -51,6 +53,8 @@ it("the settings are those of the reconciler of the namespace", async () => {
     zoneTracker: "tracker",
     clusterDomain: "example.org",
     shadows: "updates",
+    lease: "zonewise-reconciler",
+    homes: ["cache"],
     assumed: undefined,
   });
   await settings("cache");
@@ -60,14 +64,27 @@ it("the settings are those of the reconciler of the namespace", async () => {
 it("of an installation for all namespaces, they are in its own", async () => {
   const { cluster } = clusterOf({
     "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", {
-      env: [{ name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." }],
+      env: [
+        { name: "KUBERNETES_CLUSTER_DOMAIN", value: "x." },
+        { name: "NAMESPACES", value: "*" },
+        { name: "LEASE_NAME", value: "zonewise-other" },
+      ],
     }),
   });
   assert.deepEqual(await createSettings({ cluster })("cache"), {
     ...DEFAULTS,
     clusterDomain: "x.",
+    lease: "zonewise-other",
     assumed: undefined,
   });
+});
+
+it("the reconciler of another namespace that does not serve this one is not its own", async () => {
+  const env = [{ name: "NAMESPACES", value: "zonewise, other" }];
+  const { cluster } = clusterOf({ "cronjobs zonewise/zonewise-reconciler": jobOf("zonewise", { env }) });
+  const settings = createSettings({ cluster });
+  assert.deepEqual((await settings("cache")).homes, ["cache"]);
+  assert.deepEqual((await settings("other")).homes, ["zonewise"]);
 });
 
 it("the shipped CronJob is read, and sets none of them", async () => {
@@ -81,7 +98,11 @@ const ASSUMED = [
 ] as const;
 for (const { code, why } of ASSUMED)
   it(`the defaults are assumed, and it is said why: ${why}`, async () => {
-    assert.deepEqual(await createSettings(clusterOf({}, code))("cache"), { ...DEFAULTS, assumed: why });
+    assert.deepEqual(await createSettings(clusterOf({}, code))("cache"), {
+      ...DEFAULTS,
+      homes: ["cache", "zonewise"],
+      assumed: why,
+    });
   });
 
 it("a ConfigMap that may not be read is not taken for the CronJob", async () => {

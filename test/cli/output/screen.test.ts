@@ -5,18 +5,20 @@ import { colourful } from "../../../cli/output/style.ts";
 import type { Session, TerminalSize } from "../../../cli/session.ts";
 
 /** What is written for these texts, one after the other. */
-function show(texts: readonly string[], output: Session["output"], size?: TerminalSize): string[] {
+function show(texts: readonly string[], output: Session["output"], size?: TerminalSize, isWide = false): string[] {
   const written: string[] = [];
   const io = {
     write: (text: string) => void written.push(text),
     warn: () => {},
     isTty: size !== undefined,
     size: () => size,
+    width: () => (isWide ? undefined : size?.columns),
     style: colourful,
   };
   const screen = createScreen({ io, output });
   for (const text of texts)
     screen.update({
+      first: "",
       table: () => text,
       short: () => text.replaceAll("done\n", ""),
       lines: () => text,
@@ -59,3 +61,14 @@ it("a low terminal gets no more lines than it has, and says how many there are",
   assert.deepEqual(show(["1\n2\n3\n4\n5\n"], "table", { columns: 80, rows: 4 }), [
     "1\n2\n… 3 more lines: --watch=false shows them\n",
   ]));
+
+it("with -o wide a line is not cut, and all its rows are drawn over", () => {
+  const red = `ab${colourful("bad", "cdef")}gh`;
+  assert.deepEqual(show([`${red}\nshort\n`, "1\n"], "table", { columns: 5, rows: 24 }, true), [
+    `${red}\nshort\n`,
+    "\u001B[3A\u001B[J1\n",
+  ]);
+  assert.deepEqual(show(["123456\n2\n3\n4\n"], "table", { columns: 5, rows: 5 }, true), [
+    "123456\n2\n… 2 more lines: --watch=false shows them\n",
+  ]);
+});

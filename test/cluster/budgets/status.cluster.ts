@@ -1,13 +1,32 @@
 /** What kubectl shows of a disruption budget, on the real control plane. */
 import assert from "node:assert/strict";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
+import { type Admin, remove } from "../stage/client.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import { scenario } from "../stage/stage.ts";
 
+const AUTHORIZATION = "/apis/rbac.authorization.k8s.io/v1";
+
+/** As the certificate job's manifests allow it: without it nobody sees that a webhook is registered. */
+async function allowHooks(admin: Admin, namespace: string): Promise<() => Promise<void>> {
+  const metadata = { name: `hooks-${namespace}` };
+  const resources = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+  const rules = [{ apiGroups: ["admissionregistration.k8s.io"], resources, verbs: ["list"] }];
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name };
+  const subjects = [{ kind: "ServiceAccount", name: "zonewise-reconciler", namespace }];
+  await admin.call("POST", `${AUTHORIZATION}/clusterroles`, { metadata, rules });
+  await admin.call("POST", `${AUTHORIZATION}/clusterrolebindings`, { metadata, roleRef, subjects });
+  return async () => {
+    for (const kind of ["clusterrolebindings", "clusterroles"])
+      await remove(admin, `${AUTHORIZATION}/${kind}/${metadata.name}`);
+  };
+}
+
 scenario("a budget says what it protects, and that it selects nothing", async (stage) => {
-  const { create, namespace, start } = stage;
+  const { admin, create, namespace, start } = stage;
   await create(["zone-a", "zone-b"].map((name) => ({ group: "cache", name, replicas: 2 })));
   const webhooks = await serveWebhooks(stage, 1);
+  const forbidHooks = await allowHooks(admin, namespace);
   try {
     await createBudget(stage, "cache");
     await createBudget(stage, "nobody");
@@ -32,6 +51,7 @@ scenario("a budget says what it protects, and that it selects nothing", async (s
     assert.equal(zones.text, "zone-a 2/2 1;zone-b 2/2 1;");
     assert.equal(await reconciler.end(), 0);
   } finally {
+    await forbidHooks();
     await webhooks.close();
   }
 });

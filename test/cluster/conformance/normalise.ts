@@ -29,21 +29,22 @@ const PLACEHOLDERS: Readonly<Record<string, string | undefined>> = {
   revisionHistoryLimit: undefined,
 };
 
-/**
- * `names` maps texts of this run (its namespace, generated names) to placeholders. UIDs are numbered in order
- * of appearance.
- */
-export function createNormaliser(names: ReadonlyMap<string, string>): Normaliser {
+/** Numbers UIDs in order of appearance. */
+function numbered(): (uid: string) => string {
   const uids = new Map<string, string>();
+  return (uid) => {
+    const known = uids.get(uid) ?? `<uid ${uids.size + 1}>`;
+    uids.set(uid, known);
+    return known;
+  };
+}
+
+/**
+ * `names` maps texts of this run (its namespace, generated names) to placeholders, `uidName` its UIDs.
+ */
+export function createNormaliser(names: ReadonlyMap<string, string>, uidName = numbered()): Normaliser {
   const text = (raw: string): string => {
-    let result = raw
-      .replace(TIME, "<time>")
-      .replace(VERSION, "$1 (<version>)")
-      .replace(UID, (uid) => {
-        const known = uids.get(uid) ?? `<uid ${uids.size + 1}>`;
-        uids.set(uid, known);
-        return known;
-      });
+    let result = raw.replace(TIME, "<time>").replace(VERSION, "$1 (<version>)").replace(UID, uidName);
     for (const [name, placeholder] of names) result = result.replaceAll(name, placeholder);
     return result;
   };

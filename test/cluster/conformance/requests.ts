@@ -26,6 +26,10 @@ const GROUPS: Readonly<Record<string, string>> = {
   controllerrevisions: "apis/apps/v1",
   poddisruptionbudgets: "apis/policy/v1",
   leases: "apis/coordination.k8s.io/v1",
+  zoneawarepoddisruptionbudgets: "apis/rollout-operator.grafana.com/v1",
+  replicatemplates: "apis/rollout-operator.grafana.com/v1",
+  phasedrollouts: "apis/sts.plus/v1alpha1",
+  rolloutgates: "apis/zonewise.dev/v1",
 };
 
 /** The path of a namespaced resource, an object or a subresource. */

@@ -1,5 +1,6 @@
 /** The whole suite: each scenario in a namespace of its own, a few in parallel. */
 import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { visitEach } from "../../../infra/slots.ts";
 import { connect, type Client, type Kubeconfig } from "./client.ts";
 import { at, del, get, post } from "./requests.ts";
@@ -11,6 +12,7 @@ import { lists } from "./scenarios/lists.ts";
 import { objects } from "./scenarios/objects.ts";
 import { patches } from "./scenarios/patches.ts";
 import { statefulSets } from "./scenarios/statefulsets.ts";
+import { SOME_TIME_MS } from "../stage/until.ts";
 import { type Entry, runScenario, type Scenario } from "./stage.ts";
 
 const SCENARIOS: readonly Scenario[] = [
@@ -51,9 +53,6 @@ async function inOwnNamespace(client: Client, scenario: Scenario): Promise<Entry
   }
 }
 
-/** A few seconds' worth of requests. */
-const MAX_ATTEMPTS = 1000;
-
 /**
  * Waits for the ConfigMap that a real cluster creates in every namespace, so that it does not disturb the
  * scenario.
@@ -64,6 +63,7 @@ async function settle(client: Client, namespace: string): Promise<void> {
     return status === 200;
   };
   if (!(await hasRootCa("default"))) return;
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) if (await hasRootCa(namespace)) return;
+  for (const end = performance.now() + SOME_TIME_MS; performance.now() < end; await sleep(20))
+    if (await hasRootCa(namespace)) return;
   throw new Error(`the cluster does not publish its CA in ${namespace}`);
 }

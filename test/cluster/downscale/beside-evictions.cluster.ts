@@ -17,6 +17,8 @@ const NAMES = ["zone-a", "zone-b", "zone-c"];
 const FULL = 3;
 const SMALL = 1;
 const ROUNDS = 4;
+/** On a slow machine more are needed until evictions and downscales have met. */
+const MAX_ROUNDS = 20;
 
 /**
  * A pod that a downscale removed is missed by nobody once it is gone, and one that growth makes has not served yet: an
@@ -65,7 +67,8 @@ scenario(
           return spec?.replicas === size && status?.replicas === size;
         });
       const sets = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
-      for (let round = 0; round < ROUNDS; round++) {
+      const isEnough = (): boolean => answers.allowed >= ROUNDS && answers.removed > 0;
+      for (let round = 0; round < ROUNDS || (!isEnough() && round < MAX_ROUNDS); round++) {
         for (const size of [SMALL, FULL]) {
           await call("PATCH", `${template}/scale`, { spec: { replicas: size } });
           await until(`the user scales zone-c to ${size}`, async () => {
@@ -88,7 +91,7 @@ scenario(
       const violations = findViolations(withoutRemoved(timeline.entries), () => FULL);
       assert.deepEqual(violations, []);
       stage.diagnostic(`${answers.allowed} evictions allowed, ${answers.removed} denied for pods to be removed`);
-      assert.ok(answers.allowed >= ROUNDS && answers.removed > 0, JSON.stringify(answers));
+      assert.ok(isEnough(), JSON.stringify(answers));
       assert.equal(await reconciler.end(), 0);
     } finally {
       over.abort();

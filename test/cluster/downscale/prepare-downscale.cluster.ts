@@ -63,7 +63,10 @@ for (const [mode, env] of MODES) {
     stage.podRequests.length = 0;
     stage.podResponse = (method, pod) => (method === "POST" && pod === "zone-a-1" ? 500 : 200);
     const refused = await stage.kubectl(["scale", "statefulset", "zone-a", "--replicas=1"]);
-    assert.match(refused.text, /is not allowed because one or more pods failed to prepare for shutdown\./);
+    assert.match(
+      refused.text,
+      /is not allowed because one or more pods failed to prepare for shutdown: \S+ at http\S+: /,
+    );
     // The API server retries a denied request if its cached object was outdated.
     assert.deepEqual(
       new Set(stage.podRequests.filter((call) => call.startsWith("DELETE"))),

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { compose } from "../../../functions/compose.ts";
-import { runWebhooks } from "../../../functions/http/server.ts";
+import { runServer } from "../../../functions/http/server.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
@@ -77,7 +77,7 @@ export async function openWebhookStage(
   );
   const variables = { ...serverVariables({ namespace, folder, tlsPort, port }), ...env };
   const stop = new AbortController();
-  const serving = runWebhooks(await compose(variables, systemClock, toLoopback), stop.signal);
+  const serving = runServer(await compose(variables, systemClock, toLoopback), stop.signal);
   const stopFunctions = async (): Promise<void> => {
     stop.abort();
     await serving;

@@ -2,7 +2,7 @@
  * How programs drain nodes: `kubectl drain`, and the requests of others and their reactions to the responses.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { evict, type EvictionAnswer } from "../stage/evict.ts";
+import { evictPatiently, type EvictionAnswer } from "../stage/evict.ts";
 import { runKubectl } from "../stage/kubectl.ts";
 import type { Stage } from "../stage/stage.ts";
 
@@ -65,7 +65,7 @@ export async function evictZone(
   const deadline = performance.now() + TIMEOUT_MS;
   const evictions = pods.map(async ({ pod, uid }) => {
     for (;;) {
-      const answer = await evict(stage, pod, { deleteOptions: drainer.deleteOptions(uid) });
+      const answer = await evictPatiently(stage, pod, { deleteOptions: drainer.deleteOptions(uid) });
       answers.push(answer);
       if (drainer.finalCodes.includes(answer.code)) return;
       if (performance.now() > deadline)

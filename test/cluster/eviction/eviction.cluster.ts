@@ -1,6 +1,7 @@
 /** Evictions through the API server, one after the other, as in upstream's end-to-end tests (X05 - X08). */
 import assert from "node:assert/strict";
-import { evict } from "../stage/evict.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import { evictPatiently } from "../stage/evict.ts";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
@@ -8,7 +9,7 @@ import { until } from "../stage/until.ts";
 const ZONES = ["zone-a", "zone-b"];
 const PARTITIONS = { podNamePartitionRegex: "zone-[a-z]-([0-9]+)" };
 /** Far longer than an answer takes on a machine under load. */
-const DELAY_MS = 15_000;
+const DELAY_MS = 30_000;
 const UNREADY = { "sim/ready": "false" };
 
 interface Evictions extends Stage {
@@ -37,11 +38,11 @@ function evictions(name: string, spec: object, run: (evictions: Evictions) => Pr
       await run({
         ...stage,
         allowed: async (pod) => {
-          assert.deepEqual(await evict(stage, pod), { code: 201, message: "" });
+          assert.deepEqual(await evictPatiently(stage, pod), { code: 201, message: "" });
           await stage.timeline.until(`${pod} is back`, () => isReady(pod, false));
         },
         denied: async (pod, message) => {
-          const answer = await evict(stage, pod);
+          const answer = await evictPatiently(stage, pod);
           assert.ok(answer.message.includes(`denied the request: ${message}`), answer.message);
           assert.equal(answer.code, 429);
         },
@@ -84,23 +85,27 @@ evictions("X07 one pod a partition", { maxUnavailable: 1, ...PARTITIONS }, async
 evictions(
   "X08 a pod that has just recovered protects its partition until the delay is over",
   { maxUnavailable: 1, crossZoneEvictionDelay: `${DELAY_MS / 1000}s`, ...PARTITIONS },
-  async ({ allowed, denied, recover, start, patchZone, admin, namespace, timeline }) => {
+  async ({ allowed, denied, recover, start, patchZone, deletePod, admin, namespace, timeline }) => {
     for (const zone of ZONES)
       await patchZone(zone, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
+    // It has become ready only now, however long the webhook took to start.
+    await deletePod("zone-b-0");
+    const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === "zone-b-0")?.state === "notReady";
+    await timeline.until("zone-b-0 is back", isBack);
+    await recover("zone-b-0");
     await denied("zone-a-0", "1 pod not ready in partition 0");
     const reconciler = start({ RECONCILE_INTERVAL: "200ms" });
-    /** When the reconciler saw the pod ready, milliseconds since the epoch. */
+    /** By its Ready condition, milliseconds since the epoch. */
     const readySince = async (pod: string): Promise<number> => {
-      let readyTime: string | undefined;
-      await until(`${pod} has a ready time`, async () => {
-        const object = await admin.call<{ metadata: { annotations: Record<string, string> } }>(
-          "GET",
-          `/api/v1/namespaces/${namespace}/pods/${pod}`,
-        );
-        readyTime = object.metadata.annotations["grafana.com/ready-time"];
-        return readyTime !== undefined;
+      let since = NaN;
+      await until(`${pod} is ready`, async () => {
+        const { metadata, status } = await admin.call<PodObject>("GET", `/api/v1/namespaces/${namespace}/pods/${pod}`);
+        assert.equal(metadata?.annotations?.["grafana.com/ready-time"], undefined);
+        const ready = status?.conditions?.find(({ type }) => type === "Ready");
+        since = ready?.status === "True" ? Date.parse(ready.lastTransitionTime ?? "") : NaN;
+        return !Number.isNaN(since);
       });
-      return Date.parse(readyTime ?? "");
+      return since;
     };
     const untilDelayIsOver = async (pod: string): Promise<void> => {
       const end = (await readySince(pod)) + DELAY_MS + 2000;

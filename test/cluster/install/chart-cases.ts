@@ -17,6 +17,14 @@ import {
 
 export const CASES: readonly (readonly [object, Record<string, unknown>])[] = [
   [{ image: { registry: "registry.example", tag: "2" } }, pods(`${CONTAINER}.image`, "registry.example/zonewise:2")],
+  // A registry that is left over from the original's values is not put in front of a whole name.
+  ...["registry.example", "localhost", "registry:5000"].map(
+    (host) =>
+      [
+        { image: { registry: "docker.io", repository: `${host}/team/zonewise` } },
+        pods(`${CONTAINER}.image`, `${host}/team/zonewise:0.1.0`),
+      ] as const,
+  ),
   [{ image: { repository: "team/zonewise" } }, pods(`${CONTAINER}.image`, "team/zonewise:0.1.0")],
   [{ image: { pullPolicy: "Always" } }, pods(`${CONTAINER}.imagePullPolicy`, "Always")],
   [{ imagePullSecrets: [{ name: "s" }] }, pods("spec.imagePullSecrets.0.name", "s")],

@@ -3,11 +3,11 @@
  * words of its schema.
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { readPatches } from "../migration/steps.ts";
 import { CHART, HELMS, parseManifests } from "./helm.ts";
 import { FOR_OLDER_CLUSTERS, type Manifest, renderManifests, type Rendering } from "../stage/manifests.ts";
 
@@ -47,12 +47,7 @@ patches:
     patch: '[{"op": "add", "path": "/spec/jobTemplate/spec/template/spec/nodeSelector", "value": {"pool": "infra"}}]'
 `;
 
-/** What docs/migration.md tells users of the original's chart to write. */
-const [PATCHES = ""] = [
-  ...readFileSync(new URL("../../../docs/migration.md", import.meta.url), "utf8").matchAll(
-    /^ {4}patches:\n(?: {6,}.*\n)+/gm,
-  ),
-].map(([text]) => text.replaceAll(/^ {4}/gm, "").replaceAll("RELEASE", "mimir").replaceAll("NAMESPACE", "cell-a-1"));
+const PATCHES = await readPatches({ RELEASE: "mimir", NAMESPACE: "cell-a-1" });
 
 const CHOICES: Readonly<Record<string, Choice>> = {
   complete: { values: {}, kustomize: [{}] },
@@ -73,6 +68,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "no policies of /scale": {
     values: { scalePolicies: { enabled: false } },
     kustomize: [{ edit: { [KUSTOMIZATION]: (text) => text.replace(", ../scale-policies", "") } }],
+  },
+  "the policy on deletions of pods": {
+    values: { podDeletionPolicy: { enabled: true } },
+    kustomize: [{}, { folder: "infra/manifests/pod-deletion-policy" }],
   },
   "the policy on replicas": {
     values: { replicasPolicy: { enabled: true } },
@@ -207,6 +206,7 @@ for (const { name: helm, missing, run: runHelm, template } of HELMS)
         [{}, true],
         [{ tag: "1" }, true],
         [{ registry: "registry.example" }, false],
+        [{ registry: "docker.io" }, true],
         [{ repository: "team/zonewise" }, false],
       ] as const) {
         const { code, text } = await runHelm(
@@ -222,6 +222,12 @@ for (const { name: helm, missing, run: runHelm, template } of HELMS)
         { extraArgs: ["-log.level=debug"] },
         "at '/extraArgs': value must be 'refused: Zonewise has variables instead of flags",
       ],
+      [
+        { image: { registry: "docker.io", repository: "grafana/rollout-operator", pullPolicy: "IfNotPresent" } },
+        "at '/image/repository': value must be 'refused: this image is rollout-operator",
+      ],
+      [{ nameOverride: "a" }, "at '/nameOverride': value must be 'refused: names are fixed"],
+      [{ serviceAccount: { name: "a" } }, "at '/serviceAccount/name': value must be 'refused: each process has"],
       [{ fullnameOverride: "a" }, "at '/fullnameOverride': value must be 'refused: names are fixed"],
       [
         { namespaceSelector: null },

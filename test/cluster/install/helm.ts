@@ -11,6 +11,7 @@ const BUILD = '. test/plane/settings.sh && "$here/build" "$0" && echo "$BIN/$0"'
 
 export interface Helm {
   readonly name: string;
+  readonly path: string;
   /** Why its tests are left out; false if they are not. */
   readonly missing: string | false;
   /** Resolves with the result, of a failure too. The values go to its stdin, where `--values -` reads them. */
@@ -36,6 +37,7 @@ async function openHelm(name: string): Promise<Helm> {
     });
   return {
     name,
+    path,
     missing,
     run,
     template(namespace, values, flags = []) {

@@ -18,6 +18,7 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   ["infra/manifests/reconciler", { folder: "infra/manifests/reconciler", components: ["infra/manifests/namespace"] }],
   ["infra/manifests/all-namespaces", { folder: "infra/manifests/all-namespaces" }],
   ["infra/manifests/crds", { folder: "infra/manifests/crds" }],
+  ["infra/manifests/pod-deletion-policy", { folder: "infra/manifests/pod-deletion-policy" }],
   ["infra/manifests/replicas-policy", { folder: "infra/manifests/replicas-policy" }],
   ["infra/manifests/reconciler-policy", { folder: "infra/manifests/reconciler-policy" }],
   ["infra/manifests/phased-policy", { folder: "infra/manifests/phased-policy" }],

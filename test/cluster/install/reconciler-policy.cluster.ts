@@ -60,16 +60,6 @@ const CASES: readonly (readonly [string, "set" | "pod", object, boolean])[] = [
     { metadata: { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "x", uid: "1" }] } },
     false,
   ],
-  [
-    "a pod's ready time",
-    "pod",
-    { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } },
-    true,
-  ],
-  ["a pod's spec (image and deadline may change by Kubernetes)", "pod", { spec: { activeDeadlineSeconds: 5 } }, false],
-  ["a pod's label", "pod", { metadata: { labels: { zone: "other" } } }, false],
-  ["a pod's other annotation", "pod", { metadata: { annotations: { "sim/ready": "false" } } }, false],
-  ["a pod's finalizer", "pod", { metadata: { finalizers: ["example.com/stay"] } }, false],
 ];
 
 scenario("under its policy, the reconciler's token changes replicas and times, and nothing else", async (stage) => {
@@ -98,6 +88,8 @@ scenario("under its policy, the reconciler's token changes replicas and times, a
       assert.match(answer, passes ? /^taken$/ : refusal, what);
       assert.doesNotMatch(await patch(admin, target, body), refusal, `${what}, by another user`);
     }
+    const annotated = { metadata: { annotations: { "grafana.com/ready-time": "2026-01-01T00:00:00Z" } } };
+    assert.match(await patch(reconciler, "pod", annotated), /403.*cannot patch resource \\"pods/);
   } finally {
     reconciler.close();
     for (const policy of policies) await deleteManifest(admin, policy);

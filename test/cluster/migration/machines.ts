@@ -1,6 +1,6 @@
 /**
  * Plays what a control plane without containers lacks: the processes of the namespace's pods, and the proxy of the
- * Service `rollout-operator`. A process runs while its pod is there; a connection goes to a ready pod that the Service
+ * original's Service. A process runs while its pod is there; a connection goes to a ready pod that the Service
  * selects at that moment, and stays there.
  */
 import { mkdir, writeFile } from "node:fs/promises";
@@ -14,13 +14,19 @@ import type { Admin } from "../stage/client.ts";
 import { follow, type Followed } from "../stage/follow.ts";
 import { startEntry } from "../stage/process.ts";
 import { until } from "../stage/until.ts";
-import { ORIGINAL, SECRET, startStandIn } from "./original.ts";
+import { SECRET, type Shape } from "./original.ts";
+import { startStandIn } from "./stand-in.ts";
 
 interface Process {
   /** Where it serves webhooks; undefined if it does not. */
   readonly port?: number;
   readonly end: () => unknown;
   readonly output: () => string;
+}
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
 }
 
 interface PodState {
@@ -32,6 +38,7 @@ interface Place {
   readonly admin: Admin;
   readonly namespace: string;
   readonly folder: string;
+  readonly original: Shape;
   /** For all our processes. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -73,10 +80,7 @@ export async function openMachines(place: Place): Promise<Machines> {
   }
 
   async function pickPort(): Promise<number | undefined> {
-    const wanted = Object.entries(selector);
-    const chosen = [...pods.values()].filter(
-      ({ pod }) => isReady(pod) && wanted.every(([key, value]) => pod.metadata?.labels?.[key] === value),
-    );
+    const chosen = [...pods.values()].filter(({ pod }) => isReady(pod) && hasLabels(pod.metadata?.labels, selector));
     return (await chosen[connections++ % chosen.length]?.process)?.port;
   }
 
@@ -96,7 +100,7 @@ export async function openMachines(place: Place): Promise<Machines> {
     port: await listen(proxy, "localhost"),
     async start() {
       await follow(admin, `/api/v1/namespaces/${namespace}/services`, stopped.signal, (_type, service) => {
-        if (service.metadata?.name === ORIGINAL) selector = selectorOf(service);
+        if (service.metadata?.name === place.original.operator) selector = selectorOf(service);
       });
       await follow(admin, `/api/v1/namespaces/${namespace}/pods`, stopped.signal, onPod);
     },
@@ -113,6 +117,8 @@ export async function openMachines(place: Place): Promise<Machines> {
 }
 
 const describeFailure = (error: unknown): Process => ({ end: () => {}, output: () => String(error) });
+const hasLabels = (labels: Readonly<Record<string, string>> = {}, wanted: Readonly<Record<string, string>>): boolean =>
+  Object.entries(wanted).every(([key, value]) => labels[key] === value);
 const isReady = ({ status }: PodObject): boolean =>
   status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
 const selectorOf = (service: Followed): Readonly<Record<string, string>> =>
@@ -121,27 +127,27 @@ const selectorOf = (service: Followed): Readonly<Record<string, string>> =>
 /** Starts what the pod's container would run; undefined for the pods of zones. */
 async function runPod(place: Place, pod: PodObject): Promise<Process | undefined> {
   const { name = "", labels = {} } = pod.metadata ?? {};
-  if (labels["name"] === ORIGINAL) return await runStandIn(place);
+  if (hasLabels(labels, place.original.labels)) return await runStandIn(place);
   const account = labels["app.kubernetes.io/name"] ?? "";
-  if (account === "zonewise-functions") return await runFunctions(place, name);
+  if (account === "zonewise-functions") return await runFunctions(place, pod, name);
   const file = JOBS[account];
-  return file === undefined ? undefined : await runJob(place, name, { account, file });
+  return file === undefined ? undefined : await runJob(place, pod, { account, file });
 }
 
 async function runStandIn(place: Place): Promise<Process> {
-  const { cert = "", key = "" } = await readSecret(place, "cert");
+  const { cert = "", key = "" } = await readSecret(place, place.original.secret, "cert");
   const { port, kill } = await startStandIn({ cert, key });
   return { port, end: kill, output: () => "" };
 }
 
-async function runFunctions(place: Place, name: string): Promise<Process> {
-  const data = await readSecret(place, "tls.crt");
+async function runFunctions(place: Place, pod: PodObject, name: string): Promise<Process> {
+  const data = await readSecret(place, SECRET, "tls.crt");
   const folder = join(place.folder, name);
   await mkdir(folder, { recursive: true });
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   await writeFile(files.SERVER_TLS_CERT_FILE, data["tls.crt"] ?? "");
   await writeFile(files.SERVER_TLS_KEY_FILE, data["tls.key"] ?? "", { mode: 0o600 });
-  const env = await buildEnvironment(place, "zonewise-functions");
+  const env = await buildEnvironment(place, pod, "zonewise-functions");
   const running = startEntry(entry("functions/serve.ts"), { ...env, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   await running.untilOutput(SERVING);
   const port = Number(SERVING.exec(running.output())?.groups?.["port"]);
@@ -150,10 +156,11 @@ async function runFunctions(place: Place, name: string): Promise<Process> {
 
 async function runJob(
   place: Place,
-  name: string,
+  pod: PodObject,
   { account, file }: { account: string; file: string },
 ): Promise<Process> {
-  const env = await buildEnvironment(place, account);
+  const name = pod.metadata?.name ?? "";
+  const env = await buildEnvironment(place, pod, account);
   const running = startEntry(entry(file), { ...env, POD_NAME: name });
   void running.exited.then(async (code) => {
     const status = { phase: code === 0 ? "Succeeded" : "Failed" };
@@ -166,19 +173,29 @@ async function runJob(
 
 async function buildEnvironment(
   { admin, namespace, folder, env }: Place,
+  pod: PodObject,
   account: string,
 ): Promise<Record<string, string>> {
   const kubeconfig = join(folder, account);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
   const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig, SERVER_ADDRESS: "127.0.0.1" };
-  return { PATH: process.env["PATH"] ?? "", ...own, ...env };
+  return { PATH: process.env["PATH"] ?? "", ...variablesOf(pod), ...own, ...env };
+}
+
+/** What the pod's container is told by values. */
+function variablesOf(pod: PodObject): Record<string, string> {
+  const { containers = [] } = (pod.spec ?? {}) as {
+    readonly containers?: readonly { readonly env?: readonly Variable[] }[];
+  };
+  const { env = [] } = containers[0] ?? {};
+  return Object.fromEntries(env.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value] as const])));
 }
 
 /** Resolves once the Secret has the key, as a kubelet waits for the content of a volume; rejects after some minutes. */
-async function readSecret({ admin, namespace }: Place, key: string): Promise<Record<string, string>> {
+async function readSecret({ admin, namespace }: Place, name: string, key: string): Promise<Record<string, string>> {
   let data: Readonly<Record<string, string>> = {};
   await until(`the Secret has ${key}`, async () => {
-    ({ data = {} } = await admin.call<Secret>("GET", `/api/v1/namespaces/${namespace}/secrets/${SECRET}`));
+    ({ data = {} } = await admin.call<Secret>("GET", `/api/v1/namespaces/${namespace}/secrets/${name}`));
     return data[key] !== undefined;
   });
   return Object.fromEntries(Object.entries(data).map(([name, text]) => [name, Buffer.from(text, "base64").toString()]));

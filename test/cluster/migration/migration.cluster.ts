@@ -1,17 +1,20 @@
-/** docs/migration.md: from the original to Zonewise and back, by the commands of the page, under a loop of writes. */
+/**
+ * docs/migration.md: from the original to Zonewise and back, by the commands of the page, under a loop of writes; from
+ * the manifests of its jsonnet library, and from a release of its chart.
+ */
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { define } from "../stage/definitions.ts";
 import { until } from "../stage/until.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { type Machines, openMachines } from "./machines.ts";
-import { buildOriginal, KEPT, ORIGINAL, SECRET } from "./original.ts";
-import { copyManifests, readCommands, runCommands } from "./steps.ts";
+import { HELMS } from "../install/helm.ts";
+import { installOriginal } from "./install-original.ts";
+import { CHART, MANIFESTS, namesOf, type Shape } from "./original.ts";
+import { KEPT } from "./stand-in.ts";
+import { copyManifests, readCommands, readPatches, runCommands } from "./steps.ts";
 import { buildIllegal, isRefusal, startWrites } from "./writes.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
 import { openStage, type OpenStage } from "../stage/stage.ts";
@@ -45,15 +48,14 @@ const zonesOf = ({ port }: PodServer): ZoneOptions[] => [
   },
 ];
 
-/** A namespace that the original serves, with its groups and budgets. */
-async function openScene(t: TestContext): Promise<Scene> {
+/** A namespace that the original serves, with its groups and budgets; what the page says to do before is done. */
+async function openScene(t: TestContext, shape: Shape): Promise<Scene> {
   const stage = await openStage((text) => t.diagnostic(text));
   const { admin, namespace, folder } = stage;
   const pods = await startPodServer();
-  const machines = await openMachines({ admin, namespace, folder, env: pods.env });
-  const originals = join(folder, "original");
-  const run = (commands: readonly string[]): Promise<string> =>
-    runCommands(commands, folder, { NAMESPACE: namespace, ORIGINAL: originals });
+  const machines = await openMachines({ admin, namespace, folder, original: shape, env: pods.env });
+  const names = namesOf(shape, namespace);
+  const run = (commands: readonly string[]): Promise<string> => runCommands(commands, folder, names);
   t.after(async () => {
     const webhooks = "mutatingwebhookconfiguration,validatingwebhookconfiguration";
     const policies = ["validating", "mutating"].map((kind) => `${kind}admissionpolicy,${kind}admissionpolicybinding`);
@@ -61,52 +63,24 @@ async function openScene(t: TestContext): Promise<Scene> {
       `kubectl delete ${[webhooks, ...policies].join(",")} -l grafana.com/namespace=NAMESPACE`,
       `kubectl -n NAMESPACE patch phasedrollout phased --type=merge -p '{"metadata":{"finalizers":null}}' || true`,
       "kubectl delete -k infra/manifests/complete --ignore-not-found --wait=false",
+      "kubectl delete clusterrole,clusterrolebinding -l migration-test=NAMESPACE",
     ]).catch((error: unknown) => t.diagnostic(String(error)));
     await machines.close();
     pods.close();
     await stage.close();
   });
-  await mkdir(originals);
-  await copyManifests(folder, namespace, machines.port);
-  for (const [name, manifest] of Object.entries(buildOriginal(namespace, machines.port)))
-    await writeFile(join(originals, name), JSON.stringify(manifest));
-  await putCertificate(stage);
-  await run([
-    "kubectl apply -k infra/manifests/crds",
-    "kubectl apply -f ORIGINAL/service.yaml -f ORIGINAL/deployment.yaml",
-  ]);
+  const patches = shape.release === undefined ? "" : await readPatches(names);
+  await copyManifests(folder, { namespace, port: machines.port, patches });
+  await run(["kubectl apply -k infra/manifests/crds"]);
   await define(admin, "zoneawarepoddisruptionbudgets", "phasedrollouts");
   await machines.start();
+  await installOriginal(stage, shape, { port: machines.port, run });
   await stage.create(zonesOf(pods));
   await createBudget(stage, "evicted", { maxUnavailable: 1 });
   await createBudget(stage, "kept", { maxUnavailable: 0 });
-  await run([
-    "kubectl -n NAMESPACE rollout status deployment/rollout-operator --timeout=300s",
-    "kubectl apply -f ORIGINAL/webhooks.yaml",
-    ...["mutatingwebhookconfiguration/prepare-downscale", "validatingwebhookconfiguration/no-downscale"].map(inject),
-    ...["validatingwebhookconfiguration/pod-eviction", "validatingwebhookconfiguration/zpdb-validation"].map(inject),
-  ]);
   for (const [name, write] of Object.entries(buildIllegal(stage)))
     await until(`the original refuses a ${name}`, async () => isRefusal(await write()));
   return { stage, machines, run };
-}
-
-/** As the original does for configurations with its label. */
-const inject = (name: string): string =>
-  `kubectl patch ${name}-NAMESPACE --type=json -p='[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"'$(kubectl -n NAMESPACE get secret ${SECRET} -o jsonpath='{.data.ca}')'"}]'`;
-
-/** The Secret as the original makes it: three keys, for the name of its Service. */
-async function putCertificate({ call, namespace }: OpenStage): Promise<void> {
-  const dnsNames = [`${ORIGINAL}.${namespace}.svc`];
-  const { caPem, certPem, keyPem } = await generateCertificates({
-    dnsNames,
-    organization: "test",
-    validityDays: 365,
-    now: new Date(),
-  });
-  const data = Object.entries({ ca: caPem, cert: certPem, key: keyPem });
-  const encoded = Object.fromEntries(data.map(([key, text]) => [key, Buffer.from(text).toString("base64")]));
-  await call("POST", `/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: SECRET }, data: encoded });
 }
 
 /** A user's PhasedRollout of the StatefulSet `phased`. */
@@ -120,13 +94,14 @@ async function createPhasedRollout({ call, namespace }: OpenStage): Promise<void
   });
 }
 
-test("a migration and the way back refuse no legal write, leave none unjudged, and disrupt one zone at a time", async (t) => {
-  const { stage, machines, run } = await openScene(t);
+async function play(t: TestContext, shape: Shape): Promise<void> {
+  const { stage, machines, run } = await openScene(t, shape);
   const { timeline } = stage;
   const deleted = (group: string): number =>
     deletions(timeline.entries).filter((entry) => entry.group === group).length;
   const partition = (): number =>
     timeline.statefulSets.get("phased")?.spec?.updateStrategy?.rollingUpdate?.partition ?? 0;
+  const before = await readOwn(stage, shape);
   const writes = startWrites(stage);
   try {
     await sleep(1000);
@@ -156,7 +131,40 @@ test("a migration and the way back refuse no legal write, leave none unjudged, a
     policies.items.filter(({ metadata }) => metadata.name.endsWith(stage.namespace)),
     [],
   );
+  assert.match(await run(["kubectl -n NAMESPACE get rolloutgroups"]), /No resources found/);
+  assert.deepEqual(await readOwn(stage, shape), before, "the original is as it was");
   assert.deepEqual(writes.refused, []);
   assert.deepEqual(writes.unjudged, []);
   assertNoViolations(timeline.entries.filter(({ group }) => group === "rolled" || group === "evicted"));
-});
+}
+
+interface Configuration {
+  readonly metadata: { readonly name: string };
+  readonly webhooks: readonly { readonly clientConfig: object }[];
+}
+
+/** What the original is asked through: its Service, and its webhooks. */
+async function readOwn({ call, namespace }: OpenStage, { operator }: Shape): Promise<unknown> {
+  const service = await call<{ spec: object }>("GET", `/api/v1/namespaces/${namespace}/services/${operator}`);
+  const webhooks = ["validating", "mutating"].map(async (kind) => {
+    const { items } = await call<{ items: readonly Configuration[] }>(
+      "GET",
+      `/apis/admissionregistration.k8s.io/v1/${kind}webhookconfigurations?labelSelector=grafana.com/namespace=${namespace}`,
+    );
+    // The bundle of the completed Secret vouches for the same certificate.
+    return items.map(({ metadata, webhooks }) => [
+      metadata.name,
+      webhooks.map((one) => ({ ...one, clientConfig: { ...one.clientConfig, caBundle: "" } })),
+    ]);
+  });
+  return [service.spec, ...(await Promise.all(webhooks))];
+}
+
+const PROMISE = "refuse no legal write, leave none unjudged, and disrupt one zone at a time";
+
+test(`a migration from its manifests and the way back ${PROMISE}`, (t) => play(t, MANIFESTS));
+
+const [helm] = HELMS;
+test(`a migration from a release of its chart and the way back ${PROMISE}`, { skip: helm?.missing }, (t) =>
+  play(t, CHART),
+);

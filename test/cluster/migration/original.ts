@@ -1,15 +1,54 @@
 /**
- * The original's manifests as facts, and a stand-in for its process, whose binary is not available to tests.
+ * What the original installs, as facts: by its jsonnet library or its manifests, and by its chart.
  *
  * Names, labels, paths, rules and policies are those of the jsonnet library and of the Helm chart of
  * grafana/rollout-operator 0.36 (operations/rollout-operator, charts/rollout-operator/templates/*-webhook.yaml).
  */
-import { createServer, type Server } from "node:https";
-import { json } from "node:stream/consumers";
-import { listen } from "../../loopback.ts";
+import { stringify } from "yaml";
+import type { Manifest } from "../stage/manifests.ts";
 
-export const ORIGINAL = "rollout-operator";
+/** The Secret that Zonewise knows. */
 export const SECRET = "rollout-operator-self-signed-certificate";
+
+/** How one way of installing it names things. */
+export interface Shape {
+  /** Its Deployment and its Service. */
+  readonly operator: string;
+  /** Of its pods. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly secret: string;
+  /** Its Helm release; absent if it is applied. */
+  readonly release?: string;
+  /** Names of roles, each with its binding. */
+  readonly roles: Readonly<Record<string, string>>;
+  readonly clusterRoles: (namespace: string) => Readonly<Record<string, string>>;
+}
+
+const ORIGINAL = "rollout-operator";
+export const MANIFESTS: Shape = {
+  operator: ORIGINAL,
+  labels: { name: ORIGINAL },
+  secret: SECRET,
+  roles: {
+    [`${ORIGINAL}-role`]: `${ORIGINAL}-rolebinding`,
+    [`${ORIGINAL}-webhook-cert-secret-role`]: `${ORIGINAL}-webhook-cert-secret-rolebinding`,
+  },
+  clusterRoles: (namespace) => ({
+    [`${ORIGINAL}-${namespace}-webhook-cert-update-role`]: `${ORIGINAL}-${namespace}-webhook-cert-secret-rolebinding`,
+  }),
+};
+/** The cluster roles of a release have no namespace in their names: one is enough for the tests. */
+export const CHART: Shape = {
+  operator: `cell-${ORIGINAL}`,
+  labels: { "app.kubernetes.io/name": ORIGINAL, "app.kubernetes.io/instance": "cell" },
+  secret: "certificate",
+  release: "cell",
+  roles: {
+    [`cell-${ORIGINAL}`]: `cell-${ORIGINAL}`,
+    [`cell-${ORIGINAL}-webhook-role`]: `cell-${ORIGINAL}-webhook-rolebinding`,
+  },
+  clusterRoles: () => ({ [`cell-${ORIGINAL}-webhook-clusterrole`]: `cell-${ORIGINAL}-webhook-clusterrolebinding` }),
+};
 
 const STATEFUL_SETS = {
   operations: ["UPDATE"],
@@ -40,14 +79,18 @@ const WEBHOOKS = {
   "pod-eviction": ["ValidatingWebhookConfiguration", EVICTIONS, "None"],
   "zpdb-validation": ["ValidatingWebhookConfiguration", BUDGETS, "None"],
 } as const;
-const PATHS = new Set(Object.keys(WEBHOOKS).map((name) => `/admission/${name}`));
+export const PATHS = new Set(Object.keys(WEBHOOKS).map((name) => `/admission/${name}`));
 
-function buildConfiguration(name: keyof typeof WEBHOOKS, namespace: string, port: number): object {
+function buildConfiguration(
+  name: keyof typeof WEBHOOKS,
+  { operator }: Shape,
+  { namespace, port }: { readonly namespace: string; readonly port: number },
+): object {
   const [kind, rule, sideEffects] = WEBHOOKS[name];
   const labels = { "grafana.com/inject-rollout-operator-ca": "true", "grafana.com/namespace": namespace };
   const webhook = {
     name: `${name}-${namespace}.grafana.com`,
-    clientConfig: { service: { name: ORIGINAL, namespace, path: `/admission/${name}`, port } },
+    clientConfig: { service: { name: operator, namespace, path: `/admission/${name}`, port } },
     rules: [rule],
     admissionReviewVersions: ["v1"],
     namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
@@ -62,15 +105,52 @@ function buildConfiguration(name: keyof typeof WEBHOOKS, namespace: string, port
   };
 }
 
-const list = (items: readonly object[]): object => ({ apiVersion: "v1", kind: "List", items });
+/** Definitions of its own; in its jsonnet output, not among the templates of its chart. */
+const buildDefinition = (kind: string): object => ({
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: `${kind.toLowerCase()}s.rollout-operator.grafana.com` },
+  spec: {
+    group: "rollout-operator.grafana.com",
+    scope: "Namespaced",
+    names: { kind, plural: `${kind.toLowerCase()}s` },
+  },
+});
 
-/** The manifests by file name. The Service has the type that leads the API server to `port` of this machine. */
-export function buildOriginal(namespace: string, port: number): Record<string, object> {
-  const labels = { name: ORIGINAL };
+function buildRights(shape: Shape, namespace: string): object[] {
+  const account = { kind: "ServiceAccount", name: shape.operator, namespace };
+  const pair = (prefix: string, [role, binding]: readonly string[], metadata: object): object[] => [
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: `${prefix}Role`,
+      metadata: { name: role, ...metadata },
+      rules: [],
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: `${prefix}RoleBinding`,
+      metadata: { name: binding, ...metadata },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: `${prefix}Role`, name: role },
+      subjects: [account],
+    },
+  ];
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: shape.operator, namespace } },
+    ...Object.entries(shape.roles).flatMap((names) => pair("", names, { namespace })),
+    ...Object.entries(shape.clusterRoles(namespace)).flatMap((names) =>
+      pair("Cluster", names, { labels: { "migration-test": namespace } }),
+    ),
+  ];
+}
+
+/** Its manifests. The Service has the type that leads the API server to `port` of this machine. */
+export function buildOriginal(shape: Shape, place: { readonly namespace: string; readonly port: number }): Manifest[] {
+  const { operator, labels } = shape;
+  const { namespace } = place;
   const service = {
     apiVersion: "v1",
     kind: "Service",
-    metadata: { name: ORIGINAL, namespace },
+    metadata: { name: operator, namespace },
     spec: {
       type: "ExternalName",
       externalName: "localhost",
@@ -81,7 +161,7 @@ export function buildOriginal(namespace: string, port: number): Record<string, o
   const deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: { name: ORIGINAL, namespace },
+    metadata: { name: operator, namespace },
     spec: {
       replicas: 1,
       minReadySeconds: 10,
@@ -90,67 +170,27 @@ export function buildOriginal(namespace: string, port: number): Record<string, o
       template: { metadata: { labels }, spec: { containers: [{ name: ORIGINAL, image: ORIGINAL }] } },
     },
   };
-  return {
-    "deployment.yaml": deployment,
-    "service.yaml": service,
-    "webhooks.yaml": list(
-      Object.keys(WEBHOOKS).map((name) => buildConfiguration(name as keyof typeof WEBHOOKS, namespace, port)),
-    ),
-    "pod-eviction.yaml": buildConfiguration("pod-eviction", namespace, port),
-  };
+  return [
+    ...(shape.release === undefined ? ["ReplicaTemplate", "ZoneAwarePodDisruptionBudget"].map(buildDefinition) : []),
+    ...buildRights(shape, namespace),
+    service,
+    deployment,
+    ...Object.keys(WEBHOOKS).map((name) => buildConfiguration(name as keyof typeof WEBHOOKS, shape, place)),
+  ] as Manifest[];
 }
 
-interface Review {
-  readonly request: {
-    readonly uid: string;
-    readonly name: string;
-    readonly oldObject?: {
-      readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
-      readonly spec?: { readonly replicas?: number };
-    };
-    readonly object?: { readonly spec?: { readonly replicas?: number } };
-  };
-}
+/** As jsonnet's output is: one file. */
+export const printManifests = (manifests: readonly Manifest[]): string =>
+  manifests.map((manifest) => stringify(manifest)).join("---\n");
 
-/** Evictions of pods whose name begins so are refused, as by a budget with maxUnavailable 0. */
-export const KEPT = "kept-";
-
-/** Refuses what this test needs it to refuse, and allows everything else. */
-function judge(path: string, { request: { name, object, oldObject } }: Review): boolean {
-  if (path === "/admission/pod-eviction") return !name.startsWith(KEPT);
-  const isGuarded = oldObject?.metadata?.labels?.["grafana.com/no-downscale"] === "true";
-  return (
-    path !== "/admission/no-downscale" ||
-    !isGuarded ||
-    (object?.spec?.replicas ?? 0) >= (oldObject?.spec?.replicas ?? 0)
-  );
-}
-
-export interface StandIn {
-  readonly port: number;
-  /** Ends it as the original ends: without waiting for calls that are under way. */
-  readonly kill: () => void;
-}
-
-/** Answers at the original's paths, and with 404 at others, as its router does. */
-export async function startStandIn(pair: { readonly cert: string; readonly key: string }): Promise<StandIn> {
-  const server: Server = createServer(pair, (request, response) => {
-    const path = request.url?.split("?")[0] ?? "";
-    if (!PATHS.has(path)) return void response.writeHead(404).end();
-    const answerReview = (review: unknown): void => {
-      const { uid } = (review as Review).request;
-      const allowed = judge(path, review as Review);
-      const answer = { uid, allowed, ...(!allowed && { status: { code: 429, message: "the stand-in refuses" } }) };
-      response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
-    };
-    // The API server may have given up.
-    void json(request).then(answerReview, () => response.destroy());
-  });
-  return {
-    port: await listen(server),
-    kill() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
+/** The words of docs/migration.md that a reader replaces. */
+export const namesOf = ({ operator, labels, secret, release = "" }: Shape, namespace: string) => ({
+  NAMESPACE: namespace,
+  OPERATOR: operator,
+  SELECTOR: Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(","),
+  SECRET: secret,
+  RELEASE: release,
+  SOURCE: "source.yaml",
+});

@@ -1,90 +1,80 @@
 /**
- * What docs/migration.md tells to do before and while the original is removed: definitions and budgets stay, and what
- * Zonewise serves by.
+ * What docs/migration.md tells to do before and while the original is removed, as its users have installed it:
+ * definitions and budgets stay, and what Zonewise serves by.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { readFile, mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { it } from "node:test";
-import { exec } from "node:child_process";
-import { promisify } from "node:util";
-import { connectAdmin, remove } from "../stage/client.ts";
+import { HELMS } from "../install/helm.ts";
 import { define } from "../stage/definitions.ts";
+import { pathOfManifest } from "../stage/manifests.ts";
+import { openStage } from "../stage/stage.ts";
+import { installOriginal } from "./install-original.ts";
+import { buildOriginal, CHART, MANIFESTS, namesOf, SECRET, type Shape } from "./original.ts";
+import { copyManifests, readCommands, runCommands } from "./steps.ts";
 
-const ROOT = new URL("../../../", import.meta.url).pathname;
+const PORT = 9;
+const [helm] = HELMS;
 
-/** The commands of the section, in order. */
-async function readCommands(): Promise<string[]> {
-  const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
-  const [, rest = ""] = page.split("## What to delete, and what not");
-  const [section = ""] = rest.split("\n## ");
-  return [...section.matchAll(/^ {7}(kubectl .*)$/gm)].map(([, command = ""]) => command);
-}
+/** Zonewise serves by them, or they are of the cluster. */
+const KEPT = /^(?:Service|CustomResourceDefinition|.*WebhookConfiguration)$/;
 
-it("the page's commands remove the original, and leave definitions, budgets, Service and Secret", async (t) => {
-  const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  const namespace = `zw-${randomBytes(4).toString("hex")}`;
-  const path = `/api/v1/namespaces/${namespace}`;
-  t.after(async () => (await remove(admin, path), admin.close()));
-  await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
-  // The page's reader has them: budgets were there before.
-  await define(admin, "zoneawarepoddisruptionbudgets", "replicatemplates");
-  const cwd = await mkdtemp(join(tmpdir(), "remove-original-"));
-  const sh = async (command: string): Promise<void> => {
-    const text = command.replaceAll("NAMESPACE", namespace).replace("infra/manifests", join(ROOT, "infra/manifests"));
-    await promisify(exec)(text, { cwd, env: process.env });
-  };
-  const [apply = "", ...rest] = await readCommands();
-  assert.ok(rest.length >= 6, `${rest.length} commands`);
-  await sh(apply);
-  const name = "rollout-operator";
-  const account = { kind: "ServiceAccount", name, namespace };
-  const budgets = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
-  const kept: readonly (readonly [string, object])[] = [
-    [`${path}/services`, { metadata: { name }, spec: { ports: [{ port: 443 }] } }],
-    [`${path}/secrets`, { metadata: { name: `${name}-self-signed-certificate` } }],
-    [
-      budgets,
-      {
+for (const [name, shape, missing] of [
+  ["manifests", MANIFESTS, false],
+  ["release", CHART, helm?.missing],
+] as const)
+  it(
+    `the page's commands remove the original's ${name}, and leave definitions, budgets, Service and Secret`,
+    { skip: missing },
+    async (t) => {
+      const stage = await openStage();
+      const { call, namespace, folder } = stage;
+      const run = (commands: readonly string[]): Promise<string> =>
+        runCommands(commands, folder, namesOf(shape, namespace));
+      t.after(async () => {
+        await run([
+          "kubectl delete validatingwebhookconfiguration,mutatingwebhookconfiguration -l grafana.com/namespace=NAMESPACE",
+        ]);
+        await stage.close();
+      });
+      await copyManifests(folder, { namespace, port: PORT, patches: "" });
+      await define(stage.admin, "zoneawarepoddisruptionbudgets", "replicatemplates");
+      await installOriginal(stage, shape, { port: PORT, run });
+      await run(["kubectl delete validatingwebhookconfiguration zpdb-validation-NAMESPACE"]); // nobody serves it here
+      const budgets = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
+      await call("POST", budgets, {
         apiVersion: "rollout-operator.grafana.com/v1",
         kind: "ZoneAwarePodDisruptionBudget",
-        metadata: { name },
+        metadata: { name: "budget" },
         spec: { maxUnavailable: 1, selector: { matchLabels: { a: "b" } } },
-      },
-    ],
-  ];
-  const rbac = `/apis/rbac.authorization.k8s.io/v1`;
-  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: `${name}-role` };
-  const cluster = { ...roleRef, kind: "ClusterRole", name: `${name}-${namespace}-webhook-cert-update-role` };
-  const gone: readonly (readonly [string, object])[] = [
-    [`${path}/serviceaccounts`, { metadata: { name } }],
-    [`${rbac}/namespaces/${namespace}/roles`, { metadata: { name: `${name}-role` }, rules: [] }],
-    [
-      `${rbac}/namespaces/${namespace}/rolebindings`,
-      { metadata: { name: `${name}-rolebinding` }, roleRef, subjects: [account] },
-    ],
-    [`${rbac}/clusterroles`, { metadata: { name: cluster.name }, rules: [] }],
-    [
-      `${rbac}/clusterrolebindings`,
-      {
-        metadata: { name: `${name}-${namespace}-webhook-cert-secret-rolebinding` },
-        roleRef: cluster,
-        subjects: [account],
-      },
-    ],
-  ];
-  for (const [collection, body] of [...kept, ...gone]) await admin.call("POST", collection, body);
-  for (const command of rest) await sh(command);
-  const nameOf = (body: object): string => (body as { metadata: { name: string } }).metadata.name;
-  for (const [collection, body] of kept) await admin.call("GET", `${collection}/${nameOf(body)}`);
-  for (const [collection, body] of gone)
-    await assert.rejects(admin.call("GET", `${collection}/${nameOf(body)}`), /not found/i);
-  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  const crd = await admin.call<{ metadata: { annotations: Readonly<Record<string, string>> } }>(
-    "GET",
-    `${crds}/zoneawarepoddisruptionbudgets.rollout-operator.grafana.com`,
+      });
+      await run(await commandsFor(shape));
+      await call("GET", `${budgets}/budget`);
+      await call("GET", `/api/v1/namespaces/${namespace}/secrets/${SECRET}`);
+      for (const one of buildOriginal(shape, { namespace, port: PORT })) {
+        if (one.metadata.name.startsWith("zpdb-validation")) continue;
+        const answer = call("GET", `${pathOfManifest(one)}/${one.metadata.name}`);
+        if (KEPT.test(one.kind)) await answer;
+        else await assert.rejects(answer, { cause: 404 }, `${one.kind} ${one.metadata.name}`);
+      }
+      const definition = await call<{ metadata: { annotations: Readonly<Record<string, string>> } }>(
+        "GET",
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/zoneawarepoddisruptionbudgets.rollout-operator.grafana.com",
+      );
+      assert.equal(definition.metadata.annotations["helm.sh/resource-policy"], "keep");
+      if (helm && shape.release !== undefined)
+        assert.doesNotMatch(
+          (await helm.run(["list", "-n", namespace])).text,
+          new RegExp(shape.release),
+          "Helm forgot it",
+        );
+    },
   );
-  assert.equal(crd.metadata.annotations["helm.sh/resource-policy"], "keep");
-});
+
+/** The commands of the section, in order, without those for the other way of installing it. */
+async function commandsFor({ release }: Shape): Promise<string[]> {
+  const all = await readCommands("What to delete, and what not");
+  const ofChart = all.findIndex((command) => command.includes("owner=helm"));
+  const ofManifests = all.findIndex((command) => command.includes("deployment,serviceaccount rollout-operator"));
+  assert.ok(ofManifests > 0 && ofChart > ofManifests);
+  return release === undefined ? all.slice(0, ofChart) : [...all.slice(0, ofManifests), ...all.slice(ofChart)];
+}

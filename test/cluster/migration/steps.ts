@@ -6,20 +6,34 @@ import { KUBECTL } from "../stage/kubectl.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
-/** The commands below a heading, in order. */
-export async function readCommands(heading: string): Promise<string[]> {
+/** The commands below a heading, in order; of `word`, only those that have it. */
+export async function readCommands(heading: string, word = ""): Promise<string[]> {
   const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
   const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
-  return [...section.matchAll(/^ {7}(?<command>(?:kubectl|sleep|CA=).*)$/gm)].map(
-    ({ groups }) => groups?.["command"] ?? "",
-  );
+  return [...section.matchAll(/^ {7}(?<command>(?:kubectl|sleep|CA=|awk|helm).*)$/gm)]
+    .map(({ groups }) => groups?.["command"] ?? "")
+    .filter((command) => command.includes(word));
 }
+
+/** What the page tells users of the original's chart to write into a kustomization. */
+export async function readPatches(names: Readonly<Record<string, string>>): Promise<string> {
+  const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
+  const [text] = page.match(/^ {7}patches:\n(?: {9,}.*\n)+/m) ?? [];
+  if (text === undefined) throw new Error("the page has no patches");
+  return fillIn(text.replaceAll(/^ {7}/gm, ""), names);
+}
+
+const fillIn = (text: string, names: Readonly<Record<string, string>>): string =>
+  Object.entries(names).reduce((filled, [name, value]) => filled.replaceAll(name, value), text);
 
 /**
  * Copies the project's manifests into `folder`, with a user's edits and a Service that leads the API server to `port`
  * of this machine.
  */
-export async function copyManifests(folder: string, namespace: string, port: number): Promise<void> {
+export async function copyManifests(
+  folder: string,
+  { namespace, port, patches }: { readonly namespace: string; readonly port: number; readonly patches: string },
+): Promise<void> {
   await cp(join(ROOT, "infra/manifests"), join(folder, "infra/manifests"), { recursive: true });
   const edit = async (path: string, change: (text: string) => string): Promise<void> => {
     const file = join(folder, "infra/manifests", path);
@@ -31,6 +45,7 @@ export async function copyManifests(folder: string, namespace: string, port: num
   await edit("functions/service.yaml", (text) =>
     text.replace("\nspec:\n", "\nspec:\n  type: ExternalName\n  externalName: localhost\n"),
   );
+  await edit("complete/kustomization.yaml", (text) => text + patches);
   for (const name of await readdir(join(ROOT, "infra/manifests/webhooks")))
     if (name.endsWith(".yaml")) await edit(`webhooks/${name}`, (text) => text.replace("port: 443", `port: ${port}`));
 }
@@ -41,10 +56,7 @@ export async function runCommands(
   folder: string,
   names: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const script = Object.entries(names).reduce(
-    (text, [name, value]) => text.replaceAll(name, value),
-    commands.join("\n"),
-  );
+  const script = fillIn(commands.join("\n"), names);
   const env = { ...process.env, PATH: `${dirname(KUBECTL)}:${process.env["PATH"] ?? ""}` };
   const shell = spawn("bash", ["-euo", "pipefail", "-x", "-c", script], {
     cwd: folder,

@@ -12,7 +12,6 @@ import { isUpdated, judge, openCampaign, POLICIES } from "./campaign-stage.ts";
 const KILLS = 20;
 
 for (const { maxConcurrent, allowed } of [
-  { maxConcurrent: 3, allowed: 3 },
   { maxConcurrent: "50%", allowed: 6 },
   { maxConcurrent: 1, allowed: 1 },
 ] as const)

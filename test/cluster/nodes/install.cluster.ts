@@ -108,7 +108,7 @@ describe("node updates, installed beside a reconciler,", () => {
       "--for=condition=Established",
       `crd/${CRD}`,
       "crd/nodeupdatepolicies.zonewise.dev",
-      "--timeout=60s",
+      "--timeout=300s",
     ]);
     for (const items of parts) {
       const lines = (await kubectl(["apply", "-f", "-"], items)).split("\n");
@@ -119,7 +119,8 @@ describe("node updates, installed beside a reconciler,", () => {
         ),
         [],
       );
-      await kubectl(["diff", "-f", "-"], items);
+      // A status that changes between its two reads is a difference, too.
+      await until("kubectl diff finds none", async () => (await kubectl(["diff", "-f", "-"], items)) !== undefined);
     }
     await kubectl(["apply", "--dry-run=server", "-f", "examples/node-update-policy.yaml"]);
   });
@@ -200,7 +201,13 @@ describe("node updates, installed beside a reconciler,", () => {
     const env = { ...variablesOf("CronJob"), KUBERNETES_NAMESPACE: HOME, LOG_LEVEL: "error" };
     const stop = new AbortController();
     assert.equal(
-      await runJob({ ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") }, stop.signal, publishCa),
+      await runJob(
+        { ...env, KUBECONFIG: await connectAs("zonewise-node-api-certificates") },
+        {
+          stop: stop.signal,
+          publisher: publishCa,
+        },
+      ),
       0,
     );
     const { data } = await admin.call<Secret>(

@@ -65,16 +65,15 @@ async function updateAll(t: TestContext, campaign: Campaign, count: number): Pro
   await judge(campaign);
 }
 
-for (const [zonesInOrder, most] of [
-  [true, [2, 6]],
-  [false, [3, 6]],
+for (const [zonesInOrder, maxConcurrent] of [
+  [true, 6],
+  [false, 3],
 ] as const)
-  for (const maxConcurrent of most)
-    it(`two nodes a zone, two pods on each, ${maxConcurrent} at once allowed, zones ${zonesInOrder ? "in order" : "together"}: no drain waits for another one`, async (t) => {
-      const campaign = await openCampaign(t, { nodes: 6, replicas: 4, spec: { maxConcurrent, zonesInOrder } });
-      campaign.startReconciler();
-      await updateAll(t, campaign, 6);
-    });
+  it(`two nodes a zone, two pods on each, ${maxConcurrent} at once allowed, zones ${zonesInOrder ? "in order" : "together"}: no drain waits for another one`, async (t) => {
+    const campaign = await openCampaign(t, { nodes: 6, replicas: 4, spec: { maxConcurrent, zonesInOrder } });
+    campaign.startReconciler();
+    await updateAll(t, campaign, 6);
+  });
 
 for (const maxConcurrent of [1, 3])
   it(`one node a zone, one pod on each, ${maxConcurrent} at once allowed: each pod waits for its node, and comes back`, async (t) => {
@@ -98,7 +97,8 @@ it("one node a zone, two pods on each under a budget of one: nothing is begun, a
     assert.match(message, new RegExp(`store-.-\\d could come back to ${node} alone .*would wait for it`));
   for (const { metadata } of campaign.nodeStage.nodes)
     assert.equal((await admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`)).spec?.unschedulable, undefined);
-  assert.equal((await eventsOf(campaign, "UpdateNotStarted")).length, 3);
+  // Events are written beside the ticks.
+  await campaign.until("each has its Event", async () => (await eventsOf(campaign, "UpdateNotStarted")).length === 3);
   const budget = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/store`;
   await admin.call("PATCH", budget, { spec: { maxUnavailable: 2 } });
   await campaign.until("every node updated", (shadows) => shadows.every(isUpdated));

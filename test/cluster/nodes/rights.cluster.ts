@@ -149,7 +149,6 @@ describe("a campaign under the rights of the manifests", () => {
       prometheus: createPrometheusClient({ timeoutMs: 1000, allowedHosts: [] }),
     });
     const options = {
-      cluster,
       clock: systemClock,
       log,
       metrics,
@@ -158,23 +157,27 @@ describe("a campaign under the rights of the manifests", () => {
       loadReader: async () => readExpression,
       secretsNamespace: namespace,
       ownNode: undefined,
+      intervalMs: 5000,
       defaultSpec: {},
     };
     const update = createNodeUpdates(options);
-    const actor = {
+    const context = {
+      cluster,
       fence: { write: () => ({}) },
       freshness: createFreshness(systemClock, log),
+      stop: new AbortController().signal,
+    };
+    const tools = {
       recorder: createRecorder({ cluster, clock: systemClock, log, instance: "test" }),
-      signal: new AbortController().signal,
       annotations: new Map<string, string>(),
     };
     const order: string[] = [];
     for (let round = 0; round < 60 && order.length < 3; round++) {
-      await update(actor);
+      await update(context, tools);
       for (const { name } of nodes) await stepAgent(name, order);
     }
-    await update(actor);
-    await actor.recorder.flush();
+    await update(context, tools);
+    await tools.recorder.flush();
     assert.deepEqual(
       order,
       nodes.map(({ name }) => name),

@@ -41,7 +41,7 @@ it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label
   const patchPolicy = (spec: object) => admin.call("PATCH", `${POLICIES}/${namespace}`, { spec });
   const nodeOf = (index: number) => admin.call<Node>("GET", `/api/v1/nodes/${nameOf(campaign, index)}`);
   // Zone after zone, and by name: 0, 3, then 1.
-  await createSlowPod(campaign, 0, 20_000);
+  await createSlowPod(campaign, 0, 40_000);
   await createSlowPod(campaign, 1, 100_000);
   campaign.startReconciler();
 

@@ -1,4 +1,5 @@
 /** The alerts by `promtool test rules`: when each fires, when it does not, and how long it takes. */
+import { readFileSync } from "node:fs";
 import { it } from "node:test";
 import { readRules, testRules } from "./prometheus-server.ts";
 
@@ -116,3 +117,17 @@ for (const [name, alert, series, quietAt, firesAt] of CASES)
     const checks = [expect(alert, quietAt, 0), ...(firesAt === undefined ? [] : [expect(alert, firesAt, 1)])];
     await testRules(readRules(), [{ interval: "1m", input_series: input, promql_expr_test: checks }]);
   });
+
+it("the dashboard lists the webhooks that fail open, and no other", async () => {
+  const { panels } = JSON.parse(
+    readFileSync(new URL("../../../infra/observability/dashboard.json", import.meta.url), "utf8"),
+  ) as { panels: readonly { title: string; targets?: readonly { expr: string }[] }[] };
+  const expr = panels.find(({ title }) => title === "Webhooks that fail open")?.targets?.[0]?.expr;
+  const input = [
+    ["pod-eviction", "0x5"],
+    ["zpdb-validation", "1x5"],
+  ].map(([webhook, values]) => ({ series: `${HOOK}="${webhook}-cache.grafana.com"}`, values }));
+  const listed = '{type="MutatingWebhook", webhook="zpdb-validation-cache.grafana.com"}';
+  const check = { expr, eval_time: "1m", exp_samples: [{ labels: listed, value: 1 }] };
+  await testRules(readRules(), [{ interval: "1m", input_series: input, promql_expr_test: [check] }]);
+});

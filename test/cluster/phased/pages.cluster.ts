@@ -70,6 +70,8 @@ phasedScenario(
     await untilRolled("app:2");
     await stage.until("suspended", ({ status }) => status?.phase === "Suspended", "db");
     await paste(`kubectl patch phasedrollout db --type=merge -p '{"spec":{"skipCheck":false}}'`, namespace);
+    // The command of the page waits for 30 s.
+    await stage.until("updated again", ({ status }) => status?.phase === "Updated", "db");
     await run("--for=jsonpath='{.status.phase}'=Updated");
     await stage.until("guarded", isUpdated, "db");
 

@@ -8,7 +8,7 @@ import { runKubectl } from "../stage/kubectl.ts";
 import { createManifest, deleteManifest, renderManifests } from "../stage/manifests.ts";
 import { until } from "../stage/until.ts";
 import { type PhasedStage, phasedScenario } from "./phased-stage.ts";
-import { adopt, untilHeldAt, untilRolled } from "./roll.ts";
+import { adopt, ROLLOUT_MS, untilHeldAt, untilRolled } from "./roll.ts";
 
 async function kubectl({ namespace }: PhasedStage, ...args: string[]): Promise<void> {
   const { code, text } = await runKubectl(["-n", namespace, ...args]);
@@ -99,7 +99,7 @@ phasedScenario(
           status?.currentRevision === status?.updateRevision
         );
       },
-      120_000,
+      ROLLOUT_MS,
     );
     over.abort();
     await scaling;

@@ -84,6 +84,7 @@ export async function openRealStage(): Promise<RealStage> {
       const own = ["-l", `grafana.com/namespace=${namespace}`];
       await kubectl(["delete", "mutatingwebhookconfiguration,validatingwebhookconfiguration", ...own]);
       await kubectl(["delete", "--ignore-not-found", "-f", "-"], list);
+      await kubectl(["delete", "rolloutgroups", "--all"]);
       await kubectl(["delete", "configmap", "rollout-operator-zone-tracker", "--ignore-not-found"]);
       const leases = (await kubectl(["get", "leases", "-o", "name"]))
         .split("\n")
@@ -103,6 +104,7 @@ export async function openRealStage(): Promise<RealStage> {
     await define(admin, "zoneawarepoddisruptionbudgets");
     await measure("from kubectl apply to Ready", async () => {
       await apply(stage, manifests);
+      await kubectl(["create", "job", "zonewise-first", "--from=cronjob/zonewise-reconciler"]);
       await kubectl(["rollout", "status", "deployment/zonewise-functions", "--timeout=240s"]);
     });
     await stage.create(zones);

@@ -4,14 +4,15 @@
  */
 import assert from "node:assert/strict";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
+import { doneWithHelp } from "../stage/done-with-help.ts";
 import { define } from "../stage/definitions.ts";
-import { assertNoViolations, findViolations, type Entry } from "../stage/invariants.ts";
+import { assertNoViolations, deletions, findViolations, type Entry } from "../stage/invariants.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone, type Sim, type ZoneOptions } from "../stage/zones.ts";
 
-/** Milliseconds that a cure may take. */
-const CURED_MS = 60_000;
+/** Milliseconds that a cure may take: less than the 5 minutes after which pods that were ready count as lost. */
+const CURED_MS = 180_000;
 const NEVER_READY: Sim = { "sim/ready": "false" };
 const CRASHING: Sim = { "sim/crash": "true" };
 /** A template keeps the annotations that a patch does not name. */
@@ -81,8 +82,12 @@ for (const [name, sim, budget, mirrors, count] of SCALE_UPS)
     const follow = template === undefined ? { [LEADER]: "zone-a" } : mirrorOf("cache");
     const zones = zonesOf(count).map((zone, i) => ({ ...zone, annotations: i > 0 || mirrors ? follow : {} }));
     if (budget) await createBudget(stage, budget);
-    // Long enough to make new pods sick before they are ready.
-    await stage.create(zones.map((zone) => ({ ...zone, sim: { "sim/ready-after-ms": "3000" } })));
+    // New pods become ready only when the test says so: it makes them sick before.
+    await install(
+      stage,
+      zones.map((zone) => ({ ...zone, sim: NEVER_READY })),
+    );
+    await doneWithHelp(stage, "app:1", zones);
     const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
     const scale = (replicas: number): Promise<unknown> =>
       template === undefined
@@ -98,7 +103,7 @@ for (const [name, sim, budget, mirrors, count] of SCALE_UPS)
     await measure(stage, () => scale(3), haveReady(stage, zones, 3));
     await measure(
       stage,
-      () => stage.setImage("app:2", zones),
+      () => stage.setImage("app:2", zones, WELL),
       () => zones.every(({ name }) => timeline.statefulSets.get(name)?.status?.updatedReplicas === 3),
     );
     await stage.done("app:2", zones);
@@ -178,7 +183,11 @@ scenario(
     );
     const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
     await measure(stage, () => stage.setImage("app:2", zones, WELL), haveReady(stage, [a, c], 3));
-    assert.equal(stage.timeline.statefulSets.get(b.name)?.status?.updatedReplicas ?? 0, 0);
+    await stage.timeline.caughtUp();
+    assert.equal(
+      deletions(stage.timeline.entries).some(({ zone }) => zone === b.name),
+      false,
+    );
     await measure(
       stage,
       () => stage.patchZone(b.name, { metadata: { annotations: { [PAUSED]: null } } }),

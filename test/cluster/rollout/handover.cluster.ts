@@ -31,7 +31,7 @@ scenario(
       sim: { "sim/ready-after-ms": "1500" },
     }));
     await create(zones);
-    const env = (i: number) => ({ LEASE_DURATION: "10s", POD_NAME: `run-${i}` });
+    const env = (i: number) => ({ LEASE_DURATION: "20s", POD_NAME: `run-${i}` });
     let run = start(env(0));
     await setImage("app:2", zones);
     await run.untilOutput(/"msg":"tick"/);

@@ -61,7 +61,10 @@ scenario(
       deletions(timeline.entries).some(({ zone }) => zone === stranger.name),
       false,
     );
-    assert.equal(timeline.statefulSets.get(stranger.name)?.status?.updatedReplicas ?? 0, 0);
+    await timeline.until(
+      "none of its pods is updated",
+      () => (timeline.statefulSets.get(stranger.name)?.status?.updatedReplicas ?? 0) === 0,
+    );
     assertNoViolations(timeline.entries);
   },
 );

@@ -58,7 +58,7 @@ scenario("three zones mirror a ReplicaTemplate that is scaled up, and down with 
     const scale = (replicas: number) => () => stage.call("PATCH", `${template}/scale`, { spec: { replicas } });
     const up = await untilScaled(stage, 5, scale(5));
     assert.deepEqual(
-      up.map(({ zone, to }) => [zone, to]),
+      up.map(({ zone, to }) => [zone, to]).toSorted(),
       NAMES.map((zone) => [zone, 5]),
     );
     assert.deepEqual([...pods.everPrepared], [], "an upscale prepares no pod");

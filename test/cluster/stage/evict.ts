@@ -54,3 +54,15 @@ export async function evict(
     return { code: Number(/: (?<code>\d{3}) /.exec(message)?.groups?.["code"] ?? 0), message };
   }
 }
+
+/** The API server gave the webhook up, or the webhook the verdict: the machine stood still. */
+const IS_STALLED =
+  /failed calling webhook.*(?:context deadline exceeded|Client\.Timeout)|no decision could be made in time/;
+const MAX_TRIES = 5;
+
+/** The same, tried again as drainers do where the machine stood still. Not for tests of who is reachable. */
+export async function evictPatiently(...args: Parameters<typeof evict>): Promise<EvictionAnswer> {
+  let answer = await evict(...args);
+  for (let tries = 1; tries < MAX_TRIES && IS_STALLED.test(answer.message); tries++) answer = await evict(...args);
+  return answer;
+}

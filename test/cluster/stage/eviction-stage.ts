@@ -136,11 +136,9 @@ async function register(
 /** Returns the same webhooks, registered as the original registers them. */
 function asOriginal(configuration: Configuration): Configuration {
   const webhooks = configuration.webhooks.map((webhook) => {
-    const { service } = webhook.clientConfig;
-    return {
-      ...webhook,
-      clientConfig: { ...webhook.clientConfig, service: { ...service, path: "/admission/pod-eviction" } },
-    };
+    const service = webhook.clientConfig.service as { readonly path: string };
+    const path = service.path.replace("mutate-pod-eviction", "pod-eviction");
+    return { ...webhook, clientConfig: { ...webhook.clientConfig, service: { ...service, path } } };
   });
   return { ...configuration, kind: "ValidatingWebhookConfiguration", webhooks };
 }

@@ -6,6 +6,10 @@ import { SOME_TIME_MS } from "./until.ts";
 
 const MAIN = fileURLToPath(new URL("../../../reconciler/run/main.ts", import.meta.url));
 
+/** Nothing else of this environment reaches a process. */
+const { NODE_COMPILE_CACHE } = process.env;
+const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
+
 export interface TestProcess {
   /** Everything it has written so far, stdout and stderr. */
   readonly output: () => string;
@@ -32,7 +36,10 @@ export function startReconciler(env: Readonly<Record<string, string>>): TestProc
 
 /** Starts one of the project's entry points. */
 export function startEntry(file: string, env: Readonly<Record<string, string>>): TestProcess {
-  const child: ChildProcess = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const child: ChildProcess = spawn(process.execPath, [file], {
+    env: { ...COMPILED, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   const waiting = new Set<() => void>();
   const collect = (chunk: Buffer): void => {

@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { before } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { bundle } from "../../../infra/build.ts";
-import { buildKubeconfig } from "../stage/access.ts";
+import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const ZONES = ["zone-a", "zone-b"].map((name) => ({ group: "cache", name, replicas: 2 }));
@@ -30,7 +31,7 @@ type Run = (...args: readonly string[]) => Promise<Ended>;
 
 interface Role {
   readonly metadata: { readonly name: string };
-  readonly rules: unknown;
+  readonly rules: readonly Parameters<typeof untilAllowed>[2][];
 }
 
 /** A ServiceAccount with the rules of the role in the namespace, as a RoleBinding of the ClusterRole gives them. */
@@ -48,6 +49,7 @@ async function actAs({ admin, call, namespace, folder }: Stage, role: string): P
     subjects,
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
   });
+  for (const rule of rules) await untilAllowed(admin, { namespace, account: role }, rule);
   const kubeconfig = join(folder, `${role}.kubeconfig`);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, role)), { mode: 0o600 });
   const main = join(folder, "dist/cli/main.js");
@@ -95,16 +97,21 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
   assert.equal(dryRun.code, 0, dryRun.text);
   const rights = await operator("doctor");
   assert.doesNotMatch(rights.text, /\(rbac\)/);
-  const events = await viewer("events", "cache");
-  assert.match(events.text, /ZonePaused/);
+  // Events are written beside the ticks.
+  await until("the hold is among the events", async () => /ZonePaused/.test((await viewer("events", "cache")).text));
 
   assert.equal((await operator("resume", "cache")).code, 0);
   const done = await viewer("status", "cache", "--watch", "--timeout", "4m");
   assert.equal(done.code, 0, done.text);
   await stage.done("app:2", ZONES);
 
-  const undone = await operator("undo", "cache");
-  assert.equal(undone.code, 0, undone.text);
+  const left = await operator("undo", "cache");
+  assert.equal(left.code, 0, left.text);
+  assert.match(left.text, /zone-a +finished +app:2 /);
+  for (const { name } of ZONES) {
+    const undone = await operator("undo", "cache", "--zone", name, "--to-revision", "1", "--yes");
+    assert.equal(undone.code, 0, undone.text);
+  }
   assert.equal((await viewer("status", "cache", "--watch", "--timeout", "4m")).code, 0);
   await stage.done("app:1", ZONES);
   assert.equal(await reconciler.end(), 0);

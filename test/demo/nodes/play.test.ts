@@ -18,7 +18,7 @@ async function start(args: readonly string[], onOutput: (output: string, interru
 
 it(
   "npm start -- nodes updates three nodes one after the other, and exits with --once",
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const { code, output, errors } = await start(["--once"]);
     assert.equal(errors, "");
@@ -34,7 +34,7 @@ it(
   },
 );
 
-it("npm start -- nodes stops at Ctrl-C in the middle of an update", { timeout: 180_000 }, async () => {
+it("npm start -- nodes stops at Ctrl-C in the middle of an update", { timeout: 300_000 }, async () => {
   const { code, output } = await start([], (text, interrupt) => text.includes("stages 1.1.0") && interrupt());
   assert.equal(code, 0, output);
   assert.doesNotMatch(output, /^Updated|were not updated/m);

@@ -12,6 +12,7 @@ import type { ApiRequest } from "../request.ts";
 import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
 import { callWebhook, type PostReview } from "./call-webhook.ts";
+import { compile, type Expression } from "./match-conditions.ts";
 
 /** What admission decides on (apiserver's admission.Attributes); a DELETE has no `object`. */
 type Attributes = {
@@ -62,8 +63,8 @@ interface Callers {
 }
 
 /**
- * Calls one webhook. Returns its response, empty if the call failed and the policy is Ignore; throws its
- * denial.
+ * Calls one webhook. Returns its response, empty if no condition asks for the call, or if it failed and the policy is
+ * Ignore; throws its denial.
  */
 async function callOne(
   { store, post }: Callers,
@@ -73,7 +74,9 @@ async function callOne(
   const { name, failurePolicy } = webhook;
   let response: Fields;
   try {
-    response = await callWebhook(store, webhook, admissionRequestOf({ request, attributes }), post);
+    const review = admissionRequestOf({ request, attributes });
+    if (!meetsConditions(webhook, review)) return {};
+    response = await callWebhook(store, webhook, review, post);
   } catch (error) {
     if (failurePolicy === "Ignore") return {};
     throw webhookError(`failed calling webhook "${name}": ${messageOf(error)}`);
@@ -137,6 +140,25 @@ function admissionRequestOf({ request, attributes }: Admission): Fields {
     dryRun,
     options,
   };
+}
+
+const compiled = new Map<string, Expression>();
+
+/** A condition that is false excludes the request, whatever errors others have; otherwise throws the first error. */
+function meetsConditions({ matchConditions = [] }: Webhook, review: Fields): boolean {
+  const { object, oldObject } = review;
+  let failure: Error | undefined;
+  for (const { expression } of matchConditions) {
+    const evaluate = compiled.get(expression) ?? compile(expression);
+    compiled.set(expression, evaluate);
+    try {
+      if (evaluate({ object, oldObject, request: review }) === false) return false;
+    } catch (error) {
+      failure ??= error as Error;
+    }
+  }
+  if (failure) throw failure;
+  return true;
 }
 
 const GROUP = "admissionregistration.k8s.io";

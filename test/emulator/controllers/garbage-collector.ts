@@ -16,7 +16,8 @@ export function garbageCollector(store: Store): Controller {
   return {
     latencyMs: 5,
     keysFor: (event) => {
-      const { type, object, previous } = event;
+      const { type, resource, object, previous } = event;
+      if (resource === "events") return [];
       const { uid } = object.metadata;
       existing.delete(uid);
       for (const owner of ownersOf(previous)) dependents.get(owner)?.delete(uid);
@@ -26,7 +27,7 @@ export function garbageCollector(store: Store): Controller {
       }
       return [
         ...(type === "DELETED" || isTerminating(object) ? [uid] : []),
-        ...(type === "MODIFIED" ? [] : ownersOf(object)),
+        ...ownersOf(object).filter((owner) => type !== "MODIFIED" || !ownersOf(previous).includes(owner)),
       ];
     },
     reconcile: (uid) => {

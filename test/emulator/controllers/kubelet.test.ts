@@ -65,6 +65,36 @@ test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no long
   assert.equal(isReady(get("a")), true);
 });
 
+test("an image of a registry that cannot exist is not pulled, again and again, until it is another", async () => {
+  const { store, clock, pod: get } = createCluster();
+  const image = "registry.invalid/app:2";
+  store.create("pods", pod("a", {}, { containers: [{ name: "main", image }] }));
+  const seen: string[] = [];
+  for (let second = 0; second < 35; second++) {
+    await clock.advance(1000);
+    seen.push(get("a").status.containerStatuses?.[0]?.state?.waiting?.reason ?? "");
+  }
+  const starts = seen.flatMap((reason, i) => (reason === seen[i - 1] ? [] : [`${i} ${reason}`]));
+  assert.deepEqual(starts, [
+    "0 ErrImagePull",
+    "2 ImagePullBackOff",
+    "10 ErrImagePull",
+    "12 ImagePullBackOff",
+    "30 ErrImagePull",
+    "32 ImagePullBackOff",
+  ]);
+  const [container] = get("a").status.containerStatuses ?? [];
+  assert.deepEqual([container?.["ready"], container?.["imageID"], get("a").status.phase], [false, "", "Pending"]);
+  assert.match(
+    container?.state?.waiting?.message ?? "",
+    /^Back-off pulling image "registry\.invalid\/app:2": ErrImagePull: failed to pull and unpack image /,
+  );
+  store.update("pods", { ...get("a"), spec: { ...get("a").spec, containers: [{ name: "main", image: "app:1" }] } });
+  await clock.advance(1000);
+  assert.equal(isReady(get("a")), true);
+  assert.equal(get("a").status.phase, "Running");
+});
+
 test("readiness gates delay Ready, not ContainersReady, until each condition is True", async () => {
   const { store, clock, pod: get } = createCluster();
   store.create("pods", pod("a", {}, { readinessGates: [{ conditionType: "example.com/open" }] }));

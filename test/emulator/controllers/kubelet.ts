@@ -5,11 +5,15 @@
  *   sim/ready-after-ms  from bound to Ready, 300      sim/ready  "false" keeps it not Ready, at any time
  *   sim/exit-after-ms   from deletion to gone, 100    sim/crash  "true": containers wait in CrashLoopBackOff
  *
+ * An image of a registry in `.invalid` cannot be pulled, as on a real cluster (RFC 2606: no such name exists).
+ *
+ * A node with the annotation `sim/down` is down: nothing happens to its pods. Their containers begin anew once it is up.
+ *
  *   bound --report--> Running, not Ready --ready-after-ms--> Ready <--sim/ready--> not Ready
  *   deleted --exit-after-ms--> gone
  */
 import type { Clock } from "../clock.ts";
-import { isTrue, timestamp } from "../objects.ts";
+import { dig, isTrue, type KubeObject, timestamp } from "../objects.ts";
 import type { Store } from "../store.ts";
 import { hasEnded, isTerminating, type Pod } from "./objects.ts";
 import { getByKey, keyOf, type Controller } from "./queue.ts";
@@ -27,12 +31,18 @@ export function kubelets(store: Store, clock: Clock): Controller {
    */
   const newPodState = (uid: string) => {
     lastIp += 1;
-    return { uid, ip: `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`, upAt: Infinity, goneAt: Infinity, reported: "" };
+    const ip = `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`;
+    return { uid, ip, upAt: Infinity, goneAt: Infinity, pulledFrom: Infinity, reported: "" };
   };
   const known = new Map<string, ReturnType<typeof newPodState>>();
   return {
     latencyMs: LATENCY_MS,
-    keysFor: ({ resource, object }) => (resource === "pods" ? [keyOf(object)] : []),
+    keysFor: ({ resource, object, previous }) => {
+      if (resource === "pods") return [keyOf(object)];
+      if (resource !== "nodes" || isDown(object) === isDown(previous)) return [];
+      const { name } = object.metadata;
+      return store.list("pods").flatMap((pod) => (dig(pod, "spec", "nodeName") === name ? [keyOf(pod)] : []));
+    },
     reconcile: (key) => {
       const pod = getByKey(store, "pods", key) as Pod | undefined;
       if (!pod) return void known.delete(key);
@@ -41,6 +51,8 @@ export function kubelets(store: Store, clock: Clock): Controller {
       const before = known.get(key);
       const state = before?.uid === uid ? before : newPodState(uid);
       known.set(key, state);
+      if (pod.spec.nodeName && isDown(store.get("nodes", undefined, pod.spec.nodeName)))
+        return void Object.assign(state, { upAt: Infinity, goneAt: Infinity, reported: "" });
       if (isTerminating(pod)) {
         // A terminating pod keeps its last status, Ready included.
         state.goneAt = Math.min(state.goneAt, now + durationOf(pod, "exit-after-ms", EXIT_AFTER_MS));
@@ -49,21 +61,27 @@ export function kubelets(store: Store, clock: Clock): Controller {
       }
       if (!pod.spec.nodeName || hasEnded(pod)) return;
       const crashing = annotation(pod, "crash") === "true";
-      const shouldBeUp = !crashing && annotation(pod, "ready") !== "false";
+      const unpullable = pod.spec.containers.some(({ image = "" }) => !isPullable(image));
+      const shouldBeUp = !crashing && !unpullable && annotation(pod, "ready") !== "false";
+      state.pulledFrom = unpullable ? Math.min(state.pulledFrom, now) : Infinity;
+      const pull = unpullable ? pullAfter(now - state.pulledFrom) : undefined;
       if (!shouldBeUp) state.upAt = Infinity;
       const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
-      const observed = { up: state.upAt <= now, gatesOpen, crashing, ip: state.ip };
+      const observed = { up: state.upAt <= now, gatesOpen, crashing, ip: state.ip, ...(pull && { pull: pull.reason }) };
       // A kubelet writes the status when what it observes changes; it leaves other writers' changes until
       // then.
       const report = JSON.stringify(observed);
       if (report !== state.reported) store.update("pods", { ...pod, status: statusOf(pod, observed, timestamp(now)) });
       state.reported = report;
+      if (pull) return pull.nextMs;
       if (observed.up || !shouldBeUp) return;
       state.upAt = Math.min(state.upAt, now + durationOf(pod, "ready-after-ms", READY_AFTER_MS));
       return state.upAt - now + LATENCY_MS;
     },
   };
 }
+
+const isDown = (node: KubeObject | undefined): boolean => node?.metadata.annotations?.["sim/down"] !== undefined;
 
 export function annotation(pod: Pod, name: string): string | undefined {
   return pod.metadata.annotations?.[`sim/${name}`];
@@ -74,16 +92,48 @@ export function durationOf(pod: Pod, name: string, defaultMs: number): number {
   return Number(annotation(pod, name) ?? defaultMs) || 0;
 }
 
+/** The registry's name is before the first slash, if that has a dot. */
+export const isPullable = (image: string): boolean => !/^[^/]*\.invalid(?::\d+)?\//.test(image);
+
+type PullError = "ErrImagePull" | "ImagePullBackOff";
+
+/** Milliseconds: how long a failed pull is shown as such; the first back-off, which doubles, and the longest. */
+const PULL_FAILED_MS = 2000;
+const BACK_OFF_MS = 10_000;
+const MAX_BACK_OFF_MS = 300_000;
+
+/** What a kubelet reports so long after the first pull, and in how many milliseconds that changes. */
+export function pullAfter(ms: number): { readonly reason: PullError; readonly nextMs: number } {
+  let since = ms;
+  for (let backOff = BACK_OFF_MS; ; backOff = Math.min(backOff * 2, MAX_BACK_OFF_MS)) {
+    if (since < PULL_FAILED_MS) return { reason: "ErrImagePull", nextMs: PULL_FAILED_MS - since };
+    if (since < backOff) return { reason: "ImagePullBackOff", nextMs: backOff - since };
+    since -= backOff;
+  }
+}
+
+/** The words of containerd, and of the kubelet's back-off around them. */
+function waitForImage(image: string, reason: PullError): object {
+  const [host = ""] = image.split("/");
+  const failure = `failed to pull and unpack image ${JSON.stringify(image)}: failed to resolve reference ${JSON.stringify(image)}: dial tcp: lookup ${host}: no such host`;
+  const message =
+    reason === "ErrImagePull" ? failure : `Back-off pulling image ${JSON.stringify(image)}: ErrImagePull: ${failure}`;
+  return { waiting: { reason, message } };
+}
+
 interface Observed {
   /** Whether the containers run and pass their probes. */
   readonly up: boolean;
   readonly gatesOpen: boolean;
   readonly crashing: boolean;
   readonly ip: string;
+  /** Why an image is not there. */
+  readonly pull?: PullError;
 }
 
 /** The pod's new status; `now` is RFC 3339. A condition's time changes only with its status. */
-export function statusOf({ spec, status }: Pod, { up, gatesOpen, crashing, ip }: Observed, now: string): Pod["status"] {
+export function statusOf({ spec, status }: Pod, observed: Observed, now: string): Pod["status"] {
+  const { up, gatesOpen, crashing, ip, pull } = observed;
   const { conditions = [], startTime = now } = status;
   const desired = { PodScheduled: true, Initialized: true, ContainersReady: up, Ready: up && gatesOpen };
   const own = Object.entries(desired).map(([type, isTrue]) => {
@@ -92,14 +142,19 @@ export function statusOf({ spec, status }: Pod, { up, gatesOpen, crashing, ip }:
   });
   const containers = { ready: up, started: up, restartCount: crashing ? 3 : 0, imageID: "simulated", lastState: {} };
   const state = crashing ? CRASHING : { running: { startedAt: startTime } };
+  const missing = { ready: false, started: false, restartCount: 0, imageID: "", lastState: {} };
   return {
     ...status,
-    phase: "Running",
+    phase: pull ? "Pending" : "Running",
     podIP: ip,
     podIPs: [{ ip }],
     hostIP: "127.0.0.1",
     startTime,
     conditions: [...own, ...conditions.filter(({ type }) => !(type in desired))],
-    containerStatuses: spec.containers.map(({ name, image = "" }) => ({ name, image, ...containers, state })),
+    containerStatuses: spec.containers.map(({ name, image = "" }) =>
+      pull && !isPullable(image)
+        ? { name, image, ...missing, state: waitForImage(image, pull) }
+        : { name, image, ...containers, state },
+    ),
   };
 }

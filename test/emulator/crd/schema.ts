@@ -2,6 +2,7 @@
 import { Ajv, type ErrorObject } from "ajv";
 import type { StatusCause } from "../api-error.ts";
 import { fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
+import { compileRules } from "./rules.ts";
 
 const OPTIONS = {
   strict: false,
@@ -11,6 +12,8 @@ const OPTIONS = {
   useDefaults: true,
   verbose: true,
 } as const;
+
+const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[-+]\d\d:?\d\d)$/;
 
 const compiled = new Map<string, ReturnType<typeof compile>>();
 
@@ -29,18 +32,40 @@ function compile(openApi: Fields) {
     metadata: { "x-kubernetes-preserve-unknown-fields": true },
   };
   const schema = { ...openApi, properties: { ...header, ...fieldsOf(openApi["properties"]) } };
-  const validate = new Ajv({ ...OPTIONS, validateFormats: false }).compile(toJsonSchema(schema));
+  const validate = new Ajv({ ...OPTIONS, formats: { "date-time": DATE_TIME } }).compile(toJsonSchema(schema));
   /** Returns a copy without unknown fields and with defaults; metadata stays unchanged. */
   const conform = (object: Draft): Draft => {
     const copy = structuredClone(object);
     validate(copy);
     return { ...copy, metadata: object.metadata };
   };
-  /** Returns the violations; those of keywords that our own definitions use have the server's messages. */
-  const check = (object: Draft): StatusCause[] =>
-    validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf);
+  const checkRules = compileRules(openApi);
+  /**
+   * Returns the violations; those of keywords that our own definitions use have the server's messages. `current` is the
+   * stored object of an update.
+   */
+  const check = (object: Draft, current?: Draft): StatusCause[] => {
+    const causes = validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf);
+    if (causes.some(({ reason }) => BLOCKING.has(reason))) return checkRules ? [...causes, NOT_CHECKED] : causes;
+    return [...causes, ...(checkRules?.(object, current, "") ?? [])];
+  };
   return { conform, check };
 }
+
+/** With these violations the rules in CEL are not asked. */
+const BLOCKING: ReadonlySet<string> = new Set([
+  "FieldValueNotSupported",
+  "FieldValueRequired",
+  "FieldValueTooLong",
+  "FieldValueTooMany",
+  "FieldValueTypeInvalid",
+]);
+const NOT_CHECKED: StatusCause = {
+  reason: "FieldValueInvalid",
+  message:
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+  field: "<nil>",
+};
 
 /** Translates Kubernetes' extensions to JSON Schema: objects are closed unless the schema opens them. */
 function toJsonSchema(openApi: Fields): Fields {
@@ -60,7 +85,15 @@ function toJsonSchema(openApi: Fields): Fields {
   return fieldsOf(JSON.parse(JSON.stringify(openApi), translate));
 }
 
-const REASONS: Readonly<Record<string, string>> = { required: "Required", enum: "NotSupported", type: "TypeInvalid" };
+const REASONS: Readonly<Record<string, string>> = {
+  required: "Required",
+  enum: "NotSupported",
+  type: "TypeInvalid",
+  format: "TypeInvalid",
+  maxLength: "TooLong",
+  maxItems: "TooMany",
+  maxProperties: "TooMany",
+};
 
 function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }: ErrorObject): StatusCause {
   const params: Fields = error.params;
@@ -73,8 +106,14 @@ function causeOf({ keyword, instancePath, data, message = "is wrong", ...error }
     required: "Required value",
     enum: `Unsupported value: ${actual}: supported values: ${allowed.join(", ")}`,
     type: `${invalidValue} must be of type ${plainText(params["type"])}: ${actual}`,
+    format: `${invalidValue} must be of type ${plainText(params["format"])}: ${actual}`,
     minimum: `${invalidValue} should be greater than or equal to ${plainText(params["limit"])}`,
     maximum: `${invalidValue} should be less than or equal to ${plainText(params["limit"])}`,
+    pattern: `${invalidValue} should match '${plainText(params["pattern"])}'`,
+    minLength: `${invalidValue} should be at least ${plainText(params["limit"])} chars long`,
+    maxLength: `Too long: may not be more than ${plainText(params["limit"])} bytes`,
+    minItems: `Invalid value: ${listOf(data).length}: ${field} in body should have at least ${plainText(params["limit"])} items`,
+    maxItems: `Too many: ${listOf(data).length}: must have at most ${plainText(params["limit"])} items`,
   };
   return {
     reason: `FieldValue${REASONS[keyword] ?? "Invalid"}`,

@@ -74,6 +74,17 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     column("Images", (set) => textsOf(containersOf(set), "image"), 1),
   ],
   nodes: [name, column("Status", nodeStatus), age],
+  "cronjobs.batch": [
+    name,
+    column("Schedule", (job) => textAt(job, "spec", "schedule")),
+    column("Timezone", (job) => textAt(job, "spec", "timeZone")),
+    column("Suspend", (job) => (dig(job, "spec", "suspend") === true ? "True" : "False")),
+    column("Active", (job) => listOf(dig(job, "status", "active")).length),
+    column("Last Schedule", (job, now) =>
+      dig(job, "status", "lastScheduleTime") ? ageOf(dig(job, "status", "lastScheduleTime"), now) : "<none>",
+    ),
+    age,
+  ],
   events: [
     column("Last Seen", (event, now) => ageOf(event["lastTimestamp"], now)),
     column("Type", (event) => textAt(event, "type")),

@@ -170,7 +170,18 @@ for (const [mode, recordOf] of MODES) {
       settle(stage, recordOf);
       const zone = createZone(stage, A);
       const answer = await callWebhook(stage.webhook, reviewOf(zone, 1));
-      assert.equal(answer.message, because(A, "one or more pods failed to prepare for shutdown."));
+      const [, why, pod, url] =
+        /^(.*): (ingester-zone-a-[12]) at (\S+): it answered 500\.$/.exec(answer.message ?? "") ??
+        assert.fail(answer.message);
+      assert.equal(why, because(A, "one or more pods failed to prepare for shutdown"));
+      assert.match(
+        url ?? "",
+        new RegExp(`^http://${pod}\\.ingester\\.default\\.svc\\.cluster\\.local\\.:8080/prepare$`),
+      );
+      assert.deepEqual(
+        stage.drafts.map(({ regarding: { kind, name }, type, reason, message }) => [kind, name, type, reason, message]),
+        [["StatefulSet", A, "Warning", "PrepareFailed", answer.message]],
+      );
       assert.deepEqual(stage.seen.filter((request) => request.startsWith("DELETE")).toSorted(), [
         `DELETE ${A}-1`,
         `DELETE ${A}-2`,

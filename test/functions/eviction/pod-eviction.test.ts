@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { createPodEviction } from "../../../functions/eviction/pod-eviction.ts";
+import type { RolloutError } from "../../../infra/errors.ts";
 import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
 import type { Stage } from "../../reconciler/stage.ts";
 import { callWebhook, review } from "./eviction-stage.ts";
@@ -128,13 +129,21 @@ describe("/admission/pod-eviction", () => {
     writeBudget(stage);
     const notNow = [429, "no decision could be made in time, try again"];
     const endFault = stage.emulator.faults.inject({ effect: { kind: "conflict" }, resource: BUDGETS });
-    const { answer } = await callWebhook(stage);
-    assert.deepEqual([answer.code, answer.message], notNow);
+    const { reserver, metrics } = startProcess(stage);
+    const answerTo = createPodEviction({ reserver, metrics: metrics.budgets }).onFault;
+    // The last try has what is left of the time, and may fail for it.
+    const lost = await callWebhook(stage).then(
+      ({ answer }) => answer,
+      (error: RolloutError) => {
+        assert.equal(error.code, "Timeout");
+        return answerTo(error, review());
+      },
+    );
+    assert.deepEqual([lost.code, lost.message], notNow);
     endFault();
     stage.emulator.faults.inject({ effect: { kind: "error" } });
     await assert.rejects(callWebhook(stage), { code: "ServerError" });
-    const { reserver, metrics } = startProcess(stage);
-    const fault = createPodEviction({ reserver, metrics: metrics.budgets }).onFault(new Error("secret"), review());
+    const fault = answerTo(new Error("secret"), review());
     assert.deepEqual([fault.code, fault.message], notNow);
   });
 });

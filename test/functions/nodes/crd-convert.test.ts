@@ -10,7 +10,7 @@ import { listen } from "../../loopback.ts";
 async function serve(t: TestContext) {
   const metrics = createMetrics();
   const log = createLog({ level: "error", format: "json", write: () => {}, now: () => new Date(0) });
-  const handler = serveConversion({ clock: systemClock, log, metrics: metrics.webhooks, requestTimeoutMs: 5000 });
+  const handler = serveConversion({ clock: systemClock, log, metrics: metrics.webhooks, requestTimeoutMs: 60_000 });
   const server = createServer((request, response) => void handler(request, response));
   const port = await listen(server, "127.0.0.1");
   t.after(() => server.close());

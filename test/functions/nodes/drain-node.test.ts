@@ -1,6 +1,7 @@
 /** Drains: one round a request, and never a 200 while a pod is left. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
 import {
   type Agent,
@@ -12,6 +13,7 @@ import {
   SHADOWS,
 } from "./stage.ts";
 
+const POLICY = { name: "default", drain: { timeoutSeconds: 3600, onTimeout: "Uncordon" }, status: NO_STATUS } as const;
 const BASE = "/bottlerocket-node-resource";
 const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>
   call(agent, `POST ${BASE}/cordon-and-drain`);
@@ -158,13 +160,27 @@ describe("a drain", () => {
   });
 
   it("that the policy gives up answers 200 with the pods that stay, and says so in the shadow", async (t) => {
-    const { stage, agent } = await start(t, { forceAfterMs: 0 });
+    const { stage, agent } = await start(t, {
+      policy: { ...POLICY, drain: { timeoutSeconds: 0, onTimeout: "Reboot" } },
+    });
     createPod(stage, "a-0");
     await drainOnce(stage, agent);
     const { status, body } = await drainOnce(stage, agent);
     assert.equal(status, 200);
     assert.partialDeepStrictEqual(body, { remaining: 1 });
     assert.equal(dig(progress(stage), "forced"), true);
+  });
+
+  it("answers no 200 while the policy is frozen: the node does not reboot, also if it announced that before", async (t) => {
+    const frozen = { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" };
+    const { stage, agent } = await start(t, { policy: { ...POLICY, status: { ...NO_STATUS, frozen } } });
+    await drainOnce(stage, agent);
+    const { status, body } = await drainOnce(stage, agent);
+    assert.equal(status, 503);
+    assert.deepEqual(body, {
+      error: "policy default is frozen, and reboots no node: node-2 is lost",
+      code: "Unavailable",
+    });
   });
 
   const UNWANTED = [

@@ -7,6 +7,7 @@ import { createBodyReader } from "../../../functions/http/body.ts";
 import { createIdentify } from "../../../functions/nodes/identify-caller.ts";
 import { serveNodeApi } from "../../../functions/nodes/node-api.ts";
 import { createNodeRoutes } from "../../../functions/nodes/compose.ts";
+import type { DrainPolicy } from "../../../functions/nodes/drain-node.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
@@ -43,11 +44,12 @@ export interface Agent {
 }
 
 interface Options {
-  readonly forceAfterMs?: number;
+  /** The policy that has each node in a slot. */
+  readonly policy?: DrainPolicy;
 }
 
 /** Stops at the end of the test. */
-export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {}): Promise<NodeStage> {
+export async function setNodeStage(t: TestContext, { policy }: Options = {}): Promise<NodeStage> {
   const stage = await setStage(t);
   const { store } = stage.emulator;
   store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
@@ -65,7 +67,7 @@ export async function setNodeStage(t: TestContext, { forceAfterMs }: Options = {
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const { cluster } = stage;
-  const tools = { cluster, clock: systemClock, namespace: NAMESPACE, forceAfterMs: async () => forceAfterMs };
+  const tools = { cluster, clock: systemClock, namespace: NAMESPACE, policyOf: async () => policy };
   const handlers = serveNodeApi({
     rim: {
       clock: systemClock,

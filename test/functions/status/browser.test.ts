@@ -123,6 +123,22 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
     await page.getByRole("link", { name: "All groups" }).waitFor();
   });
 
+  it("fits a phone: nothing is cut off, and the crashed pod is seen", async () => {
+    await using opened = await open("/", { bypassCSP: true, reducedMotion: "reduce" });
+    const { page } = opened;
+    for (const width of [430, 390, 320]) {
+      await page.setViewportSize({ width, height: 800 });
+      const beyond = await page.evaluate<string[]>(
+        `[...document.querySelectorAll("body *")].filter((one) => one.getBoundingClientRect().right > ${width}
+          || one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== "visible").map((one) => one.outerHTML.slice(0, 200))`,
+      );
+      assert.deepEqual(beyond, [], `${width} px`);
+    }
+    await sectionOf(page, "ingester").getByText("CrashLoopBackOff").first().waitFor();
+    await page.evaluate(AXE);
+    assert.deepEqual((await page.evaluate<AxeResults>("axe.run()")).violations, []);
+  });
+
   for (const colorScheme of ["light", "dark"] as const)
     for (const path of ["/", "/?namespace=default&group=ingester", "/?namespace=default&group=missing"])
       it(`has no fault of accessibility at ${path} in ${colorScheme} colours`, async () => {

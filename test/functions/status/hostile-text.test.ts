@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { renderPage } from "../../../functions/status/view/page.ts";
 import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
-import { group, pod, records } from "./samples.ts";
+import { group, live, pod, records } from "./samples.ts";
 import { SENTENCES, store } from "./sentences.ts";
 
 it("no character of a text that is not seen, or that turns others round, reaches the page as such", () => {
@@ -25,16 +25,19 @@ it("no text of an object becomes HTML", () => {
         : typeof value === "object" && value !== null
           ? Object.fromEntries(Object.entries(value).map(([key, part]) => [key, spoil(part)]))
           : value;
-  const traits = SENTENCES.map(([, traits]) => ({ ...traits, pods: new Map() }));
+  const traits = SENTENCES.map(([, traits]) => ({ ...traits, zones: new Map() }));
   for (const all of [...traits, { groups: [group(evil, { phase: "Ready" })] }]) {
     const html = renderPage({
-      records: { ...(spoil(records(all)) as PageRecords), pods: new Map() },
+      records: { ...(spoil(records(all)) as PageRecords), zones: new Map() },
       focus: undefined,
     });
     assert.equal(html.split("<script>").length, 2, "the page's own");
     assert.doesNotMatch(html, /<img/);
     assert.doesNotMatch(html, /"><script>alert/);
   }
-  const pods = new Map([["default/store", new Map([["zone-a", [pod(evil, evil)]]])]]);
-  assert.doesNotMatch(renderPage({ records: records({ groups: [store], pods }), focus: evil }), /<img|"><script>alert/);
+  const zones = new Map([["default/store", [live("zone-a", [pod(evil, evil)], [evil])]]]);
+  assert.doesNotMatch(
+    renderPage({ records: records({ groups: [store], zones }), focus: "default/store" }),
+    /<img|"><script>alert/,
+  );
 });

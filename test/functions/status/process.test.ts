@@ -8,7 +8,7 @@ import { SERVING, startTarget } from "../target.ts";
 
 const ENTRY = join(import.meta.dirname, "../../../functions/status/main.ts");
 
-test("the process serves the page until SIGTERM, which ends it at once", { timeout: 60_000 }, async (t) => {
+test("the process serves the page until SIGTERM, which ends it at once", { timeout: 300_000 }, async (t) => {
   const KUBECONFIG = await writeKubeconfig(t, await setStage(t));
   const env = { KUBECONFIG, KUBERNETES_NAMESPACE: "default", SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
   const page = run(t, process.execPath, [ENTRY], env);
@@ -18,13 +18,13 @@ test("the process serves the page until SIGTERM, which ends it at once", { timeo
   assert.equal(await page.exited, 0);
 });
 
-test("a bad configuration ends it with 2", { timeout: 60_000 }, async (t) => {
+test("a bad configuration ends it with 2", { timeout: 300_000 }, async (t) => {
   const page = run(t, process.execPath, [ENTRY], { KUBERNETES_NAMESPACE: "default", STATUS_PAGE_HOSTS: "https://a" });
   await page.says(/STATUS_PAGE_HOSTS is \\"https:\/\/a\\", allowed is host names separated by commas/);
   assert.equal(await page.exited, 2);
 });
 
-test("functions-framework serves the page", { timeout: 60_000 }, async (t) => {
+test("functions-framework serves the page", { timeout: 300_000 }, async (t) => {
   const target = await startTarget(t, "status", { KUBECONFIG: await writeKubeconfig(t, await setStage(t)) });
   await target.says(SERVING);
   const answer = await fetch(target.url);

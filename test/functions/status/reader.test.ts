@@ -7,6 +7,7 @@ import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
+import { writeLease } from "../../cli/stage.ts";
 import { createZone, setStage } from "../stage.ts";
 import { block, NOW, zone } from "./samples.ts";
 
@@ -18,8 +19,15 @@ const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 async function setReader(t: TestContext, ...definitions: readonly string[]) {
   const stage = await setStage(t);
   await define(stage.emulator.store, definitions);
+  writeLease({ emulator: stage.emulator, clock: { now: () => NOW } }, { tickedMs: 2000, holder: "zonewise-1" });
   const clock = { at: 0, monotonic: () => clock.at };
-  const options = { cluster: stage.cluster, now: () => NOW, namespaces: ["default"], lease: LEASE };
+  const options = {
+    cluster: stage.cluster,
+    now: () => NOW,
+    namespaces: ["default"],
+    lease: LEASE,
+    cronJob: "zonewise-reconciler",
+  };
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
 }
 
@@ -32,7 +40,7 @@ const groupOf = (name: string, status: Partial<RolloutGroupStatus>): Draft => ({
 
 const both = ["rolloutgroups", "zoneawarepoddisruptionbudgets"] as const;
 
-describe("the status page", { timeout: 60_000 }, () => {
+describe("the status page", { timeout: 300_000 }, () => {
   it("reads a settled cluster with four calls, whoever looks, and with none for 2 s", async (t) => {
     const { stage, store, clock, read } = await setReader(t, ...both);
     store.create(GROUPS, groupOf("store", { phase: "Ready" }));
@@ -60,19 +68,18 @@ describe("the status page", { timeout: 60_000 }, () => {
       kind: "Pod",
       metadata: { name: "stranger", namespace: "default", labels: { name: "store-zone-a" } },
     });
-    const { pods, problems } = await read(undefined);
+    const { zones, problems } = await read(undefined);
     assert.deepEqual(problems, []);
-    assert.deepEqual([...pods.keys()], ["default/store"]);
-    const shown = pods
-      .get("default/store")
-      ?.get("store-zone-a")
-      ?.map(({ name, ready }) => [name, ready]);
+    assert.deepEqual([...zones.keys()], ["default/store"]);
+    const [found] = zones.get("default/store") ?? [];
+    assert.deepEqual([found?.name, found?.images.length], ["store-zone-a", 1]);
+    const shown = found?.pods.map(({ name, ready }) => [name, ready]);
     assert.deepEqual(shown, [
       ["store-zone-a-0", true],
       ["store-zone-a-1", true],
       ["store-zone-a-2", false],
     ]);
-    assert.deepEqual([...(await read("default/other")).pods.keys()], ["default/other"]);
+    assert.deepEqual([...(await read("default/other")).zones.keys()], ["default/other"]);
   });
 
   it("does not read pods one by one where there are thousands", async (t) => {
@@ -87,7 +94,7 @@ describe("the status page", { timeout: 60_000 }, () => {
           zones: [zone("a", { pods })],
         }),
       );
-    assert.deepEqual([...(await read(undefined)).pods.keys()], ["default/huge", "default/small"]);
+    assert.deepEqual([...(await read(undefined)).zones.keys()], ["default/huge", "default/small"]);
   });
 
   it("reads the tick, the certificate, reservations and our Events alone", async (t) => {
@@ -96,12 +103,9 @@ describe("the status page", { timeout: 60_000 }, () => {
       ["zonewise_certificate_expiry_timestamp_seconds", [{ labels: { namespace: "default" }, value: NOW / 1000 }]],
     ]);
     const totals = formatTotals({ passes: 7, lastTick: "2026-11-22T02:59:58Z", series });
-    store.create("leases.coordination.k8s.io", {
-      apiVersion: "coordination.k8s.io/v1",
-      kind: "Lease",
-      metadata: { ...LEASE, annotations: { [TOTALS]: totals } },
-      spec: { holderIdentity: "zonewise-1" },
-    });
+    const lease = store.get("leases.coordination.k8s.io", "default", LEASE.name) ?? assert.fail();
+    const metadata = { ...lease.metadata, annotations: { [TOTALS]: totals } };
+    store.update("leases.coordination.k8s.io", { ...lease, metadata });
     const uid = "3d3b5b0a-0000-4000-8000-000000000000";
     const disruptedPods = { "a-0": { uid, time: "2026-11-22T02:59:00Z", by: "webhook_x" } };
     store.create(BUDGETS, {
@@ -114,6 +118,7 @@ describe("the status page", { timeout: 60_000 }, () => {
     for (const [name, reportingComponent, lastTimestamp] of [
       ["a", "zonewise", "2026-11-22T02:00:00Z"],
       ["b", "zonewise", "2026-11-22T02:30:00Z"],
+      ["of-the-same-second", "zonewise", "2026-11-22T02:30:00Z"],
       ["c", "kubelet", "2026-11-22T02:59:00Z"],
     ] as const)
       store.create("events", {
@@ -134,8 +139,30 @@ describe("the status page", { timeout: 60_000 }, () => {
     );
     assert.deepEqual(
       listPart(decisions).map(({ object }) => object),
-      ["Pod default/b", "Pod default/a"],
+      ["Pod default/of-the-same-second", "Pod default/b", "Pod default/a"],
     );
+  });
+
+  it("says that the reconciler does not tick, and why", async (t) => {
+    const { stage, store, clock, read } = await setReader(t, ...both);
+    const clockOfLease = { emulator: stage.emulator, clock: { now: () => NOW } };
+    writeLease(clockOfLease, { holder: "", tickedMs: 130_000, renewedMs: 130_000 });
+    store.create("cronjobs.batch", {
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      metadata: { name: "zonewise-reconciler", namespace: "default" },
+      spec: { suspend: true },
+    });
+    const { reconciler } = await read(undefined);
+    assert.ok(reconciler !== UNREAD);
+    assert.equal(
+      reconciler.noTick?.message,
+      "no tick since 2026-11-22T02:57:50Z (2m10s ago): CronJob default/zonewise-reconciler is suspended",
+    );
+    writeLease(clockOfLease, { tickedMs: 5000 });
+    clock.at = 2000;
+    const later = (await read(undefined)).reconciler;
+    assert.equal(later !== UNREAD && later.noTick, undefined);
   });
 
   it("shows a cluster without our definitions as one without groups and budgets", async (t) => {

@@ -1,7 +1,8 @@
 /** Builders of what the status page shows. */
-import { type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
+import { type LiveZone, type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
 import type { Block, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
-import { readPod, type Pod } from "../../../reconciler/model/pod.ts";
+import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import * as builders from "../../reconciler/builders.ts";
 
 export const NOW = Date.parse("2026-11-22T03:00:00Z");
 
@@ -15,7 +16,11 @@ export const block = (traits: Partial<Block> = {}): Block => ({
   reason: "OtherZoneNotReady",
   message: "zone-b waits for zone-a",
   cause: "OtherZoneNotReady: zone-a",
-  objects: [{ kind: "Pod", name: "zone-a-1" }],
+  objects: [
+    { kind: "StatefulSet", name: "zone-b" },
+    { kind: "StatefulSet", name: "zone-a" },
+    { kind: "Pod", name: "zone-a-1" },
+  ],
   since: "2026-11-22T02:55:00Z",
   ...traits,
 });
@@ -34,8 +39,15 @@ export const zone = (name: string, traits: Partial<ZoneRow> = {}): ZoneRow => ({
   ...traits,
 });
 
-export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): Pod =>
-  readPod({
+/** A zone as it is, with its pods. */
+export const live = (name: string, pods: readonly BudgetPod[], images: readonly string[] = []): LiveZone => ({
+  ...builders.zone({ name, updateRevision: `${name}-2222222222` }),
+  pods,
+  images,
+});
+
+export const pod = (name: string, revision: string, { isReady = true, isTerminating = false } = {}): BudgetPod =>
+  readBudgetPod({
     metadata: {
       name,
       namespace: "default",

@@ -1,6 +1,6 @@
 /** What the status page says, by what was read. */
 import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
-import { block, group, NOW, pod, zone } from "./samples.ts";
+import { block, group, live, NOW, pod, zone } from "./samples.ts";
 
 /** A group that waits. */
 export const store = group("store", {
@@ -23,8 +23,28 @@ export const store = group("store", {
   },
 });
 
+export const NO_TICK = {
+  lastTick: "2026-11-22T02:54:59Z",
+  noTick: {
+    state: "stopped",
+    reason: "Suspended",
+    message: "no tick since 2026-11-22T02:54:59Z (5m1s ago): CronJob default/zonewise-reconciler is suspended",
+    since: "2026-11-22T02:54:59Z",
+    remedy: "kubectl patch it",
+  },
+} as const;
+
 export const OLD =
-  "The reconciler has not ticked for 5 min: nothing is rolled out or scaled, and groups are shown as they were then.";
+  "CronJob default/zonewise-reconciler is suspended. Nothing is rolled out or scaled, and groups are shown as they were recorded then. kubectl patch it";
+
+export const NOT_YET = {
+  noTick: {
+    state: "unknown",
+    reason: "NotYet",
+    message: "the reconciler has not ticked yet: CronJob default/zonewise-reconciler was created 50s ago",
+    remedy: "kubectl get it",
+  },
+} as const;
 
 /** What the page says of what was read. */
 export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRecords>, expected: string])[] = [
@@ -36,7 +56,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
   [
     "why a group waits, since when and until when",
     { groups: [store] },
-    "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a Pod zone-a-1",
+    "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a StatefulSet zone-b, StatefulSet zone-a, Pod zone-a-1 helps make all pods of zone-a ready: kubectl -n default get pods; or look: kubectl -n default describe pod zone-a-1",
   ],
   [
     "the state of a zone",
@@ -55,26 +75,27 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     "Plan replace 12 pods of zone-a, 2 at once: zone-a-0, zone-a-1 and 10 more record zone-a as updated",
   ],
   [
-    "each pod with its revision and state",
+    "the images of a zone, and each pod with its revision and state",
     {
       groups: [store],
-      pods: new Map([
+      zones: new Map([
         [
           "default/store",
-          new Map([
-            [
+          [
+            live(
               "zone-a",
               [
                 pod("zone-a-0", "zone-a-2222222222"),
                 pod("zone-a-1", "zone-a-1111111111", { isReady: false }),
                 pod("zone-a-2", "zone-a-1111111111", { isTerminating: true }),
               ],
-            ],
-          ]),
+              ["nginx:1.29", "sidecar:2"],
+            ),
+          ],
         ],
       ]),
     },
-    "● 0 22222 ready ○ 1 11111 not ready ✕ 2 11111 terminating",
+    "11111 → 22222 nginx:1.29, sidecar:2 1/3 2/3 ● 0 22222 ready ○ 1 11111 not ready ✕ 2 11111 terminating",
   ],
   [
     "when the last rollout of a group ended",
@@ -116,7 +137,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
         },
       ],
     },
-    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, by partition zone-a-1 by webhook_x 02:59:30 UTC (30 s ago)",
+    "default/store True it selects 2 zones zone-a: 2 of 3, 1 zone-b: 3 of 3, not known zone-a-1 by webhook_x 02:59:30 UTC (30 s ago)",
   ],
   [
     "the last decisions",

@@ -24,7 +24,7 @@ describe("the progress clock", () => {
     ["a group that rolls", 1, "RollingOut", undefined],
     ["a group that waits for a pod", 1, "Waiting", "ZoneNotReady"],
     ["a group that failed to reconcile", 1, "RollingOut", "ReconcileFailed"],
-    ["a group whose gate has failed", 1, "Waiting", "GateFailed"],
+    ["a group whose gate has failed", 1, "Stalled", "GateFailed"],
     ["a group that is ready", 0, "Ready", undefined],
     ["a group that is paused", 0, "Paused", "ZonePaused"],
     ["a group that waits for a gate, as a user asked", 0, "Waiting", "GateWaiting"],

@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { showTotals } from "../../../functions/totals/show-totals.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { run } from "../../../reconciler/run/run.ts";
+import { budgetDefinition, BUDGETS, writeBudget } from "../../reconciler/budget-stage.ts";
 import { deploy, runInputOf, type Stage } from "../../reconciler/stage.ts";
 import { setStatusStage } from "../../reconciler/group-status/act/status-stage.ts";
 
@@ -106,6 +107,48 @@ describe("the reconciler's totals in the functions' metrics", () => {
     assert.equal(seen.get(`zonewise_pods_replaced_total${GROUP}`), 9);
     assert.equal(seen.get(`zonewise_rollout_steps_left${GROUP}`), 0);
     assert.equal(seen.get(`zonewise_rollout_last_step_timestamp_seconds${GROUP}`), undefined);
+  });
+
+  it("say of each budget whether it protects, as its status does, and nothing of one that was not looked at", async () => {
+    const { store } = stage.emulator;
+    store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+    await stage.time.advance(5000);
+    const zones = [
+      { name: "zone-a", expected: 3, healthy: 3, disruptionsAllowed: 1 },
+      { name: "zone-b", expected: 3, healthy: 3 },
+    ];
+    const write = (name: string, condition?: { status: string; reason: string }): void => {
+      writeBudget(stage, {}, name);
+      const stored = store.get(BUDGETS, "default", name) ?? assert.fail();
+      const conditions = condition ? [{ type: "Protecting", message: "", lastTransitionTime: "", ...condition }] : [];
+      store.update(BUDGETS, { ...stored, status: { conditions, zones } });
+    };
+    write("a", { status: "True", reason: "Protecting" });
+    write("b", { status: "False", reason: "NoWebhook" });
+    write("c", { status: "Unknown", reason: "NotSeen" });
+    write("d");
+    const seen = await startReplica(stage, "one")();
+    const name = "zonewise_disruption_budget_protecting";
+    assert.deepEqual(
+      [...seen].filter(([series]) => series.startsWith(name)),
+      [
+        [`${name}{namespace="default",budget="a",reason="Protecting"}`, 1],
+        [`${name}{namespace="default",budget="b",reason="NoWebhook"}`, 0],
+        [`${name}{namespace="default",budget="c",reason="NotSeen"}`, 0],
+      ],
+    );
+  });
+
+  it("say how many evictions a budget allows, only while it protects and the reconciler ticks", async () => {
+    const allowed = async (): Promise<unknown[]> =>
+      [...(await startReplica(stage, "one")())].filter(([series]) => series.includes("evictions_allowed"));
+    await reconcile(stage, 1, "run-ticks");
+    await stage.time.advance(5000);
+    assert.deepEqual(await allowed(), [
+      ['zonewise_disruption_budget_evictions_allowed{namespace="default",budget="a",zone="zone-a"}', 1],
+    ]);
+    await stage.time.advance(130_000);
+    assert.deepEqual(await allowed(), []);
   });
 
   it("are shown by one replica, and by another once that is gone", async () => {

@@ -22,7 +22,6 @@ describe("the configuration", () => {
       podTimeoutMs: 5000,
       zoneTracker: "rollout-operator-zone-tracker",
       useZoneTracker: false,
-      readyTimeTimeoutMs: 5000,
       webhooks: {
         requestTimeoutMs: 10_000,
         audience: undefined,
@@ -136,7 +135,7 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
       },
     },
   ],
-  ["a time for ready times", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "1s" }, { readyTimeTimeoutMs: 1000 }],
+  ["a variable that has no effect, whatever it is", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "soon" }, {}],
   [
     "a Lease, whole seconds up",
     { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" },

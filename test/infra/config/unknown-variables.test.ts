@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readConfiguration } from "../../../infra/config/config.ts";
-import { findMisspelt, findUnknown } from "../../../infra/config/unknown-variables.ts";
+import { createLog } from "../../../infra/log.ts";
+import { findMisspelt, findUnknown, warnOfVariables } from "../../../infra/config/unknown-variables.ts";
 
 /** Variables from other programs' envFrom and injectors. */
 const OTHERS = [
@@ -50,4 +51,21 @@ describe("a name that differs from one of ours by one or two letters", () => {
     const link = { SERVER_POD_SERVICE_HOST: "10.0.0.1", SERVER_POD_PORT: "tcp://10.0.0.1:1", SERVER_PORTS: "" };
     assert.deepEqual(findMisspelt({ ...link, SERVER_TLS_PORTS: "1", LOG_LEVEL: "info", TLS_PORT: "1" }), []);
   });
+});
+
+describe("a variable that has no effect any more", () => {
+  const CASES: readonly [text: string | undefined, warnings: number][] = [
+    ["5s", 1],
+    ["", 0],
+    [undefined, 0],
+  ];
+  for (const [text, warnings] of CASES) {
+    it(`is warned of by its name if it is ${JSON.stringify(text)}: ${warnings}`, () => {
+      const lines: string[] = [];
+      const log = createLog({ level: "info", write: (line) => void lines.push(line), now: () => new Date(0) });
+      warnOfVariables({ ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: text }, log);
+      assert.equal(lines.filter((line) => line.includes("ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT")).length, warnings);
+      assert.equal(lines.length, warnings);
+    });
+  }
 });

@@ -74,6 +74,24 @@ describe("a watch", () => {
     assert.match(one?.headers.accept ?? "", /^application\/json;as=PartialObjectMetadata;g=meta\.k8s\.io;v=v1/);
   });
 
+  it("gives whole objects to whom wants them, before the hint, and no bookmarks", async () => {
+    const { cluster, seen } = await stage([
+      (response) => response.end(lines(event("ADDED", "p", "8"), bookmark, event("DELETED", "p", "13"))),
+    ]);
+    const told: string[] = [];
+    await cluster.watch(
+      pods,
+      { namespace: "cache", resourceVersion: "7" },
+      {
+        onHint: ({ type }) => void told.push(`hint ${type}`),
+        onObject: (type, { metadata }) => void told.push(`${type} ${metadata?.annotations?.["who"]}`),
+        signal: new AbortController().signal,
+      },
+    );
+    assert.deepEqual(told, ["ADDED Zoë", "hint ADDED", "hint BOOKMARK", "DELETED Zoë", "hint DELETED"]);
+    assert.equal(seen[0]?.headers.accept, "application/json");
+  });
+
   it("gives a hint as soon as its line is there, not when the next comes", async () => {
     const stop = new AbortController();
     const { cluster } = await stage([

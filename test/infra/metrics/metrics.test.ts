@@ -181,6 +181,19 @@ describe("the push", () => {
     for (const line of lines) assert.doesNotMatch(line, /s3cret|alice/);
   });
 
+  it("follows a redirect with what it pushes, and keeps its credentials for its own host", async (t) => {
+    status = 200;
+    const port = await listening;
+    const redirecting = createServer(({ url }, response) => {
+      response.writeHead(301, { location: `http://127.0.0.1:${port}${url}` }).end();
+    });
+    t.after(() => (redirecting.closeAllConnections(), redirecting.close()));
+    const url = `http://alice:s3cret@127.0.0.1:${await listen(redirecting)}`;
+    await pushMetrics(createMetrics(), { ...(await target()), url });
+    const [method, , body = ""] = requests.at(-1) ?? [];
+    assert.deepEqual([method, body !== "", authorizations.at(-1)], ["PUT", true, undefined]);
+  });
+
   it("reports the Pushgateway's refusal, and its timeout", async () => {
     status = 400;
     await assert.rejects(pushMetrics(createMetrics(), await target()), {

@@ -50,12 +50,25 @@ function findUnknown(query: string): string[] {
   return [...metrics.filter((metric) => !NAMES.has(metric)), ...labels.filter((label) => !known.has(label))];
 }
 
+/** Stands for a place of the user's: the chart's default, which its template replaces. */
+const RUNBOOK_BASE = "https://zonewise.example/";
+
+it("the chart puts its value in place of the base of runbook_url", () => {
+  const read = (path: string): string => readFileSync(join(ROOT, "infra/helm/zonewise", path), "utf8");
+  assert.ok(read("values.yaml").includes(`runbookBase: ${RUNBOOK_BASE}\n`));
+  assert.ok(
+    read("templates/observability.yaml").includes(`replace "${RUNBOOK_BASE}" .Values.prometheusRule.runbookBase`),
+  );
+});
+
 describe("the alerts", () => {
   for (const { alert, expr, annotations } of rules)
     it(`${alert} names metrics that exist, and has a page`, () => {
       assert.deepEqual(findUnknown(expr), []);
-      assert.equal(annotations["runbook"], `docs/runbooks/${alert}.md`);
-      const page = join(ROOT, annotations["runbook"]);
+      const path = `docs/runbooks/${alert}.md`;
+      assert.equal(annotations["runbook_url"], `${RUNBOOK_BASE}${path}`);
+      assert.ok(URL.canParse(annotations["runbook_url"]), "it is absolute");
+      const page = join(ROOT, path);
       assert.ok(existsSync(page), page);
       assert.match(
         readFileSync(page, "utf8"),

@@ -58,8 +58,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale is refused if a pod is not prepared",
     ...ZONE,
-    find: "if (!(await preparePods(calls, signal))) return",
-    replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) return",
+    find: "if (!(await preparePods(calls, signal))) {",
+    replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) {",
   },
   {
     breaks: "a refusal cancels the preparations",

@@ -8,6 +8,7 @@ const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
+const RESULT = { file: "reconciler/checks/result.ts", tests: ["test/reconciler/checks/result.test.ts"] };
 const CHECKING = { tests: ["test/reconciler/checks/act/ask-prometheus.test.ts"] };
 const TURNS = { file: "reconciler/checks/act/turns.ts", tests: ["test/reconciler/checks/act/turns.test.ts"] };
 const ON_CLUSTER = {
@@ -16,6 +17,13 @@ const ON_CLUSTER = {
 const CLIENT = { file: "infra/prometheus/act/client.ts", tests: ["test/infra/prometheus/act/client.test.ts"] };
 
 export const GATE_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "the credentials of a Pushgateway are not sent to where it redirects",
+    file: "infra/metrics/push.ts",
+    tests: ["test/infra/metrics/metrics.test.ts"],
+    find: "(to.origin !== from.origin && { headers })",
+    replacement: "{}",
+  },
   {
     breaks: "a step that takes long reads the gates again before it deletes pods",
     file: "reconciler/run/step-group.ts",
@@ -47,8 +55,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a gate's results from a time that is to come do not count",
     ...ROLLOUT,
-    find: "gate.record && dropFuture(gate.record, view.now)",
-    replacement: "gate.record && dropFuture(gate.record, Infinity)",
+    find: "gate.record && inPast(gate.record, view.now)",
+    replacement: "gate.record && inPast(gate.record, Infinity)",
   },
   {
     breaks: "a gate's results of other templates do not count",
@@ -75,6 +83,12 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: `state === "Failed" || zone !== "" || begun.has(zone)`,
   },
   {
+    breaks: "a new gate takes no zone without a pod of its template for one on its way back",
+    ...ROLLOUT,
+    find: "record ? updated < replicas : updated === 0",
+    replacement: "record !== undefined && updated < replicas",
+  },
+  {
     breaks: "a gate leaves the way back open",
     ...ROLLOUT,
     find: "if (own?.settledRevision === zone.status.updateRevision)",
@@ -88,8 +102,9 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a pass that its zone has not used gets old",
-    ...PASS,
-    find: " && !isOld(check, streakOf(check, stage), now)",
+    ...RESULT,
+    ...GATES,
+    find: " && !isOld(check, streak, now)",
     replacement: "",
   },
   {
@@ -126,9 +141,10 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a result that is older than its stage does not count",
-    ...RECORD,
-    find: "lastTime >= stage.since",
-    replacement: "lastTime >= 0",
+    ...RESULT,
+    ...GATES,
+    find: "lastAt === undefined || lastAt < since",
+    replacement: "lastAt === undefined",
   },
   {
     breaks: "a stage that is older than its rollout does not count",
@@ -139,8 +155,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a gate passes only when all its checks have passed at once",
     ...PASS,
-    find: "checks.every(isPassed)",
-    replacement: "checks.some(isPassed)",
+    find: "checks.every((check) => isPassing",
+    replacement: "checks.some((check) => isPassing",
   },
   {
     breaks: "a check that was edited begins again",
@@ -181,6 +197,24 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     ...CHECK,
     find: `answer.warnings.length > 0 ? "Error" : "Success"`,
     replacement: `"Success"`,
+  },
+  {
+    breaks: "a check is passing only as long as its last answer is not old",
+    ...RESULT,
+    find: " && !isOld(check, streak, now)",
+    replacement: "",
+  },
+  {
+    breaks: "a check's results from a time that is to come do not count",
+    ...RESULT,
+    find: "!isInFuture(lastAt, now)",
+    replacement: "lastAt > 0",
+  },
+  {
+    breaks: "an error is a success only for a gate that proceeds on errors",
+    ...RESULT,
+    find: ` && onError === "Proceed"`,
+    replacement: "",
   },
   {
     breaks: "an error breaks a row of successes",

@@ -12,6 +12,12 @@ const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconcil
 
 export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a node whose policy is frozen is not drained",
+    ...DRAIN,
+    find: "if (policy?.status.frozen)",
+    replacement: "if (policy?.name === undefined && policy?.status.frozen)",
+  },
+  {
     breaks: "a token is for our audience, as the review says",
     ...REVIEW,
     find: "|| !reviewed.data.audiences.includes(AUDIENCE)",
@@ -53,8 +59,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a node is drained only once no pod is left",
     ...DRAIN,
-    find: `return drain.remaining === 0 || drain["forced"] === true ? { status: 200`,
-    replacement: `return drain.remaining >= 0 || drain["forced"] === true ? { status: 200`,
+    find: `if (drain.remaining > 0 && drain["forced"] !== true)`,
+    replacement: `if (drain.remaining < 0 && drain["forced"] !== true)`,
   },
   {
     breaks: "a node is drained only if it was cordoned before the list",

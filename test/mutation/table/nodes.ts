@@ -16,6 +16,7 @@ const RACES = ["test/reconciler/nodes/act/races.test.ts"];
 const PLAN = { file: "reconciler/nodes/plan-pass.ts", tests: TESTS };
 const STARTS = { file: "reconciler/nodes/plan-starts.ts", tests: TESTS };
 const PROGRESS = { file: "reconciler/nodes/progress.ts", tests: TESTS };
+const MACHINE = { file: "reconciler/nodes/state-machine.ts", tests: TESTS };
 const PRECONDITIONS = { file: "reconciler/nodes/preconditions.ts", tests: TESTS };
 const RECORDS = { file: "reconciler/nodes/records.ts", tests: TESTS };
 const CLOSED = { file: "reconciler/nodes/skip.ts", tests: TESTS };
@@ -30,6 +31,13 @@ const TOGETHER = {
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
+  {
+    breaks: "a node that has a slot is looked for also without its label and its shadow",
+    file: "reconciler/nodes/act/gather-nodes.ts",
+    find: "[...owners, ...active]",
+    replacement: "[...owners]",
+    tests: RACES,
+  },
   {
     breaks: "each pod of a node that is being drained keeps its last place",
     ...TOGETHER,
@@ -113,15 +121,22 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "an answer of Prometheus that is old starts nothing",
-    ...CHECKS,
-    find: " || isOld(check, streak, now)",
+    file: "reconciler/checks/result.ts",
+    tests: TESTS,
+    find: " && !isOld(check, streak, now)",
     replacement: "",
+  },
+  {
+    breaks: "an answer of Prometheus from a time that is to come starts nothing",
+    ...CHECKS,
+    find: "lastAt <= now",
+    replacement: "lastAt <= now + 60_000",
   },
   {
     breaks: "checks begin again when a node has left its slot",
     ...CHECKS,
-    find: "since > now || ended ||",
-    replacement: "since > now ||",
+    find: "if (ended || !isKept",
+    replacement: "if (!isKept",
   },
   {
     breaks: "a node without a policy goes back to Idle",
@@ -145,8 +160,40 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a deadline frees the slot of a node in service only",
     ...PROGRESS,
-    find: ' || !isInService(node)) return { step: "freeze"',
-    replacement: ') return { step: "freeze"',
+    find: 'const isUsable = disruption === "draining" ? node.ready : isInService(node);',
+    replacement: 'const isUsable = disruption === "draining" || node.ready;',
+  },
+  {
+    breaks: "a node that is not heard of in time after its reboot freezes its policy, also if it serves",
+    ...MACHINE,
+    find: 'timeout: "ReturnTimeout",\n    expiry: { step: "freeze" },',
+    replacement: 'timeout: "ReturnTimeout",\n    expiry: { step: "release", backOff: true },',
+  },
+  {
+    breaks: "a drain that does not end is undone before its slot is free",
+    ...MACHINE,
+    find: 'timeout: "DrainTimeout",\n    expiry: { step: "reset", afterReboot: false },',
+    replacement: 'timeout: "DrainTimeout",\n    expiry: { step: "release", backOff: true },',
+  },
+  {
+    breaks: "a staged node is rebooted only once it is drainable",
+    ...MACHINE,
+    find: 'to: REBOOTED, once: "drainable"',
+    replacement: 'to: REBOOTED, once: "ready"',
+  },
+  {
+    breaks: "nobody acts for a failed attempt but on Idle",
+    ...MACHINE,
+    tests: ["test/reconciler/nodes/decide-agent.test.ts"],
+    find: 'reported: ["none", "ErrorReset"], move: FAILED',
+    replacement: 'reported: ["none", "ErrorReset"], move: byAgent("recover")',
+  },
+  {
+    breaks: "a node that waits for its drain is no place for pods",
+    ...MACHINE,
+    tests: TOGETHER.tests,
+    find: 'once: "drainable" })],\n    disruption: "ahead",',
+    replacement: 'once: "drainable" })],\n    disruption: "over",',
   },
   {
     breaks: "a failure after the reboot counts",
@@ -345,8 +392,8 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "staged nodes do not wait for each other",
     ...TOGETHER,
-    find: 'return goingOf(active, ["Draining"]);',
-    replacement: "return goingOf(active, UNTIL_DRAINED);",
+    find: 'return goingOf(active, ["draining"]);',
+    replacement: 'return goingOf(active, ["ahead", "draining"]);',
   },
   {
     breaks: "a node that is not Ready is not given back",

@@ -154,14 +154,32 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a revert is not complete while stale pods are left",
     ...BACK,
-    find: "return stale.length > 0 ?",
-    replacement: "return stale.length > 99 ?",
+    find: "|| stale.length === 0) return undefined;",
+    replacement: "|| stale.length >= 0) return undefined;",
   },
   {
     breaks: "pods of a StatefulSet that was made anew around them are no rollback",
     ...BACK,
-    find: "return rollout.status.targetUID !== target.uid ||",
-    replacement: `return rollout.status.targetUID === "" ||`,
+    find: "rollout.status.targetUID !== target.uid ||",
+    replacement: `rollout.status.targetUID === "" ||`,
+  },
+  {
+    breaks: "pods that are older than their StatefulSet are no rollback, whatever its status says by now",
+    ...BACK,
+    find: "pod.createdAt <= createdAt",
+    replacement: "pod.createdAt < '' && createdAt !== ''",
+  },
+  {
+    breaks: "pods that do not serve go back, also beside pods that are older than their StatefulSet",
+    ...BACK,
+    find: "isCurrent(snapshot) ? unreadyReplaced(snapshot, own) :",
+    replacement: "isCurrent(snapshot) && own.length > 99 ? unreadyReplaced(snapshot, own) :",
+  },
+  {
+    breaks: "a StatefulSet that was made anew is recorded only once something was decided about it",
+    ...PARTITION,
+    find: "const isKnown = rollout.status.targetUID === target.uid;",
+    replacement: "const isKnown = rollout.status.targetUID !== '';",
   },
   {
     breaks: "nothing is settled while stale pods are left",

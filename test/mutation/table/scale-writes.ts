@@ -104,6 +104,20 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     replacement: "? undefined : why;",
   },
   {
+    breaks: "no pod is reserved for a downscale that the webhook refuses for outdated pods of another zone",
+    file: "reconciler/scaling/steady.ts",
+    tests: ["test/reconciler/scaling/steady.test.ts"],
+    find: "(isJudged ? whyRefused(other, inGroup) : undefined)",
+    replacement: "undefined",
+  },
+  {
+    breaks: "no zone waits, for what a webhook refuses, while others may wait for it",
+    file: "reconciler/scaling/steady.ts",
+    tests: ["test/reconciler/scaling/steady.test.ts"],
+    find: "zone.uid === uid && isHealthy(zone)",
+    replacement: "zone.uid === uid",
+  },
+  {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",
     ...LOOK,
     find: "if (!admitted) return undefined;",

@@ -74,8 +74,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a redirect to another host than the pod is not followed",
     file: "infra/pod-http.ts",
-    find: "if (next.origin !== url.origin)",
-    replacement: "if (next.protocol !== url.protocol)",
+    find: "if (to.origin !== from.origin)",
+    replacement: "if (to.protocol !== from.protocol)",
     tests: ["test/infra/pod-http.test.ts"],
   },
   {

@@ -42,7 +42,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an answer is given before the deadline",
     file: "functions/http/admission.ts",
-    find: "await unlessAborted(handled, deadline.signal).then(",
+    find: "await unlessAborted(handled, signal).then(",
     replacement: "await handled.then(",
     tests: ["test/functions/deadline.test.ts"],
   },
@@ -84,8 +84,8 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a CA bundle of another injector is not changed",
     file: "infra/certs/configurations.ts",
-    find: "return isLabelled && OTHER_INJECTORS",
-    replacement: "return isLabelled || OTHER_INJECTORS",
+    find: `=== "true" && OTHER_INJECTORS`,
+    replacement: `=== "true" || OTHER_INJECTORS`,
     tests: ["test/infra/certs/act/job.test.ts", "test/reconciler/run/ca-injection.test.ts"],
   },
   {
@@ -111,10 +111,29 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "the policy on deletions of pods leaves StatefulSets of other API groups alone",
+    file: "infra/manifests/pod-deletion-policy/policy.yaml",
+    tests: ["test/infra/pod-deletion-policy.test.ts"],
+    find: "owner.apiVersion.startsWith('apps/') && ",
+    replacement: "",
+  },
+  {
+    breaks: "no policy on deletions of pods is chosen where a reconciler of another namespace would be refused",
+    ...CHART,
+    find: '"podDeletionPolicy": { "properties": { "enabled": { "const": false } } },',
+    replacement: "",
+  },
+  {
     breaks: "the chart refuses a selector that would leave Evictions and Scales unguarded",
     ...CHART,
     find: `"objectSelector": {\n          "type": "object",\n          "if": { "minProperties": 1 },`,
     replacement: `"objectSelector": {\n          "type": "object",\n          "if": { "minProperties": 9 },`,
+  },
+  {
+    breaks: "the chart refuses the original's image, whose processes judge nothing for us",
+    ...CHART,
+    find: `"if": { "pattern": "(^|[/-])rollout-operator`,
+    replacement: `"if": { "pattern": "^rollout-operator`,
   },
   {
     breaks: "the chart refuses to let the webhooks concern all namespaces",

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeProtection, type Protection } from "../../../reconciler/budget/protection.ts";
+import { describeProtection, needsPods, type Protection } from "../../../reconciler/budget/protection.ts";
+import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
+import { withCountedPods } from "../../../reconciler/budget/headroom.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import { group, type ZoneTraits } from "../builders.ts";
 
@@ -14,6 +16,7 @@ function protect(traits: readonly ZoneTraits[], spec: object = {}, more: object 
     generation: 3,
     zones: group(...traits).zones,
     reservations: {},
+    guard: { state: "guarded", reason: "Guarded", message: "hook guards", remedy: "" },
     earlier: {},
     now: START,
     ...more,
@@ -25,6 +28,14 @@ const shown = ({ zones }: Protection): string =>
 const reserve = (pod: string, secondsAgo: number) => ({
   [pod]: { uid: "u", by: "x", time: new Date(START - secondsAgo * 1000).toISOString() },
 });
+
+/** Two zones with their pods, of which one is not ready. */
+const partitionsWithout = (unready: string): readonly BudgetZone[] =>
+  group({}, {}).zones.map((zone) => {
+    const counted = withCountedPods(zone, {});
+    return { ...counted, pods: counted.pods.map((pod) => ({ ...pod, ready: pod.name !== unready })) };
+  });
+const PARTITIONS = { podNamePartitionRegex: "[a-z-]+-([0-9]+)" };
 
 describe("what a budget protects", () => {
   for (const [name, expected, protection] of [
@@ -67,14 +78,50 @@ describe("what a budget protects", () => {
         },
       ),
     ],
+    ["partitions, all well: a pod of each", "3/3 3, 3/3 3", protect([{}, {}], PARTITIONS)],
     [
-      "partitions: it depends on the pod",
+      "partitions, while pods that are not ready are not known",
+      "2/3 -, 3/3 -",
+      protect([{ statusReady: 2 }, {}], PARTITIONS),
+    ],
+    [
+      "partitions with a delay, while it is not known since when pods are ready",
       "3/3 -, 3/3 -",
-      protect([{}, {}], { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
+      protect([{}, {}], { ...PARTITIONS, crossZoneEvictionDelay: "1m" }),
+    ],
+    [
+      "partitions, while a pod is reserved that is not known",
+      "2/3 -, 3/3 -",
+      protect([{}, {}], PARTITIONS, { reservations: reserve("ingester-zone-a-1", 10) }),
+    ],
+    [
+      "partitions, by their pods: each but the one that lacks a pod elsewhere",
+      "2/3 2, 3/3 2",
+      protect([{ statusReady: 2 }, {}], PARTITIONS, { withPods: partitionsWithout("ingester-zone-a-1") }),
     ],
     ["one zone alone: none", "3/3 0", protect([{}])],
+    [
+      "more replicas than are counted",
+      "3/6000 -, 3/6000 -",
+      protect([{}, {}], {}, { zones: group({}, {}).zones.map((zone) => ({ ...zone, replicas: 6000 })) }),
+    ],
   ] as const)
     it(`${name}: ${expected}`, () => assert.equal(shown(protection), expected));
+
+  for (const [name, expected, traits] of [
+    ["with a pod that is not ready", true, [{ statusReady: 2 }, {}]],
+    ["with 1,000 pods", true, [{ replicas: 997 }, {}]],
+    ["with 1,001 pods", false, [{ replicas: 998 }, {}]],
+    ["with 1,001 pods, of which most are to go", false, [{ statusReplicas: 998 }, {}]],
+    ["with 11 zones", false, [{ statusReady: 2 }, ...Array.from({ length: 10 }, () => ({}))]],
+  ] as const)
+    it(`pods are ${expected ? "" : "not "}read for a budget by partition ${name}`, () => {
+      const selector = { matchLabels: { "rollout-group": "ingester" } };
+      const spec = { selector, ...PARTITIONS, crossZoneEvictionDelay: "1m" };
+      const budget = parseBudget({ kind: BUDGET_KIND, metadata: { name: "b" }, spec });
+      if ("problem" in budget) assert.fail(budget.problem);
+      assert.equal(needsPods(budget, { zones: group(...traits).zones, reservations: {}, now: START }), expected);
+    });
 
   for (const [name, status, reason, protection] of [
     ["two zones", "True", "Protecting", protect([{}, {}])],

@@ -8,18 +8,37 @@ import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
 
 const ago = (minutes: number): string => new Date(NOW - minutes * 60_000).toISOString();
 
-/** A pod with these times: its annotation, the last transition of its Ready condition, the start of its container. */
-function budgetPod(annotation: string | undefined, { turned = ago(120), started = ago(120), ready = true } = {}) {
-  const object = podObject("ingester-zone-b", 0, { ready });
+interface Times {
+  /** The last change of its Ready condition; null if that tells none. */
+  readonly turned?: string | null;
+  /** The start of its container. */
+  readonly started?: string;
+  readonly created?: string;
+  readonly ready?: boolean;
+  readonly terminating?: boolean;
+  /** `grafana.com/ready-time`, as earlier versions wrote it. */
+  readonly annotation?: string;
+}
+
+/** A pod with these times; it is two hours old by default. */
+function budgetPod(times: Times = {}) {
+  const { turned = ago(120), started = ago(120), created = ago(120), ready = true, terminating = false } = times;
+  const object = podObject("ingester-zone-b", 0, { ready, terminating });
   const { status } = object;
+  const { annotation } = times;
   return readBudgetPod({
     metadata: {
       ...object.metadata,
+      creationTimestamp: created,
       ...(annotation !== undefined && { annotations: { "grafana.com/ready-time": annotation } }),
     },
     status: {
       ...status,
-      conditions: (status?.conditions ?? []).map((condition) => ({ ...condition, lastTransitionTime: turned })),
+      conditions: (status?.conditions ?? []).map(({ type, status }) => ({
+        type,
+        status,
+        ...(turned !== null && { lastTransitionTime: turned }),
+      })),
       containerStatuses: (status?.containerStatuses ?? []).map((container) => ({
         ...container,
         state: { running: { startedAt: started } },
@@ -28,21 +47,31 @@ function budgetPod(annotation: string | undefined, { turned = ago(120), started 
   });
 }
 
+const unconditional = (): ReturnType<typeof budgetPod> => {
+  const object = podObject("ingester-zone-b", 0);
+  return readBudgetPod({ ...object, status: { ...object.status, conditions: [] } });
+};
+
 const DELAYS: readonly [string, ReturnType<typeof budgetPod>, string, boolean][] = [
-  ["delay 0, without the annotation", budgetPod(undefined), "0s", true],
-  ["without the annotation", budgetPod(undefined), "1m", false],
-  ["ready for an hour", budgetPod(ago(60)), "1m", true],
-  ["not running", budgetPod(ago(60), { ready: false }), "1m", false],
-  ["just ready", budgetPod(ago(0)), "1m", false],
-  ["ready for exactly the delay", budgetPod(ago(1)), "1m", false],
-  ["an annotation that is not a time", budgetPod("yesterday"), "1m", false],
-  ["an annotation from the future", budgetPod(ago(-60)), "1m", false],
-  ["an annotation with an offset", budgetPod("2026-01-01T12:00:00+01:00"), "1m", true],
-  ["13.4 an annotation from before the pod was unready", budgetPod(ago(60), { turned: ago(0.5) }), "1m", false],
-  ["13.4 an annotation from before a restart", budgetPod(ago(60), { started: ago(0.5) }), "1m", false],
+  ["delay 0, and a condition that tells no time", budgetPod({ turned: null }), "0s", true],
+  ["a condition that tells no time", budgetPod({ turned: null }), "1m", false],
+  ["a condition whose time is none", budgetPod({ turned: "yesterday" }), "1m", false],
+  ["no condition", unconditional(), "1m", false],
+  ["ready for an hour", budgetPod({ turned: ago(60) }), "1m", true],
+  ["not running", budgetPod({ ready: false }), "1m", false],
+  ["terminating, and Ready for an hour", budgetPod({ terminating: true }), "1m", false],
+  ["just ready", budgetPod({ turned: ago(0) }), "1m", false],
+  ["ready for exactly the delay", budgetPod({ turned: ago(1) }), "1m", false],
+  ["ready at a time to come, by its node's clock", budgetPod({ turned: ago(-60) }), "1m", false],
+  ["a time with an offset", budgetPod({ turned: "2026-01-01T12:00:00+01:00" }), "1m", true],
+  ["13.4 ready since before a restart", budgetPod({ started: ago(0.5) }), "1m", false],
+  ["13.4 ready before it was there, by its node's clock", budgetPod({ created: ago(0.5) }), "1m", false],
+  ["an annotation that says just now is ignored", budgetPod({ annotation: ago(0) }), "1m", true],
+  ["an annotation that says long ago is ignored", budgetPod({ turned: ago(0.5), annotation: ago(60) }), "1m", false],
+  ["an annotation in place of a time is ignored", budgetPod({ turned: null, annotation: ago(60) }), "1m", false],
 ];
 
-describe("the cross-zone delay (E23, 13.4)", () => {
+describe("the cross-zone delay (E23, E24, 13.4)", () => {
   for (const [name, peer, crossZoneEvictionDelay, ready] of DELAYS) {
     it(`${name}: ${ready ? "ready" : "not ready"}`, () => {
       const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay } });
@@ -57,7 +86,9 @@ describe("the cross-zone delay (E23, 13.4)", () => {
     const whole = snapshot({ pod: "zone-a-0", spec: { ...PARTITIONS, crossZoneEvictionDelay: "1m" }, now: NOW + 1 });
     const zones = whole.zones
       .slice(0, 2)
-      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(ago(1)), ...zone.pods.slice(1)] } : zone));
+      .map((zone) =>
+        zone.name.endsWith("b") ? { ...zone, pods: [budgetPod({ turned: ago(1) }), ...zone.pods.slice(1)] } : zone,
+      );
     assert.equal(decideEviction({ ...whole, zones }).reason, "Allowed");
   });
 
@@ -69,7 +100,7 @@ describe("the cross-zone delay (E23, 13.4)", () => {
     });
     const zones = whole.zones
       .slice(0, 2)
-      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(ago(60)), ...zone.pods.slice(1)] } : zone));
+      .map((zone) => (zone.name.endsWith("b") ? { ...zone, pods: [budgetPod(), ...zone.pods.slice(1)] } : zone));
     assert.equal(decideEviction({ ...whole, zones }).reason, "BudgetSpent");
   });
 });

@@ -69,8 +69,9 @@ describe("the pods to remove (P17, P18)", () => {
       "http://test-4.service-name.default.svc.cluster.local.:8080/prepare-downscale",
       "http://test-3.service-name.default.svc.cluster.local.:8080/prepare-downscale",
     ]));
-  it("are called with one slash before the path", () =>
-    assert.deepEqual(endpoints("/a/b?c", 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
+  for (const path of ["a/b?c", "/a/b?c", "//a/b?c", "///a/b?c"])
+    it(`are called with one slash before the path ${path}`, () =>
+      assert.deepEqual(endpoints(path, 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than memory can hold", () => {
     const preparation = {
       statefulSet: "s",

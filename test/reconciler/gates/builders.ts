@@ -1,12 +1,12 @@
 /** Builders of gates, and what a tick does with one, without a cluster. */
 import type { RolloutGate } from "../../../infra/kubernetes/resources.ts";
 import type { CheckAnswer } from "../../../reconciler/checks/check.ts";
-import { advanceGate, type Answers } from "../../../reconciler/gates/advance.ts";
+import type { Answers } from "../../../reconciler/checks/result.ts";
+import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { readGate, RETRY_ANNOTATION, type Gate } from "../../../reconciler/gates/gate.ts";
 import { isHeld } from "../../../reconciler/gates/hold.ts";
 import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.ts";
-import { currentRecord, type GroupView, type Wanted } from "../../../reconciler/gates/rollout.ts";
-import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
+import { currentRecord, type GroupView, type Wanted, identityOf } from "../../../reconciler/gates/rollout.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
 
 export interface GateTraits {

@@ -13,6 +13,14 @@ describe("several gates", () => {
     assert.deepEqual([held?.reason, held?.objects.map(({ name }) => name)], ["GateWaiting", ["zone-b", "two"]]);
   });
 
+  it("name the one whose checks are waited for, not one that only records its pass", () => {
+    const passed = stored({ name: "one" }, play({}, [0, noData], [10, noData]).record);
+    const waiting = stored({ name: "two" }, play({}, [0, data]).record);
+    const held = judgeGates([passed, waiting], viewOf(zones, b, 11)).holds.get(b.uid);
+    assert.deepEqual([held?.objects[1]?.name, held?.isBrief], ["two", undefined]);
+    assert.equal(judgeGates([passed], viewOf(zones, b, 11)).holds.get(b.uid)?.isBrief, true);
+  });
+
   it("let a zone begin together: one that has passed asks on as long as another one holds", () => {
     const { record } = play({}, [0, noData], [10, noData]);
     const view = { ...viewOf(zones, b, 21), isHeld: true };

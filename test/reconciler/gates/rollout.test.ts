@@ -90,6 +90,22 @@ describe("the record of a rollout", () => {
     assert.deepEqual(currentRecord(gate(before), viewOf(newZones, newB, 99)), before);
   });
 
+  it("takes no zone that was made again with another template, its pods kept, for one on its way back", () => {
+    const without = settledRecord([at(A, "1"), at(C, "1")]);
+    const again = zone({ name: B, at: "1", currentRevision: "2", updateRevision: "2" });
+    const zones = [at(A, "1"), again, at(C, "1")];
+    assert.equal(needOf(ALL, currentRecord(gate(without), viewOf(zones, again)), again), "BeforeFirstZone");
+  });
+
+  it("takes no such zone for one on its way back if the gate is new, but one with a pod of the template", () => {
+    const again = zone({ name: B, at: "1", currentRevision: "2", updateRevision: "2" });
+    const zones = [at(A, "1"), again, at(C, "1")];
+    assert.equal(needOf(ALL, currentRecord(gate(), viewOf(zones, again)), again), "BetweenZones");
+    const reverted = { ...again, status: { ...again.status, updated: 1 } };
+    const others = [at(A, "1"), reverted, at(C, "1")];
+    assert.equal(needOf(ALL, currentRecord(gate(), viewOf(others, reverted)), reverted), "Record");
+  });
+
   it("remembers the zones that an unfinished rollout has begun", () => {
     const started = currentRecord(gate(settledRecord(oldZones)), viewOf(newZones, newA));
     const before = {

@@ -66,6 +66,16 @@ describe("the phase and the conditions", () => {
       decide(held("BudgetUnusable")),
     ],
     [
+      "a gate that has failed: somebody has to look",
+      "Stalled, not Ready, not Reconciling, Stalled GateFailed",
+      decide(held("GateFailed")),
+    ],
+    [
+      "a gate that is invalid: it never opens by itself",
+      "Stalled, not Ready, not Reconciling, Stalled GateInvalid",
+      decide(held("GateInvalid")),
+    ],
+    [
       "no step for longer than the deadline",
       "Stalled, not Ready, not Reconciling, Stalled ProgressDeadlineExceeded",
       decide(held("ZoneNotReady"), decide(held("ZoneNotReady")), { after: 61, deadlineMs: 60_000 }),

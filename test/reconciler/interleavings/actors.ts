@@ -137,7 +137,6 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
           clock,
           log: silent,
           onBudgets: () => {},
-          patchTimeoutMs: 5000,
         }),
       },
       report: { emitEvents: () => {}, timesSuperseded: () => 0, onOutcome: () => {} },

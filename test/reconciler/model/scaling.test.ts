@@ -77,6 +77,19 @@ describe("settings that do not do what their author expects are pointed out, wit
       ['-downscale is "1d", no duration such as 12h'],
     ],
     ["a negative one", { [`${G}/min-time-between-zones-downscale`]: "-1h" }, {}, ['-downscale is "-1h"']],
+    [
+      "a minimum time as a label and another as an annotation",
+      { [`${G}/min-time-between-zones-downscale`]: "1h" },
+      { [`${G}/min-time-between-zones-downscale`]: "12h" },
+      ['is "12h" as an annotation and "1h" as a label: the annotation wins'],
+    ],
+    [
+      "the same minimum time as a label and an annotation",
+      { [`${G}/min-time-between-zones-downscale`]: "12h" },
+      { [`${G}/min-time-between-zones-downscale`]: "12h" },
+      [],
+    ],
+    ["a minimum time as an annotation", {}, { [`${G}/min-time-between-zones-downscale`]: "12h" }, []],
     ["a minimum time", { [`${G}/min-time-between-zones-downscale`]: "12h" }, {}, []],
     [
       "a label that is almost true",

@@ -95,6 +95,12 @@ describe("a deadline (NW3)", () => {
       { slot: true, idle: false, frozen: true, reason: "ReturnTimeout" },
     ],
     [
+      "freezes for a node that serves again and whose agent does not say so",
+      busyNode("a", M, R, { node: back }),
+      { phase: "Returning" },
+      { slot: true, idle: false, frozen: true, reason: "ReturnTimeout" },
+    ],
+    [
       "freezes for a node whose work does not come back, and lets it go (NR34)",
       busyNode("a", M, M, { node: { ...back, readySince: 0 }, status: { current_version: "1.1.0" } }),
       { phase: "Monitoring" },
@@ -201,6 +207,17 @@ describe("a node that loses its label (NW13)", () => {
     it(title, () =>
       assert.equal(outcome(busyNode("a", "Idle", S, { node: one }), { phase: "Recovering", since: at(0) }).slot, slot),
     );
+
+  for (const [title, more, slot] of [
+    ["leaves its slot when it serves again, though its shadow is gone, too", {}, false],
+    ["keeps its slot without a shadow while our cordon is on it", cordoned, true],
+    ["keeps its slot without a shadow while it is not Ready", { ready: false }, true],
+  ] as const)
+    it(title, () => {
+      const { shadow: _, ...one } = busyNode("a", "Idle", S, { node: { managed: false, ...more } });
+      const without = { ...one, shadow: undefined };
+      assert.equal(outcome(without, { phase: "Recovering", since: at(0) }).slot, slot);
+    });
 
   it("leaves its slot in the boot after the announced one", () =>
     assert.equal(

@@ -6,7 +6,7 @@ import { globSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { VARIABLES } from "../../../infra/config/variables.ts";
 import { readNode } from "../../../reconciler/nodes/node.ts";
-import { moveFor } from "../../../reconciler/nodes/transition.ts";
+import { moveFor } from "../../../reconciler/nodes/state-machine.ts";
 import { ROUTES } from "../../../reconciler/nodes/routes.ts";
 import { parseWindow } from "../../../reconciler/nodes/window.ts";
 import { allowedActive } from "../../../reconciler/nodes/policy.ts";
@@ -63,7 +63,7 @@ describe("node updates", () => {
 
   it("leave MonitoringUpdate only by a reading of the node and its work (NW23)", () => {
     const move = moveFor("MonitoringUpdate", "MonitoringUpdate");
-    assert.equal(move.move === "advance" && move.precondition, "healthy");
+    assert.equal(move.by === "reconciler" && move.once, "healthy");
   });
 
   it("tell the reconciler and the agent on which node they run: its own comes last", () => {

@@ -45,13 +45,6 @@ table("better than the original", [
     expected: `Rolling ${READY} PrometheusError@3 0/0 checks False due in 20 s`,
   },
   {
-    name: "S06 never later than the period",
-    set: NEWER,
-    status: checking(3, { consecutiveErrors: 9, lastAttemptTime: ago(60) }),
-    answer: unreachable,
-    expected: `Rolling ${READY} PrometheusError@3 0/0 checks False due in 60 s`,
-  },
-  {
     name: "S07 without a limit, failed checks hold the rollout for ever",
     set: NEWER,
     status: checking(3, { consecutiveFailedChecks: 99, lastAttemptTime: ago(60) }),

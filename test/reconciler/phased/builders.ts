@@ -69,6 +69,7 @@ export interface SetTraits {
   readonly observed?: boolean;
   readonly terminating?: boolean;
   readonly uid?: string;
+  readonly createdAt?: string;
   readonly generation?: number;
 }
 
@@ -93,6 +94,7 @@ export function setObject(traits: SetTraits = {}): StatefulSet {
       ...base.metadata,
       generation,
       uid: traits.uid ?? "uid-db",
+      creationTimestamp: traits.createdAt ?? ago(86_400),
       labels: { ...traits.labels },
       annotations: { ...(isClaimed && { "sts.plus/phasedRollout": owner }), ...traits.annotations },
     },
@@ -140,21 +142,32 @@ export interface Scene extends RolloutTraits {
   readonly set?: SetTraits | null;
   /** See `podsOf`; all at the current revision by default. */
   readonly pods?: string;
+  /** The pods from this index on are half an hour younger. */
+  readonly younger?: number;
   readonly now?: number;
   readonly answer?: QueryAnswer;
   /** The PhasedRollout that the set names, if it is another one. */
   readonly other?: RolloutTraits;
 }
 
-export function snapshot({ set = {}, pods, now = NOW, answer, other, ...traits }: Scene = {}): PhasedSnapshot {
+export function snapshot({
+  set = {},
+  pods,
+  younger = Infinity,
+  now = NOW,
+  answer,
+  other,
+  ...traits
+}: Scene = {}): PhasedSnapshot {
   const object = set && setObject(set);
   const target = object ? readTarget(object) : undefined;
   const own = withCheckHash(rollout(traits));
   const text = pods ?? "o".repeat(set?.replicas ?? 3);
-  const found = podsOf(text, set?.start ?? 0).map((pod) => ({
+  const found = podsOf(text, set?.start ?? 0).map((pod, index) => ({
     ...pod,
     metadata: {
       ...pod.metadata,
+      creationTimestamp: ago(index >= younger ? 1500 : 3600),
       ownerReferences: [
         { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: target?.uid ?? "", controller: true },
       ],

@@ -1,5 +1,8 @@
 /** A revert in the middle of a rollout, and pods of neither revision. */
-import { ago, OLD, rolling } from "./builders.ts";
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
+import { ago, OLD, rolling, snapshot } from "./builders.ts";
 import { HELD } from "../../../reconciler/phased/target.ts";
 import { NEWER, READY, ROLLED_BACK, table } from "./table.ts";
 
@@ -84,6 +87,35 @@ table("better than the original", [
     expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
   },
   {
+    name: "S22 also if a status was written before anything was decided about it",
+    set: { createdAt: ago(3600), partition: HELD, updated: 0 },
+    pods: "nnn",
+    status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
+    expected: `Rolling ${READY} WaitForPodToBeUpdated@3 0/0 due in 0 s`,
+  },
+  {
+    name: "S22 pods that are younger than their StatefulSet go back",
+    set: { createdAt: ago(3601), partition: 2, updated: 0 },
+    pods: "oon",
+    status: { phase: "Updated", targetUID: "uid-db", updateRevision: OLD },
+    expected: "Rolling True/Ready False/RollingBack due in 0 s",
+  },
+  {
+    name: "S22 a younger pod of a reverted template that is not ready goes back at once under Parallel",
+    set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
+    pods: "xxn!",
+    younger: 2,
+    status: rolling(3, {}, { updateRevision: OLD }),
+    expected: "replace db-2",
+  },
+  {
+    name: "S22 an older one is left to its step",
+    set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
+    pods: "xxn!",
+    status: rolling(3, {}, { updateRevision: OLD }),
+    expected: `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+  },
+  {
     name: "S22 one by one",
     set: { uid: "uid-2", partition: 2, updated: 1 },
     pods: "nno",
@@ -138,3 +170,13 @@ table("better than the original", [
     expected: `Rolling ${READY} WaitForPodToBeUpdated@2 0/0`,
   },
 ]);
+
+it("S22 a StatefulSet that was made anew is recorded once something is decided about it, not before its status is there", () => {
+  const status = { phase: "Updated", targetUID: "uid-db", updateRevision: OLD };
+  const uidAfter = (set: object): unknown => {
+    const decision = decidePhased(snapshot({ set: { uid: "uid-2", ...set }, status }));
+    return decision.action === "report" && decision.status.targetUID;
+  };
+  assert.equal(uidAfter({ observed: false }), undefined);
+  assert.equal(uidAfter({}), "uid-2");
+});

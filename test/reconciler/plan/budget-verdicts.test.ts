@@ -39,10 +39,9 @@ const DELAYED = {
   crossZoneEvictionDelay: "1h",
 };
 
-it("pods whose ready times nobody has written yet count from now on, as the next tick writes them", () => {
-  const { steps, end } = planGroup(withBudget([OUTDATED, {}, {}], DELAYED), 100);
-  assert.deepEqual([steps[0]?.waits, steps[0]?.waitMs], [["BudgetSpent"], HOUR + 1]);
-  assert.equal(end, "settled");
+it("a pod that does not tell since when it is ready blocks for good, as it does in a tick", () => {
+  const { steps, end, holds } = planGroup(withBudget([OUTDATED, {}, {}], DELAYED), 100);
+  assert.deepEqual([steps, end, holds.map(({ reason }) => reason)], [[], "blocked", ["BudgetSpent"]]);
 });
 
 it("pods of another group under the budget are waited for until their delay is over", () => {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { buildEvent, eventName } from "../../../reconciler/report/events.ts";
+import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { buildEvent, draftEvents, eventName } from "../../../reconciler/report/events.ts";
+import { data, noData, settledRecord, stored, viewOf } from "../gates/builders.ts";
+import { a, b, play, start, zones, zonesAt } from "../gates/play.ts";
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
@@ -30,4 +33,32 @@ describe("the Event of an object", () => {
     assert.equal(buildEvent(one, 0, "i").message?.length, 1024);
     assert.notEqual(eventName(one), eventName(two));
   });
+});
+
+describe("a zone that a gate between zones holds has an Event", () => {
+  const before = settledRecord(zonesAt("1"));
+  const CASES = [
+    ["not if it is the first, and needs no check", before, start, a, 0, []],
+    ["if its checks are still to be asked", play({}, [0, noData]).record, zones, b, 1, ["GateWaiting"]],
+    ["if its checks fail", play({}, [0, data]).record, zones, b, 1, ["GateWaiting"]],
+    ["not if its checks have passed", play({}, [0, noData], [10, noData]).record, zones, b, 11, []],
+  ] as const;
+  for (const [what, record, all, zone, at, reasons] of CASES)
+    it(what, () => {
+      const hold = judgeGates([stored({}, record)], viewOf(all, zone, at)).holds.get(zone.uid) ?? assert.fail();
+      assert.equal(hold.reason, "GateWaiting", hold.message);
+      const outcome = {
+        namespace: "test",
+        group: "g",
+        zones: all,
+        scalingHolds: [],
+        notes: [],
+        state: "held",
+        hold,
+      } as const;
+      assert.deepEqual(
+        draftEvents(outcome, undefined, () => 0).map(({ reason }) => reason),
+        reasons,
+      );
+    });
 });

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { describeProtection } from "../../../reconciler/budget/protection.ts";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
-import { identityOf } from "../../../reconciler/gates/rollout-identity.ts";
+import { identityOf } from "../../../reconciler/gates/rollout.ts";
 import { BUDGET_KIND, parseBudget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
 import type { ZoneWithPods } from "../../../reconciler/model/zone.ts";
@@ -69,7 +69,7 @@ const protect = (zones: readonly ZoneWithPods[]): Hold[] => {
     zones.map(({ name }) => [`${name}-0`, { uid: "u", time: new Date(NOW).toISOString(), by: "x" }]),
   );
   assert.equal(
-    describeProtection({ content, generation: 1, zones, reservations, earlier: {}, now: NOW }).zones.length,
+    describeProtection({ content, generation: 1, zones, reservations, guard, earlier: {}, now: NOW }).zones.length,
     zones.length,
   );
   return [];
@@ -118,6 +118,8 @@ const CASES: readonly Case[] = [
 
 /** Of the API server for an Event's message. */
 const MAX_MESSAGE_LENGTH = 1024;
+
+const guard = { state: "guarded", reason: "Guarded", message: "", remedy: "" } as const;
 
 describe("a group of ten times as many zones costs about ten times as much, and its messages stay short:", () => {
   for (const [name, traits, decide, share, looksAt] of CASES)

@@ -95,6 +95,24 @@ describe("while another zone", () => {
     it(`${name}: ${expected === undefined ? "a zone may shrink" : "it waits"}`, () =>
       assert.equal(why(other), expected));
 
+  const JUDGED: ZoneTraits = { labels: { "grafana.com/prepare-downscale": "true" } };
+  const refused = "zone-a waits to shrink: statefulset zone-b has 3 non-updated replicas and 0 non-ready replicas";
+  for (const [name, own, expected] of [
+    ["no webhook judges it: it may shrink", {}, undefined],
+    ["a webhook would refuse it: it waits", JUDGED, refused],
+    [
+      "the other zone may wait for this one, which is not healthy: the webhook decides",
+      { ...JUDGED, statusReady: 2 },
+      undefined,
+    ],
+  ] as const)
+    it(`has outdated pods, all ready, and ${name}`, () => {
+      const snapshot = group(own, { at: PREVIOUS });
+      const [zone] = snapshot.zones;
+      assert.ok(zone);
+      assert.equal(othersSteady({ zone, replicas: 2 }, snapshot, NOW)?.message.replaceAll("ingester-", ""), expected);
+    });
+
   it("has pods beyond its replicas that do not terminate yet: it waits", () => {
     const snapshot = group({}, { replicas: 4, statusReplicas: 4 });
     const [zone, other] = snapshot.zones;

@@ -19,8 +19,12 @@
 {{- $_ := set $container "env" (include "zonewise.env" (concat $container.env (include "zonewise.variables" . | fromJsonArray) $values.extraEnv) | fromJsonArray) }}
 {{- end }}
 
+{{- /* A registry that is left over from other values is not put in front of a repository with a host of its own. */}}
 {{- define "zonewise.image" -}}
-{{- with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- if not (regexMatch "^(localhost|[^/]*[.:][^/]*)/" .Values.image.repository) }}
+{{- with .Values.image.registry }}{{ . }}/{{ end }}
+{{- end }}
+{{- .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
 {{- /* The variables that follow from values. Those of the webhooks' certificate do not concern node updates. */}}

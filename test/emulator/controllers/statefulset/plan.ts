@@ -6,13 +6,22 @@
  *   3. RollingUpdate: delete the highest outdated pod, once those above it are available
  * OrderedReady stops at the first unhealthy pod; Parallel does not wait in 1 and 2.
  */
-import type { Draft } from "../../objects.ts";
+import { type Draft, put } from "../../objects.ts";
 import { controllerReference, hasEnded, isReady, isTerminating } from "../objects.ts";
 import type { Pod, Revision, StatefulSet, StatefulSetStatus } from "../objects.ts";
 import type { Revisions } from "./revisions.ts";
 
-/** Returns the pods to create and to remove. `pods` are the set's own; `now` in ms since the epoch. */
-export function planSync(set: StatefulSet, pods: readonly Pod[], { current, update }: Revisions, now: number) {
+/**
+ * Returns the pods to create, to remove, and to label anew. `pods` are the set's own; `now` in ms since the epoch;
+ * `isTaken` tells of a name whether a pod of others has it.
+ */
+export function planSync(
+  set: StatefulSet,
+  pods: readonly Pod[],
+  { current, update }: Revisions,
+  now: number,
+  isTaken: (name: string) => boolean = () => false,
+) {
   const { replicas = 1, ordinals, minReadySeconds, podManagementPolicy, updateStrategy } = set.spec;
   const isOrdered = podManagementPolicy !== "Parallel";
   const partition = updateStrategy?.rollingUpdate?.partition ?? 0;
@@ -24,24 +33,47 @@ export function planSync(set: StatefulSet, pods: readonly Pod[], { current, upda
     const ordinal = start + index;
     return byOrdinal.get(ordinal) ?? newPod(set, index < partition ? current : update, ordinal);
   });
-  const unhealthy = desired.filter((pod) => !isHealthy(pod)).slice(0, isOrdered ? 1 : undefined);
-  const create = unhealthy.filter((pod) => pod.status.phase === undefined);
+  const isMissing = (pod: Pod): boolean => pod.status.phase === undefined;
+  // A pod that cannot be created ends the sync, the rest of its batch aside.
+  const blocked = desired.findIndex((pod) => isMissing(pod) && isTaken(pod.metadata.name));
+  const batch = blocked < 0 ? desired : desired.slice(0, endOfBatch(blocked));
+  const unhealthy = batch.filter((pod) => !isHealthy(pod)).slice(0, isOrdered ? 1 : undefined);
+  const create = unhealthy.filter((pod) => isMissing(pod) && !isTaken(pod.metadata.name));
   const remove = unhealthy.filter((pod) => hasEnded(pod) && !isTerminating(pod));
-  if (isOrdered && unhealthy.length > 0) return { create, remove };
+  const reached = isOrdered && unhealthy[0] ? batch.slice(0, batch.indexOf(unhealthy[0])) : batch;
+  const identify = reached.filter((pod) => !isMissing(pod) && !hasEnded(pod) && !hasIdentity(pod));
+  if (blocked >= 0 || (isOrdered && unhealthy.length > 0)) return { create, remove, identify };
 
   const surplus = [...byOrdinal].filter(([ordinal]) => ordinal < start || ordinal >= start + replicas);
   const [highest, ...lower] = surplus.toSorted(([a], [b]) => b - a).map(([, pod]) => pod);
   if (highest && isOrdered) {
     const mayGo = isHealthy(highest) || (!isTerminating(highest) && lower.every(isHealthy));
-    return { create, remove: mayGo ? [highest] : [] };
+    return { create, remove: mayGo ? [highest] : [], identify };
   }
   if (highest) remove.push(...[highest, ...lower].filter((pod) => !isTerminating(pod)));
 
-  if (updateStrategy?.type === "OnDelete") return { create, remove };
+  if (updateStrategy?.type === "OnDelete") return { create, remove, identify };
   const isOutdated = (pod: Pod): boolean => !isOf(update, pod);
   const next = desired.slice(partition).findLast((pod) => isOutdated(pod) || !isHealthy(pod));
   if (next && isOutdated(next) && !isTerminating(next) && !remove.includes(next)) remove.push(next);
-  return { create, remove };
+  return { create, remove, identify };
+}
+
+/** Pods are handled in batches of 1, 2, 4, ... (slowStartBatch): where the one with this index ends. */
+const endOfBatch = (index: number): number => 2 ** (Math.floor(Math.log2(index + 1)) + 1) - 1;
+
+const identityOf = (name: string): Record<string, string> => ({
+  "statefulset.kubernetes.io/pod-name": name,
+  "apps.kubernetes.io/pod-index": name.split("-").at(-1) ?? "",
+});
+
+function hasIdentity({ metadata: { name, labels = {} } }: Pod): boolean {
+  return Object.entries(identityOf(name)).every(([label, value]) => labels[label] === value);
+}
+
+/** The pod with the labels that name it, as updateIdentity writes them. */
+export function withIdentity(pod: Pod): Pod {
+  return put(pod, ["metadata", "labels"], { ...pod.metadata.labels, ...identityOf(pod.metadata.name) });
 }
 
 /**
@@ -53,8 +85,7 @@ function newPod(set: StatefulSet, revision: Revision, ordinal: number): Pod {
   const name = `${set.metadata.name}-${ordinal}`;
   const labels = {
     ...metadata?.labels,
-    "statefulset.kubernetes.io/pod-name": name,
-    "apps.kubernetes.io/pod-index": String(ordinal),
+    ...identityOf(name),
     "controller-revision-hash": revision.metadata.name,
   };
   const { namespace = "", name: setName } = set.metadata;

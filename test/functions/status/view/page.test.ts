@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { renderPage } from "../../../../functions/status/view/page.ts";
 import { type PageRecords, sortGroups, UNREAD } from "../../../../functions/status/view/records.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
-import { group, records, zone } from "../samples.ts";
-import { OLD, SENTENCES, store } from "../sentences.ts";
+import { block, group, live, records, zone } from "../samples.ts";
+import { NO_TICK, NOT_YET, OLD, SENTENCES, store } from "../sentences.ts";
 
 /** The page's text, as a reader without style sees it. */
 function textOf(traits: Partial<PageRecords>, focus?: string): string {
@@ -22,14 +22,70 @@ describe("the status page shows", () => {
       renderPage({ records: records(), focus: undefined }),
       /<noscript><p>Without JavaScript this page stays as it is: reload it\.<\/p><\/noscript>/,
     ));
-  for (const [lastTick, isOld] of [
-    ["2026-11-22T02:54:59Z", true],
-    ["2026-11-22T02:55:00Z", false],
-  ] as const)
-    it(`${isOld ? "that" : "not that"} all is old if the last tick began at ${lastTick}`, () =>
-      assert.equal(textOf({ reconciler: { lastTick } }).includes(OLD), isOld));
+  it("first that the reconciler does not tick, in its title too, and no group as green", () => {
+    const groups = [group("a", { phase: "Ready" })];
+    assert.match(textOf({ reconciler: NO_TICK, groups }), /^ Zonewise No tick\. As recorded: 1 Ready /);
+    assert.ok(textOf({ reconciler: NO_TICK, groups }).includes(OLD), textOf({ reconciler: NO_TICK, groups }));
+    const page = renderPage({ records: records({ reconciler: NO_TICK, groups }), focus: undefined });
+    assert.match(page, /<title>No tick\. As recorded: 1 Ready – Zonewise<\/title>/);
+    assert.match(page, /class="problem stopped"/);
+    assert.match(page, /header:has\(\.stopped\) ~ main \.phase \{ color: var\(--faint\); \}/);
+  });
+  it("of a reconciler that has not ticked yet that what is recorded may be old, as the commands say", () =>
+    assert.match(
+      textOf({ reconciler: NOT_YET }),
+      /was created 50s ago\. What is recorded may be old\. kubectl get it/,
+    ));
   it("a sentence that is also the block's only once", () =>
     assert.equal(textOf({ groups: [store] }).split("zone-b waits for zone-a").length, 2));
+  it("what a stalled group adds to its block", () => {
+    const stalled = group("a", {
+      message: "no step since 02:00: zone-b waits",
+      blocked: [block({ message: "zone-b waits" })],
+    });
+    const text = textOf({ groups: [stalled] });
+    assert.match(text, / no step since 02:00 OtherZoneNotReady /);
+    assert.equal(text.split("zone-b waits").length, 2);
+  });
+  it("no end that is over: neither of a wait nor of a rollout", () => {
+    const nextCheck = "2026-11-22T02:59:00Z";
+    const progress = { stepsLeft: 1, startTime: "", lastStepTime: "", estimatedCompletionTime: nextCheck };
+    const text = textOf({ groups: [group("a", { blocked: [block({ nextCheck })], progress })] });
+    assert.match(text, /OtherZoneNotReady since 02:55/);
+    assert.doesNotMatch(text, /until|estimated end/);
+  });
+  it("no estimated end while the reconciler does not tick", () => {
+    assert.match(textOf({ groups: [store] }), /, estimated end /);
+    assert.doesNotMatch(textOf({ groups: [store], reconciler: NO_TICK }), /estimated end/);
+  });
+  for (const [what, blocked, colour] of [
+    ["green if nothing blocks it", [], "ready"],
+    ["not green if it waits to be scaled", [block()], "waiting"],
+  ] as const)
+    it(`a ready group ${what}`, () => {
+      const groups = [group("a", { phase: "Ready", blocked })];
+      const page = renderPage({ records: records({ groups }), focus: undefined });
+      assert.ok(page.includes(`<span class="phase ${colour}">Ready</span>`));
+    });
+  it("the images beside the hash in a group's sentence, and in the message of a block", () => {
+    const message = "zone-b waits for zone-a-2222222222";
+    const groups = [group("a", { message: `${message} now`, blocked: [block({ message })] })];
+    const text = textOf({ groups, zones: new Map([["default/a", [live("zone-a", [], ["app:3"])]]]) });
+    assert.equal(text.split("zone-b waits for app:3 (zone-a-2222222222)").length, 3, text);
+  });
+  for (const [what, traits, isShown] of [
+    ["of the recorded revision", {}, true],
+    ["not of a template that no revision has yet", { observed: false }, false],
+    ["not of a later revision than the recorded one", { updateRevision: "zone-a-3333333333" }, false],
+  ] as const)
+    it(`the images ${what}`, () => {
+      const { observed = true, updateRevision = "zone-a-2222222222" }: { observed?: boolean; updateRevision?: string } =
+        traits;
+      const read = live("zone-a", [], ["app:3"]);
+      const now = { ...read, observed, status: { ...read.status, updateRevision } };
+      const text = textOf({ groups: [store], zones: new Map([["default/store", [now]]]) });
+      assert.equal(text.includes("app:3"), isShown, text);
+    });
   it("one group alone, also if it is done, with a way back", () => {
     const text = textOf({ groups: [store, group("a", { phase: "Ready", zones: [zone("zone-x")] })] }, "default/a");
     assert.match(text, /All groups .*default\/a Ready .*zone-x/);

@@ -33,6 +33,20 @@ describe("the certificate job under errors", () => {
     assert.match(refused.lines.join(""), /could not be given the CA bundle.*Unsupported value/);
   });
 
+  it("does not warn of a configuration that somebody else changed first, only of one that it leaves without the bundle", async () => {
+    const { faults } = stage.emulator;
+    faults.inject({ effect: { kind: "conflict" }, verb: "patch", resource: VALIDATING, times: 2 });
+    faults.inject({ effect: { kind: "conflict" }, verb: "create", resource: "secrets", times: 1 });
+    const { result, lines } = run();
+    assert.equal(await result, 0);
+    assert.equal(faults.struck(), 3);
+    assert.deepEqual(
+      lines.filter((line) => line.includes('"level":"warn"')),
+      [],
+    );
+    assert.deepEqual(bundles(), [text("ca"), text("ca"), text("ca")]);
+  });
+
   it("recovers at once from a certificate that expired, or whose CA is lost", async () => {
     await run().result;
     await stage.time.advance(400 * DAY);

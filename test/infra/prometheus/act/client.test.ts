@@ -8,7 +8,7 @@ import { listen } from "../../../loopback.ts";
 import { failure, startPrometheus, vector } from "../../../prometheus/scripted.ts";
 
 const client = (options: Partial<PrometheusOptions> = {}) =>
-  createPrometheusClient({ timeoutMs: 5000, allowedHosts: [], ...options });
+  createPrometheusClient({ timeoutMs: 60_000, allowedHosts: [], ...options });
 const codeOf = (answer: QueryAnswer): string => (answer.kind === "Error" ? answer.code : answer.kind);
 const certificates = await generateCertificates({
   dnsNames: ["prometheus"],

@@ -63,6 +63,14 @@ function change(
   } as never);
 }
 
+/** A new template, which the tick has not rolled out yet. */
+function outdate(letter: string): void {
+  const found = zoneNamed(letter);
+  const [container] = found.spec?.template?.spec?.containers ?? [];
+  const template = { ...found.spec?.template, spec: { containers: [{ ...container, image: "x:2" }] } };
+  stage.emulator.store.update(SETS, { ...found, spec: { ...found.spec, template } } as never);
+}
+
 const replicasOf = (letter: string): number | undefined => zoneNamed(letter).spec?.replicas;
 
 /** Zone c follows zone a, which has shrunk to one replica, and its pods are gone. */
@@ -172,6 +180,22 @@ describe("the reconciler's downscale", () => {
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);
   });
 
+  it("reserves nothing while the webhook that judges it refuses it for outdated pods of another zone", async () => {
+    await followerIsToShrink();
+    change("c", { labels: JUDGED });
+    outdate("b");
+    await stage.time.advance(1000);
+    const { reserver, calls } = startProcess(stage, "reconciler");
+    const { outcomes } = await tickOnce(stage, stage.connect().cluster, {
+      mayDownscale: createMayDownscale(reserver, stage.clock),
+    });
+    assert.match(
+      String(reasonsOf(outcomes[0])),
+      /^OtherZoneNotReady: ingester-zone-c waits to shrink: statefulset ingester-zone-b has 3 non-updated/,
+    );
+    assert.deepEqual([replicasOf("c"), calls], [3, []]);
+  });
+
   it("waits for a budget that is not valid", async () => {
     await followerIsToShrink();
     writeBudget(stage, { maxUnavailable: -1, podNamePartitionRegex: "(" });
@@ -222,12 +246,12 @@ describe("the reconciler's downscale", () => {
     const fence = { write: () => ({}) };
     await removeExpired(
       budget,
-      { namespace: "default", name: "ingester", zones },
+      { zones },
       {
         cluster,
         clock: stage.clock,
         fence,
-        signal: new AbortController().signal,
+        stop: new AbortController().signal,
       },
     );
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-1+"]);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import { deploy, type Stage } from "../../stage.ts";
-import { BUDGET_LIST, DELAYED, isWrite, LIST, readyTimes, startTicks } from "./ticks.ts";
+import { BUDGET_LIST, DELAYED, isWrite, LIST, POD_LIST, setReady, startTicks } from "./ticks.ts";
 
 let stage: Stage;
 afterEach(() => stage.close());
@@ -18,29 +18,16 @@ describe("a settled cluster", () => {
     assert.deepEqual(await tick(), [LIST]);
   });
 
-  it("is checked once per process if a budget has a delay", async () => {
+  it("costs no more under a budget with a delay, neither at once nor every 30 s: nothing is written to pods", async () => {
     stage = await setBudgetStage();
-    writeBudget(stage, DELAYED);
-    const { tick } = startTicks(stage);
-    await tick();
-    assert.equal(Object.keys(readyTimes(stage)).length, 9);
-    assert.deepEqual(await tick(), [LIST]);
-  });
-
-  it("lists no pods later either: every 30 s only the budgets, and the StatefulSets of budgets with a delay", async () => {
-    stage = await setBudgetStage();
-    for (const set of stage.emulator.store.list("statefulsets.apps", "default"))
-      stage.emulator.store.update("statefulsets.apps", {
-        ...set,
-        metadata: { ...set.metadata, labels: { "rollout-group": "ingester" } },
-      });
     writeBudget(stage, DELAYED);
     const { tick } = startTicks(stage);
     await tick();
     for (let i = 0; i < 3; i++) {
       await stage.time.advance(30_000);
-      assert.deepEqual(await tick(), [LIST, BUDGET_LIST, LIST]);
+      assert.deepEqual(await tick(), [LIST, BUDGET_LIST]);
       assert.deepEqual(await tick(), [LIST]);
+      assert.deepEqual((await tick(true)).filter(isWrite), []);
     }
   });
 
@@ -74,5 +61,45 @@ describe("expired reservations", () => {
     await tick(true);
     assert.deepEqual(reserved(stage), {});
     assert.deepEqual((await tick(true)).filter(isWrite), []);
+  });
+
+  it("of a settled group are removed once their time is over, by one write, without a list of pods", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const at = (seconds: number): string => new Date(stage.time.now() - seconds * 1000).toISOString();
+    const disruptedPods = {
+      "ingester-zone-a-2+": { uid: "left", time: at(100), by: "reconciler" },
+      "ingester-zone-b-0": { uid: "young", time: at(100), by: "webhook_1" },
+    };
+    const stored = stage.emulator.store.get(BUDGETS, "default", "ingester");
+    assert.ok(stored);
+    stage.emulator.store.update(BUDGETS, { ...stored, status: { disruptedPods } });
+    const { tick } = startTicks(stage);
+    const calls = await tick();
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-b-0"]);
+    assert.deepEqual([calls.filter(isWrite).length, calls.includes(POD_LIST)], [1, false]);
+    await stage.time.advance(30_000);
+    await tick();
+    assert.deepEqual(reserved(stage), {});
+    await stage.time.advance(30_000);
+    assert.deepEqual((await tick()).filter(isWrite), []);
+  });
+});
+
+describe("a delay between zones (E23)", () => {
+  it("counts from when the pods of the other zones became ready, anew when they do so again, without a tick", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage, DELAYED);
+    const one = startProcess(stage);
+    const SOON = "1 pod not ready in partition 0";
+    await stage.time.advance(62_000);
+    await setReady(stage, "ingester-zone-b-0", false);
+    assert.equal(await one.requestDisruption("zone-a-0"), SOON);
+    await setReady(stage, "ingester-zone-b-0", true);
+    assert.equal(await one.requestDisruption("zone-a-0"), SOON);
+    await stage.time.advance(58_000);
+    assert.equal(await one.requestDisruption("zone-a-0"), SOON);
+    await stage.time.advance(3000);
+    assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
   });
 });

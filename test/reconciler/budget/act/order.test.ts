@@ -33,7 +33,6 @@ it("a pod that was recreated and reserved after the list of pods keeps its reser
     clock,
     log,
     onBudgets: () => {},
-    patchTimeoutMs: 5000,
   });
   // The first tick of a process always reads the budgets.
   await tickOnce(stage, cluster, { maintenance });

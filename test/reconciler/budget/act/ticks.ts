@@ -1,4 +1,4 @@
-/** Ticks of a reconciler process that maintains budgets, and the ready times that they write. */
+/** Ticks of a reconciler process that maintains budgets. */
 import assert from "node:assert/strict";
 import { createLog } from "../../../../infra/log.ts";
 import { createMetrics } from "../../../../infra/metrics/metrics.ts";
@@ -21,7 +21,7 @@ export function startTicks(stage: Stage) {
     now: () => new Date(stage.time.now()),
   });
   const onBudgets = observeBudgets({ log, metrics: createMetrics().budgets, emitEvents: () => {} });
-  const maintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets, patchTimeoutMs: 5000 });
+  const maintenance = createBudgetMaintenance({ cluster, clock: stage.clock, log, onBudgets });
   return {
     lines,
     /** Runs one tick; resolves with its API calls. */
@@ -31,14 +31,6 @@ export function startTicks(stage: Stage) {
       return [...calls];
     },
   };
-}
-
-/** The ready times, by pod. */
-export function readyTimes({ emulator }: Stage): Record<string, string | undefined> {
-  const pods = emulator.store
-    .list("pods", "default")
-    .map(({ metadata }) => [metadata.name, metadata.annotations?.["grafana.com/ready-time"]]);
-  return Object.fromEntries(pods.filter(([, time]) => time !== undefined)) as Record<string, string | undefined>;
 }
 
 export const isWrite = (call: string): boolean => !call.startsWith("GET");

@@ -1,5 +1,5 @@
 /**
- * Checks of endpoints that do not answer, before one in the list that does: an hour of rounds in a time of their own.
+ * Checks of endpoints that do not answer, before one in the list that does: rounds in a time of their own.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -7,9 +7,13 @@ import { setImmediate } from "node:timers/promises";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { PrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { addVerdict, dueAt, judgeAnswer, NO_STREAK } from "../../../../reconciler/checks/check.ts";
+import { dueAt, NO_STREAK } from "../../../../reconciler/checks/check.ts";
+import { nextResult } from "../../../../reconciler/checks/result.ts";
+import { either } from "../../../runs.ts";
 
-const HOUR_MS = 3_600_000;
+/** The short run plays half of each hour. */
+const HOURS = either(1, 0.5);
+const END_MS = HOURS * 3_600_000;
 const TIMEOUT_MS = 5000;
 const PAUSE_MS = 1000;
 
@@ -48,7 +52,7 @@ function createTime() {
 }
 
 interface Played {
-  /** How often each check was answered within the hour; the healthy one is the last. */
+  /** How often each check was answered; the healthy one is the last. */
   readonly answers: readonly number[];
   /** The most that was in flight at once. */
   readonly inFlight: number;
@@ -59,7 +63,7 @@ interface Played {
 }
 
 /** Each round is one of a new process: it knows only the results that are stored. */
-async function playHour(dead: number, periodSeconds: number): Promise<Played> {
+async function playRounds(dead: number, periodSeconds: number): Promise<Played> {
   const { clock, run } = createTime();
   const spec = { initialDelaySeconds: 0, periodSeconds, successWhen: "NoData" } as const;
   const urls = [...Array.from({ length: dead }, (_, i) => `dead-${i}`), "healthy"];
@@ -88,7 +92,7 @@ async function playHour(dead: number, periodSeconds: number): Promise<Played> {
         const answer = await round.ask({ namespace: "ns", query, dueAt: at, isTroubled: check.streak.errors > 0 });
         if (!answer) return;
         check.answers++;
-        check.streak = addVerdict(check.streak, judgeAnswer(spec, answer), { check: spec, at: answer.at });
+        check.streak = nextResult(spec, check.streak, { answer }).streak;
         seen.successes = Math.max(seen.successes, check.streak.successes);
       }),
     );
@@ -97,7 +101,7 @@ async function playHour(dead: number, periodSeconds: number): Promise<Played> {
 
   await run(
     (async () => {
-      while (clock.now() < HOUR_MS) {
+      while (clock.now() < END_MS) {
         await playRound();
         await clock.sleep(PAUSE_MS);
       }
@@ -113,11 +117,11 @@ describe("dead endpoints", () => {
     [32, 5, 300, 100],
   ] as const)
     it(`${dead} with a period of ${period} s leave its time to a healthy one, and each of them is asked; no round exceeds its bounds`, async () => {
-      const { answers, inFlight, longest, successes } = await playHour(dead, period);
+      const { answers, inFlight, longest, successes } = await playRounds(dead, period);
       const healthy = answers.at(-1) ?? 0;
       const fewest = Math.min(...answers);
-      assert.ok(healthy >= leastHealthy, `the healthy one was answered ${healthy} times`);
-      assert.ok(fewest >= leastDead, `one was asked only ${fewest} times`);
+      assert.ok(healthy >= leastHealthy * HOURS, `the healthy one was answered ${healthy} times`);
+      assert.ok(fewest >= Math.floor(leastDead * HOURS), `one was asked only ${fewest} times`);
       assert.ok(successes >= healthy / 2, `${successes} successes in a row of ${healthy}`);
       assert.ok(inFlight <= 16, `${inFlight} in flight`);
       assert.ok(longest <= 10_000, `a round of ${longest} ms`);

@@ -40,7 +40,7 @@ export async function set(
       return send(method, url, request);
     },
   };
-  const conclude = createConcluder({ cluster, clock, log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
+  const conclude = createConcluder({ log, podHttp, clusterDomain: "x", zoneTracker: "tracker" });
   return {
     ...stage,
     notified,
@@ -50,12 +50,13 @@ export async function set(
     /** Concludes once; resolves with the API calls. */
     async look(
       namespaces: readonly string[] = ["default"],
-      signal = new AbortController().signal,
+      stop = new AbortController().signal,
       isLeftOut: (lease: { readonly namespace: string; readonly name: string }) => boolean = () => false,
     ): Promise<string[]> {
       stage.calls.length = 0;
       const recorder = { emitEvents: (drafts: readonly Draft[]) => void events.push(...drafts) };
-      await conclude({ namespaces, fence: { write: () => ({}) }, recorder, signal, isLeftOut });
+      const fence = { write: () => ({}) };
+      await conclude({ cluster, clock, fence, stop }, { namespaces, recorder, isLeftOut });
       return [...stage.calls];
     },
     note(pending: PendingDownscales, spec: object = { holderIdentity: "" }, name = LEASE): void {

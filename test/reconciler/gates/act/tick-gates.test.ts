@@ -89,6 +89,31 @@ for (const [name, answer, reason, message] of [
     assert.equal(zonesBegun(gates), A);
   });
 
+onCluster("gates say where an expression is invalid once Prometheus refuses it, too", async (gates) => {
+  const { stage, prometheus, cluster } = gates;
+  writeGate(gates, {}, { query: { expr: "sum(rate(errors[5m)) > 1", url: prometheus.url } });
+  await gates.tick(cluster, 2);
+  const hold = async (ticks: number) => {
+    const { outcomes } = await gates.tick(cluster, ticks);
+    return outcomes[0]?.state === "held" ? outcomes[0].hold : assert.fail();
+  };
+  prometheus.answer = () => ({ status: 503, body: "" });
+  deploy(stage, "x:2");
+  const unasked = await hold(20);
+  assert.equal(unasked.reason, "GateUnreachable", "it may understand more than our reader");
+  assert.match(unasked.message, /it may be invalid \(check \S+: the expression is not valid PromQL at character \d+/);
+  prometheus.answer = () => ({ status: 400, body: failure("parse error") });
+  const refused = await hold(30);
+  assert.equal(refused.reason, "GateInvalid");
+  assert.match(
+    refused.message,
+    /^ingester-zone-b waits for gate gate: it is invalid, .*check \S+: the expression is not valid PromQL at character \d+/,
+  );
+  assert.deepEqual([refused.until, zonesBegun(gates)], [undefined, A]);
+  assert.equal(conditionOf(gates, "Open")?.reason, "GateInvalid");
+  assert.match(conditionOf(gates, "Open")?.message ?? "", /^between zones, before ingester-zone-b: it is invalid/);
+});
+
 onCluster("gates leave the way back open while they have failed", async (gates) => {
   const { stage, prometheus, cluster, seen } = gates;
   writeGate(gates, { when: ["BeforeFirstZone", "BetweenZones"] }, { failureThreshold: 1 });

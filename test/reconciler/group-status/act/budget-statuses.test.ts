@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../../../infra/log.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { gatherZones } from "../../../../reconciler/snapshot/gather.ts";
 import { listBudgets } from "../../../../reconciler/budget/act/gather-budget.ts";
 import { createBudgetStatuses } from "../../../../reconciler/group-status/act/budget-statuses.ts";
@@ -9,23 +11,34 @@ import { BUDGETS, setBudgetStage, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
 interface Status {
+  readonly observedGeneration?: number;
   readonly disruptedPods?: object;
   readonly zones?: readonly { readonly healthy: number; readonly disruptionsAllowed?: number }[];
   readonly conditions?: readonly { readonly status: string; readonly reason: string }[];
 }
 
-function maintainerOf(stage: Stage) {
-  const { cluster, calls } = stage.connect();
-  const { clock } = stage;
+/** `beforePods` is called, and awaited, before pods are listed. */
+function maintainerOf(stage: Stage, beforePods: (signal?: AbortSignal) => Promise<void> = async () => {}) {
+  const { cluster: direct, calls } = stage.connect();
+  const cluster: Cluster = {
+    ...direct,
+    async *list(resource, query, call) {
+      if (resource.plural === "pods") await beforePods(call?.signal);
+      yield* direct.list(resource, query, call);
+    },
+  };
+  let later = 0;
+  const clock = { ...stage.clock, monotonic: () => stage.clock.monotonic() + later };
   const log = createLog({ level: "error", write: () => {}, now: () => new Date(0) });
   const statuses = createBudgetStatuses({ cluster, clock, log });
   return {
     calls,
-    async tick() {
+    passTime: (ms: number) => void (later += ms),
+    async tick(stop = new AbortController().signal) {
       const source = { cluster, freshness: createFreshness(clock, log) };
       statuses.note("default", await listBudgets("default", source));
       const { groups } = await gatherZones(["default"], source);
-      await statuses.write(groups, { write: () => ({}) }, new AbortController().signal);
+      await statuses.write(groups, { fence: { write: () => ({}) }, stop });
     },
   };
 }
@@ -55,7 +68,8 @@ describe("the status of a disruption budget", () => {
     );
     assert.deepEqual(
       conditions?.map(({ status, reason }) => [status, reason]),
-      [["True", "Protecting"]],
+      // Nothing is registered that would ask it.
+      [["False", "NoWebhook"]],
     );
     await tick();
     await stage.time.advance(30_000);
@@ -105,6 +119,70 @@ describe("the status of a disruption budget", () => {
       statusOf(stage, "nothing").conditions?.map(({ status, reason }) => [status, reason]),
       [["False", "SelectsNothing"]],
     );
+  });
+});
+
+describe("the status of a disruption budget by partition, with a delay", () => {
+  const BY_PARTITION = { podNamePartitionRegex: "[a-z-]+-([0-9]+)", crossZoneEvictionDelay: "1s" };
+  const SEVERAL = ["a", "b", "c", "d", "e"];
+  const allowedBy = (name: string) => statusOf(stage, name).zones?.map(({ disruptionsAllowed }) => disruptionsAllowed);
+  let stage: Stage;
+  beforeEach(async () => {
+    stage = await setBudgetStage();
+    await stage.time.advance(10_000);
+  });
+  afterEach(() => stage.close());
+
+  it("loses its evictions allowed, and nothing else, where its pods cannot be listed", async () => {
+    writeBudget(stage, BY_PARTITION);
+    let fails = false;
+    const { tick } = maintainerOf(stage, async () => {
+      if (fails) throw Object.assign(new Error("too slow"), { code: "Timeout" });
+    });
+    await tick();
+    assert.deepEqual(allowedBy("ingester"), [3, 3, 3]);
+    const { observedGeneration = 0 } = statusOf(stage);
+    fails = true;
+    writeBudget(stage, { ...BY_PARTITION, maxUnavailable: 2 });
+    await tick();
+    assert.deepEqual(allowedBy("ingester"), [undefined, undefined, undefined]);
+    assert.equal(statusOf(stage).observedGeneration, observedGeneration + 1);
+  });
+
+  it("is written after those without pods, one at a time, and each has its turn where lists are slow", async () => {
+    for (const name of SEVERAL) writeBudget(stage, BY_PARTITION, name);
+    writeBudget(stage, {}, "z");
+    const { tick, passTime } = maintainerOf(stage, async () => {
+      assert.deepEqual(allowedBy("z"), [1, 1, 1]);
+      assert.equal(++listing, 1);
+      await setImmediate();
+      passTime(3000);
+      listing--;
+    });
+    let listing = 0;
+    const counted = new Set<string>();
+    for (let round = 0; round < 20; round++) {
+      await tick();
+      const now = SEVERAL.filter((name) => allowedBy(name)?.every((count) => count === 3));
+      assert.equal(now.length, 2, "two lists fit into the time");
+      for (const name of SEVERAL)
+        assert.ok(now.includes(name) || allowedBy(name)?.every((count) => count === undefined));
+      for (const name of now) counted.add(name);
+      await stage.time.advance(30_000);
+    }
+    assert.deepEqual([...counted].toSorted(), SEVERAL);
+  });
+
+  it("does not hold up the end of the session", { timeout: 20_000 }, async () => {
+    writeBudget(stage, BY_PARTITION);
+    const end = new AbortController();
+    const { tick, calls } = maintainerOf(stage, async (signal) => {
+      end.abort();
+      if (!signal?.aborted) await new Promise(() => {});
+      throw Object.assign(new Error("ended"), { code: "Cancelled" });
+    });
+    await tick(end.signal);
+    assert.equal(writes(calls), 0);
   });
 });
 

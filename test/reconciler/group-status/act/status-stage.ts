@@ -77,7 +77,7 @@ export function startSession(stage: Stage): Session {
     fence,
     clock: stage.clock,
     log,
-    signal: ended.signal,
+    stop: ended.signal,
     onChange: () => void changes++,
   });
   return {

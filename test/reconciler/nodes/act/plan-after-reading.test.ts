@@ -20,7 +20,12 @@ function watchReads(answer: (node: string) => NodeReading = () => FREE) {
   return { read, questions: { readPods, askChecks: async () => new Map() }, most: () => most };
 }
 
-const memory = (): ReadingMemory => ({ obstacles: new Map(), departures: new Map(), readAt: new Map() });
+const memory = (): ReadingMemory => ({
+  intervalMs: 5000,
+  obstacles: new Map(),
+  departures: new Map(),
+  readAt: new Map(),
+});
 
 describe("the reads of a pass", () => {
   const names = Array.from({ length: 100 }, (_, i) => `n${String(i).padStart(3, "0")}`);

@@ -6,7 +6,17 @@ import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kuberne
 import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
 import { readIdentity } from "../../../../reconciler/model/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";
-import { createPolicy, NODES, type NodeStage, report, setFleet, shadowOf, statusOf, stepAgent } from "./stage.ts";
+import {
+  createPolicy,
+  NAMESPACE,
+  NODES,
+  type NodeStage,
+  report,
+  setFleet,
+  shadowOf,
+  statusOf,
+  stepAgent,
+} from "./stage.ts";
 
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 /** Three nodes with an update, and a policy. */
@@ -115,6 +125,26 @@ describe("what people and Prometheus see", () => {
         ["node-3", "OtherZoneFirst"],
       ],
     );
+  });
+
+  it("keeps the slot of a node that has lost its label and its shadow, until it serves again (NW13)", async (t) => {
+    const on = await setUp(t, { enabled: true });
+    const { store } = on.emulator;
+    const active = (): string[] => statusOf(on).active.map(({ node }) => node);
+    const setNode = (status: "True" | "False", more: object): void => {
+      const node = store.get("nodes", undefined, "node-1") ?? assert.fail();
+      const { labels: _, ...metadata } = node.metadata;
+      const conditions = [{ type: "Ready", status, lastTransitionTime: "2026-01-01T00:00:00Z" }];
+      store.update("nodes", { ...node, metadata: { ...metadata, ...more }, status: { conditions } });
+    };
+    await on.tick();
+    setNode("False", { annotations: { "zonewise.dev/cordoned-by": "a shadow" } });
+    store.remove(SHADOWS, NAMESPACE, "brs-node-1");
+    for (let i = 0; i < 3; i++) await on.tick();
+    assert.deepEqual(active(), ["node-1"]);
+    setNode("True", {});
+    for (let i = 0; i < 3; i++) await on.tick();
+    assert.deepEqual(active(), ["node-2"]);
   });
 
   it("leaves nothing of ours on a Node after its update (NR4), which only the original's label has selected (NR23)", async (t) => {

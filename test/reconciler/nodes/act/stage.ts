@@ -51,14 +51,16 @@ interface StageOptions {
   readonly allowedHosts?: readonly string[];
 }
 
+export function defineNodeUpdates({ emulator: { store } }: Stage): void {
+  for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
+    store.create(CRDS, parse(readFileSync(new URL(file, FOLDER), "utf8")) as KubeObject);
+}
+
 export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOptions = {}): Promise<NodeStage> {
   const stage = await setStage();
   const { store } = stage.emulator;
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } });
-  if (options.definitions !== false) {
-    for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
-      store.create(CRDS, parse(readFileSync(new URL(file, FOLDER), "utf8")) as KubeObject);
-  }
+  if (options.definitions !== false) defineNodeUpdates(stage);
   const { cluster, calls } = stage.connect();
   const metrics = createMetrics();
   const logged: string[] = [];
@@ -72,12 +74,12 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
   const prometheus = createPrometheusClient({ timeoutMs: 1000, allowedHosts: options.allowedHosts ?? [] });
   const create = () =>
     createNodeUpdates({
-      cluster,
       clock,
       log,
       metrics,
       namespace: NAMESPACE,
       ownNode: undefined,
+      intervalMs: 5000,
       checker: createChecker({ cluster, clock, prometheus }),
       loadReader: async () => readExpression,
       secretsNamespace: "zonewise",
@@ -98,13 +100,8 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     logged,
     restart: () => void (update = create()),
     tick: async () => {
-      const acted = await update({
-        fence: { write: () => ({}) },
-        freshness,
-        recorder,
-        annotations,
-        signal: new AbortController().signal,
-      });
+      const stop = new AbortController().signal;
+      const acted = await update({ cluster, fence: { write: () => ({}) }, freshness, stop }, { recorder, annotations });
       await recorder.flush();
       return acted;
     },

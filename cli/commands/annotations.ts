@@ -1,0 +1,153 @@
+/**
+ * `zonewise retry` and `promote`: the annotations by which a person asks a failed gate again, or ends the checks of a
+ * step (§18.7). Each value asks once, so that the same command twice asks once, too.
+ */
+import { phasedRollouts, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
+import { createGateLister } from "../../reconciler/gates/act/list-gates.ts";
+import { RETRY_ANNOTATION, type Gate } from "../../reconciler/gates/gate.ts";
+import { nextRetry } from "../../reconciler/gates/hold.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import { isSeen, type Phased } from "../decide/explain-phased.ts";
+import { CliError, EXIT, type ExitCode } from "../exit.ts";
+import { gatherPhased } from "../gather/phased.ts";
+import { findOnly, missing } from "../gather/suggest.ts";
+import { print } from "../output/print.ts";
+import type { Command, Input, Session } from "../session.ts";
+import { DRY_RUN } from "./actions.ts";
+
+/** An annotation to write, or undefined if it is not needed; and what to say. */
+interface Asked {
+  readonly value?: string;
+  readonly message: string;
+}
+
+export const retry: Command = {
+  name: "retry",
+  arguments: "<gate>",
+  summary: "Ask a gate that has failed again: its checks begin anew",
+  flags: [DRY_RUN],
+  exits: { 0: "done, or the gate has not failed" },
+  completes: "gates",
+  async run(session, input) {
+    const name = nameIn(input);
+    const gates = (await listGates(session)).filter(({ ref }) => ref.name === name);
+    const gate = findOnly(gates, ({ ref }) => ref.namespace, `gate ${name}`);
+    if (!gate) throw await notFound(session, "gates", name);
+    const object = {
+      resource: rolloutGates,
+      key: RETRY_ANNOTATION,
+      ...gate.ref,
+      resourceVersion: gate.resourceVersion,
+    };
+    return await annotate(session, input, { ...object, ...askGate(gate) });
+  },
+};
+
+export const promote: Command = {
+  name: "promote",
+  arguments: "<phasedrollout>",
+  summary: "Skip the checks of the step that a PhasedRollout is at, once; its pods are still waited for",
+  flags: [DRY_RUN],
+  exits: { 0: "done, or it was promoted already" },
+  completes: "phasedrollouts",
+  async run(session, input) {
+    const name = nameIn(input);
+    const rollouts = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
+    const found = findOnly(rollouts, ({ rollout }) => rollout.namespace, `PhasedRollout ${name}`);
+    if (!found) throw await notFound(session, "phasedrollouts", name);
+    const { rollout } = found;
+    return await annotate(session, input, {
+      resource: phasedRollouts,
+      key: ANNOTATIONS.promoteStep,
+      namespace: rollout.namespace,
+      name,
+      uid: rollout.uid,
+      resourceVersion: rollout.resourceVersion,
+      ...askStep(found),
+    });
+  },
+};
+
+/** `gate/NAME`, as `kubectl get -o name` has it, or a name alone. */
+const nameIn = ({ args: [object = ""] }: Input): string => object.slice(object.lastIndexOf("/") + 1);
+
+async function notFound(session: Session, what: "gates" | "phasedrollouts", name: string): Promise<CliError> {
+  const where = session.namespace === "" ? "in any namespace" : `in namespace ${session.namespace}`;
+  const kind = what === "gates" ? "gate" : "PhasedRollout";
+  return await missing(session, { what, name, message: `no ${kind} ${JSON.stringify(name)} ${where}` });
+}
+
+const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+async function listGates(session: Session): Promise<readonly Gate[]> {
+  const list = await createGateLister(session.clock, QUIET)(session.namespace, session);
+  if ("error" in list) throw list.error;
+  return list.gates;
+}
+
+/** Names alone may be the same in two namespaces. */
+const show = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
+  `${namespace}/${name}`;
+
+function askGate({ ref, record, retry: asked }: Gate): Asked {
+  const name = show(ref);
+  if (!record?.stages.some(({ state }) => state === "Failed"))
+    return { message: `${name} has not failed: there is nothing to ask again` };
+  const value = nextRetry(record);
+  return asked === value
+    ? { message: `${name} is asked again with the next tick already` }
+    : { value, message: `${name} is asked again` };
+}
+
+function askStep(phased: Phased): Asked {
+  const { status, promoteStep, targetRef } = phased.rollout;
+  const name = show(phased.rollout);
+  const step = status.rollingPodStatus;
+  const isGoing = status.phase === "Rolling" || status.phase === "Stalled";
+  if (!isSeen(phased))
+    throw new CliError(`the reconciler has not seen the latest spec of ${name} yet`, { hint: "try again" });
+  if (!isGoing || !step) return { message: `${name} is ${status.phase}: there is no step to promote` };
+  const value = `${status.updateRevision}/${step.partition}`;
+  if (promoteStep !== value)
+    return { value, message: `${name} skips the checks of ${targetRef} at partition ${step.partition}` };
+  if (step.promoted || status.promotedStep !== value)
+    return { message: `${name} was promoted at partition ${step.partition} already` };
+  // An earlier rollout to the same revision was promoted at the same step: only a new value asks again.
+  const { namespace, name: rollout } = phased.rollout;
+  throw new CliError(`${name} still has the annotation of an earlier rollout, which asks no second time`, {
+    hint: `remove it, and run the command again after the next tick: kubectl -n ${namespace} annotate phasedrollout ${rollout} ${ANNOTATIONS.promoteStep}-`,
+  });
+}
+
+interface Annotation extends Asked {
+  readonly resource: Resource<object>;
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** With the version that was read. */
+async function annotate(session: Session, { flags }: Input, annotation: Annotation): Promise<ExitCode> {
+  const { resource, key, value, namespace, name, uid, resourceVersion, message } = annotation;
+  const dryRun = flags["dryRun"] === true;
+  if (value !== undefined) {
+    const body = { metadata: { uid, resourceVersion, annotations: { [key]: value } } };
+    await session.cluster.change(resource, {
+      namespace,
+      name,
+      type: "merge",
+      body,
+      fieldManager: "zonewise-cli",
+      dryRun,
+    });
+  }
+  const changes = [message];
+  print(
+    session,
+    { namespace, name, dryRun, changes },
+    () => `${message}${dryRun && value !== undefined ? " (dry run)" : ""}\n`,
+  );
+  return EXIT.ok;
+}

@@ -1,0 +1,116 @@
+/** `zonewise undo`: the zones that are under way go back to what they ran before (§18.7). */
+import { countOthers, describeRevision, planUndo, type ZoneHistory, type ZoneUndo } from "../decide/revisions.ts";
+import { CliError, EXIT, usageError } from "../exit.ts";
+import { gatherZonesOf } from "../gather/groups.ts";
+import { gatherHistories } from "../gather/revisions.ts";
+import { formatTable, type Cell } from "../output/table.ts";
+import type { Command, Input, Session } from "../session.ts";
+import { applyChanges, chooseZones, DRY_RUN, reportChanges, ZONE, type Change } from "./actions.ts";
+
+export const undo: Command = {
+  name: "undo",
+  arguments: "<group>",
+  summary:
+    "Take the zones under way back to the template that they had before; zones that are finished stay as they are",
+  flags: [
+    ZONE,
+    {
+      flag: "--to-revision <revision>",
+      summary: "take the zone of --zone to this revision, also if it is finished: its number or its name",
+    },
+    { flag: "-y, --yes", summary: "do not ask; required without a terminal" },
+    DRY_RUN,
+  ],
+  exits: { 0: "done, or there was nothing to do", 1: "the question was not answered with yes" },
+  completes: "groups",
+  hasNames: true,
+  async run(session, input) {
+    const {
+      args: [group = ""],
+      flags,
+    } = input;
+    const to = readRevision(input);
+    const dryRun = flags["dryRun"] === true;
+    const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
+    const histories = await gatherHistories(session, zones);
+    const plan = planUndo(histories, to);
+    if ("problem" in plan) throw new CliError(`${plan.problem}: nothing was changed`);
+    const going = plan.zones.filter(({ becomes }) => becomes !== undefined);
+    const described = describePlan(session, plan.zones, histories);
+    if (session.output === "table") session.io.write(described);
+    if (going.length > 0 && !(await isConfirmed(session, input, described))) {
+      session.io.warn("nothing was changed\n");
+      return EXIT.no;
+    }
+    const changes = plan.zones.map(toChange(histories));
+    const done = await applyChanges(session, changes, dryRun);
+    reportChanges(session, changes, { group, dryRun, done, zones: plan.zones.map(toDocument(histories)) });
+    return EXIT.ok;
+  },
+};
+
+/** Each StatefulSet numbers its own revisions: a number is one template in one zone, and another one in the next. */
+function readRevision({ args: [group], flags: { toRevision, zone } }: Input): string | undefined {
+  if (toRevision === undefined) return undefined;
+  if (zone !== undefined) return String(toRevision);
+  throw usageError(
+    "--to-revision needs --zone, as each zone numbers its own revisions: nothing was changed",
+    `say one zone at a time; zonewise history ${group} shows their revisions`,
+  );
+}
+
+/** Throws where nobody can be asked. */
+async function isConfirmed({ io, output }: Session, { flags }: Input, described: string): Promise<boolean> {
+  if (flags["yes"] === true || flags["dryRun"] === true) return true;
+  if (!io.confirm) throw usageError("undo asks first, and there is no terminal: nothing was changed", "say --yes");
+  return await io.confirm(`${output === "table" ? "" : described}Change these templates?`);
+}
+
+const revisionsOf = (zone: ZoneUndo["zone"], histories: readonly ZoneHistory[]) =>
+  histories.find((one) => one.zone.uid === zone.uid)?.revisions ?? [];
+
+const toChange =
+  (histories: readonly ZoneHistory[]) =>
+  ({ zone, was, becomes }: ZoneUndo): Change => {
+    const name = describeRevision(becomes?.name ?? was, revisionsOf(zone, histories));
+    return { zone, body: becomes?.patch, what: `goes back to ${name}`, unchanged: `stays at ${name}` };
+  };
+
+const toDocument =
+  (histories: readonly ZoneHistory[]) =>
+  ({ zone, stage, was, becomes }: ZoneUndo): object => {
+    const show = (name: string): object => {
+      const { number, images } = revisionsOf(zone, histories).find((one) => one.name === name) ?? {};
+      return { revision: name, number, images };
+    };
+    return { zone: zone.name, stage, was: show(was), ...(becomes && { becomes: show(becomes.name) }) };
+  };
+
+/** What happens to the pods of a zone whose template changes. */
+function describePods({ zone, stage, becomes }: ZoneUndo): string {
+  if (!becomes) return "none is replaced";
+  if (stage === "finished") return "all are replaced, in turn";
+  if (becomes.name !== zone.status.currentRevision) return "all of other revisions are replaced, in turn";
+  return stage === "under way"
+    ? `${countOthers(zone)} of ${zone.replicas} go back`
+    : "none is replaced: none has the new template";
+}
+
+function describePlan({ io }: Session, zones: readonly ZoneUndo[], histories: readonly ZoneHistory[]): string {
+  const rows = zones.map((one): Cell[] => {
+    const { zone, stage, was, becomes } = one;
+    const revisions = revisionsOf(zone, histories);
+    const next: Cell = becomes ? { text: describeRevision(becomes.name, revisions), tone: "waiting" } : "-";
+    return [zone.name, stage, describeRevision(was, revisions), next, describePods(one)];
+  });
+  return `${formatTable(["ZONE", "STATE", "WAS", "BECOMES", "PODS"], rows, io)}${hintOf(zones, histories)}\n`;
+}
+
+/** How a finished zone is taken back, if that is what is wanted. */
+function hintOf(zones: readonly ZoneUndo[], histories: readonly ZoneHistory[]): string {
+  const left = zones.find(({ stage, becomes }) => stage === "finished" && !becomes);
+  const before = left && revisionsOf(left.zone, histories).find(({ name }) => name !== left.was);
+  if (!left || !before) return "";
+  const { namespace, group, name } = left.zone;
+  return `finished zones stay as they are. To take one back, too: zonewise -n ${namespace} undo ${group} --zone ${name} --to-revision ${before.number}\n`;
+}

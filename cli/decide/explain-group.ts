@@ -1,0 +1,204 @@
+/** Explains a group, one of its zones or a pod, by what is recorded and by what a tick would decide now. Pure. */
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
+import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
+import type { Block } from "../../reconciler/group-status/status.ts";
+import { findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
+import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
+import { nextStep, type GroupOutlook } from "../../reconciler/plan/next-step.ts";
+import type { World } from "../../reconciler/plan/world.ts";
+import {
+  allow,
+  allowByTick,
+  deny,
+  earliestOf,
+  explainBlock,
+  explainHold,
+  explainVerdict,
+  type Explanation,
+  type Blocker,
+  type Scene,
+} from "./answer.ts";
+import { curePods, describeIllness, listNames } from "../../reconciler/remedies/cures.ts";
+import { isRecorded, type GroupState } from "./group-state.ts";
+
+const ROLL = "roll out";
+const SCALE = "scale";
+const EVICT = "evict";
+const LET_GO_ON = "let its group go on";
+
+/** What is recorded, if it was recorded of the group as it is and the reconciler ticks; otherwise what a tick would decide now. */
+export function explainGroup(state: GroupState, world: World): Explanation[] {
+  const recorded = blocksOf(state);
+  if (isRecorded(state) && recorded.length > 0 && !state.isOld)
+    return recorded.map((block) => explainBlock(block, questionOf(block), world));
+  return explainNow(nextStep(world), world, recorded);
+}
+
+const blocksOf = (state: GroupState | undefined): readonly Block[] => state?.status?.blocked ?? [];
+const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
+  blockers.some(({ kind, name }) => kind === object.kind && name === object.name);
+
+const questionOf = ({ reason }: Block): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
+
+function explainNow(
+  { step, hold, scalingHolds }: GroupOutlook,
+  scene: Scene,
+  recorded: readonly Block[],
+): Explanation[] {
+  const context = { scene, recorded };
+  const rollout = hold
+    ? explainHold(hold, ROLL, context)
+    : step
+      ? allowByTick(ROLL, step.message)
+      : allow(ROLL, "all zones are updated and ready");
+  return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
+}
+
+/** Downscales that a webhook has denied a moment ago: a group that repeats its own refusals says so itself. */
+export function explainRefusals(
+  refusals: readonly { readonly zone: ObjectRef; readonly message: string; readonly at: string }[],
+  known: readonly Explanation[],
+  world: World,
+): Explanation[] {
+  const isSaid = ({ reason, objects }: Explanation, name: string): boolean =>
+    reason === "PrepareFailed" && objects[0]?.name === name;
+  return refusals.flatMap(({ zone, message, at }) =>
+    known.some((one) => isSaid(one, zone.name)) || isOver(message, zone.name, world)
+      ? []
+      : [explainBlock({ reason: "PrepareFailed", message, cause: "", objects: [zone], since: at }, SCALE, world)],
+  );
+}
+
+/** The pods that it names are gone: the zone was scaled down after all. */
+function isOver(refusal: string, zone: string, { zones }: World): boolean {
+  const pods = new Set(zones.find(({ name }) => name === zone)?.pods.map(({ name }) => name));
+  const named = (refusal.match(/[\w.-]+/g) ?? []).filter((word) => word.startsWith(`${zone}-`) && /-\d+$/.test(word));
+  return named.length > 0 && !named.some((name) => pods.has(name));
+}
+
+/** The answers of its group that concern the zone; without any, whose turn it is. */
+export function explainZone(zone: BudgetZone, state: GroupState, world: World): Explanation[] {
+  const answers = explainGroup(state, world);
+  const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
+  const { step } = nextStep(world);
+  const [rollout] = own;
+  if (!rollout?.allowed || !step || step.zone.uid === zone.uid) return own;
+  return [allowByTick(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
+}
+
+/** May it be evicted now, and may the rollout replace it. */
+export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Explanation[] {
+  // Drains pin no UID: on a name whose pod is on its way out, they might reach its successor.
+  const judged = judgeDisruption(world, pod, { unpinned: pod.terminating });
+  const blocking = judged.snapshot ? blockersOf(pod, judged.snapshot) : [];
+  const eviction = explainVerdict(judged.verdict, EVICT, {
+    scene: world,
+    blockers: judged.verdict.reason === "BudgetSpent" ? blocking : [],
+    since: earliestOf(blocksOf(state).flatMap((block) => (block.objects.some(isAmong(blocking)) ? [block.since] : []))),
+  });
+  const zone = world.zones.find(({ uid }) => uid === pod.owner);
+  return state && zone
+    ? [eviction, ...explainTurn(pod, zone, { state, world }), ...explainEffect(pod, { state, world })]
+    : [eviction];
+}
+
+/** What a pod that is not ready keeps from going on: its group, and evictions from other zones. */
+function explainEffect(pod: BudgetPod, { state, world }: Subject): Explanation[] {
+  if (pod.ready) return [];
+  const zone = world.zones.find(({ uid }) => uid === pod.owner)?.name;
+  const kept = explainGroup(state, world).filter((one) => !one.allowed && isBlockedBy(one, pod.name, zone));
+  const held = world.zones.filter((zone) => zone.uid !== pod.owner && isKept(pod, zone, world));
+  const evictions = held.map(({ name }) => name);
+  const [first] = kept;
+  if (!first && evictions.length === 0) return [];
+  const scene = { ...world, message: "", objects: [pod] };
+  const message = [
+    `${pod.name} (${describeIllness(pod)}) keeps group ${state.group} waiting`,
+    ...kept.map((one) => `${one.question}: ${one.reason}, ${one.message}`),
+    ...(evictions.length > 0 ? [`no pod of ${listNames(evictions)} may be evicted`] : []),
+  ].join("; ");
+  return [
+    deny({
+      question: LET_GO_ON,
+      reason: first?.reason ?? "BudgetSpent",
+      rule: "all pods of the group are ready",
+      message,
+      objects: [{ kind: "RolloutGroup", name: state.group }],
+      since: first?.since,
+      remedy: curePods(scene),
+    }),
+  ];
+}
+
+/** By the pods that it names, or by their zone where only zones are named: the first may be the one that waits. */
+function isBlockedBy({ reason, objects }: Explanation, pod: string, zone: string | undefined): boolean {
+  if (objects.some(({ kind, name }) => kind === "Pod" && name === pod)) return true;
+  const ill = reason === "OtherZoneNotReady" ? objects.slice(1) : reason === "MultipleZonesNotReady" ? objects : [];
+  return ill.some(({ name }) => name === zone);
+}
+
+/** Whether the budget keeps a healthy pod of that zone because of this one. */
+function isKept(pod: BudgetPod, zone: BudgetZone, world: World): boolean {
+  const other = zone.pods.find(({ ready }) => ready);
+  if (!other) return false;
+  const { verdict, snapshot } = judgeDisruption(world, other, { unpinned: false });
+  return (
+    verdict.reason === "BudgetSpent" &&
+    snapshot !== undefined &&
+    blockersOf(other, snapshot).some(({ name }) => name === pod.name)
+  );
+}
+
+/** Why the API server refused an eviction in these words; undefined if nothing of ours says no. */
+export function explainRefusal(
+  refusal: string,
+  pod: BudgetPod,
+  { state, world }: { readonly state: GroupState | undefined; readonly world: World },
+): Explanation | undefined {
+  const context = { scene: world, blockers: [] };
+  if (refusal.includes(NOT_NOW.message)) return explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, context);
+  return explainPod(pod, state, world)
+    .slice(0, 1)
+    .find(({ allowed }) => !allowed);
+}
+
+interface Subject {
+  readonly state: GroupState;
+  readonly world: World;
+}
+
+function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
+  if (pod.revision === zone.status.updateRevision)
+    return [allow(ROLL, `${pod.name} is at the update revision already: ${pod.revision}`)];
+  const { step, denied } = nextStep(world);
+  const context = { scene: world, recorded: blocksOf(state) };
+  const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
+  if (denial) return [explainHold(denial, ROLL, context)];
+  if (step?.action === "deletePods" && step.pods.some(({ uid }) => uid === pod.uid))
+    return [allowByTick(ROLL, step.message)];
+  return explainZone(zone, state, world).slice(0, 1);
+}
+
+/** The pods that the budget counts as unavailable: of other zones first, as none of those may be. */
+function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
+  const { blocking } = findBlocking(snapshot.zones, snapshot, 0);
+  const partition = snapshot.budget.partitionOf?.(pod.name);
+  const counted = blocking.filter(
+    (one) => partition === undefined || snapshot.budget.partitionOf?.(one.pod) === partition,
+  );
+  const others = counted.filter(({ zone }) => zone.uid !== pod.owner);
+  const chosen = others.length > 0 ? others : counted.filter((one) => one.pod !== pod.name);
+  return chosen.map((one) => ({ kind: "Pod", name: one.pod }));
+}
+
+/** A StatefulSet that is in no group, and that no PhasedRollout targets. */
+export function explainUnmanaged({ spec }: StatefulSet): Explanation {
+  const strategy = spec?.updateStrategy?.type ?? "RollingUpdate";
+  const who =
+    strategy === "OnDelete"
+      ? "nobody replaces its pods: somebody has to delete them"
+      : "its own controller replaces its pods";
+  return allow(ROLL, `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`);
+}

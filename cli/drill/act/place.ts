@@ -1,0 +1,146 @@
+/**
+ * Where a drill takes place, and what it leaves: nothing.
+ *
+ *   made, expires in a minute --renewed every 15 s--> removed at the end, or after a Ctrl-C
+ *                             --killed--> expired --the next run, or --clean--> removed
+ */
+import type { Clock } from "../../../infra/clock.ts";
+import type { Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
+import { absent, hasCode, isTransient } from "../../../infra/errors.ts";
+import { collect } from "../../../infra/kubernetes/collect.ts";
+import {
+  disruptionBudgets,
+  leases,
+  namespaces,
+  pods,
+  statefulSets,
+  type ObjectMeta,
+  type Resource,
+} from "../../../infra/kubernetes/resources.ts";
+import { nameLease } from "../../../reconciler/downscale/act/downscale-lease.ts";
+import { expiryOf, isRunName, LABEL, marks, RENEWAL_MS, type Run } from "../plan.ts";
+
+export interface Caller {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+}
+
+/** What a run has made: a namespace, or objects in one that was there before. */
+export interface Place {
+  readonly run: string;
+  readonly namespace: string;
+  /** The drill has made the namespace. */
+  readonly isOwn: boolean;
+}
+
+interface Marked {
+  readonly metadata?: ObjectMeta;
+}
+
+/** The object that says until when the run lives: its namespace, or its budget. */
+const anchorOf = ({ run, namespace, isOwn }: Place): readonly [Resource, Ref] =>
+  isOwn ? [namespaces, { name: namespace }] : [disruptionBudgets, { namespace, name: run }];
+
+export async function makeNamespace({ cluster, clock }: Caller, { name }: Run): Promise<void> {
+  const metadata = { name, ...marks(name, clock.now()) };
+  const body = { apiVersion: "v1", kind: "Namespace", metadata };
+  await cluster.create(namespaces, { body });
+}
+
+/** Until the signal fires. Never rejects: a sign of life that is lost is followed by others. */
+export async function renew({ cluster, clock }: Caller, place: Place, signal: AbortSignal): Promise<void> {
+  const [resource, ref] = anchorOf(place);
+  for (;;) {
+    await clock.sleep(RENEWAL_MS, signal);
+    if (signal.aborted) return;
+    const { annotations } = marks(place.run, clock.now());
+    await cluster
+      .patch(resource, { ...ref, type: "merge", body: { metadata: { annotations } } }, { signal })
+      .catch(() => "");
+  }
+}
+
+/** Milliseconds until what is removed must be gone, and between two looks. */
+const REMOVAL_MS = 180_000;
+const LOOK_MS = 1000;
+
+/** How often in a row nothing is found before it counts as gone: a write that was given up may still take effect. */
+const EMPTY_LOOKS = 2;
+
+/** Removes what the run has made; resolves with true once all of it is gone. Throws what cannot be repeated. */
+export async function removePlace(caller: Caller, place: Place): Promise<boolean> {
+  const { cluster, clock } = caller;
+  const end = clock.monotonic() + REMOVAL_MS;
+  for (let empty = 0; ;) {
+    const isGone = await (place.isOwn ? removeNamespace : removeObjects)(cluster, place).catch((error: unknown) => {
+      if (!isTransient(error)) throw error;
+      return false;
+    });
+    empty = isGone ? empty + 1 : 0;
+    if (empty === EMPTY_LOOKS || clock.monotonic() > end) return isGone;
+    await clock.sleep(LOOK_MS);
+  }
+}
+
+/** A namespace that a run has made bears its name, in the name and in the label: any other one is somebody else's. */
+const isMade = ({ metadata = {} }: Marked): boolean =>
+  isRunName(metadata.name ?? "") && metadata.labels?.[LABEL] === metadata.name;
+
+async function removeNamespace(cluster: Cluster, { namespace: name }: Place): Promise<boolean> {
+  const found = await cluster.get(namespaces, { name }).catch(absent);
+  if (!found || !isMade(found)) return true;
+  await removeOne(cluster, namespaces, found);
+  return false;
+}
+
+/** True once neither the objects nor pods of theirs are there. The budget goes last: it says until when the run lives. */
+async function removeObjects(cluster: Cluster, { namespace, run }: Place): Promise<boolean> {
+  const query = { namespace, labelSelector: `${LABEL}=${run}` };
+  const zones = await collect(cluster.list(statefulSets, query));
+  await Promise.all(zones.map(async (zone) => await removeOne(cluster, statefulSets, zone)));
+  if (zones.length > 0 || (await collect(cluster.list(pods, query))).length > 0) return false;
+  await removeLease(cluster, { namespace, run });
+  const budgets = await collect(cluster.list(disruptionBudgets, query));
+  await Promise.all(budgets.map(async (budget) => await removeOne(cluster, disruptionBudgets, budget)));
+  return budgets.length === 0;
+}
+
+/** The reconciler keeps a Lease for the downscales of a group, and leaves it behind: it is named by the group. */
+async function removeLease(cluster: Cluster, { namespace, run }: Omit<Place, "isOwn">): Promise<void> {
+  const name = nameLease(run, "");
+  const found = await cluster.get(leases, { namespace, name }).catch(absent);
+  if (found) await removeOne(cluster, leases, found);
+}
+
+async function removeOne<T extends Marked>(cluster: Cluster, resource: Resource<T>, object: T): Promise<void> {
+  const { namespace, name = "", uid = "", deletionTimestamp } = object.metadata ?? {};
+  if (deletionTimestamp) return;
+  const ref = namespace === undefined ? { name } : { namespace, name };
+  await cluster.remove(resource, { ...ref, preconditions: { uid } }).catch((error: unknown) => {
+    if (!hasCode(error, "NotFound", "Conflict")) throw error;
+  });
+}
+
+/** What runs have left, with the time from when on nobody removes it, milliseconds since the epoch. */
+export interface Leftover extends Place {
+  readonly expires: number;
+}
+
+/** Namespaces that runs have made; with a namespace, the objects of runs in it. */
+export async function findLeftovers({ cluster }: Caller, namespace: string | undefined): Promise<Leftover[]> {
+  const isOwn = namespace === undefined;
+  const query = isOwn ? { labelSelector: LABEL } : { namespace, labelSelector: LABEL };
+  const found: readonly Marked[] = isOwn
+    ? (await collect(cluster.list(namespaces, query))).filter(isMade)
+    : [
+        ...(await collect(cluster.list(statefulSets, query))),
+        ...(await collect(cluster.list(disruptionBudgets, query))),
+      ];
+  const runs = Map.groupBy(found, ({ metadata }) => metadata?.labels?.[LABEL] ?? "");
+  return [...runs].map(([run, objects]) => ({
+    run,
+    namespace: namespace ?? objects[0]?.metadata?.name ?? "",
+    isOwn,
+    expires: Math.max(...objects.map(({ metadata }) => expiryOf(metadata?.annotations))),
+  }));
+}

@@ -1,0 +1,164 @@
+/** What a drill makes and does, and the bounds of it: objects, stages, counts, times, rights. Pure. */
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { readRight, type Right } from "../decide/reconciler-rights.ts";
+
+export const ZONES: readonly string[] = ["a", "b", "c"];
+/** Pods of a zone, before and after the downscale. */
+export const REPLICAS = 3;
+export const REPLICAS_LEFT = 2;
+/** How many pods of a zone may be away: of the budget, and of the rollout. */
+export const MAX_UNAVAILABLE = 1;
+
+/** On all that a drill makes: the name of its run. */
+export const LABEL = "zonewise/drill";
+/** On all that a drill makes: from when on nobody is there to remove it, RFC 3339. */
+export const EXPIRES = "zonewise/drill-expires";
+/** Milliseconds that a run is taken for alive without a sign of life, and between two of them. */
+export const EXPIRY_MS = 60_000;
+export const RENEWAL_MS = 15_000;
+
+/** The stages in their order, with what is said as they begin, and the milliseconds that each may take. */
+export const STAGES = {
+  start: { says: "three zones of three pods start", limitMs: 180_000 },
+  refusals: { says: "a pod of each zone goes in turn; pods of the other zones are asked for", limitMs: 120_000 },
+  storm: { says: "8 clients evict pods, by UID and by name", limitMs: 120_000 },
+  drains: { says: "two zones are drained at once", limitMs: 240_000 },
+  rollout: { says: "all zones get a new template, while 2 clients evict pods that have it", limitMs: 300_000 },
+  kept: { says: "a zone that must not shrink is scaled down", limitMs: 30_000 },
+  downscale: { says: "zone a shrinks, and the others follow it", limitMs: 240_000 },
+} as const satisfies Readonly<Record<string, { readonly says: string; readonly limitMs: number }>>;
+export type StageName = keyof typeof STAGES;
+
+/** Evictions: at most so many, by so many clients, with so many milliseconds between two of a client. */
+export const STORM = { clients: 8, tries: 25, pauseMs: 600 } as const;
+export const DURING_ROLLOUT = { clients: 2, tries: 40, pauseMs: 1500 } as const;
+/** Evictions in other zones for each pod that is away. */
+export const REFUSALS = { tries: 12, pauseMs: 100 } as const;
+/** Evictions for each pod of a drain. */
+export const DRAIN = { tries: 200, pauseMs: 1000 } as const;
+/** Pods of the installation that are killed, if that is asked for. */
+export const KILLS = { count: 6, pauseMs: 8000 } as const;
+
+/** How an installation's pods are found: Zonewise's, and the original's. */
+export const INSTALLED_PODS = [
+  "app.kubernetes.io/name in (zonewise-functions,zonewise-reconciler)",
+  "name=rollout-operator",
+  "app.kubernetes.io/name=rollout-operator",
+] as const;
+
+/** Needs no shell, no network and no rights. */
+export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1";
+/** The installation's own image has Node.js: this waits, and ends at once when it is told to. */
+const WAIT = ["node", "-e", "process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1 << 30)"];
+
+export interface Run {
+  /** The name of the run: of its group, its budget, and of its namespace if it has made one. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly image: string;
+  /** The image is Zonewise's, and its entry has to be replaced. */
+  readonly isOwnImage: boolean;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+}
+
+/** `random` gives numbers from 0 up to 1. */
+export const nameRun = (random: () => number): string =>
+  `zonewise-drill-${Array.from({ length: 5 }, () => "bcdfghjklmnpqrstvwxz0123456789"[Math.floor(random() * 30)]).join("")}`;
+
+/** Whether a run may have this name: somebody else's label of the same key names none. */
+export const isRunName = (name: string): boolean => /^zonewise-drill-[a-z0-9]+$/.test(name);
+
+export const setName = (run: string, zone: string): string => `${run}-zone-${zone}`;
+/** Of the pods' labels and template; the second template differs by it alone. */
+export const TEMPLATE = "zonewise/drill-template";
+
+/** The label and the annotation of all that a run makes. */
+export const marks = (run: string, now: number) => ({
+  labels: { [LABEL]: run },
+  annotations: { [EXPIRES]: formatTimestamp(now + EXPIRY_MS) },
+});
+
+/** Milliseconds since the epoch from when on the object has no run; never for one without the annotation. */
+export const expiryOf = (annotations: Readonly<Record<string, string>> = {}): number =>
+  parseTimestamp(annotations[EXPIRES] ?? "") ?? Infinity;
+
+export function buildBudget({ name, namespace }: Run, now: number) {
+  return {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ZoneAwarePodDisruptionBudget",
+    metadata: { name, namespace, ...marks(name, now) },
+    spec: { maxUnavailable: MAX_UNAVAILABLE, selector: { matchLabels: { [LABEL]: name } } },
+  };
+}
+
+/** The StatefulSet of a zone. Zone a is the leader of b, and b of c; a must not shrink until the label is taken away. */
+export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, zone: string, now: number) {
+  const name = setName(run, zone);
+  const leader = ZONES[ZONES.indexOf(zone) - 1];
+  const { labels, annotations } = marks(run, now);
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: {
+      name,
+      namespace,
+      labels: { ...labels, "rollout-group": run, ...(!leader && { "grafana.com/no-downscale": "true" }) },
+      annotations: {
+        ...annotations,
+        "rollout-max-unavailable": String(MAX_UNAVAILABLE),
+        ...(leader && { "grafana.com/rollout-downscale-leader": setName(run, leader) }),
+      },
+    },
+    spec: {
+      serviceName: run,
+      replicas: REPLICAS,
+      podManagementPolicy: "Parallel",
+      updateStrategy: { type: "OnDelete" },
+      selector: { matchLabels: { name } },
+      template: {
+        // The original finds the pods of a zone by the label `name`.
+        metadata: { labels: { ...labels, name, "rollout-group": run }, annotations: { [TEMPLATE]: "1" } },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 5,
+          nodeSelector,
+          securityContext: { runAsNonRoot: true, runAsUser: 65_532, seccompProfile: { type: "RuntimeDefault" } },
+          containers: [
+            {
+              name: "pause",
+              image: run_.image,
+              ...(run_.isOwnImage && { command: WAIT }),
+              resources: { requests: { cpu: "5m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ["ALL"] },
+              },
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+/** In the namespace of the drill. docs/drill.md has the same as rules. */
+export const NAMESPACED_RIGHTS: readonly Right[] = [
+  ...["create", "get", "list", "patch", "delete"].map((verb) => `${verb} apps/statefulsets`),
+  "patch apps/statefulsets/scale",
+  ...["list", "watch"].map((verb) => `${verb} /pods`),
+  "create /pods/eviction",
+  ...["create", "get", "list", "patch", "delete"].map(
+    (verb) => `${verb} rollout-operator.grafana.com/zoneawarepoddisruptionbudgets`,
+  ),
+  ...["get", "delete"].map((verb) => `${verb} coordination.k8s.io/leases`),
+].map(readRight);
+
+/** In the cluster, for a namespace that the drill makes. */
+export const CLUSTER_RIGHTS: readonly Right[] = ["create", "get", "list", "patch", "delete"].map((verb) =>
+  readRight(`${verb} /namespaces`),
+);
+
+/** In the namespace of the installation, for `--kill`. */
+export const KILL_RIGHTS: readonly Right[] = ["list", "delete"].map((verb) => readRight(`${verb} /pods`));

@@ -1,0 +1,50 @@
+/** Lists what the series of `/metrics` are made from: the statuses of rollout groups, PhasedRollouts and disruption budgets. */
+import { absent, hasCode } from "../../infra/errors.ts";
+import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
+import { disruptionBudgets, phasedRollouts, rolloutGroups } from "../../infra/kubernetes/resources.ts";
+import type { Protection } from "../../reconciler/budget/protection.ts";
+import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
+import { readStatus } from "../../reconciler/phased/status.ts";
+import type { GroupRecord, PhaseRecord, ProtectionRecord } from "./group-samples.ts";
+
+const inScope = (scope: string) => (scope === "" ? {} : { namespace: scope });
+
+/** None of a budget that has not been looked at, and none if the cluster knows no budgets. */
+export async function listProtections(cluster: Cluster, scope: string, call: Call): Promise<ProtectionRecord[]> {
+  const budgets = await collect(cluster.list(disruptionBudgets, inScope(scope), call)).catch(absent);
+  return (budgets ?? []).flatMap(({ metadata, status }) => {
+    const { conditions = [], zones = [] } = (status ?? {}) as Partial<Protection>;
+    const found = conditions.find(({ type }) => type === "Protecting");
+    const { namespace = "", name = "" } = metadata;
+    const evictionsAllowed = zones.flatMap(({ name: zone, disruptionsAllowed: count }) =>
+      count === undefined ? [] : [{ zone, count }],
+    );
+    return found
+      ? [{ namespace, name, isProtecting: found.status === "True", reason: found.reason, evictionsAllowed }]
+      : [];
+  });
+}
+
+/** None if the cluster knows no PhasedRollout, or keeps them from the functions, which work without. */
+export async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<PhaseRecord[]> {
+  const rollouts = await collect(cluster.list(phasedRollouts, inScope(scope), call)).catch((error: unknown) => {
+    if (!hasCode(error, "NotFound", "Forbidden")) throw error;
+    return [];
+  });
+  return rollouts.map(({ metadata: { namespace = "", name = "" }, status }) => ({
+    namespace,
+    name,
+    phase: readStatus(status).phase,
+  }));
+}
+
+/** None if the cluster knows no RolloutGroup. */
+export async function listGroups(cluster: Cluster, scope: string, call: Call): Promise<GroupRecord[]> {
+  const groups = await collect(cluster.list(rolloutGroups, inScope(scope), call)).catch(absent);
+  return (groups ?? []).flatMap((object) => {
+    if (!object.status) return [];
+    const { deadlineMs, status } = readStoredGroup(object);
+    return [{ namespace: object.metadata.namespace ?? "", deadline: deadlineMs / 1000, status }];
+  });
+}

@@ -1,0 +1,95 @@
+/** How many pods of a zone may be evicted now: an eviction's own decision, asked until it says no (§5.10). */
+import type { Zone } from "../model/zone.ts";
+import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
+import { decideEviction } from "./decide-eviction.ts";
+import { readDownscaleKey, type Reservations } from "./reservation.ts";
+import { type EvictionSnapshot, isReady } from "./unavailability.ts";
+import type { Budget } from "./zpdb.ts";
+
+export type HeadroomView = Pick<EvictionSnapshot, "now" | "budget" | "zones" | "reservations">;
+
+/** Evictions that are counted of a zone: more are not of interest, and each costs a look at all pods. */
+export const MAX_COUNTED = 100;
+/** In partition mode each pod is asked about, and each decision looks at all pods of all zones. */
+const MAX_PODS_BY_PARTITION = 1000;
+/** Replicas may be any number, and each becomes an object. */
+const MAX_PODS = 10_000;
+const MAX_ZONES = 10;
+
+/**
+ * Evictions of ready pods of the zone that would be allowed one after the other, with none of them back; 100 stands for
+ * more. Undefined with more than 10 zones, and with more than 10,000 pods, in partition mode 1,000.
+ */
+export function countAllowedEvictions(zone: BudgetZone, view: HeadroomView): number | undefined {
+  const { budget, zones } = view;
+  const podsOfZones = zones.map(({ pods }) => pods.length);
+  if (!isCountable(budget, podsOfZones)) return undefined;
+  const reservations = { ...view.reservations };
+  const time = new Date(view.now).toISOString();
+  let allowed = 0;
+  for (const pod of zone.pods.filter((one) => isReady(one, view))) {
+    if (allowed === MAX_COUNTED) break;
+    const { reason } = decideEviction({ ...view, reservations, pod, by: "" });
+    if (reason === "Allowed") {
+      reservations[pod.name] = { uid: pod.uid, time, by: "" };
+      allowed++;
+    } else if (!budget.partitionOf) break;
+  }
+  return allowed;
+}
+
+/** True if a budget of zones with so many pods each is within the bounds of the count. */
+export function isCountable({ partitionOf }: Pick<Budget, "partitionOf">, podsOfZones: readonly number[]): boolean {
+  const pods = podsOfZones.reduce((sum, one) => sum + one, 0);
+  return podsOfZones.length <= MAX_ZONES && pods <= (partitionOf ? MAX_PODS_BY_PARTITION : MAX_PODS);
+}
+
+/** The pods of a zone that should be there, or still are. */
+export const expectedPods = ({ replicas, status }: Pick<Zone, "replicas" | "status">): number =>
+  Math.max(replicas, status.replicas);
+
+/** True if its status tells which of its pods are there and ready: all of them, and none else. */
+export const isComplete = ({ replicas, status }: Pick<Zone, "replicas" | "status">): boolean =>
+  status.replicas === replicas && status.ready === replicas;
+
+/**
+ * The zone with the pods that its status counts. It does not say which of them are not ready: the reserved ones first.
+ * In zone mode that does not matter.
+ */
+export function withCountedPods(zone: Zone, reservations: Reservations): BudgetZone {
+  const names = Array.from({ length: expectedPods(zone) }, (_, i) => `${zone.name}-${zone.firstOrdinal + i}`);
+  const isReserved = (name: string): boolean => reservations[name] !== undefined && !readDownscaleKey(name);
+  const inOrder = [...names.filter((name) => !isReserved(name)), ...names.filter(isReserved)];
+  const ready = new Set(inOrder.slice(0, zone.status.ready));
+  const pods = names.map((name) => countedPod(name, zone, { uid: reservations[name]?.uid, ready: ready.has(name) }));
+  return { ...zone, pods };
+}
+
+function countedPod(
+  name: string,
+  { namespace, uid: owner, name: statefulSet, labels, status }: Zone,
+  { uid = name, ready }: { readonly uid: string | undefined; readonly ready: boolean },
+): BudgetPod {
+  return {
+    kind: "Pod",
+    namespace,
+    name,
+    uid,
+    resourceVersion: "",
+    revision: status.updateRevision,
+    owner,
+    createdAt: undefined,
+    terminating: false,
+    ready,
+    hasBeenReady: true,
+    neverReady: false,
+    notReadySince: undefined,
+    readyAfterMs: undefined,
+    broken: undefined,
+    working: ready,
+    labels,
+    phase: "Running",
+    controller: { kind: "StatefulSet", name: statefulSet },
+    readySince: undefined,
+  };
+}

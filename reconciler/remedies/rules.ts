@@ -1,0 +1,272 @@
+/** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
+import { findCovering } from "../budget/scope.ts";
+import type { VerdictReason } from "../budget/verdict.ts";
+import { listSome } from "../model/list-some.ts";
+import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
+import type { Reason } from "../model/decision.ts";
+import { wouldCycle } from "../model/leaders.ts";
+import { MAX_ZONES } from "../model/too-many-zones.ts";
+import { cureLabels, curePods, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
+
+/** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
+export type Denial = Exclude<
+  VerdictReason,
+  "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound"
+>;
+
+export interface RuleFacts {
+  /** What must hold. */
+  readonly rule: string;
+  readonly remedy: (context: RuleContext) => string;
+}
+
+const zonesOf = named("StatefulSet");
+
+/** The object of the rule: the first StatefulSet. */
+const zone = (context: RuleContext): string => zonesOf(context)[0] ?? context.zones[0]?.name ?? "";
+const budget = (context: RuleContext): string => named("ZoneAwarePodDisruptionBudget")(context)[0] ?? "";
+const others = (context: RuleContext): string => zonesOf(context).slice(1).join(" and ") || zone(context);
+
+/** Nothing ails the other zones but their template: a webhook refuses a downscale meanwhile. */
+function isOutdatedOnly(context: RuleContext): boolean {
+  const names = new Set(zonesOf(context).slice(1));
+  const waiting = context.zones.filter(({ name }) => names.has(name));
+  return (
+    waiting.length > 0 &&
+    waiting.every(
+      ({ pods, replicas, status }) =>
+        pods.length === replicas && pods.every(({ ready }) => ready) && status.updated < replicas,
+    )
+  );
+}
+
+const gateOf = (context: RuleContext): string | undefined => named("RolloutGate")(context)[0];
+const editBudget = (context: RuleContext): string => kubectl(context, `edit zpdb ${budget(context)}`.trim());
+
+function keepOne(context: RuleContext): string {
+  const names = named("ZoneAwarePodDisruptionBudget")(context);
+  const found = (context.budgets ?? []).filter(({ ref }) => names.includes(ref.name));
+  const kept = found.length === names.length ? findCovering(found)?.ref.name : undefined;
+  if (kept === undefined)
+    return `let one select the pod: ${kubectl(context, `edit zpdb ${names.at(-1) ?? ""}`.trim())}`;
+  return keepBudget(context, kept, names);
+}
+
+const annotate = (context: RuleContext, change: string): string =>
+  kubectl(context, `annotate --overwrite statefulset ${zone(context)} ${change}`);
+const edit = (context: RuleContext, what: string): string =>
+  `correct ${what}: ${kubectl(context, `edit statefulset ${zone(context)}`)}`;
+
+export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
+  UpdateStrategyNotOnDelete: {
+    rule: "every zone of a group has the update strategy OnDelete",
+    remedy: (context) =>
+      kubectl(
+        context,
+        `patch statefulset ${zone(context)} --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'`,
+      ),
+  },
+  TooManyZones: {
+    rule: `a group has ${MAX_ZONES} zones at most`,
+    remedy: (context) =>
+      `give some of its zones another group by their label ${LABELS.rolloutGroup}: ${kubectl(context, `get statefulsets -l ${LABELS.rolloutGroup}=${context.group}`)}`,
+  },
+  TurnAwaited: {
+    rule: "few enough groups have a step under way that takes long",
+    remedy: (context) =>
+      `wait for them; if it lasts, find those whose pods or webhooks do not answer: ${kubectl(context, "get rolloutgroups")}`,
+  },
+  RevisionUnknown: {
+    rule: "the status of a zone names its revisions",
+    remedy: (context) => `get kube-controller-manager to work again: it writes the status of ${zone(context)}`,
+  },
+  StatusNotObserved: {
+    rule: "the StatefulSet controller has seen the latest spec of every zone",
+    remedy: (context) => `wait for ${zone(context)}; if it lasts, get kube-controller-manager to work again`,
+  },
+  ZoneTerminating: {
+    rule: "no zone of the group is being deleted",
+    remedy: (context) =>
+      `wait until it is gone, or remove what holds it: ${kubectl(context, `get statefulset ${zone(context)} -o jsonpath={.metadata.finalizers}`)}`,
+  },
+  MultipleZonesNotReady: {
+    rule: "at most one zone has pods that are not ready",
+    remedy: (context) =>
+      curePods(context, `make the pods of all but one of these zones ready: ${zonesOf(context).join(", ")}`),
+  },
+  OtherZoneNotReady: {
+    rule: "all other zones, paused ones too, have all their pods, ready; for a downscale that a webhook judges, updated too",
+    remedy: (context) =>
+      isOutdatedOnly(context)
+        ? `wait until ${others(context)} is rolled out, or see what holds that: ${zonewise(context, `explain group/${context.group}`)}`
+        : curePods(
+            { ...context, objects: context.objects.slice(1) },
+            `make all pods of ${others(context)} ready: ${kubectl(context, "get pods")}`,
+          ),
+  },
+  MaxUnavailableReached: {
+    rule: "a zone has fewer unavailable pods than rollout-max-unavailable",
+    remedy: (context) => curePods(context),
+  },
+  ZoneNotReady: {
+    rule: "all pods of a zone are ready before the next zone begins",
+    remedy: (context) => curePods(context),
+  },
+  ZonePaused: {
+    rule: "a paused zone is left alone",
+    remedy: (context) =>
+      kubectl(context, `annotate --overwrite statefulset ${zonesOf(context).join(" ")} ${ANNOTATIONS.paused}-`),
+  },
+  BudgetSpent: {
+    rule: "the disruption budget has room: all other zones are whole, and the pod's own has fewer unavailable pods than it allows",
+    remedy: (context) => curePods(context, "wait for the pods that it counts, or make them ready"),
+  },
+  BudgetUnusable: {
+    rule: "the disruption budget of a pod is valid, fits its StatefulSets, and is the only one",
+    remedy: (context) => cureLabels(context) ?? editBudget(context),
+  },
+  GateWaiting: {
+    rule: "the checks of a gate have passed before the next zone begins",
+    remedy: (context) => `wait for the checks, or let the gate only observe: ${observe(context)}`,
+  },
+  GateFailed: {
+    rule: "no check of a gate has failed too often",
+    remedy: (context) =>
+      `fix the template, or take back the zones under way: ${zonewise(context, `undo ${context.group}`)}; or ask the gate again: ${zonewise(context, `retry ${gateOf(context) ?? ""}`)}`,
+  },
+  GateInvalid: {
+    rule: "the expressions of a gate are valid PromQL",
+    remedy: (context) =>
+      `correct it: ${kubectl(context, `edit rolloutgate ${gateOf(context) ?? ""}`)}; or let the gate only observe: ${observe(context)}`,
+  },
+  GateUnreachable: {
+    rule: "Prometheus answers the checks of a gate",
+    remedy: (context) => `get Prometheus to answer, or let the gate only observe: ${observe(context)}`,
+  },
+  LeaderNotFound: {
+    rule: "the leader of a zone is in its group",
+    remedy: (context) => {
+      const own = context.zones.find(({ name }) => name === zone(context));
+      const others = context.zones
+        .map(({ name }) => name)
+        .filter((name) => own && name !== own.name && !wouldCycle(own, name, context.zones));
+      const none = `do without a leader: ${annotate(context, `${ANNOTATIONS.downscaleLeader}-`)}`;
+      const [first] = others;
+      return first === undefined
+        ? none
+        : `name one of ${listSome(others)}: ${annotate(context, `${ANNOTATIONS.downscaleLeader}=${first}`)}; or ${none}`;
+    },
+  },
+  LeaderCycle: {
+    rule: "leaders form no cycle",
+    remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}-`),
+  },
+  LeaderAndMirror: {
+    rule: "a zone has a leader or a resource to mirror, not both",
+    remedy: (context) => annotate(context, `${ANNOTATIONS.downscaleLeader}-`),
+  },
+  LeaderNotReady: {
+    rule: "all pods of the leader are ready before a follower grows",
+    remedy: (context) =>
+      `wait for ${others(context)}, or do without: ${annotate(context, `${ANNOTATIONS.upscaleOnlyWhenLeaderReady}-`)}`,
+  },
+  MinTimeBetweenZones: {
+    rule: "the minimum time since the downscale of another zone is over",
+    remedy: (context) => {
+      const wanted = wantedReplicas(context);
+      if (wanted === undefined) return "wait";
+      return `wait; if data may be lost: ${annotate(context, `${ANNOTATIONS.forceReplicas}=${wanted}`)}`;
+    },
+  },
+  MinTimeUnknown: {
+    rule: "it can be read when other zones were scaled down, and how long to wait",
+    remedy: (context) => edit(context, "the label or the time that the message names"),
+  },
+  ReferenceUnreadable: {
+    rule: "the resource that a zone mirrors can be read",
+    remedy: (context) =>
+      `create the resource that the message names, or let the reconciler read it; or ${edit(context, "the annotations")}`,
+  },
+  DelayInvalid: {
+    rule: "the delay and the URL of a delayed downscale can be read",
+    remedy: (context) => edit(context, "what the message names"),
+  },
+  PrepareFailed: {
+    rule: "every pod that is to go has prepared for it",
+    remedy: (context) => {
+      const pod = preparedPod(context);
+      return `find out why the pod that the message names refuses: ${kubectl(context, pod === undefined ? "get pods" : `logs ${pod}`)}`;
+    },
+  },
+  DelayNotReached: {
+    rule: "the last pods of a zone have been prepared for the time of its delay",
+    remedy: (context) =>
+      `wait, or shorten the delay, the annotation ${ANNOTATIONS.delayedDownscale}: ${kubectl(context, `edit statefulset ${zone(context)}`)}`,
+  },
+  ScaleRefused: {
+    rule: "the API server and its webhooks accept the change of replicas",
+    remedy: (context) => edit(context, "what the refusal in the message names"),
+  },
+  SeveralBudgets: {
+    rule: "one disruption budget selects the pod, not several",
+    remedy: (context) => cureLabels(context) ?? keepOne(context),
+  },
+  BudgetInvalid: {
+    rule: "the disruption budget is valid",
+    remedy: (context) => editBudget(context),
+  },
+  OwnerNotFound: {
+    rule: "a StatefulSet that the budget selects owns the pod",
+    remedy: (context) =>
+      cureLabels(context) ??
+      `give the StatefulSet the labels that the budget selects: ${kubectl(context, `get zpdb ${budget(context)} -o jsonpath={.spec.selector}`)}`,
+  },
+  MaxUnavailableZero: {
+    rule: "the disruption budget allows at least one unavailable pod",
+    remedy: (context) =>
+      kubectl(
+        context,
+        `patch zpdb ${budget(context)} --type=merge -p '{"spec":{"maxUnavailable":1,"maxUnavailablePercentage":null}}'`,
+      ),
+  },
+  TooFewZones: {
+    rule: "the disruption budget selects two StatefulSets or more",
+    remedy: (context) =>
+      `give the other zones the labels that the budget selects: ${kubectl(context, `get zpdb ${budget(context)} -o jsonpath={.spec.selector}`)}; ${zonewise(context, "doctor")} names those that lack them`,
+  },
+  PartitionUnknown: {
+    rule: "the budget's regular expression finds the partition in the pod's name",
+    remedy: (context) => editBudget(context),
+  },
+  AllowedAlready: { rule: "a pod is allowed to go once", remedy: () => "try again once it is gone, or in 15 seconds" },
+  PodTerminating: { rule: "the pod is not terminating already", remedy: () => "try again once it is gone" },
+  NotNow: {
+    rule: "a decision is made in time",
+    remedy: () => "try again; if it lasts, the log of the functions says why",
+  },
+};
+
+function observe(context: RuleContext): string {
+  const gate = gateOf(context);
+  if (gate === undefined) return "it cannot be listed: give the reconciler the rights of this version";
+  return kubectl(context, `patch rolloutgate ${gate} --type=merge -p '{"spec":{"mode":"Observe"}}'`);
+}
+
+/** What a follower is to have: the replicas of its leader. */
+function wantedReplicas(context: RuleContext): number | undefined {
+  const leader = context.zones.find(({ name }) => name === zone(context))?.scaling.leader;
+  return context.zones.find(({ name }) => name === leader)?.replicas;
+}
+
+/** The pod in the message. */
+function preparedPod(context: RuleContext): string | undefined {
+  const own = zone(context);
+  const pods = context.zones.find(({ name }) => name === own)?.pods ?? [];
+  return pods.find(({ name }) => new RegExp(`\\b${name}\\b`).test(context.message))?.name;
+}
+
+/** What helps, by what is recorded; of an error, which is no reason, the message says it. */
+export const remedyFor = (reason: string, context: RuleContext): string =>
+  isKnown(reason) ? RULES[reason].remedy(context) : "fix what the message names; the next tick tries again";
+
+export const isKnown = (reason: string): reason is Reason | Denial => Object.hasOwn(RULES, reason);

@@ -1,0 +1,219 @@
+/**
+ * Reads what tells whether the reconciler ticks: its Lease; only if that does not say yes, its CronJob, the Jobs and
+ * their pods too.
+ */
+import { absent, hasCode, isUnanswered } from "../../../infra/errors.ts";
+import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { collect, describeUnread, noteUnread } from "../../../infra/kubernetes/collect.ts";
+import {
+  cronJobs,
+  deployments,
+  jobs,
+  leases,
+  rolloutGroups,
+  runPods,
+  type CronJob,
+  type Job,
+  type Lease,
+  type RunPod,
+} from "../../../infra/kubernetes/resources.ts";
+import { isFields } from "../../../infra/json.ts";
+import { parseTotals, TOTALS } from "../../../infra/metrics/totals.ts";
+import { CLOCK_SKEW_MS, parseTimestamp } from "../../../infra/timestamp.ts";
+import {
+  judgeTicking,
+  ORIGINAL,
+  type CronJobFacts,
+  type Installation,
+  type JobFacts,
+  type LeaseFacts,
+  type NoTick,
+  type RunPodFacts,
+} from "../ticking.ts";
+
+export interface TickingQuestion {
+  readonly cluster: Cluster;
+  readonly installation: Installation;
+  /** The namespace that is asked about. */
+  readonly served: string;
+  /** Milliseconds since the epoch, by the API server's clock. */
+  readonly now: () => number;
+  readonly call?: Call;
+  /** The Lease, if it was read already. */
+  readonly lease?: Lease | undefined;
+  /** Namespaces in which the installation may be, too. */
+  readonly elsewhere?: readonly string[];
+}
+
+/** Undefined if the reconciler ticks. Never rejects: what cannot be read is said. */
+export async function readTicking(question: TickingQuestion): Promise<NoTick | undefined> {
+  const { served, elsewhere = [] } = question;
+  const { found, home, unread } = await findLease(question);
+  const installation = { ...question.installation, namespace: home };
+  const places = [question.installation.namespace, ...elsewhere];
+  const common = { installation, served, places, jobs: [], pods: [], unread: [], leaseUnread: undefined };
+  const now = question.now();
+  const lease = found && readLease(found, now);
+  if (lease && judgeTicking({ ...common, cronJob: undefined, lease, now }) === undefined) return undefined;
+  // The Lease that was not read may be the right one.
+  if (unread.length > 0)
+    return judgeTicking({ ...common, cronJob: undefined, lease: undefined, leaseUnread: unread.join("; "), now });
+  const runs = await readRuns({ ...question, installation });
+  const traces = lease || runs.cronJob ? undefined : await readTraces(question);
+  return judgeTicking({ ...common, ...runs, ...(traces !== undefined && { traces }), lease, now });
+}
+
+interface Search {
+  readonly found: Lease | undefined;
+  /** Its namespace; without it that of one that could not be read, or the first. */
+  readonly home: string;
+  readonly unread: readonly string[];
+}
+
+async function findLease({ cluster, installation, elsewhere = [], call, lease }: TickingQuestion): Promise<Search> {
+  const { namespace: first, lease: name } = installation;
+  const unread = new Map<string, string>();
+  for (const namespace of [first, ...elsewhere])
+    try {
+      const found = lease ?? (await cluster.get(leases, { namespace, name }, call).catch(absent));
+      if (found) return { found, home: namespace, unread: [...unread.values()] };
+    } catch (error) {
+      unread.set(namespace, describeUnread(`Lease ${namespace}/${name}`, error));
+      if (isUnanswered(error)) break;
+    }
+  return { found: undefined, home: [...unread.keys()][0] ?? first, unread: [...unread.values()] };
+}
+
+/** Whether the original serves a namespace: false where it has another name, or is scaled to none. */
+export async function readOriginal(
+  { cluster, namespace }: { readonly cluster: Cluster; readonly namespace: string },
+  call?: Call,
+): Promise<boolean> {
+  const found = await cluster.get(deployments, { namespace, name: ORIGINAL }, call).catch(absent);
+  return found !== undefined && (found.spec?.replicas ?? 1) > 0;
+}
+
+/** False also if that may not be read. */
+async function isOriginalThere({ cluster, served: namespace, call }: TickingQuestion): Promise<boolean> {
+  if (namespace === "") return false;
+  return await readOriginal({ cluster, namespace }, call).catch(() => false);
+}
+
+/** What is recorded of the namespace may be that of a reconciler elsewhere; undefined if nothing is. */
+async function readTraces({ cluster, served: namespace, call }: TickingQuestion): Promise<string | undefined> {
+  if (namespace === "") return undefined;
+  try {
+    const groups = await collect(cluster.list(rolloutGroups, { namespace }, call));
+    const group = groups.find(({ status }) => isFields(status) && Object.keys(status).length > 0);
+    return group && `a reconciler has written the status of RolloutGroup ${namespace}/${group.metadata.name}`;
+  } catch (error) {
+    return hasCode(error, "NotFound") ? undefined : describeUnread(`the RolloutGroups in ${namespace}`, error);
+  }
+}
+
+function readLease({ metadata, spec }: Lease, now: number): LeaseFacts {
+  const { holderIdentity: holder, acquireTime, renewTime, leaseDurationSeconds = 0 } = spec ?? {};
+  const renewedAt = parseTimestamp(renewTime ?? "") ?? 0;
+  return {
+    holder: holder ?? "",
+    heldSince: acquireTime,
+    isLive: Boolean(holder) && now - renewedAt < leaseDurationSeconds * 1000 + CLOCK_SKEW_MS,
+    lastTick: parseTotals(metadata?.annotations?.[TOTALS]).lastTick,
+  };
+}
+
+interface Runs {
+  readonly cronJob: CronJobFacts | undefined;
+  readonly jobs: readonly JobFacts[];
+  readonly pods: readonly RunPodFacts[];
+  readonly unread: readonly string[];
+  readonly original: boolean;
+}
+
+async function readRuns(question: TickingQuestion): Promise<Runs> {
+  const { cluster, installation, call } = question;
+  const { namespace, cronJob: name } = installation;
+  const unread: string[] = [];
+  const note = (what: string) => noteUnread(unread, what);
+  const query = { namespace, labelSelector: `app.kubernetes.io/name=${name}` };
+  const jobPages = cluster.list(jobs, query, call);
+  const podPages = cluster.list(runPods, query, call);
+  const [cronJob, allJobs, allPods] = await Promise.all([
+    cluster
+      .get(cronJobs, { namespace, name }, call)
+      .catch(absent)
+      .catch(note(`CronJob ${namespace}/${name}`)),
+    collect(jobPages).catch(note(`the Jobs in ${namespace}`)),
+    collect(podPages).catch(note(`the pods in ${namespace}`)),
+  ]);
+  return {
+    cronJob: cronJob && readCronJob(cronJob),
+    jobs: (allJobs ?? []).map(readJob),
+    pods: (allPods ?? []).map(readRunPod),
+    unread,
+    original: cronJob?.spec?.suspend === true && (await isOriginalThere(question)),
+  };
+}
+
+const readCronJob = ({ metadata, spec, status }: CronJob): CronJobFacts => ({
+  suspended: spec?.suspend === true,
+  createdAt: metadata?.creationTimestamp,
+  lastJobAt: status?.lastScheduleTime ?? metadata?.creationTimestamp,
+});
+
+function readJob({ metadata, status }: Job): JobFacts {
+  const { name = "", creationTimestamp: createdAt = "" } = metadata ?? {};
+  const find = (type: string) => status?.conditions?.find((one) => one.type === type && one.status === "True");
+  const failed = find("Failed") ?? find("FailureTarget");
+  const state = failed ? "failed" : find("Complete") ? "succeeded" : "active";
+  return { name, createdAt, state, message: [failed?.reason, failed?.message].filter(Boolean).join(": ") };
+}
+
+function readRunPod({ metadata, status }: RunPod): RunPodFacts {
+  const { name = "", labels = {} } = metadata ?? {};
+  const states = (status?.containerStatuses ?? []).map(({ state }) => state ?? {});
+  const job = labels["batch.kubernetes.io/job-name"] ?? "";
+  return { name, job, waiting: readWaiting(status, states), failure: readFailure(states) };
+}
+
+type ContainerState = NonNullable<NonNullable<NonNullable<RunPod["status"]>["containerStatuses"]>[number]["state"]>;
+
+/** Every pod begins so. */
+const ORDINARY = new Set(["ContainerCreating", "PodInitializing"]);
+
+function readWaiting(status: RunPod["status"], states: readonly ContainerState[]): string | undefined {
+  const waiting = states.find((state) => state.waiting && !ORDINARY.has(state.waiting.reason ?? ""))?.waiting;
+  const unscheduled = status?.conditions?.find((one) => one.type === "PodScheduled" && one.status === "False");
+  return describe(waiting ?? unscheduled);
+}
+
+function readFailure(states: readonly ContainerState[]): string | undefined {
+  const ended = states.find(({ terminated }) => terminated && terminated.exitCode !== 0)?.terminated;
+  return ended && `exit code ${ended.exitCode}, ${ended.message ? readLastLine(ended.message) : (ended.reason ?? "")}`;
+}
+
+const describe = (state: { readonly reason?: string; readonly message?: string } | undefined): string | undefined =>
+  state && [state.reason, state.message].filter(Boolean).join(": ").slice(0, MAX_SHOWN);
+
+/** Characters of a message of another's. */
+const MAX_SHOWN = 300;
+
+/** The last error of a log, whose end Kubernetes keeps as the container's message; any other text as its last line. */
+function readLastLine(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  const entries = lines.map(readEntry);
+  const error =
+    entries.findLast((entry) => entry?.level === "error") ?? entries.findLast((entry) => entry !== undefined);
+  return (error?.text ?? lines.at(-1) ?? "").slice(0, MAX_SHOWN);
+}
+
+function readEntry(line: string): { readonly level: unknown; readonly text: string } | undefined {
+  try {
+    const { level, msg, error } = JSON.parse(line) as Record<string, unknown>;
+    if (typeof msg !== "string") return undefined;
+    const why = isFields(error) ? error["message"] : error;
+    return { level, text: typeof why === "string" ? `${msg}: ${why}` : msg };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,216 @@
+/** What doctor finds of settings that were accepted and do not do what they are meant for, with the command that helps. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { define } from "../../demo/definitions.ts";
+import type { Draft, KubeObject } from "../../emulator/objects.ts";
+import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
+import { MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
+import type { Stage } from "../../reconciler/stage.ts";
+import { guardEvictions } from "../guard-stage.ts";
+import { openTerminal, writeLease } from "../stage.ts";
+
+const SETS = "statefulsets.apps";
+const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
+const DEFINITIONS = ["rolloutgroups", "rolloutgates", "phasedrollouts", "replicatemplates"];
+
+describe("zonewise doctor", { timeout: 300_000 }, () => {
+  let stage: Stage;
+  let guard: Awaited<ReturnType<typeof guardEvictions>>;
+  before(async () => {
+    stage = await setBudgetStage();
+    await define(stage.emulator.store, DEFINITIONS);
+    writeBudget(stage);
+    guard = await guardEvictions(stage);
+    await stage.time.advance(1000);
+  });
+  after(async () => {
+    guard.close();
+    await stage.close();
+  });
+
+  /** Undoes a change. */
+  type Undo = () => void;
+  const create = (resource: string, object: Draft): Undo => {
+    const { name, namespace } = stage.emulator.store.create(resource, object).metadata;
+    return () => void stage.emulator.store.remove(resource, namespace, name);
+  };
+  const annotate = (zone: string, own: object, labels: object = {}): Undo => {
+    const { store } = stage.emulator;
+    const read = (): KubeObject => store.get(SETS, "default", zone) ?? assert.fail();
+    const { metadata } = read();
+    const write = (annotations: object, wanted: object): void => {
+      const now = read();
+      const next = { ...now.metadata, annotations, labels: wanted };
+      store.update(SETS, { ...now, metadata: next } as KubeObject);
+    };
+    write({ ...metadata.annotations, ...own }, { ...metadata.labels, ...labels });
+    return () => write(metadata.annotations ?? {}, metadata.labels ?? {});
+  };
+  const custom = (group: string, kind: string, name: string, spec: object): Draft => ({
+    apiVersion: `${group}/v1`,
+    kind,
+    metadata: { name, namespace: "default" },
+    spec,
+  });
+  const check = {
+    initialDelaySeconds: 0,
+    periodSeconds: 60,
+    successThreshold: 1,
+    successWhen: "Data",
+    query: { url: "http://prometheus", expr: "up" },
+  };
+  const all =
+    (...undo: readonly Undo[]): Undo =>
+    () =>
+      undo.forEach((one) => one());
+
+  const CASES: readonly (readonly [name: string, change: () => Undo, finding: RegExp])[] = [
+    [
+      "a leader with a typo",
+      () => annotate("ingester-zone-b", { "grafana.com/rollout-downscale-leader": "ingester-zonea" }),
+      /^error {2}statefulset\/ingester-zone-b: .* names ingester-zonea, which is not there.*\n +kubectl -n default annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=ingester-zone-a\n$/,
+    ],
+    [
+      "a mirrored resource with a typo",
+      () =>
+        all(
+          create(
+            "replicatemplates.rollout-operator.grafana.com",
+            custom("rollout-operator.grafana.com", "ReplicaTemplate", "templates", { replicas: 3 }),
+          ),
+          annotate("ingester-zone-a", MIRROR),
+        ),
+      /^error {2}statefulset\/ingester-zone-a: it mirrors ReplicaTemplate\/template, which cannot be read .*\n +kubectl -n default annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-mirror-replicas-from-resource-name=templates\n$/,
+    ],
+    [
+      "a target with a typo",
+      () => {
+        const template = { metadata: { labels: { app: "db" } }, spec: { containers: [{ name: "db", image: "db:1" }] } };
+        const spec = { replicas: 0, serviceName: "db", selector: { matchLabels: { app: "db" } }, template };
+        const set = create(SETS, { ...custom("apps", "StatefulSet", "database", spec), apiVersion: "apps/v1" });
+        const rollout = create("phasedrollouts.sts.plus", {
+          ...custom("sts.plus", "PhasedRollout", "guard", { targetRef: "databse", check }),
+          apiVersion: "sts.plus/v1alpha1",
+        });
+        return all(set, rollout);
+      },
+      /^error {2}phasedrollout\/guard: there is no StatefulSet databse; is database meant\? .*\n +if so: kubectl -n default get phasedrollout guard -o yaml \| sed 's\/\^ {2}targetRef: \.\*\/ {2}targetRef: database\/' \| kubectl replace --force -f -\n/,
+    ],
+    [
+      "a group label with a typo",
+      () => annotate("ingester-zone-c", {}, { "rollout-group": "ingestr" }),
+      /^error {2}statefulset\/ingester-zone-c: budget ingester selects its pods and not it: .*\n +kubectl -n default label --overwrite statefulset ingester-zone-c rollout-group=ingester\nwarning {2}statefulset\/ingester-zone-c: it is the only zone of its group: .* is ingester meant, and not ingestr\? .*\n +if so: kubectl -n default label --overwrite statefulset ingester-zone-c rollout-group=ingester\n$/,
+    ],
+    [
+      "a pattern that matches no pod",
+      () => {
+        writeBudget(stage, { podNamePartitionRegex: "store-([0-9]+)" });
+        return () => writeBudget(stage);
+      },
+      /^error {2}zpdb\/ingester: its podNamePartitionRegex finds no partition in the name of any pod that it selects, such as ingester-zone-a-0/,
+    ],
+    [
+      "a gate that is not valid, and one of a group with a typo",
+      () => {
+        const spec = { group: "ingester", checks: [{ name: "up", ...check }] };
+        const undo = create("rolloutgates.zonewise.dev", custom("zonewise.dev", "RolloutGate", "first", spec));
+        const { store } = stage.emulator;
+        const stored = store.get("rolloutgates.zonewise.dev", "default", "first") ?? assert.fail();
+        const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message: "at character 8" };
+        const conditions = [{ ...valid, lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1 }];
+        store.update("rolloutgates.zonewise.dev", { ...stored, status: { conditions } });
+        const other = custom("zonewise.dev", "RolloutGate", "second", { ...spec, group: "ingesters" });
+        return all(undo, create("rolloutgates.zonewise.dev", other));
+      },
+      /^error {2}rolloutgate\/first: it is not valid: ExpressionInvalid, at character 8 .*\n.*\nwarning {2}rolloutgate\/second: there is no rollout group ingesters; is ingester meant\?: .*\n +if so: kubectl -n default patch rolloutgate second --type=merge -p '\{"spec":\{"group":"ingester"\}\}'\n$/,
+    ],
+    [
+      "that all zones are paused",
+      () =>
+        all(
+          ...["a", "b", "c"].map((letter) =>
+            annotate(`ingester-zone-${letter}`, { "grafana.com/rollout-paused": "true" }),
+          ),
+        ),
+      /^warning {2}group\/ingester: all its zones are paused, .*\n +zonewise -n default resume ingester\n$/,
+    ],
+    [
+      "an eviction webhook that fails open",
+      () => {
+        guard.register({ webhook: { failurePolicy: "Ignore" } });
+        return () => guard.register();
+      },
+      /^warning {2}webhookconfiguration\/pod-eviction-default: it fails open: .*\n +once the functions run: kubectl patch mutatingwebhookconfiguration pod-eviction-default --type=json /,
+    ],
+    [
+      "rights that it could not check, and what it could of the rest",
+      () => {
+        writeBudget(stage, { podNamePartitionRegex: "store-([0-9]+)" });
+        const heal = stage.emulator.faults.inject({
+          verb: "list",
+          resource: "poddisruptionbudgets.policy",
+          effect: { kind: "forbidden" },
+        });
+        return all(heal, () => writeBudget(stage));
+      },
+      /^error {2}zpdb\/ingester: its podNamePartitionRegex finds .*\n.*\nwarning {2}you: .*: not checked: PodDisruptionBudgets, and groups without a budget \(not-checked\)\n/,
+    ],
+  ];
+  for (const [name, change, finding] of CASES)
+    it(`finds ${name}`, async (t) => {
+      const { run } = await openTerminal(t, stage);
+      const undo = change();
+      t.after(undo);
+      assert.match((await run("doctor")).out, finding);
+    });
+
+  it("proposes to remove a minimum time's label only where no rollout-operator may read it", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { faults } = stage.emulator;
+    t.after(annotate("ingester-zone-a", {}, { [MIN_TIME]: "12h" }));
+    const remove = new RegExp(`label statefulset ingester-zone-a ${MIN_TIME}-`);
+    const add = new RegExp(`annotate --overwrite statefulset ingester-zone-a ${MIN_TIME}=12h`);
+    const fixOf = async (command: string): Promise<string> => {
+      const { out } = await run(command);
+      assert.match(out, add);
+      return out;
+    };
+    assert.match(await fixOf("doctor"), remove);
+    assert.doesNotMatch(await fixOf("doctor --pre"), remove);
+    const heal = faults.inject({ verb: "get", resource: "deployments.apps", effect: { kind: "forbidden" } });
+    assert.doesNotMatch(await fixOf("doctor"), remove);
+    heal();
+    const template = { metadata: { labels: { app: "ro" } }, spec: { containers: [{ name: "ro", image: "ro:0.38" }] } };
+    const spec = { replicas: 1, selector: { matchLabels: { app: "ro" } }, template };
+    const original = { ...custom("apps", "Deployment", "rollout-operator", spec), apiVersion: "apps/v1" };
+    t.after(create("deployments.apps", original));
+    assert.doesNotMatch(await fixOf("doctor"), remove);
+  });
+
+  it("calls no reconciler missing in a namespace that has nothing of Zonewise", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { code, out, err } = await run("doctor -n empty");
+    assert.deepEqual([code, out], [0, "nothing found\n"]);
+    assert.match(err, /namespace empty has nothing of Zonewise/);
+    assert.ok(stage.emulator.store.get(BUDGETS, "default", "ingester"));
+    writeLease(stage, {});
+  });
+});
+
+it("says of all namespaces together that none has anything of Zonewise", async (t) => {
+  const stage = await setBudgetStage();
+  t.after(() => stage.close());
+  for (const { metadata } of stage.emulator.store.list(SETS, "default"))
+    stage.emulator.store.remove(SETS, "default", metadata.name);
+  await define(stage.emulator.store, ["rolloutgroups"]);
+  const metadata = { name: "ingester", namespace: "left" };
+  stage.emulator.store.create("rolloutgroups.zonewise.dev", {
+    apiVersion: "zonewise.dev/v1",
+    kind: "RolloutGroup",
+    metadata,
+    spec: {},
+  });
+  const { run } = await openTerminal(t, stage);
+  const { err } = await run("doctor -A");
+  assert.match(err, /^no namespace has anything of Zonewise$/m);
+});

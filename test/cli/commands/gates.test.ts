@@ -1,0 +1,114 @@
+/** Gates that have failed or are invalid, in the eyes of who waits: the command line, and kubectl wait. */
+import assert from "node:assert/strict";
+import { it, type TestContext } from "node:test";
+import { define } from "../../demo/definitions.ts";
+import { GATES, setGateStage, writeGate, type GateStage } from "../../reconciler/gates/act/stage.ts";
+import { groupOf, startSession } from "../../reconciler/group-status/act/status-stage.ts";
+import { deploy } from "../../reconciler/stage.ts";
+import { failure } from "../../prometheus/scripted.ts";
+import { openTerminal, type Terminal } from "../stage.ts";
+
+interface Scene extends Terminal {
+  readonly gates: GateStage;
+  /** So many ticks, a second apart. */
+  readonly tickFor: (seconds: number) => Promise<void>;
+}
+
+/** The first zone has the new template; the next one waits for the gate. */
+async function setScene(t: TestContext, check: object): Promise<Scene> {
+  const gates = await setGateStage();
+  const { stage } = gates;
+  await define(stage.emulator.store, ["rolloutgroups"]);
+  await stage.time.advance(1000);
+  const session = startSession(stage);
+  t.after(async () => {
+    await session.end();
+    await gates.close();
+  });
+  const checking = gates.checking(session.cluster);
+  const tickFor = async (seconds: number): Promise<void> => {
+    for (let i = 0; i < seconds; i++) {
+      await session.tick({ ...checking, emitEvents: (drafts) => void gates.events.push(...drafts) });
+      await stage.time.advance(1000);
+    }
+  };
+  gates.prometheus.answer = () => 1;
+  writeGate(gates, {}, check);
+  await tickFor(2);
+  deploy(stage, "x:2");
+  await tickFor(30);
+  return { ...(await openTerminal(t, stage)), gates, tickFor };
+}
+
+/** As `kubectl wait --for=condition=…` judges: conditions of an earlier generation are ignored. */
+function holdsFor({ gates: { stage } }: Scene, wanted: string): boolean {
+  const { metadata, status } = groupOf(stage) ?? assert.fail();
+  const found = status?.conditions.find(({ type }) => type === wanted);
+  return found?.status === "True" && found.observedGeneration === metadata.generation;
+}
+
+it("a gate that has failed stalls its group: status ends with 1, and kubectl wait for Stalled", async (t) => {
+  const scene = await setScene(t, { failureThreshold: 2 });
+  const { code, out } = await scene.run("status ingester --watch --timeout 1m");
+  assert.equal(code, 1, out);
+  assert.match(out, /^ingester Stalled: .*; ingester-zone-b is held by gate gate: errors has failed/);
+  const once = await scene.run("status ingester");
+  assert.equal(once.code, 1, once.out);
+  assert.match(once.out, /^GateFailed /m);
+  assert.deepEqual([holdsFor(scene, "Stalled"), holdsFor(scene, "Ready")], [true, false]);
+});
+
+it("retry asks a failed gate again, once however often it is pressed, by the command that explain shows", async (t) => {
+  const scene = await setScene(t, { failureThreshold: 2 });
+  const { gates, run, tickFor } = scene;
+  const [, command = ""] = /zonewise (-n default retry gate)$/m.exec((await run("explain ingester")).out) ?? [];
+  const before = gates.prometheus.seen.length;
+  assert.equal((await run(`${command} --dry-run`)).out, "default/gate is asked again (dry run)\n");
+  await tickFor(3);
+  assert.equal(gates.prometheus.seen.length, before, "a dry run stores nothing");
+  const first = await run(command);
+  assert.deepEqual([first.code, first.out], [0, "default/gate is asked again\n"]);
+  assert.match((await run(command)).out, /^default\/gate is asked again with the next tick already$/m);
+  await tickFor(5);
+  assert.equal(gates.prometheus.seen.length, before + 2, "two failures in a row are the end again");
+  gates.prometheus.answer = () => 0;
+  assert.equal((await run("retry gate/gate")).out, "default/gate is asked again\n");
+  await tickFor(20);
+  assert.equal((await run("retry gate")).out, "default/gate has not failed: there is nothing to ask again\n");
+  const unknown = await run("retry gat");
+  assert.equal(unknown.code, 4);
+  assert.match(unknown.err, /no gate "gat" in namespace default\n +did you mean gate\?/);
+});
+
+it("retry for all namespaces writes to no gate if two have the name, and names the namespace of the only one", async (t) => {
+  const { gates, run, json } = await setScene(t, { failureThreshold: 2 });
+  const { store } = gates.stage.emulator;
+  const gate = store.get(GATES, "default", "gate") ?? assert.fail();
+  const asked = await json<{ namespace: string; name: string; changes: string[] }>("retry gate -A --dry-run");
+  assert.deepEqual([asked.namespace, asked.name, asked.changes], ["default", "gate", ["default/gate is asked again"]]);
+  store.create(GATES, { ...gate, metadata: { name: "gate", namespace: "other" } });
+  const { code, err } = await run("retry gate -A");
+  assert.equal(code, 4);
+  assert.match(err, /gate gate is in several namespaces: default, other\n +say one with -n/);
+  assert.deepEqual(store.get(GATES, "default", "gate"), gate);
+});
+
+it("a gate with an invalid expression stalls its group, and explain says where it is invalid", async (t) => {
+  const expr = "sum(rate(errors[5m)) > 1";
+  const scene = await setScene(t, {});
+  writeGate(scene.gates, {}, { query: { expr, url: scene.gates.prometheus.url } });
+  scene.gates.prometheus.answer = () => ({ status: 400, body: failure("parse error") });
+  await scene.tickFor(20);
+  assert.equal((await scene.run("status ingester --watch --timeout 1m")).code, 1);
+  assert.ok(holdsFor(scene, "Stalled"));
+  const { code, out } = await scene.run("explain ingester");
+  assert.equal(code, 1);
+  assert.match(out, /roll out: no {2}GateInvalid$/m);
+  assert.match(out, /why +ingester-zone-b waits for gate gate: it is invalid, .* not valid PromQL at character \d+/);
+  assert.doesNotMatch(out, /was not asked yet/);
+  assert.match(out, /kubectl -n default edit rolloutgate gate/);
+  scene.gates.prometheus.answer = () => 1;
+  writeGate(scene.gates);
+  await scene.tickFor(3);
+  assert.ok(!holdsFor(scene, "Stalled"), "it was corrected");
+});

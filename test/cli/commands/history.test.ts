@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { startSession } from "../../reconciler/group-status/act/status-stage.ts";
+import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
+import { openTerminal } from "../stage.ts";
+import { setImage, setOf, setRollout } from "./half-rolled.ts";
+
+interface Document {
+  readonly zones: readonly {
+    readonly zone: string;
+    readonly revisions: readonly {
+      readonly name: string;
+      readonly number: number;
+      readonly images: readonly string[];
+      readonly pods: readonly string[];
+      readonly outcome: string;
+      readonly at?: string;
+    }[];
+  }[];
+}
+
+it("history shows the revisions of each zone: image, age, which pods run it, and what came of it", async (t) => {
+  const stage = await setRollout(t);
+  const { metadata, status } = setOf(stage, "c");
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const { emitEvents, flush } = createRecorder({
+    cluster: stage.connect().cluster,
+    clock: stage.clock,
+    log,
+    instance: "t",
+  });
+  const regarding = {
+    kind: "StatefulSet",
+    namespace: "default",
+    name: "ingester-zone-c",
+    uid: metadata?.uid ?? "",
+  } as const;
+  const message = `all pods of ingester-zone-c are updated to ${status?.currentRevision} and ready`;
+  emitEvents([{ regarding, type: "Normal", reason: "ZoneUpdated", message }]);
+  await flush();
+  await stage.time.advance(60_000);
+
+  const { run, json } = await openTerminal(t, stage);
+  const { zones } = await json<Document>("history ingester");
+  const shown = zones.map(({ zone, revisions }) => [
+    zone,
+    revisions.map(({ number, images, pods, outcome }) => [number, images.join(), pods.length, outcome]),
+  ]);
+  assert.deepEqual(shown, [
+    [
+      "ingester-zone-a",
+      [
+        [2, "app:2", 3, "finished"],
+        [1, "app:1", 0, ""],
+      ],
+    ],
+    [
+      "ingester-zone-b",
+      [
+        [2, "app:2", 1, "under way: 1 of 3 pods"],
+        [1, "app:1", 2, ""],
+      ],
+    ],
+    [
+      "ingester-zone-c",
+      [
+        [2, "app:2", 0, "not begun"],
+        [1, "app:1", 3, "finished"],
+      ],
+    ],
+  ]);
+  assert.match(zones[2]?.revisions[1]?.at ?? "", /^2026-/);
+  assert.equal(zones[1]?.revisions[0]?.name, setOf(stage, "b").status?.updateRevision);
+
+  const { code, out } = await run("history ingester");
+  assert.equal(code, 0);
+  assert.match(out, /^ZONE +REVISION +IMAGES +NAME +AGE +PODS +OUTCOME$/m);
+  assert.match(
+    out,
+    /^ingester-zone-b +2 +app:2 +ingester-zone-b-\S+ +1m\d+s +ingester-zone-b-0 +under way: 1 of 3 pods$/m,
+  );
+  assert.match(
+    out,
+    /^ +1 +app:1 +ingester-zone-c-\S+ +\S+ +ingester-zone-c-0, ingester-zone-c-1, ingester-zone-c-2 +finished 1m ago$/m,
+  );
+  assert.equal((await run("history nobody")).code, 4);
+});
+
+it("status and explain show images beside hashes", async (t) => {
+  const stage = await setRollout(t);
+  const session = startSession(stage);
+  t.after(() => session.end());
+  const { run } = await openTerminal(t, stage);
+  assert.match((await run("explain ingester")).out, /updating \S+ to app:2 \(ingester-zone-b-\w+\)$/m);
+  const pod = await run("explain pod/ingester-zone-a-0");
+  assert.match(pod.out, /is at the update revision already: app:2 \(ingester-zone-a-\w+\)$/m);
+  await session.tick();
+  const { out } = await run("status ingester --watch=false");
+  for (const zone of ["a", "b", "c"]) assert.match(out, new RegExp(`app:2 \\(ingester-zone-${zone}-\\w+\\)$`, "m"));
+  // A log's line, as a watch without a terminal writes it.
+  assert.match(
+    (await run("status ingester --timeout=0s")).out,
+    /^ingester .*updating \S+ to app:2 \(ingester-zone-b-\w+\)$/m,
+  );
+
+  await setImage(stage, "app:3");
+  await stage.time.advance(2000);
+  const unseen = await run("status ingester --watch=false");
+  assert.match(unseen.out, /Unseen/);
+  for (const zone of ["a", "b", "c"])
+    assert.match(unseen.out, new RegExp(`app:2 \\(ingester-zone-${zone}-\\w+\\)$`, "m"));
+  stage.emulator.faults.inject({ verb: "list", resource: "controllerrevisions.apps", effect: { kind: "error" } });
+  const unread = await run("status ingester --watch=false");
+  assert.deepEqual([unread.code, /^ingester-zone-a .* ingester-zone-a-\w+$/m.test(unread.out)], [3, true], unread.out);
+});

@@ -1,0 +1,352 @@
+/** What every command says first, and how it ends, while the reconciler does not tick. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, it } from "node:test";
+import { stripVTControlCharacters } from "node:util";
+import type { Draft } from "../../emulator/objects.ts";
+import { deploy, type Stage } from "../../reconciler/stage.ts";
+import { setStatusStage, startSession, type Session } from "../../reconciler/group-status/act/status-stage.ts";
+import { openTerminal, writeLease } from "../stage.ts";
+
+const NAME = "zonewise-reconciler";
+const LABELS = { "app.kubernetes.io/name": NAME };
+const LEASES = "leases.coordination.k8s.io";
+
+describe("without a tick", { timeout: 300_000 }, () => {
+  let stage: Stage;
+  let session: Session;
+  before(async () => {
+    stage = await setStatusStage();
+    deploy(stage, "app:1");
+    await stage.time.advance(2000);
+    session = startSession(stage);
+    await session.tick();
+    await stage.time.advance(5000);
+  });
+  after(async () => {
+    await session.end();
+    await stage.close();
+  });
+  const made: [resource: string, name: string][] = [];
+  const create = (resource: string, object: Draft): void => {
+    const { metadata } = stage.emulator.store.create(resource, object);
+    made.push([resource, metadata.name]);
+  };
+  afterEach(() => {
+    for (const [resource, name] of made.splice(0)) stage.emulator.store.remove(resource, "default", name);
+    if (stage.emulator.store.get(LEASES, "default", NAME)) stage.emulator.store.remove(LEASES, "default", NAME);
+  });
+  const cronJob = (suspend: boolean): void =>
+    create("cronjobs.batch", {
+      apiVersion: "batch/v1",
+      kind: "CronJob",
+      metadata: { name: NAME, namespace: "default" },
+      spec: { suspend },
+      status: { lastScheduleTime: new Date(stage.clock.now()).toISOString() },
+    });
+  /** As a run leaves it 5 minutes after it was suspended. */
+  const suspend = (): void => {
+    cronJob(true);
+    writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
+  };
+  const FIRST = /^reconciler {2}no tick since \S+ \(5m ago\): CronJob default\/zonewise-reconciler is suspended\n/;
+
+  it("status of a ready group is 1, or 4 where it was ready, and not green", async (t) => {
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    writeLease(stage, {});
+    assert.equal((await run("status")).code, 0);
+    suspend();
+    const { code, out } = await run("status");
+    assert.match(out, FIRST);
+    assert.match(out, /ingester +Ready \(old\)/);
+    assert.equal(code, 4);
+    assert.equal((await run("status ingester")).code, 4);
+  });
+
+  const LINES: readonly (readonly [line: string, code: number])[] = [
+    ["explain ingester", 0],
+    ["plan ingester", 1],
+    ["events", 0],
+    ["drain-order node-1", 0],
+    ["evict --dry-run ingester-zone-a-0", 0],
+    ["pause ingester --dry-run", 0],
+    ["resume ingester --dry-run", 0],
+    ["restart ingester --dry-run", 0],
+  ];
+  for (const [line, expected] of LINES)
+    it(`${line} says it first, and ends with ${expected}`, async (t) => {
+      suspend();
+      const { code, out, err } = await (await openTerminal(t, stage, { ticks: false })).run(line);
+      assert.match(out, FIRST, err);
+      assert.match(
+        out,
+        /helps: unless rollout-operator .*: kubectl -n default patch cronjob zonewise-reconciler -p '\{"spec":\{"suspend":false\}\}'\n/,
+      );
+      assert.equal(code, expected);
+    });
+
+  it("doctor ends with 1, and its first finding has the cure", async (t) => {
+    suspend();
+    const { code, out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
+    assert.match(
+      out,
+      /^error {2}reconciler: no tick since .* is suspended; .*\(no-tick\)\n {7}unless rollout-operator .*: kubectl -n default patch/,
+    );
+    assert.equal(code, 1);
+    assert.doesNotMatch((await (await openTerminal(t, stage, { ticks: false })).run("doctor --pre")).out, /no tick/);
+  });
+
+  it("during a migration nothing proposes to resume the CronJob beside the original", async (t) => {
+    suspend();
+    create("deployments.apps", {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "rollout-operator", namespace: "default" },
+      spec: { replicas: 1 },
+    });
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    for (const line of ["status", "doctor", "explain ingester"]) {
+      const { out } = await run(line);
+      assert.match(out, /is suspended, and the original \(Deployment default\/rollout-operator\) serves the namespace/);
+      assert.match(out, /docs\/migration\.md has the steps/);
+      assert.doesNotMatch(out, /suspend":false/);
+    }
+  });
+
+  it("of several namespaces, each is judged by its own reconciler", async (t) => {
+    suspend();
+    const { store } = stage.emulator;
+    const [zone = assert.fail()] = store.list("statefulsets.apps", "default");
+    const { labels = {} } = zone.metadata;
+    store.create("statefulsets.apps", {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata: { name: "other-zone-a", namespace: "other", labels: { ...labels, "rollout-group": "other" } },
+      spec: { ...(zone as { spec?: object }).spec, replicas: 0 },
+    });
+    t.after(() => store.remove("statefulsets.apps", "other", "other-zone-a"));
+    writeLease(stage, { namespace: "other" });
+    t.after(() => store.remove(LEASES, "other", NAME));
+    const { json } = await openTerminal(t, stage, { ticks: false });
+    const found = await json<{ group: string; message: string; reconciler?: { state: string }[] }[]>("status -A");
+    assert.deepEqual(
+      found.map(({ group, message, reconciler = [] }) => [
+        group,
+        message.startsWith("as it was recorded before"),
+        reconciler.map(({ state }) => state),
+      ]),
+      [
+        ["ingester", true, ["stopped"]],
+        ["other", false, []],
+      ],
+    );
+  });
+
+  it("of all namespaces, an installation without a group is judged, too", async (t) => {
+    const { store } = stage.emulator;
+    const metadata = { name: NAME, namespace: "idle" };
+    store.create("cronjobs.batch", { apiVersion: "batch/v1", kind: "CronJob", metadata, spec: { suspend: true } });
+    t.after(() => store.remove("cronjobs.batch", "idle", NAME));
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    assert.match((await run("status -A")).out, /CronJob idle\/zonewise-reconciler was created/);
+  });
+
+  it("of all namespaces, one with zones alone is judged beside one with RolloutGroups", async (t) => {
+    const { store } = stage.emulator;
+    const [zone = assert.fail()] = store.list("statefulsets.apps", "default");
+    const metadata = { name: "lone-zone-a", namespace: "lone", labels: zone.metadata.labels ?? {} };
+    store.create("statefulsets.apps", {
+      apiVersion: "apps/v1",
+      kind: "StatefulSet",
+      metadata,
+      spec: { ...(zone as { spec?: object }).spec, replicas: 0 },
+    });
+    assert.equal(store.list("rolloutgroups.zonewise.dev").length, 1);
+    t.after(() => store.remove("statefulsets.apps", "lone", "lone-zone-a"));
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    assert.match((await run("status -A")).out, /no reconciler serves namespace lone/);
+  });
+
+  it("drain-order judges the namespaces of the pods on the nodes, whatever the kubeconfig says", async (t) => {
+    suspend();
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    const drained = await run("drain-order node-1 -n elsewhere");
+    assert.match(drained.out, FIRST);
+    assert.doesNotMatch(drained.out, /elsewhere/);
+  });
+
+  it("JSON carries it in each object", async (t) => {
+    suspend();
+    const { json } = await openTerminal(t, stage, { ticks: false });
+    type Carries = { reconciler?: { state: string; reason: string; since: string }[] };
+    for (const line of ["status", "explain ingester", "plan ingester", "pause ingester --dry-run"]) {
+      const [first] = [await json<Carries | Carries[]>(line)].flat();
+      assert.deepEqual([first?.reconciler?.[0]?.state, first?.reconciler?.[0]?.reason], ["stopped", "Suspended"], line);
+    }
+  });
+
+  it("what the next tick would do is no, and no time is promised", async (t) => {
+    const { run, json } = await openTerminal(t, stage, { ticks: false });
+    suspend();
+    deploy(stage, "app:2");
+    await stage.time.advance(1000);
+    const { code, out } = await run("explain ingester");
+    assert.match(out, /roll out: no {2}ReconcilerStopped\n {4}why +no tick since .*; it would: updating/);
+    assert.equal(code, 1);
+    assert.match((await run("explain pod/ingester-zone-a-0")).out, /roll out: no {2}ReconcilerStopped/);
+    const planned = await run("plan ingester");
+    assert.equal(planned.code, 1);
+    assert.match(planned.out, /then all is done\n$/);
+    assert.doesNotMatch(planned.out, /in about/);
+    const value = await json<{ estimatedEnd?: string; steps: { at?: string }[] }>("plan ingester");
+    assert.deepEqual([value.estimatedEnd, value.steps[0]?.at], [undefined, undefined]);
+    writeLease(stage, {});
+    assert.match((await run("explain ingester")).out, /roll out: yes/);
+    assert.notEqual((await json<{ estimatedEnd?: string }>("plan ingester")).estimatedEnd, undefined);
+  });
+
+  it("a watch goes on until its timeout, and ends with 4", async (t) => {
+    suspend();
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    const { code, out, err } = await run("status -w --timeout=0s");
+    assert.match(out, /^reconciler: no tick since \S+: CronJob default\/zonewise-reconciler is suspended\n/);
+    assert.match(err, /not done within 0s/);
+    assert.equal(code, 4);
+  });
+
+  for (const columns of [72, 30])
+    it(`a watch on a terminal of ${columns} columns cuts off neither why nor the cure`, async (t) => {
+      suspend();
+      const size = { columns, rows: 60 };
+      const { run } = await openTerminal(t, stage, { ticks: false, isTty: true, size });
+      const { out } = await run("status --timeout=0s");
+      const [block = ""] = stripVTControlCharacters(out).split("\n\n", 1);
+      assert.doesNotMatch(block, /…/);
+      assert.ok(
+        block.split("\n").every((line) => line.length <= columns),
+        block,
+      );
+      const whole = block.replace(/\s/g, "");
+      assert.match(whole, /CronJobdefault\/zonewise-reconcilerissuspendednothingisrolledout,.*untilitticksagain/);
+      assert.match(whole, /kubectl-ndefaultpatchcronjobzonewise-reconciler-p'\{"spec":\{"suspend":false\}\}'$/);
+    });
+
+  for (const flags of ["", " --timeout=0s"])
+    it(`status${flags} -o name says it beside the names`, async (t) => {
+      suspend();
+      const { out, err } = await (await openTerminal(t, stage, { ticks: false })).run(`status${flags} -o name`);
+      assert.match(out, /^rolloutgroup\S*\/ingester$/m);
+      assert.doesNotMatch(out, /reconciler/);
+      assert.match(err, FIRST);
+    });
+
+  it("a Job that fails is named with the last error of its log", async (t) => {
+    cronJob(false);
+    writeLease(stage, { holder: "", tickedMs: 300_000, renewedMs: 300_000 });
+    const condition = { type: "Failed", status: "True", reason: "PodFailurePolicy", message: "Container failed" };
+    const status = { conditions: [condition] };
+    create("jobs.batch", {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: `${NAME}-1`, namespace: "default", labels: LABELS },
+      status,
+    });
+    const message = `{"level":"info","msg":"starting"}\n{"level":"error","msg":"the lease could not be taken","error":{"code":"Forbidden","message":"may not get leases"}}\n{"level":"info","msg":"the run ended","exitCode":1}\n`;
+    create("pods", {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        name: `${NAME}-1-x`,
+        namespace: "default",
+        labels: { ...LABELS, "batch.kubernetes.io/job-name": `${NAME}-1` },
+      },
+      status: {
+        phase: "Failed",
+        containerStatuses: [{ ready: false, state: { terminated: { exitCode: 1, reason: "Error", message } } }],
+      },
+    });
+    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("explain ingester");
+    assert.match(
+      out,
+      /: Job zonewise-reconciler-1 has failed: exit code 1, the lease could not be taken: may not get leases\n/,
+    );
+    assert.match(out, /helps: kubectl -n default logs job\/zonewise-reconciler-1 --tail=20/);
+  });
+
+  it("a stranger that holds the Lease is named, and since when", async (t) => {
+    cronJob(false);
+    writeLease(stage, { holder: "stranger_7", heldMs: 3_600_000, tickedMs: 3_600_000 });
+    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
+    assert.match(out, /no tick since .*: Lease default\/zonewise-reconciler is held by stranger_7 since \d{4}-/);
+  });
+
+  it("rights that are lacking are said: nothing is guessed", async (t) => {
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    suspend();
+    const deny = (resource: string) =>
+      (["get", "list"] as const).map((verb) =>
+        stage.emulator.faults.inject({ verb, resource, effect: { kind: "forbidden" } }),
+      );
+    const heal = [...deny("jobs.batch"), ...deny("cronjobs.batch")];
+    assert.match(
+      (await run("explain ingester")).out,
+      /^reconciler {2}no tick since .*: why is not known: CronJob default\/zonewise-reconciler may not be read; the Jobs in default may not be read\n/,
+    );
+    heal.push(...deny(LEASES));
+    const { code, out } = await run("status");
+    assert.match(
+      out,
+      /^reconciler {2}whether the reconciler ticks is not known: Lease default\/zonewise-reconciler may not be read; Lease zonewise\/zonewise-reconciler may not be read\n/,
+    );
+    assert.equal(code, 3);
+    for (const one of heal) one();
+  });
+
+  it("one that has served the namespace is not called missing: it may be where it was not looked for", async (t) => {
+    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
+    assert.match(
+      out,
+      /^reconciler {2}whether the reconciler ticks is not known: there is no Lease zonewise-reconciler in default or zonewise, but a reconciler has written the status of RolloutGroup default\/ingester\n/,
+    );
+  });
+
+  for (const kind of ["forbidden", "error"] as const)
+    it(`one whose Lease cannot be read (${kind}) is not called missing`, async (t) => {
+      const { run } = await openTerminal(t, stage, { ticks: false });
+      writeLease(stage, { name: NAME, namespace: "zonewise" });
+      t.after(() => stage.emulator.store.remove(LEASES, "zonewise", NAME));
+      t.after(stage.emulator.faults.inject({ verb: "get", resource: LEASES, namespace: "zonewise", effect: { kind } }));
+      const { out } = await run("explain ingester");
+      assert.match(
+        out,
+        /^reconciler {2}whether the reconciler ticks is not known: Lease zonewise\/zonewise-reconciler (may not|cannot) be read/,
+      );
+    });
+
+  it("status asks once whether it ticks", async (t) => {
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    writeLease(stage, {});
+    const { faults } = stage.emulator;
+    const before = faults.struck();
+    t.after(faults.inject({ verb: "get", resource: LEASES, effect: { kind: "latency", ms: 0 } }));
+    await run("status");
+    assert.equal(faults.struck() - before, 1);
+  });
+
+  it("nothing of an installation is said too", async (t) => {
+    const { run } = await openTerminal(t, stage, { ticks: false });
+    const { out } = await run("explain statefulset/none -n empty");
+    const { out: listed } = await run("events -n empty");
+    assert.match(out + listed, /^reconciler {2}no tick is recorded: no reconciler serves namespace empty: /);
+  });
+});
+
+it("without a kubeconfig, a sentence says so", async (t) => {
+  const stage = await setStatusStage();
+  t.after(() => stage.close());
+  const { run } = await openTerminal(t, stage, { ticks: false, env: { KUBECONFIG: "", HOME: "/nowhere" } });
+  assert.deepEqual(await run("status"), {
+    code: 2,
+    out: "",
+    err: "error: there is no kubeconfig, and this process runs in no pod of a cluster\n       set KUBECONFIG, or say --kubeconfig and --context\n",
+  });
+});

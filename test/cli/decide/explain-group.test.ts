@@ -1,0 +1,290 @@
+/** Each reason is induced, and explained with its rule, the objects that block, and what helps. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { explainGroup, explainPod, explainRefusal, explainZone } from "../../../cli/decide/explain-group.ts";
+import type { GroupState } from "../../../cli/decide/group-state.ts";
+import { RULES, type Denial } from "../../../reconciler/remedies/rules.ts";
+import { describeZone } from "../../../reconciler/group-status/zones.ts";
+import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
+import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
+import { LAST } from "../../reconciler/builders.ts";
+import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
+import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
+import type { World } from "../../../reconciler/plan/world.ts";
+
+/** Nothing is recorded of it. */
+const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState => ({
+  namespace: "test",
+  group: "ingester",
+  zones,
+  status,
+  generation: 1,
+});
+
+/** What the remedy must name: the object to change or to look at. */
+const HELPS: Readonly<Record<Reason, RegExp>> = {
+  UpdateStrategyNotOnDelete: /kubectl -n test patch statefulset ingester-zone-a .*OnDelete/,
+  TooManyZones: /label rollout-group: kubectl -n test get statefulsets -l rollout-group=ingester$/,
+  TurnAwaited: /get rolloutgroups/,
+  RevisionUnknown: /kube-controller-manager.*ingester-zone-a/,
+  StatusNotObserved: /wait for ingester-zone-a/,
+  ZoneTerminating: /get statefulset ingester-zone-a .*finalizers/,
+  MultipleZonesNotReady: /ingester-zone-a, ingester-zone-b/,
+  OtherZoneNotReady: /ready: .*|ingester-zone-b/,
+  MaxUnavailableReached: /describe pod ingester-zone-a-0 ingester-zone-a-1/,
+  ZoneNotReady: /describe pod ingester-zone-a-0/,
+  ZonePaused: /annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
+  BudgetSpent: /describe pod ingester-zone-a-0/,
+  BudgetUnusable: /edit zpdb ingester/,
+  GateWaiting: /patch rolloutgate gate .*Observe/,
+  GateFailed: /: zonewise -n test undo ingester; or ask the gate again: zonewise -n test retry gate$/,
+  GateInvalid: /^correct it: kubectl -n test edit rolloutgate gate; or let .*Observe/,
+  GateUnreachable: /patch rolloutgate gate .*Observe/,
+  LeaderNotFound:
+    /annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=ingester-zone-a; or /,
+  LeaderCycle: /statefulset ingester-zone-a grafana.com\/rollout-downscale-leader-/,
+  LeaderAndMirror: /statefulset ingester-zone-b grafana.com\/rollout-downscale-leader-/,
+  LeaderNotReady: /wait for ingester-zone-a, .*ingester-zone-b grafana.com\/rollout-upscale-only-when-leader-ready-/,
+  MinTimeBetweenZones: /statefulset ingester-zone-b grafana.com\/rollout-force-replicas=2$/,
+  MinTimeUnknown: /edit statefulset ingester-zone-b/,
+  ReferenceUnreadable: /edit statefulset ingester-zone-a/,
+  DelayInvalid: /edit statefulset ingester-zone-a/,
+  PrepareFailed: /find out why the pod/,
+  DelayNotReached:
+    /shorten .*grafana.com\/rollout-delayed-downscale: kubectl -n test edit statefulset ingester-zone-a$/,
+  ScaleRefused: /edit statefulset ingester-zone-a/,
+};
+
+/** A word that the reader would have to replace. */
+const PLACEHOLDER = /\b(GROUP|ZONE|POD|NAMESPACE|GATE|BUDGET|LEADER|OTHER|NAME|N)\b/;
+
+describe("zonewise explain names rule, objects and remedy of", () => {
+  for (const reason of Object.keys(REASONS) as Reason[])
+    it(reason, () => {
+      const make = (WORLDS as Partial<Record<Reason, () => World>>)[reason];
+      const world = make?.() ?? worldOf(zonesOf({}));
+      const zones = world.zones.map(describeZone);
+      const status = make ? undefined : { ...recorded(reason), observedGeneration: 1, zones };
+      const answers = explainGroup(stateOf(world, status), world);
+      const answer = answers.find((one) => one.reason === reason) ?? assert.fail(JSON.stringify(answers));
+      assert.equal(answer.allowed, false);
+      assert.equal(answer.rule, RULES[reason].rule);
+      assert.ok(answer.objects.length > 0, "no objects");
+      assert.match(answer.message, /ingester-zone-|group ingester/);
+      assert.match(answer.remedy, HELPS[reason]);
+      assert.doesNotMatch(answer.remedy, PLACEHOLDER);
+    });
+});
+
+const two = (spec: object): World => withBudget([{}, {}, {}], spec);
+const changePod = (world: World, change: object): World => ({
+  ...world,
+  zones: world.zones.map((zone, i) => ({
+    ...zone,
+    pods: zone.pods.map((pod, n) => (i + n === 0 ? { ...pod, ...change } : pod)),
+  })),
+});
+const reservedAt = (world: World, by: string): World => ({
+  ...world,
+  budgets: world.budgets.map((one) => ({
+    ...one,
+    reservations: { "ingester-zone-a-0": { uid: "uid-ingester-zone-a-0", time: new Date(NOW).toISOString(), by } },
+  })),
+});
+
+interface Denied {
+  readonly world: World;
+  readonly objects: readonly string[];
+  readonly helps: RegExp;
+}
+
+/**
+ * Complete by its type: every other reason of the closed list but NotNow, which only an answer of the webhook shows.
+ */
+const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
+  SeveralBudgets: {
+    world: withBudget([{}, {}], {}, [budgetOf({}, "second")]),
+    objects: ["ingester", "second"],
+    helps: /keep one, such as ingester: .* delete zpdb second$/,
+  },
+  BudgetInvalid: { world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
+  OwnerNotFound: {
+    world: changePod(two({}), { controller: undefined }),
+    objects: ["ingester"],
+    helps: /get zpdb ingester/,
+  },
+  MaxUnavailableZero: {
+    world: two({ maxUnavailable: 0 }),
+    objects: ["ingester"],
+    helps: /patch zpdb ingester .*maxUnavailable":1,"maxUnavailablePercentage":null}}'$/,
+  },
+  TooFewZones: {
+    world: withBudget([{}], {}),
+    objects: ["ingester"],
+    helps: /get zpdb ingester .*zonewise -n test doctor/,
+  },
+  PartitionUnknown: {
+    world: two({ podNamePartitionRegex: "(x)" }),
+    objects: ["ingester"],
+    helps: /edit zpdb ingester/,
+  },
+  BudgetSpent: {
+    world: withBudget([{}, { pods: { 1: { ready: false } } }, {}], {}),
+    objects: ["ingester-zone-b-1", "ingester"],
+    helps: /describe pod ingester-zone-b-1/,
+  },
+  PodTerminating: {
+    world: changePod(two({}), { terminating: true }),
+    objects: ["ingester-zone-a-0"],
+    helps: /try again once it is gone/,
+  },
+  AllowedAlready: {
+    world: reservedAt(two({}), "reconciler"),
+    objects: ["ingester"],
+    helps: /try again once it is gone/,
+  },
+};
+
+describe("zonewise explain pod names rule, objects and remedy of the denial", () => {
+  for (const [reason, { world, objects, helps }] of Object.entries(DENIALS))
+    it(reason, () => {
+      const pod = world.zones[0]?.pods[0] ?? assert.fail();
+      const [answer = assert.fail()] = explainPod(pod, stateOf(world), world);
+      assert.deepEqual([answer.question, answer.reason, answer.allowed], ["evict", reason, false]);
+      assert.equal(answer.rule, RULES[reason as Denial].rule);
+      const names = answer.objects.map(({ name }) => name);
+      for (const name of objects) assert.ok(names.includes(name), names.join());
+      assert.match(answer.remedy, helps);
+      assert.doesNotMatch(answer.remedy, PLACEHOLDER);
+    });
+
+  it("which counts a pod that is not ready since the time that is recorded of it", () => {
+    const world = withBudget([{}, { pods: { 1: { ready: false } } }, {}], {});
+    const since = "2026-01-01T11:00:00Z";
+    const block = {
+      reason: "ZoneNotReady",
+      message: "",
+      cause: "",
+      since,
+      objects: [{ kind: "Pod", name: "ingester-zone-b-1" }],
+    };
+    const pod = world.zones[0]?.pods[0] ?? assert.fail();
+    assert.equal(explainPod(pod, stateOf(world, { blocked: [block] }), world)[0]?.since, since);
+  });
+});
+
+it("a pod that is not ready is said to keep the other zones' pods from being evicted", () => {
+  const world = withBudget([{}, { pods: { 1: { ready: false, broken: "ImagePullBackOff" } } }, {}], {});
+  const [, ill = assert.fail()] = world.zones[1]?.pods ?? [];
+  const answer = explainPod(ill, stateOf(world), world).at(-1);
+  assert.equal(answer?.question, "let its group go on");
+  assert.match(answer?.message ?? "", /^ingester-zone-b-1 \(ImagePullBackOff\) keeps group ingester waiting; /);
+  assert.match(answer?.message ?? "", /; no pod of ingester-zone-a, ingester-zone-c may be evicted$/);
+  assert.match(answer?.remedy ?? "", /^delete the broken pod, .* delete pod ingester-zone-b-1; /);
+});
+
+it("a refusal for want of time is explained by it, though the pod might go", () => {
+  const world = two({});
+  const pod = world.zones[0]?.pods[0] ?? assert.fail();
+  const said = `create pods/eviction: admission webhook "pod-eviction" denied the request: ${NOT_NOW.message} (429)`;
+  const answer = explainRefusal(said, pod, { state: stateOf(world), world }) ?? assert.fail();
+  assert.deepEqual([answer.reason, answer.rule, answer.allowed], ["NotNow", RULES.NotNow.rule, false]);
+  assert.deepEqual(answer.objects, [{ kind: "Pod", name: pod.name }]);
+  assert.match(answer.remedy, /try again; if it lasts, the log of the functions/);
+  assert.equal(
+    explainRefusal("Cannot evict pod as it would violate the pod's disruption budget.", pod, {
+      state: stateOf(world),
+      world,
+    }),
+    undefined,
+  );
+});
+
+describe("zonewise explain says yes", () => {
+  it("to a pod that may be evicted and is the next of the rollout", () => {
+    const world = withBudget([OUTDATED, {}, {}], {});
+    const pod = world.zones[0]?.pods[0] ?? assert.fail();
+    const answers = explainPod(pod, stateOf(world), world);
+    assert.deepEqual(
+      answers.map(({ question, allowed }) => [question, allowed]),
+      [
+        ["evict", true],
+        ["roll out", true],
+      ],
+    );
+  });
+
+  it("to a zone that waits only for its turn, and says whose it is", () => {
+    const world = worldOf(zonesOf(OUTDATED, OUTDATED));
+    const zone = world.zones[1] ?? assert.fail();
+    const [answer] = explainZone(zone, stateOf(world), world);
+    assert.match(answer?.message ?? "", /^it is the turn of ingester-zone-a: updating/);
+  });
+
+  it("to a settled group", () => {
+    const world = worldOf(zonesOf({}, {}));
+    assert.deepEqual(
+      explainGroup(stateOf(world), world).map(({ allowed }) => allowed),
+      [true],
+    );
+  });
+});
+
+it("what is recorded of a group that has changed since is not repeated", () => {
+  const world = worldOf(zonesOf({ ...OUTDATED, generation: 2 }, { updateRevision: LAST }));
+  const status = {
+    ...recorded("ScaleRefused"),
+    observedGeneration: 1,
+    zones: world.zones.map((zone) => ({ ...describeZone(zone), generation: 1 })),
+  };
+  assert.deepEqual(
+    explainGroup(stateOf(world, status), world).map(({ reason }) => reason),
+    [""],
+  );
+});
+
+describe("labels that do not fit are cured by their names", () => {
+  const answerFor = (world: World): string => {
+    const [pod = assert.fail()] = world.zones[0]?.pods ?? [];
+    return explainPod(pod, undefined, world)[0]?.remedy ?? "";
+  };
+  const relabelled = (world: World, group: string): World => ({
+    ...world,
+    group,
+    zones: world.zones.map((zone) => ({ ...zone, group, labels: { "rollout-group": group } })),
+  });
+
+  it("a group label with a typo", () =>
+    assert.equal(
+      answerFor(relabelled(withBudget([{}], {}), "ingestr")),
+      "give ingester-zone-a the labels that budget ingester selects: kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=ingester",
+    ));
+
+  it("pods of one group with the label of another", () =>
+    assert.match(
+      answerFor(relabelled(withBudget([{}, {}], {}), "store")),
+      /kubectl -n test label --overwrite pods -l 'name=ingester-zone-a' rollout-group=store && kubectl -n test patch statefulset ingester-zone-a --type=merge -p '\{"spec":\{"template":\{"metadata":\{"labels":\{"rollout-group":"store"\}\}\}\}\}'/,
+    ));
+
+  it("a StatefulSet in no group", () => {
+    const world = withBudget([{}], {});
+    const [pod = assert.fail()] = world.zones[0]?.pods ?? [];
+    const [answer] = explainPod(pod, undefined, { ...world, group: "", zones: [] });
+    assert.match(answer?.remedy ?? "", /label --overwrite statefulset ingester-zone-a rollout-group=ingester$/);
+  });
+});
+
+it("a downscale that a webhook refuses for outdated pods waits for their rollout", () => {
+  const judged = { "grafana.com/prepare-downscale": "true" };
+  const follows = { "grafana.com/rollout-downscale-leader": "ingester-zone-a" };
+  const paused = { "grafana.com/rollout-paused": "true" };
+  const world = worldOf(
+    zonesOf({ replicas: 2 }, { annotations: follows, labels: judged }, { ...OUTDATED, annotations: paused }),
+  );
+  const answer = explainGroup(stateOf(world), world).find(({ question }) => question === "scale");
+  assert.equal(answer?.reason, "OtherZoneNotReady");
+  assert.equal(
+    answer?.remedy,
+    "wait until ingester-zone-c is rolled out, or see what holds that: zonewise -n test explain group/ingester",
+  );
+});

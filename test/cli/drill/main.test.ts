@@ -1,0 +1,50 @@
+/** `zonewise drill` as a process whose terminal, or whose readers, go away: what it made goes, and its answer stays. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it, type TestContext } from "node:test";
+import { budgetDefinition } from "../../reconciler/budget-stage.ts";
+import { startEmulator } from "../../emulator/index.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const KINDS = ["statefulsets.apps", "pods", "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com"];
+
+/** A drill in a cluster without an eviction webhook, after its start; resolves with its exit code, and what it left. */
+async function endDrill(t: TestContext, timeout: string, go: (child: ChildProcess) => void) {
+  const emulator = await startEmulator();
+  const folder = await mkdtemp(join(tmpdir(), "zonewise-drill-"));
+  t.after(async () => {
+    await emulator.stop();
+    await rm(folder, { recursive: true });
+  });
+  emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", budgetDefinition());
+  const kubeconfig = join(folder, "kubeconfig");
+  await emulator.writeKubeconfig(kubeconfig);
+  const flags = ["--kubeconfig", kubeconfig, "-n", "default", "--timeout", timeout];
+  const child = spawn(process.execPath, ["cli/main.ts", "drill", ...flags], { cwd: ROOT, timeout: 90_000 });
+  let err = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    err += chunk.toString();
+    if (err.includes("refusals:")) go(child);
+  });
+  const code = await new Promise<number | null>((resolve) => child.on("exit", resolve));
+  return { code, err, left: KINDS.flatMap((kind) => emulator.store.list(kind, "default")).length };
+}
+
+it("a terminal that is closed, as often as it is said, is a Ctrl-C", { timeout: 300_000 }, async (t) => {
+  const { code, err, left } = await endDrill(t, "60s", (child) => {
+    child.kill("SIGHUP");
+    setTimeout(() => child.kill("SIGHUP"), 100);
+  });
+  assert.deepEqual([code, left], [130, 0], err);
+});
+
+it("where nobody reads any more, a promise that did not hold is no success", { timeout: 300_000 }, async (t) => {
+  const { code, err, left } = await endDrill(t, "8s", (child) => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  });
+  assert.deepEqual([code, left], [1, 0], err);
+});

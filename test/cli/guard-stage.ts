@@ -1,0 +1,73 @@
+/** The eviction webhook behind the API server of a stage, as the manifests register it. */
+import { createPodEviction } from "../../functions/eviction/pod-eviction.ts";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
+import { composeBudgets } from "../../reconciler/budget/act/compose.ts";
+import { serve } from "../functions/serve-one.ts";
+import { keepingLog } from "../functions/stage.ts";
+import type { Stage } from "../reconciler/stage.ts";
+
+export const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+export const CONFIGURATION = "pod-eviction-default";
+
+export const issue = () =>
+  generateCertificates({
+    dnsNames: ["rollout-operator.default.svc"],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+
+/** Another caBundle, policy or selector than that of the manifests. */
+export interface GuardTraits {
+  readonly caPem?: string;
+  readonly webhook?: object;
+}
+
+/** Serves and registers it; `close` ends it. */
+export async function guardEvictions(stage: Stage) {
+  const { store } = stage.emulator;
+  const { caPem, certPem, keyPem } = await issue();
+  const { cluster } = stage.connect();
+  const metrics = createMetrics().budgets;
+  // The API server's deadlines are real time, its objects' times the stage's.
+  const clock = { ...systemClock, now: stage.clock.now };
+  const { reserver } = composeBudgets({ cluster, clock, log: keepingLog().log, metrics, identity: "webhook" });
+  const webhook = createPodEviction({ reserver, metrics });
+  const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
+  const service = { name: "rollout-operator", namespace: "default" };
+  const setService = (spec: object): void => {
+    if (store.get("services", "default", service.name)) store.remove("services", "default", service.name);
+    store.create("services", { apiVersion: "v1", kind: "Service", metadata: service, spec });
+  };
+  const register = ({ caPem: ca = caPem, webhook: traits = {} }: GuardTraits = {}): void => {
+    if (store.get(HOOKS, undefined, CONFIGURATION)) store.remove(HOOKS, undefined, CONFIGURATION);
+    const path = "/admission/mutate-pod-eviction";
+    const entry = {
+      name: `${CONFIGURATION}.grafana.com`,
+      admissionReviewVersions: ["v1"],
+      clientConfig: { service: { ...service, port, path }, caBundle: Buffer.from(ca).toString("base64") },
+      failurePolicy: "Fail",
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
+      rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] }],
+      sideEffects: "NoneOnDryRun",
+      timeoutSeconds: 10,
+    };
+    store.create(HOOKS, {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: CONFIGURATION, labels: { "grafana.com/inject-rollout-operator-ca": "true" } },
+      webhooks: [{ ...entry, ...traits }],
+    });
+  };
+  setService({ type: "ExternalName", externalName: "127.0.0.1" });
+  register();
+  return {
+    certPem,
+    register,
+    setService,
+    unregister: () => void store.remove(HOOKS, undefined, CONFIGURATION),
+    close: () => (server.closeAllConnections(), server.close()),
+  };
+}

@@ -1,0 +1,132 @@
+/** The reconciler does not tick, or people hold what it would do. */
+import { writeLease } from "../stage.ts";
+import { annotate, create, remove, setSpec, setTemplate, ZONES } from "./changes.ts";
+import { CRON_JOB, CRON_JOBS, NAMESPACE, type Installation } from "./installation.ts";
+import { applyFolder } from "./kubectl.ts";
+import type { Trouble } from "./trouble.ts";
+
+const OF_RUNS = { "app.kubernetes.io/name": CRON_JOB };
+const RUN = `${CRON_JOB}-1`;
+const PAUSED = "grafana.com/rollout-paused";
+
+/** A Job of the CronJob, and its pod. */
+function createRun(at: Installation, { job, pod }: { readonly job: object; readonly pod: object }): void {
+  create(at, "jobs.batch", "Job", { metadata: { name: RUN, labels: OF_RUNS }, status: job });
+  const labels = { ...OF_RUNS, "batch.kubernetes.io/job-name": RUN };
+  create(at, "pods", "Pod", {
+    metadata: { name: `${RUN}-x`, labels },
+    spec: { containers: [] },
+    status: pod,
+  });
+}
+
+export const PAUSE_TROUBLES: readonly Trouble[] = [
+  {
+    trouble: "a suspended CronJob",
+    make: (at) => setSpec(at, CRON_JOBS, CRON_JOB, ["suspend"], true),
+    seenAfter: 150,
+    says: {
+      status: /^reconciler {2}no tick since .*is suspended/,
+      explain: /^reconciler {2}no tick since .*is suspended/,
+      doctor: /^error {2}reconciler: no tick since .*is suspended/,
+      page: /No tick\. As recorded: 1 Ready .*is suspended/,
+    },
+    cure: { by: "doctor" },
+  },
+  {
+    trouble: "a CronJob whose Jobs fail",
+    make: (at) => {
+      at.runs = false;
+      const message = `{"level":"error","msg":"RECONCILE_INTERVAL is no duration"}\n`;
+      createRun(at, {
+        job: { conditions: [{ type: "Failed", status: "True", reason: "PodFailurePolicy", message: "failed" }] },
+        pod: {
+          phase: "Failed",
+          containerStatuses: [{ ready: false, state: { terminated: { exitCode: 2, reason: "Error", message } } }],
+        },
+      });
+    },
+    seenAfter: 150,
+    says: {
+      status: /no tick since .*Job zonewise-reconciler-1 has failed: exit code 2, RECONCILE_INTERVAL is no duration/,
+      doctor: /no tick since .*exit code 2, RECONCILE_INTERVAL is no duration/,
+      page: /RECONCILE_INTERVAL is no duration/,
+    },
+    cure: {
+      by: "doctor",
+      text: /kubectl -n default logs job\/zonewise-reconciler-1/,
+      does: (at) => void (at.runs = true),
+    },
+  },
+  {
+    trouble: "a run that holds the Lease and ends no tick",
+    make: (at) => {
+      at.runs = false;
+      createRun(at, { job: { active: 1 }, pod: { phase: "Running" } });
+      const { store } = at.stage.emulator;
+      const startedAt = at.stage.clock.now();
+      // Until its pod is gone.
+      const renew = (): void => {
+        if (!store.get("pods", NAMESPACE, `${RUN}-x`)) return void (at.runs = true);
+        const age = at.stage.clock.now() - startedAt;
+        writeLease(at.stage, { holder: `${RUN}-x_1`, heldMs: age, tickedMs: age });
+        at.stage.time.after(5000, renew);
+      };
+      renew();
+    },
+    seenAfter: 310,
+    says: {
+      status: /no tick since .*is held by zonewise-reconciler-1-x_1 since/,
+      doctor: /no tick since .*is held by zonewise-reconciler-1-x_1 since/,
+      page: /is held by zonewise-reconciler-1-x_1/,
+    },
+    cure: { by: "doctor", takes: /delete/ },
+    curedAfter: 40,
+  },
+  {
+    trouble: "a group that somebody has paused",
+    make: (at) => {
+      for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, { [PAUSED]: "true" });
+      setTemplate(at, "app:2");
+    },
+    says: { status: /ZonePaused/, explain: /roll out: no {2}ZonePaused/, page: /ZonePaused/ },
+    event: /^ZonePaused /m,
+    cure: {},
+    curedAfter: 90,
+  },
+  {
+    trouble: "a group that was left paused after its rollout",
+    make: (at) => {
+      for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, { [PAUSED]: "true" });
+    },
+    says: { doctor: /warning {2}group\/ingester: all its zones are paused/ },
+    cure: { by: "doctor" },
+  },
+  {
+    trouble: "one zone that somebody has paused",
+    make: (at) => {
+      annotate(at, "statefulsets.apps", "ingester-zone-b", { [PAUSED]: "true" });
+      setTemplate(at, "app:2");
+    },
+    seenAfter: 45,
+    says: { status: /ZonePaused/, explain: /roll out: no {2}ZonePaused\n.*ingester-zone-b/ },
+    event: /^ZonePaused /m,
+    cure: {},
+    curedAfter: 60,
+  },
+  {
+    trouble: "a removed reconciler, whose RolloutGroup still says Ready",
+    make: (at) => remove(at, CRON_JOBS, CRON_JOB),
+    seenAfter: 150,
+    says: {
+      status: /Ready \(old\)/,
+      doctor: /there is no CronJob default\/zonewise-reconciler/,
+      page: /No tick\. As recorded: 1 Ready/,
+    },
+    cure: {
+      by: "doctor",
+      text: /kubectl -n default get cronjobs,jobs,pods -l app.kubernetes.io\/name=zonewise-reconciler/,
+      does: ({ stage }) => applyFolder(stage, "infra/manifests/reconciler", NAMESPACE),
+    },
+  },
+];

@@ -1,0 +1,145 @@
+/** Pods and templates. */
+import { put } from "../../emulator/objects.ts";
+import { annotate, change, create, remove, setSpec, setTemplate, ZONES } from "./changes.ts";
+import { SETS } from "./installation.ts";
+import type { Trouble } from "./trouble.ts";
+
+const NODES = ["node-1", "node-2", "node-3"];
+
+export const POD_TROUBLES: readonly Trouble[] = [
+  {
+    trouble: "a new image that cannot be pulled",
+    make: (at) => setTemplate(at, "registry.invalid/app:2"),
+    seenAfter: 45,
+    says: {
+      status: /ingester +Waiting .*MaxUnavailableReached/,
+      explain: /roll out: no {2}MaxUnavailableReached\n.*ImagePullBackOff/,
+      page: /MaxUnavailableReached/,
+    },
+    event: /^MaxUnavailableReached .*ingester-zone-a/m,
+    cure: { takes: /undo/ },
+    changes: ZONES,
+  },
+  {
+    trouble: "a new template whose pods crash",
+    make: (at) => setTemplate(at, "app:2", { annotations: { "sim/crash": "true" } }),
+    seenAfter: 45,
+    says: { status: /MaxUnavailableReached/, explain: /MaxUnavailableReached\n.*CrashLoopBackOff/ },
+    cure: { takes: /undo/ },
+    changes: ZONES,
+  },
+  {
+    trouble: "a new template that was applied by mistake, and whose pods do not become ready",
+    make: (at) => setTemplate(at, "app:2", { annotations: { "sim/ready": "false" } }),
+    seenAfter: 45,
+    says: { status: /MaxUnavailableReached/, explain: /MaxUnavailableReached/ },
+    cure: { takes: /undo/ },
+    changes: ZONES,
+  },
+  {
+    trouble: "another rollout under way in the group, which does not come to its end",
+    make: async (at) => {
+      setTemplate(at, "registry.invalid/app:2", { zones: ["ingester-zone-b"] });
+      await at.tickFor(45);
+      setTemplate(at, "app:3", { zones: ["ingester-zone-a"] });
+    },
+    seenAfter: 45,
+    says: {
+      explain: /roll out: no {2}\w+\n.*ingester-zone-b.*ImagePullBackOff/,
+      status: /ingester-zone-b/,
+    },
+    cure: {
+      takes: /edit statefulset ingester-zone-b/,
+      edit: (set) => put(set, ["spec", "template", "spec", "containers"], [{ name: "c", image: "app:1" }]),
+    },
+    changes: ["ingester-zone-b"],
+    curedAfter: 90,
+  },
+  {
+    trouble: "one pod in a crash loop",
+    make: (at) => annotate(at, "pods", "ingester-zone-a-1", { "sim/crash": "true" }),
+    seenAfter: 45,
+    object: "pod/ingester-zone-a-1",
+    says: { explain: /let its group go on: no {2}ZoneNotReady\n.*CrashLoopBackOff/, status: /ZoneNotReady/ },
+    event: /^ZoneNotReady /m,
+    cure: {},
+  },
+  {
+    trouble: "one pod that is never ready again",
+    make: (at) => annotate(at, "pods", "ingester-zone-a-1", { "sim/ready": "false" }),
+    seenAfter: 60,
+    says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
+    cure: {},
+  },
+  {
+    trouble: "a pod that fits on no node",
+    make: (at) => {
+      for (const node of NODES) setSpec(at, "nodes", node, ["unschedulable"], true);
+      remove(at, "pods", "ingester-zone-a-1");
+    },
+    seenAfter: 45,
+    says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
+    cure: {
+      text: /no node takes ingester-zone-a-1, see why: .*; make room,/,
+      does: (at) => {
+        for (const node of NODES) setSpec(at, "nodes", node, ["unschedulable"], false);
+      },
+    },
+  },
+  {
+    trouble: "a quota that refuses the successor of a pod",
+    make: (at) => {
+      create(at, "resourcequotas", "ResourceQuota", { metadata: { name: "pods" }, spec: { hard: { pods: "5" } } });
+      remove(at, "pods", "ingester-zone-a-1");
+    },
+    seenAfter: 45,
+    says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
+    cure: {
+      text: /ingester-zone-a has 1 of 2 pods, see why: .*free the quota if it is full: kubectl -n default describe resourcequota/,
+      does: (at) => remove(at, "resourcequotas", "pods"),
+    },
+  },
+  {
+    trouble: "a template with a claim that does not exist",
+    make: (at) => {
+      const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "cache" } }];
+      for (const zone of ZONES) setSpec(at, SETS, zone, ["template", "spec", "volumes"], volumes);
+    },
+    seenAfter: 45,
+    says: { explain: /MaxUnavailableReached\n.*Unschedulable/, status: /MaxUnavailableReached/ },
+    cure: {
+      text: /no node takes ingester-zone-a-0, see why: .*bring back the volume that is missing/,
+      does: (at) => create(at, "persistentvolumeclaims", "PersistentVolumeClaim", { metadata: { name: "cache" } }),
+    },
+    curedAfter: 60,
+  },
+  {
+    trouble: "a pod that a finalizer keeps terminating",
+    make: (at) => {
+      change(at, "pods", "ingester-zone-a-1", (pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, finalizers: ["example.com/volume"] },
+      }));
+      remove(at, "pods", "ingester-zone-a-1");
+    },
+    seenAfter: 60,
+    says: { explain: /ZoneNotReady/, status: /ZoneNotReady/ },
+    cure: {
+      text: /wait until ingester-zone-a-1 is gone; if it lasts, see which finalizer or lost node holds it/,
+      does: (at) =>
+        change(at, "pods", "ingester-zone-a-1", (pod) => ({ ...pod, metadata: { ...pod.metadata, finalizers: [] } })),
+    },
+  },
+  {
+    trouble: "a zone that no longer works by OnDelete",
+    make: (at) => setSpec(at, SETS, "ingester-zone-b", ["updateStrategy"], { type: "RollingUpdate" }),
+    says: {
+      status: /UpdateStrategyNotOnDelete/,
+      explain: /UpdateStrategyNotOnDelete/,
+      doctor: /ingester-zone-b: its update strategy is RollingUpdate/,
+      page: /UpdateStrategyNotOnDelete/,
+    },
+    event: /^UpdateStrategyNotOnDelete /m,
+    cure: {},
+  },
+];

@@ -1,0 +1,154 @@
+/** A row of the table of troubles, and how it is played: made, seen, cured by what is proposed, and seen no more. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { dig, isTrue, type KubeObject, plainText } from "../../emulator/objects.ts";
+import { install, NAMESPACE, SETS, type Installation } from "./installation.ts";
+import { changesIn, commandsIn, execute, looksIn, proposalsIn } from "./kubectl.ts";
+
+/** Where the trouble is said. */
+type Voice = "status" | "explain" | "doctor" | "page";
+
+export interface Trouble {
+  readonly trouble: string;
+  /** More variables of the processes. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly make: (at: Installation) => unknown;
+  /** Seconds of ticks until it is said; 10 by default. */
+  readonly seenAfter?: number;
+  /** What `explain` is asked about; the group by default. */
+  readonly object?: string;
+  readonly says: Readonly<Partial<Record<Voice, RegExp>>>;
+  /** Of the Event: `Reason message`. */
+  readonly event?: RegExp;
+  readonly cure: Cure;
+  /** StatefulSets whose template or replicas the cure is to change. */
+  readonly changes?: readonly string[];
+  /** Seconds of ticks until it is cured; 30 by default. */
+  readonly curedAfter?: number;
+}
+
+interface Cure {
+  /** Who proposes it; `explain` by default. */
+  readonly by?: Voice;
+  /** Chooses among the proposed commands; the first that changes something by default. */
+  readonly takes?: RegExp;
+  /** What the person writes in the editor that the command opens. */
+  readonly edit?: (object: KubeObject) => object;
+  /** What is said where no command can cure it, and what the person does who reads it. */
+  readonly text?: RegExp;
+  readonly does?: (at: Installation) => unknown;
+}
+
+/** Whether a command that we propose is the cure; otherwise a person does what is said. */
+export const isByCommand = ({ cure }: Trouble): boolean => cure.text === undefined;
+
+export async function play(t: TestContext, row: Trouble): Promise<void> {
+  const at = await install(t, row.env);
+  await row.make(at);
+  await at.tickFor(row.seenAfter ?? 10);
+  const seen = await listen(at, row);
+  for (const [voice, says] of sentencesOf(row)) assert.match(seen[voice] ?? "", says, voice);
+  if (row.event) assert.match(eventsOf(at), row.event);
+  assert.deepEqual(
+    commandsIn(Object.values(seen).join("\n")).filter((command) => /\b[A-Z]{3,}\b/.test(command)),
+    [],
+  );
+
+  const before = { pods: healthyOf(at), sets: specsOf(at) };
+  await cure(at, row, seen[row.cure.by ?? "explain"] ?? "");
+  await at.stage.time.advance(200);
+  const healthy = healthyOf(at);
+  for (const [name, { uid }] of before.pods) assert.equal(healthy.get(name)?.uid, uid, `the cure has touched ${name}`);
+
+  await at.tickFor(row.curedAfter ?? 30);
+  const after = await listen(at, row);
+  for (const [voice, says] of sentencesOf(row)) assert.doesNotMatch(after[voice] ?? "", says, `${voice}, cured`);
+  assertUntouched(at, row, before);
+}
+
+const sentencesOf = ({ says }: Trouble): [Voice, RegExp][] => Object.entries(says) as [Voice, RegExp][];
+
+/** What each voice says now, that of the cure and those of the row. */
+async function listen(at: Installation, row: Trouble): Promise<Partial<Record<Voice, string>>> {
+  const { object = "group/ingester" } = row;
+  const ask: Readonly<Record<Voice, () => Promise<string>>> = {
+    status: async () => (await at.run("status --no-watch")).out,
+    explain: async () => (await at.run(`explain ${object}`)).out,
+    doctor: async () => (await at.run("doctor")).out,
+    page: at.page,
+  };
+  const voices = new Set([...sentencesOf(row).map(([voice]) => voice), row.cure.by ?? "explain"]);
+  const said: Partial<Record<Voice, string>> = {};
+  for (const voice of voices) said[voice] = await ask[voice]();
+  return said;
+}
+
+/** Does what is proposed: by a command of the output itself, or as the person who reads it. */
+async function cure(at: Installation, { cure: { takes, edit, text, does } }: Trouble, said: string): Promise<void> {
+  const proposed = proposalsIn(said).join("\n");
+  const shell = { stage: at.stage, run: at.run, edit };
+  for (const command of looksIn(proposed)) await execute(command, shell);
+  if (text) {
+    assert.match(proposed, text);
+    await does?.(at);
+    return;
+  }
+  const commands = changesIn(proposed);
+  const command = takes ? commands.find((one) => takes.test(one)) : commands[0];
+  await execute(command ?? assert.fail(`no such command is proposed:\n${said}`), shell);
+}
+
+interface Healthy {
+  readonly uid: string;
+  readonly revision: unknown;
+}
+
+const REVISION = "controller-revision-hash";
+
+/** The pods of StatefulSets that are ready and stay. */
+function healthyOf({ stage }: Installation): ReadonlyMap<string, Healthy> {
+  const pods = stage.emulator.store.list("pods", NAMESPACE);
+  const healthy = pods.filter(
+    (pod) => isTrue(pod, "Ready") && pod.metadata.ownerReferences && pod.metadata.deletionTimestamp === undefined,
+  );
+  return new Map(healthy.map(({ metadata: { name, uid, labels } }) => [name, { uid, revision: labels?.[REVISION] }]));
+}
+
+/** Template and replicas of each StatefulSet. */
+function specsOf({ stage }: Installation): ReadonlyMap<string, string> {
+  return new Map(
+    stage.emulator.store
+      .list(SETS, NAMESPACE)
+      .map(({ metadata: { name }, spec }) => [name, JSON.stringify([dig(spec, "template"), dig(spec, "replicas")])]),
+  );
+}
+
+/** False for a pod beyond the replicas of its StatefulSet. */
+function isWanted({ stage }: Installation, pod: string): boolean {
+  const [, set = "", ordinal = ""] = /^(.*)-(\d+)$/.exec(pod) ?? [];
+  const replicas = dig(stage.emulator.store.get(SETS, NAMESPACE, set), "spec", "replicas");
+  return Number(ordinal) < Number(replicas);
+}
+
+interface Before {
+  readonly pods: ReadonlyMap<string, Healthy>;
+  readonly sets: ReadonlyMap<string, string>;
+}
+
+/** Pods that were healthy and of the template that is wanted are the same, and so is every other zone. */
+function assertUntouched(at: Installation, { changes = [] }: Trouble, { pods, sets }: Before): void {
+  const { store } = at.stage.emulator;
+  const now = healthyOf(at);
+  const revisions = new Set(store.list(SETS, NAMESPACE).map(({ status }) => dig(status, "updateRevision")));
+  for (const [name, { uid, revision }] of pods)
+    if (revisions.has(revision) && isWanted(at, name))
+      assert.equal(now.get(name)?.uid, uid, `${name} was replaced, which was healthy`);
+  const left = (specs: ReadonlyMap<string, string>) => [...specs].filter(([name]) => !changes.includes(name));
+  assert.deepEqual(left(specsOf(at)), left(sets));
+}
+
+export const eventsOf = ({ stage }: Installation): string =>
+  stage.emulator.store
+    .list("events", NAMESPACE)
+    .map((event) => `${plainText(event["reason"])} ${plainText(event["message"])}`)
+    .join("\n");

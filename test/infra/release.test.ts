@@ -1,0 +1,180 @@
+/** A release: what the workflows may do and call, and what the scripts beside infra/release refuse and pack. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { parse } from "yaml";
+import { readVersion } from "../../infra/chart.ts";
+import { formatProvenance } from "../../infra/release/provenance.ts";
+import { ROOT } from "./manifests.ts";
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+}
+interface Workflow {
+  readonly on: Readonly<Record<string, unknown>>;
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<
+    Record<string, { readonly needs?: string; readonly permissions?: object; readonly steps?: readonly Step[] }>
+  >;
+}
+
+const text = (file: string): string => readFileSync(join(ROOT, file), "utf8");
+const WORKFLOWS = globSync(".github/workflows/*.yaml", { cwd: ROOT });
+const read = (file: string): Workflow => parse(text(file)) as Workflow;
+const stepsOf = (file: string): readonly Step[] => Object.values(read(file).jobs).flatMap(({ steps = [] }) => steps);
+const SCRIPTS = readdirSync(join(ROOT, "infra/release")).filter((name) => !name.includes("."));
+
+const out = mkdtempSync(join(tmpdir(), "release-"));
+after(() => rmSync(out, { recursive: true }));
+function run(script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const all = { ...process.env, OUT: out, REGISTRY: "", ORGANISATION: "", ...env };
+  return spawnSync(join(ROOT, "infra/release", script), args, { encoding: "utf8", env: all });
+}
+
+describe("the workflows", () => {
+  it("are the gate and the release", () =>
+    assert.deepEqual(WORKFLOWS.toSorted(), [".github/workflows/release.yaml", ".github/workflows/test.yaml"]));
+  for (const file of WORKFLOWS) {
+    it(`${file} pins every action by a commit, with its version beside it`, () => {
+      const used = text(file).match(/^.*\buses:.*$/gm) ?? [];
+      assert.ok(used.length > 0);
+      for (const line of used.filter((line) => !line.endsWith("uses: ./.github/workflows/test.yaml")))
+        assert.match(line, /uses: actions\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    });
+    it(`${file} calls scripts that exist and can be run, and nothing of what a stranger writes`, () => {
+      for (const run of stepsOf(file).flatMap((step) => step.run ?? [])) {
+        assert.doesNotMatch(run, /\$\{\{/, "an expression in a command is code");
+        const script = /^(?:bash )?((?:infra\/release|test\/plane|\.ci)\/[\w-]+)/.exec(run)?.[1];
+        if (script === undefined) assert.match(run, /^(?:npm ci$|sudo apt-get )/);
+        else accessSync(join(ROOT, script), script === ".ci/run" ? constants.R_OK : constants.X_OK);
+      }
+    });
+  }
+  it("may do what they need, and no more", () => {
+    const release = read(".github/workflows/release.yaml");
+    assert.deepEqual(read(".github/workflows/test.yaml").permissions, { contents: "read" });
+    assert.deepEqual(release.permissions, {});
+    assert.deepEqual(release.jobs["image"]?.permissions, { contents: "read", packages: "write" });
+    assert.deepEqual(release.jobs["release"]?.permissions, {
+      contents: "write",
+      packages: "write",
+      "id-token": "write",
+    });
+    assert.deepEqual(release.on, { push: { tags: ["v*"] } });
+  });
+  it("publish nothing that the gate has not passed", () => {
+    const { test, image, release } = read(".github/workflows/release.yaml").jobs;
+    assert.deepEqual([test?.permissions, image?.needs, release?.needs], [{ contents: "read" }, "test", "image"]);
+  });
+  it("call every script of a release, checking the tag before anything is pushed", () => {
+    const runs = stepsOf(".github/workflows/release.yaml").map(({ run = "" }) => run);
+    assert.deepEqual(
+      SCRIPTS.filter((name) => !runs.some((run) => run.startsWith(`infra/release/${name}`))),
+      [],
+    );
+    assert.ok(runs.findIndex((run) => run.includes("/check")) < runs.findIndex((run) => run.includes("push")));
+  });
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const actionlint = join(cache, "zonewise-plane/bin/actionlint");
+  it("pass actionlint", { skip: !existsSync(actionlint) && "test/plane/build actionlint" }, () => {
+    const { status, stdout } = spawnSync(actionlint, ["-no-color"], { cwd: ROOT, encoding: "utf8" });
+    assert.equal(status, 0, stdout);
+  });
+});
+
+describe("a release", () => {
+  const version = readVersion(ROOT);
+  for (const script of SCRIPTS)
+    it(`${script} is bash that ends at the first command that fails`, () => {
+      assert.equal(spawnSync("bash", ["-n", join(ROOT, "infra/release", script)]).status, 0);
+      assert.match(text(`infra/release/${script}`), /^\. "\$\(dirname "\$\{BASH_SOURCE\[0\]\}"\)\/settings\.sh"$/m);
+    });
+  it("is refused for a tag that is not the version", () => {
+    const { status, stderr } = run("check", ["v99.0.0"]);
+    assert.equal(status, 1);
+    assert.match(stderr, /the tag is v99\.0\.0, package\.json has/);
+  });
+  it("is refused until somebody says where it goes", () => {
+    const { status, stderr } = run("check", [`v${version}`]);
+    assert.equal(status, 1);
+    assert.match(stderr, /fill in infra\/release\/registry\.env/);
+  });
+  it("is refused until the changelog dates it", () => {
+    const dated = text("CHANGELOG.md").includes(`## [${version}] - 2`);
+    const { status, stderr } = run("check", [`v${version}`], { REGISTRY: "127.0.0.1:1", ORGANISATION: "a" });
+    assert.equal(status, dated ? 0 : 1);
+    if (!dated) assert.match(stderr, /CHANGELOG\.md does not date/);
+  });
+  it("the changelog has a section of the version", () =>
+    assert.ok(text("CHANGELOG.md").includes(`## [${version}] - `)));
+});
+
+describe("what a release carries", () => {
+  it("the krew manifest names the archive, and infra/release/files fills in all its placeholders", () => {
+    const filled = text("infra/release/files").match(/(?<=s\|)[A-Z0-9]+/g) ?? [];
+    const used =
+      text(".krew.yaml")
+        .split("\n")
+        .slice(1)
+        .join("\n")
+        .match(/[A-Z][A-Z0-9]{4,}/g) ?? [];
+    assert.deepEqual([...new Set(used)].toSorted(), filled.toSorted());
+    assert.match(text(".krew.yaml"), /kubectl-zonewise\.tar\.gz$/m);
+    assert.match(text("infra/release/files"), /cp "\$root\/cli\/zonewise\.js" "\$tmp\/cli\/kubectl-zonewise"/);
+  });
+  it("all that is published has its check in docs/verify.md", () => {
+    const page = text("docs/verify.md");
+    const types = [...text("infra/release/sign").matchAll(/^ *attest .* (\w+) "\$OUT/gm)].map(([, type = ""]) => type);
+    assert.deepEqual(types.toSorted(), ["cyclonedx", "slsaprovenance1"]);
+    for (const type of types) assert.ok(page.includes(`verify-attestation $IDENTITY --type ${type} $IMAGE`), type);
+    for (const name of ["$IMAGE", "$CHART"]) assert.ok(page.includes(`cosign verify $IDENTITY ${name}`), name);
+    assert.match(page, /sha256sum --check .*SHA256SUMS/);
+    assert.match(text("infra/release/files"), /sign-blob .*--bundle SHA256SUMS\.sigstore\.json SHA256SUMS$/m);
+    assert.ok(page.includes("cosign verify-blob $IDENTITY --bundle SHA256SUMS.sigstore.json SHA256SUMS"));
+    assert.match(text("infra/release/publish"), / SHA256SUMS SHA256SUMS\.sigstore\.json /);
+    assert.ok(page.includes("REPOSITORY/.github/workflows/release.yaml@refs/tags/vVERSION"));
+  });
+  it("no registry and no organisation are named but in registry.env", () => {
+    const env = text("infra/release/registry.env").match(/^[A-Z]+(?==)/gm);
+    assert.deepEqual(env, ["REGISTRY", "ORGANISATION"]);
+    for (const page of ["README.md", "docs/install.md", "docs/verify.md"]) {
+      assert.match(text(page), /registry\.env/);
+      for (const [, where = ""] of text(page).matchAll(/oci:\/\/(\S+)/g))
+        assert.match(where, /^REGISTRY\/ORGANISATION\//);
+    }
+  });
+  it("the chart is packaged with the published image: its values have the lines that are replaced", () => {
+    const values = text("infra/helm/zonewise/values.yaml");
+    assert.match(values, /^ {2}registry: ""/m);
+    assert.match(values, /^ {2}repository: zonewise /m);
+  });
+});
+
+describe("the provenance", () => {
+  const env = {
+    GITHUB_SERVER_URL: "https://git.example",
+    GITHUB_REPOSITORY: "a/zonewise",
+    GITHUB_REF: "refs/tags/v1.0.0",
+    GITHUB_SHA: "c0ffee",
+    GITHUB_EVENT_NAME: "push",
+    GITHUB_WORKFLOW_REF: "a/zonewise/.github/workflows/release.yaml@refs/tags/v1.0.0",
+    GITHUB_RUN_ID: "7",
+    GITHUB_RUN_ATTEMPT: "1",
+  };
+  it("names the commit and the run", () =>
+    assert.partialDeepStrictEqual(formatProvenance(env), {
+      buildDefinition: {
+        resolvedDependencies: [
+          { uri: "git+https://git.example/a/zonewise@refs/tags/v1.0.0", digest: { gitCommit: "c0ffee" } },
+        ],
+      },
+      runDetails: { metadata: { invocationId: "https://git.example/a/zonewise/actions/runs/7/attempts/1" } },
+    }));
+  for (const name of Object.keys(env))
+    it(`is refused without ${name}`, () =>
+      assert.throws(() => formatProvenance({ ...env, [name]: "" }), new RegExp(`^Error: ${name} is missing`)));
+});

@@ -1,0 +1,40 @@
+/** What people do to the certificate and to the configurations that trust it. */
+import { dig, type Draft, listOf } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import { NAMESPACE } from "../names.ts";
+import { type Action, pause, type People, recreate } from "../person.ts";
+import { CONFIGURATIONS, SECRET } from "./trust.ts";
+
+const pathOf = (resource: string): string => `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
+
+function drawConfiguration({ world, draw }: People): readonly [path: string, KubeObject] {
+  const all = CONFIGURATIONS.flatMap((kind) => world.store.list(kind).map((object) => [pathOf(kind), object] as const));
+  return draw.of(all);
+}
+
+const bundleOf = (object: KubeObject): Draft => ({
+  ...object,
+  metadata: { name: object.metadata.name, ...(object.metadata.labels && { labels: object.metadata.labels }) },
+  webhooks: listOf(object["webhooks"]).map((webhook) => ({
+    ...(webhook as object),
+    clientConfig: { ...(dig(webhook, "clientConfig") as object), caBundle: undefined },
+  })),
+});
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  deleteSecret: ({ world }) => world.ask("human", "DELETE", `/api/v1/namespaces/${NAMESPACE}/secrets/${SECRET}`),
+  /** GitOps writes a configuration as its manifest has it, without a bundle. */
+  loseBundle: (people) => {
+    const [path, object] = drawConfiguration(people);
+    return people.world.ask("gitops", "PUT", `${path}/${object.metadata.name}`, bundleOf(object));
+  },
+  deleteConfiguration: async (people) => {
+    const [path, object] = drawConfiguration(people);
+    await people.world.ask("human", "DELETE", `${path}/${object.metadata.name}`);
+    await pause(people, people.draw.between(1, 20_000));
+    await recreate(people, path, bundleOf(object));
+  },
+};
+
+export const certificateActions = ({ shape }: People): Readonly<Record<string, Action>> =>
+  shape.certificate ? ACTIONS : {};

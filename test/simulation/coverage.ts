@@ -1,0 +1,130 @@
+/**
+ * Which catch blocks and retries of the product have run, by V8's counts of blocks. Whatever is imported before
+ * `startCoverage` is counted by whole functions at best.
+ */
+import { readFileSync } from "node:fs";
+import { type Profiler, Session } from "node:inspector";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { changedSources } from "./load.ts";
+
+/** A place in a file, with the name of its cell. */
+interface Place {
+  readonly cell: string;
+  readonly offset: number;
+  /** A second attempt: the function that begins here runs more often than the place. */
+  readonly attempt?: number;
+}
+
+export interface Coverage {
+  /** The cells that ran since the last call. */
+  readonly take: () => ReadonlySet<string>;
+  /** All cells of the files that were loaded so far. */
+  readonly known: () => ReadonlySet<string>;
+  /** Whether the code at this offset of the file ran between the last two calls of `take`; true for what runs as it is loaded. */
+  readonly hasRun: (file: string, offset: number) => boolean;
+}
+
+const ROOT = `${pathToFileURL(join(import.meta.dirname, "../..")).href}/`;
+const PRODUCT = ["functions/", "reconciler/", "infra/"];
+
+/** Of the files whose paths begin so. */
+export function startCoverage(of: readonly string[] = PRODUCT): Coverage {
+  const session = new Session();
+  session.connect();
+  session.post("Profiler.enable");
+  session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
+  const files = new Map<string, ReturnType<typeof createFile>>();
+
+  function read(): Map<string, readonly Profiler.FunctionCoverage[]> {
+    let scripts: readonly Profiler.ScriptCoverage[] = [];
+    // Within one thread the answer comes before `post` returns.
+    session.post("Profiler.takePreciseCoverage", (_, { result }) => void (scripts = result));
+    const own = scripts.filter(({ url }) => of.some((start) => url.startsWith(`${ROOT}${start}`)));
+    for (const { url } of own) if (!files.has(url)) files.set(url, createFile(url));
+    const found = new Map(own.map(({ url, functions }) => [url, functions]));
+    for (const [url, file] of files) file.add(found.get(url) ?? []);
+    return found;
+  }
+
+  return {
+    take: () => new Set([...read().keys()].flatMap((url) => files.get(url)?.ran() ?? [])),
+    known: () => new Set([...files.values()].flatMap((file) => file.places().map(({ cell }) => cell))),
+    hasRun: (file, offset) => files.get(`${ROOT}${file}`)?.hasRun(offset) ?? false,
+  };
+}
+
+const keyOf = ({ ranges: [whole] }: Profiler.FunctionCoverage): string => `${whole?.startOffset}-${whole?.endOffset}`;
+const contains = ({ startOffset, endOffset }: Profiler.CoverageRange, offset: number): boolean =>
+  startOffset <= offset && offset < endOffset;
+const sizeOf = ({ startOffset, endOffset }: Profiler.CoverageRange): number => endOffset - startOffset;
+
+function createFile(url: string) {
+  const path = url.slice(ROOT.length);
+  const source = changedSources.get(url) ?? readFileSync(fileURLToPath(url), "utf8");
+  /** The latest counts of each function; those that did not run since the last call are not among the new ones. */
+  const functions = new Map<string, Profiler.FunctionCoverage>();
+  /** The counts since the last call. */
+  let latest = new Map<string, Profiler.FunctionCoverage>();
+  let places: readonly Place[] | undefined;
+
+  /** The innermost function around an offset: what V8 has not compiled yet is in none of its own. */
+  const ownerOf = (offset: number): Profiler.FunctionCoverage | undefined =>
+    [...functions.values()]
+      .filter(({ ranges: [whole] }) => whole && contains(whole, offset))
+      .toSorted(({ ranges: [a] }, { ranges: [b] }) => (a ? sizeOf(a) : 0) - (b ? sizeOf(b) : 0))[0];
+
+  function countIn(own: Profiler.FunctionCoverage | undefined, offset: number): number {
+    const around = own?.ranges.filter((range) => contains(range, offset)).toSorted((a, b) => sizeOf(a) - sizeOf(b));
+    return around?.[0]?.count ?? 0;
+  }
+
+  function countNow(offset: number): number {
+    const owner = ownerOf(offset);
+    return countIn(owner && latest.get(keyOf(owner)), offset);
+  }
+
+  function placesOf(): readonly Place[] {
+    const named = (kind: string, offset: number): string => {
+      const around = [...functions.values()]
+        .filter(({ functionName, ranges: [whole] }) => functionName && whole && contains(whole, offset))
+        .toSorted(({ ranges: [a] }, { ranges: [b] }) => (b ? sizeOf(b) : 0) - (a ? sizeOf(a) : 0));
+      return `${kind} ${path} ${around.map(({ functionName }) => functionName).join(".") || "-"}`;
+    };
+    const found = [
+      ...[...source.matchAll(/\bcatch (?:\(\w+\) )?\{|\.catch\(\s*(?=(?:async )?\()/g)].map((match) => {
+        const offset = match.index + match[0].length;
+        return { cell: named("catch", offset), offset };
+      }),
+      ...[...source.matchAll(/\bretryOnConflict\(attempt,/g)].map(({ index }) => {
+        const attempts = [...functions.values()].filter(({ functionName }) => functionName === "attempt");
+        const starts = attempts.map(({ ranges: [whole] }) => whole?.startOffset ?? 0).filter((start) => start < index);
+        return { cell: named("retry", index), offset: index, attempt: Math.max(...starts) };
+      }),
+    ];
+    const seen = new Map<string, number>();
+    return found.map((place) => {
+      const times = (seen.get(place.cell) ?? 0) + 1;
+      seen.set(place.cell, times);
+      return times === 1 ? place : { ...place, cell: `${place.cell} ${times}` };
+    });
+  }
+
+  return {
+    add(found: readonly Profiler.FunctionCoverage[]): void {
+      latest = new Map(found.map((one) => [keyOf(one), one]));
+      for (const one of found) {
+        const key = keyOf(one);
+        if (!functions.has(key)) places = undefined;
+        functions.set(key, one);
+      }
+    },
+    places: (): readonly Place[] => (places ??= placesOf()),
+    ran(): readonly string[] {
+      return (places ??= placesOf())
+        .filter(({ offset, attempt }) => countNow(attempt ?? offset) > (attempt === undefined ? 0 : countNow(offset)))
+        .map(({ cell }) => cell);
+    },
+    hasRun: (offset: number): boolean => ownerOf(offset)?.ranges[0]?.startOffset === 0 || countNow(offset) > 0,
+  };
+}

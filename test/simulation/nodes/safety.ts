@@ -1,0 +1,198 @@
+/**
+ * What must never happen to nodes, judged from the store's history and from what hosts do. It shares no rule with the
+ * product.
+ *
+ * A node is *out by us* from our cordon, or from the call that reboots its host, until it is Ready and in service again.
+ */
+import { CORDONED_BY, MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
+import { dig, isTrue, numberOf } from "../../emulator/objects.ts";
+import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
+import { NAMESPACE } from "../names.ts";
+import type { Caller } from "../network.ts";
+import type { HostTold } from "./fleet.ts";
+import { LEFT_OUT, type NodesShape, OPEN_MINUTES, POLICIES, POLICY, SHADOWS, ZONE_LABEL } from "./shape.ts";
+
+export interface NodeSafetyOptions {
+  readonly nodes: NodesShape;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly store: () => Pick<Store, "get" | "list">;
+}
+
+export interface NodeSafety {
+  readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
+  readonly onHost: (told: HostTold) => void;
+}
+
+/** Longer than a process stands still and a write is on its way. */
+const LATE_MS = 150_000;
+const MINUTE_MS = 60_000;
+const REBOOTS = "RebootedIntoUpdate";
+const STAGES = "StagedAndPerformedUpdate";
+
+interface Out {
+  readonly zone: string;
+  readonly since: number;
+  /** A person has taken the matter over. */
+  excused: boolean;
+}
+
+const isOurs = (caller: Caller | undefined): boolean => /^(?:node-api|reconciler)/.test(caller?.actor ?? "");
+const isTheirs = (caller: Caller | undefined): boolean => caller?.actor === "human";
+const isCordoned = (node: KubeObject | undefined): boolean => dig(node, "spec", "unschedulable") === true;
+const nodeOf = (shadow: KubeObject): string => shadow.metadata.name.replace(/^brs-/, "");
+const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec", "state");
+
+export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOptions): NodeSafety {
+  const out = new Map<string, Out>();
+  /** Nodes whose hosts have been asked to reboot. */
+  const asked = new Set<string>();
+  /** Cordons of people. */
+  const theirs = new Set<string>();
+  /** When a person last uncordoned a node, labelled it, or made it anew. */
+  const touchedAt = new Map<string, number>();
+  /** Until when the reboot of a node was wanted. */
+  const wantedUntil = new Map<string, number>();
+  /** Since when the policy lets nothing start, and since when it is frozen. */
+  let closedSince: number | undefined;
+  let frozenSince: number | undefined;
+  let limits: readonly { readonly most: number; readonly until: number }[] = [];
+
+  const isAfter = (at: number | undefined, ms = LATE_MS): boolean => at !== undefined && now() - at > ms;
+  const wasTouched = (node: string): boolean => !isAfter(touchedAt.get(node) ?? -Infinity);
+  const mostNow = (): number =>
+    Math.max(
+      nodes.maxConcurrent,
+      limitOf(policy()),
+      ...limits.filter(({ until }) => !isAfter(until)).map(({ most }) => most),
+    );
+  const policy = (): KubeObject | undefined => store().get(POLICIES, undefined, POLICY);
+  const isSelective = (): boolean => dig(policy(), "spec", "nodeSelector", LEFT_OUT) !== undefined;
+
+  function onNode({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name, annotations = {}, labels = {} } = object.metadata;
+    if (type !== "MODIFIED") return forget(name);
+    const [before, after] = [isCordoned(previous), isCordoned(object)];
+    if (isOurs(caller) && before && !after && theirs.has(name))
+      violated(`${caller?.actor} uncordons ${name}, which a person has cordoned`);
+    if (isOurs(caller) && theirs.has(name) && annotations[CORDONED_BY] !== undefined)
+      violated(`${caller?.actor} takes a person's cordon of ${name} for ours`);
+    if (isTheirs(caller) && after && !before) theirs.add(name);
+    if (!after) theirs.delete(name);
+    if (
+      isTheirs(caller) &&
+      ((before && !after) || labels[MANAGED_LABEL] !== previous?.metadata.labels?.[MANAGED_LABEL])
+    )
+      touchedAt.set(name, now());
+    if (isOurs(caller) && after && !before) takeOut(object, String(caller?.actor));
+    if (!after && !asked.has(name) && isTrue(object, "Ready")) out.delete(name);
+  }
+
+  function forget(node: string): void {
+    out.delete(node);
+    theirs.delete(node);
+    touchedAt.set(node, now());
+  }
+
+  function takeOut({ metadata: { name, labels } }: KubeObject, by: string): void {
+    if (out.has(name)) return;
+    const zone = labels?.[ZONE_LABEL] ?? "";
+    const others = [...out].filter(([, { excused }]) => !excused);
+    const names = others.map(([other]) => other).join(", ");
+    if (others.length >= mostNow())
+      violated(`${name} is taken out of service by ${by} while ${names} are: ${mostNow()} may be`);
+    else if (nodes.zonesInOrder && others.some(([, other]) => other.zone !== zone))
+      violated(`two zones at once: ${name} is taken out of service by ${by} while ${names} are`);
+    out.set(name, { zone, since: now(), excused: false });
+  }
+
+  function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    if (object.metadata.name !== POLICY) return;
+    if (type === "MODIFIED") limits = [...limits, { most: limitOf(previous), until: now() }];
+    // Who deletes the policy, or goes on after a freeze, lets go of the nodes that are out.
+    if (
+      type === "DELETED" ||
+      (isTheirs(caller) && dig(object, "spec", "unfreeze") !== dig(previous, "spec", "unfreeze"))
+    )
+      for (const one of out.values()) one.excused = true;
+    const isClosed = type === "DELETED" || dig(object, "spec", "enabled") === false;
+    closedSince = isClosed ? (closedSince ?? now()) : undefined;
+    frozenSince = type !== "DELETED" && dig(object, "status", "frozen") ? (frozenSince ?? now()) : undefined;
+  }
+
+  function onShadow({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const name = nodeOf(object);
+    if (wantedOf(previous) === REBOOTS && (type === "DELETED" || wantedOf(object) !== REBOOTS))
+      wantedUntil.set(name, now());
+    const starts = type !== "DELETED" && wantedOf(object) === STAGES && wantedOf(previous) === "Idle";
+    if (!starts || !isOurs(caller)) return;
+    const why = whyNotStart(name);
+    if (why !== undefined) violated(`${caller?.actor} starts the update of ${name} ${why}`);
+  }
+
+  function whyNotStart(name: string): string | undefined {
+    const minute = Math.floor(now() / MINUTE_MS) % 10;
+    const labels = store().get("nodes", undefined, name)?.metadata.labels ?? {};
+    if (isSelective() && labels[LEFT_OUT] !== "false") return "that no policy selects";
+    if (labels[MANAGED_LABEL] === undefined && !wasTouched(name)) return "that has lost its label";
+    if (isAfter(closedSince)) return "long after the policy was switched off";
+    if (isAfter(frozenSince)) return "long after the policy has frozen";
+    // The last write of a start may take until then.
+    return dig(policy(), "spec", "window") !== undefined && minute >= OPEN_MINUTES + 2 && minute < 9
+      ? "outside the window"
+      : undefined;
+  }
+
+  function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const begins = type === "MODIFIED" && object.metadata.deletionTimestamp && !previous?.metadata.deletionTimestamp;
+    if (!begins || !caller?.actor.startsWith("node-api")) return;
+    const node = String(dig(object, "spec", "nodeName"));
+    const wanted = wantedOf(store().get(SHADOWS, NAMESPACE, `brs-${node}`));
+    if (wanted !== REBOOTS && isAfter(wantedUntil.get(node) ?? -Infinity))
+      violated(`${caller.actor} evicts ${object.metadata.name} from ${node}, whose reboot nobody wants`);
+  }
+
+  function onAsked(node: string): void {
+    const object = store().get("nodes", undefined, node);
+    const shadow = store().get(SHADOWS, NAMESPACE, `brs-${node}`);
+    const boot = dig(object, "status", "nodeInfo", "bootID");
+    if (isSelective() && object?.metadata.labels?.[LEFT_OUT] !== "false")
+      violated(`${node} is rebooted, which no policy selects`);
+    if (shadow && !wasTouched(node) && dig(shadow, "status", "rebooting", "boot_id") !== boot)
+      violated(`${node} is rebooted without an announcement of it`);
+    if (isAfter(frozenSince)) violated(`${node} is rebooted long after the policy has frozen`);
+    if (object) takeOut(object, "its agent");
+    asked.add(node);
+  }
+
+  function onDown(node: string): void {
+    if (!asked.delete(node) || wasTouched(node)) return;
+    if (!isCordoned(store().get("nodes", undefined, node))) violated(`${node} reboots without a cordon`);
+    const left = store()
+      .list("pods")
+      .filter((pod) => dig(pod, "spec", "nodeName") === node && mustLeave(pod));
+    const forcedMs = nodes.drain.onTimeout === "Reboot" ? nodes.drain.timeoutSeconds * 1000 : Infinity;
+    if (left.length > 0 && now() - (out.get(node)?.since ?? now()) < forcedMs)
+      violated(`${node} reboots with ${left.map(({ metadata }) => metadata.name).join(", ")} on it`);
+  }
+
+  return {
+    onEvent(event, caller) {
+      if (event.resource === "nodes") onNode(event, caller);
+      if (event.resource === POLICIES) onPolicy(event, caller);
+      if (event.resource === SHADOWS) onShadow(event, caller);
+      if (event.resource === "pods") onPod(event, caller);
+    },
+    onHost({ node, what }) {
+      if (what === "asked") onAsked(node);
+      if (what === "down") onDown(node);
+    },
+  };
+}
+
+const limitOf = (policy: KubeObject | undefined): number => numberOf(dig(policy, "spec", "maxConcurrent")) ?? 0;
+
+/** What is not over, and is no DaemonSet's. */
+const mustLeave = (pod: KubeObject): boolean =>
+  !["Succeeded", "Failed"].includes(String(dig(pod, "status", "phase"))) &&
+  !pod.metadata.ownerReferences?.some(({ kind }) => kind === "DaemonSet");

@@ -1,0 +1,144 @@
+/** Nodes with a policy of updates, as the seed draws them: how many, how their hosts behave, and what is refused. */
+import type { Draft } from "../../emulator/objects.ts";
+import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
+import { type Draw, drawFrom } from "../draw.ts";
+
+/** What a host does wrong. */
+export const HOST_FAULTS = [
+  /** Another client's action runs. */
+  "hostBusy",
+  /** An action fails, as it begins or later. */
+  "hostFails",
+  /** The connection breaks: the action may have begun. */
+  "hostLost",
+  /** The boot loader goes back. */
+  "rollsBack",
+  "rebootSlow",
+  /** The host stays down until somebody repairs it. */
+  "neverBack",
+] as const;
+export type HostFault = (typeof HOST_FAULTS)[number];
+
+export interface NodesShape {
+  readonly perZone: number;
+  readonly maxConcurrent: number;
+  readonly zonesInOrder: boolean;
+  /** Updates start in the first five minutes of ten. */
+  readonly windowed: boolean;
+  /** The policy leaves out the last node of each zone. */
+  readonly selective: boolean;
+  readonly holdForRollouts: boolean;
+  readonly maxFailed: number;
+  readonly minReadySeconds: number;
+  readonly drain: { readonly timeoutSeconds: number; readonly onTimeout: "Uncordon" | "Reboot" };
+  readonly deadlines: Readonly<Record<"stageSeconds" | "holdSeconds" | "rebootSeconds" | "recoverSeconds", number>>;
+  readonly protects: boolean;
+  readonly nodeApis: number;
+  /** Seconds from the exclusion from load balancers to the drain. */
+  readonly exclusionSeconds: number;
+  readonly actionMs: { readonly refresh: number; readonly prepare: number; readonly activate: number };
+  readonly rebootMs: number;
+  /** Probability of each fault of a host. */
+  readonly faults: Readonly<Record<HostFault, number>>;
+}
+
+/** Apart from all else that the seed draws: a history without nodes is the same as if there were none. */
+const STREAM = 0x6e6f6465;
+/** Of so many seeds one has nodes. */
+const ONE_OF = 4;
+
+/** What this seed has of nodes, and the stream for what happens to them. */
+export function drawNodes(seed: number): { readonly nodes: NodesShape | undefined; readonly nodeDraw: Draw } {
+  const draw = drawFrom(seed ^ STREAM);
+  return { nodes: draw.below(ONE_OF) === 0 ? drawNodesShape(draw) : undefined, nodeDraw: draw };
+}
+
+export function drawNodesShape(draw: Draw): NodesShape {
+  const level = (): number => (draw.chance(0.5) ? 0 : draw.of([0.01, 0.03, 0.1]));
+  return {
+    perZone: draw.of([1, 2, 2, 3]),
+    maxConcurrent: draw.of([1, 1, 2, 3]),
+    zonesInOrder: draw.chance(0.6),
+    windowed: draw.chance(0.25),
+    selective: draw.chance(0.25),
+    holdForRollouts: draw.chance(0.4),
+    maxFailed: draw.of([1, 1, 3]),
+    minReadySeconds: draw.of([0, 10, 30]),
+    drain: { timeoutSeconds: draw.of([60, 120, 3600]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },
+    deadlines: {
+      stageSeconds: draw.of([60, 1800]),
+      holdSeconds: draw.of([60, 600]),
+      rebootSeconds: draw.of([120, 900]),
+      recoverSeconds: draw.of([60, 300]),
+    },
+    protects: draw.chance(0.3),
+    nodeApis: draw.between(1, 3),
+    exclusionSeconds: draw.of([0, 0, 5]),
+    actionMs: { refresh: draw.of([200, 3000]), prepare: draw.of([1000, 20_000]), activate: draw.of([300, 5000]) },
+    rebootMs: draw.of([5000, 20_000, 60_000]),
+    faults: Object.fromEntries(HOST_FAULTS.map((fault) => [fault, level()])) as Record<HostFault, number>,
+  };
+}
+
+export const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
+export const POLICIES = "nodeupdatepolicies.zonewise.dev";
+export const POLICY = "default";
+export const ZONE_LABEL = "topology.kubernetes.io/zone";
+export const FROM = "1.0.0";
+export const TO = "1.1.0";
+/** Of the nodes that a selective policy leaves out. */
+export const LEFT_OUT = "sim/left-out";
+
+export interface FleetNode {
+  readonly name: string;
+  readonly zone: string;
+  readonly isSelected: boolean;
+}
+
+/** The nodes of the zones of a group. */
+export const fleetOf = (zones: readonly string[], { perZone, selective }: NodesShape): readonly FleetNode[] =>
+  zones.flatMap((zone) =>
+    Array.from({ length: perZone }, (_, i) => ({
+      name: `node-${zone.at(-1)}-${i + 1}`,
+      zone,
+      isSelected: !selective || i < perZone - 1,
+    })),
+  );
+
+/** The Node as its kubelet registers it. */
+export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft => ({
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: {
+    name,
+    labels: { [ZONE_LABEL]: zone, [LEFT_OUT]: String(!isSelected), [MANAGED_LABEL]: MANAGED_VALUE },
+  },
+  spec: {},
+});
+
+/** Minutes in which updates may start, of each ten. */
+export const OPEN_MINUTES = 5;
+const WINDOW = `* ${[0, 10, 20, 30, 40, 50].map((from) => `${from}-${from + OPEN_MINUTES - 1}`).join(",")} * * * *`;
+
+export function policyObject(shape: NodesShape): Draft {
+  const { maxConcurrent, zonesInOrder, windowed, selective, holdForRollouts, maxFailed, drain, deadlines, protects } =
+    shape;
+  return {
+    apiVersion: "zonewise.dev/v1",
+    kind: "NodeUpdatePolicy",
+    metadata: { name: POLICY },
+    spec: {
+      enabled: true,
+      nodeSelector: selective ? { [LEFT_OUT]: "false" } : {},
+      maxConcurrent,
+      zonesInOrder,
+      holdForRollouts,
+      maxFailed,
+      drain,
+      deadlines,
+      health: { minReadySeconds: shape.minReadySeconds, timeoutSeconds: 300 },
+      features: { protectFromScaleDown: protects },
+      ...(windowed && { window: { cron: WINDOW } }),
+    },
+  };
+}

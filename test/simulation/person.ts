@@ -1,0 +1,47 @@
+/** How a person acts on the world: what all actions are made of. */
+import type { Draft } from "../emulator/objects.ts";
+import type { Draw } from "./draw.ts";
+import { NAMESPACE } from "./names.ts";
+import type { Schedule } from "./schedule.ts";
+import type { Shape } from "./shape.ts";
+import type { World } from "./world.ts";
+
+export interface People {
+  readonly schedule: Schedule;
+  readonly draw: Draw;
+  readonly shape: Shape;
+  readonly world: World;
+  /** True until people stop. */
+  readonly isTroubled: () => boolean;
+  /** The replicas that a person last asked for, by zone. */
+  readonly wanted: Map<string, number>;
+}
+
+export const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
+export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
+const MAX_ATTEMPTS = 30;
+/** A finalizer waits for a reconciler. */
+const GONE_MS = 600_000;
+
+export type Action = (people: People) => Promise<unknown>;
+
+export const pause = ({ schedule }: People, ms: number): Promise<void> =>
+  new Promise((resolve) => void schedule.after(ms, resolve));
+
+/** A human tries again after an error of the server. */
+export async function insist(people: People, path: string, patch: object): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const { status } = await people.world.ask("human", "PATCH", path, patch);
+    if (status !== 0 && status < 500) return;
+    await pause(people, 2000);
+  }
+}
+
+/** Makes a deleted object anew, once the one before is gone. */
+export async function recreate(people: People, path: string, object: Draft): Promise<void> {
+  for (const end = people.schedule.now() + GONE_MS; people.schedule.now() < end;) {
+    const { status } = await people.world.ask("human", "POST", path, object);
+    if (status === 201) return;
+    await pause(people, 2000);
+  }
+}

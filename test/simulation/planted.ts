@@ -1,0 +1,103 @@
+/** The table of planted bugs: what became of each. */
+import type { Mutation } from "../mutation/mutation.ts";
+
+export interface Planted {
+  readonly result: "found" | "not found" | "out of reach";
+  /** Of `found` the median number of seeds until it was found again, otherwise the number that was played. */
+  readonly seeds: number;
+  /** The first violation, in words; of others what one must know of them. */
+  readonly what?: string | undefined;
+}
+
+interface Played {
+  readonly output: string;
+  readonly errors: string;
+  /** False if it was ended because it took too long. */
+  readonly ended: boolean;
+  /** All that this stands for: those that do not run the line go as they go without the bug. */
+  readonly seeds: number;
+  /** The seeds that were to be played, with the digests of their histories without the bug. */
+  readonly digests: ReadonlyMap<number, string>;
+}
+
+/** By file, and the sentence behind it: what no history of this world can show. */
+const OUT_OF_REACH: readonly (readonly [RegExp, string])[] = [
+  [/^cli\/|protection\.ts|a probe evicts/, "the command line is not played"],
+  [/^reconciler\/(?:plan|remedies)\//, "only the command line and the status page ask for this"],
+  [/^infra\/helm\//, "no chart is rendered"],
+  [/^infra\/metrics\/|^functions\/(?:totals|status)\//, "nobody asks for metrics or for the status page"],
+  [/^functions\/http\/(?:drain|body|certificate)\.ts/, "there are no sockets and no TLS servers"],
+  [/tokens\.ts|callers that cannot be checked/, "the API server in memory presents no token"],
+  [/exceed their message|answer without its list/, "the API server in memory sends no broken protobuf"],
+  [/too-many-zones\.ts/, "no world has a thousand zones"],
+  [/prometheus\/act\/client\.ts/, "every host is allowed, and Prometheus needs no credentials"],
+  [
+    /limit-lists\.ts|lists of pods in flight|compiles? no pattern|compiled again|lets? others have|without a search/,
+    "a bound of cost: nothing else happens without it",
+  ],
+  [/steps\.ts a namespace|slow steps of all|group-turns\.ts|resync\.ts/, "the world has one group"],
+  [/checks\/act\/turns\.ts/, "two checks are asked at most"],
+];
+
+/** Undefined for a bug that histories may show. */
+export const whyOutOfReach = ({ file, breaks }: Pick<Mutation, "file" | "breaks">): string | undefined =>
+  OUT_OF_REACH.find(([pattern]) => pattern.test(`${file} ${breaks}`))?.[1];
+
+const MAX_CHARS = 160;
+
+/** Reads what `simulate.ts` printed. */
+export function plantedOf({ output, errors, ended, seeds, digests }: Played): Planted {
+  const finds = [...output.matchAll(/^seed (\d+): .*\n {2}(.*)$/gm)].map(([, seed, what = ""]) => ({
+    seed: Number(seed),
+    what,
+  }));
+  const [first] = finds;
+  if (!first) {
+    const trouble = ended ? errors.split("\n").find((line) => /error/i.test(line)) : "a history does not end";
+    if (trouble !== undefined)
+      return { result: "found", seeds: (digests.keys().next().value ?? 0) + 1, what: trouble.trim() };
+    const without = [...digests.values()];
+    const others = [...output.matchAll(/^digest (.*)$/gm)].filter(([, digest], i) => digest !== without[i]);
+    return { result: "not found", seeds, what: `${without.length} seeds run it, and it changes ${others.length}` };
+  }
+  const gaps = finds.map(({ seed }, i) => seed - (finds[i - 1]?.seed ?? -1)).toSorted((a, b) => a - b);
+  const median = gaps[Math.floor((gaps.length - 1) / 2)] ?? 0;
+  return { result: "found", seeds: median, what: first.what.replaceAll("\t", " ").slice(0, MAX_CHARS) };
+}
+
+export function describePlanted({ result, seeds, what = "" }: Planted): string {
+  switch (result) {
+    case "found":
+      return `found\t${seeds}\t${what}`;
+    case "not found":
+      return `not found\t${seeds}\t${what}`;
+    case "out of reach":
+      return `out of reach\t${seeds}\t${what || "no seed runs this line"}`;
+    default:
+      return result satisfies never;
+  }
+}
+
+/** In the order of the mutations; bugs that are no longer among them are left out. */
+export function formatPlanted(table: ReadonlyMap<string, Planted>, mutations: readonly Mutation[]): string {
+  const lines = mutations.flatMap(({ breaks, file }) => {
+    const planted = table.get(breaks);
+    return planted ? [`${breaks}\t${describePlanted(planted)}\t${file}`] : [];
+  });
+  return [
+    "# Which planted bugs an oracle finds: the rule that each breaks, the result, the median number of seeds until then",
+    "# (or how many were played), and what was seen. Written by `npm run simulate:planted -- --write`.",
+    ...lines,
+    "",
+  ].join("\n");
+}
+
+export function parsePlanted(text: string): Map<string, Planted> {
+  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+  return new Map(
+    lines.map((line) => {
+      const [breaks = "", result, seeds, what = ""] = line.split("\t");
+      return [breaks, { result: result as Planted["result"], seeds: Number(seeds), what }];
+    }),
+  );
+}
