@@ -46,8 +46,8 @@ const stumble = { what: "stumble", zone: 1, pod: 0 } as const;
 const quiet = { tick: "noData", dies: "no", seconds: 0 } as const;
 const later = { ...quiet, seconds: 10 };
 const dying = { ...quiet, dies: "before the write" } as const;
-/** The process dies after the first deletion in zone b; then zone a is to begin, which an earlier rollout had begun. */
-const DEATHS: [History][] = [
+const FOUND: [History][] = [
+  // The process dies after the first deletion in zone b; then zone a is to begin, which an earlier rollout had begun.
   [
     {
       sizes: [1, 1],
@@ -69,6 +69,19 @@ const DEATHS: [History][] = [
         [deploy, "calm", quiet, quiet, "calm", deploy, sync, stumble] as const,
         [quiet, quiet, later, dying, { ...quiet, seconds: 8 }] as const,
         [{ ...quiet, tick: "data" } as const, quiet, "calm", quiet, quiet] as const,
+      ].flat(),
+    },
+  ],
+  // Zone b has passed and is recorded as begun; the process does not come back until the answers are old.
+  [
+    {
+      sizes: [1, 1],
+      maxUnavailable: 1,
+      when: ["BetweenZones"],
+      events: [
+        [deploy, "calm", quiet, quiet, "calm", { ...quiet, seconds: 100 }, quiet, later, quiet, quiet, "calm"] as const,
+        [deploy, "calm", quiet, quiet, "calm", quiet, quiet, { ...quiet, seconds: 5 }] as const,
+        [{ ...quiet, seconds: 5 }, quiet, { ...quiet, seconds: 100 }] as const,
       ].flat(),
     },
   ],
@@ -98,7 +111,7 @@ describe("over random answers, deaths and templates", () => {
       }),
       {
         numRuns: runs(2000),
-        examples: DEATHS,
+        examples: FOUND,
       },
     );
     for (const [what, count] of Object.entries(LEAST))
