@@ -6,7 +6,7 @@ import { judgePhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import { TONES } from "./status-tables.ts";
 import type { Look } from "./style.ts";
-import { formatTable, type Cell, type Column } from "./table.ts";
+import { formatByNamespace, formatTable, type Cell, type Column } from "./table.ts";
 
 const PHASED_COLUMNS: readonly Column[] = [
   { heading: "PHASED-ROLLOUT" },
@@ -20,14 +20,12 @@ const PHASED_COLUMNS: readonly Column[] = [
   { heading: "NEXT-CHECK", rank: 7 },
 ];
 
-export function renderPhased(phased: readonly Phased[], look: Look, now: number): string {
-  const isMixed = new Set(phased.map(({ rollout }) => rollout.namespace)).size > 1;
-  return formatTable(
-    [...(isMixed ? ["NAMESPACE"] : []), ...PHASED_COLUMNS],
-    phased.map((one) => [...(isMixed ? [one.rollout.namespace] : []), ...describeRow(one, now)]),
+export const renderPhased = (phased: readonly Phased[], look: Look, now: number): string =>
+  formatByNamespace(
+    PHASED_COLUMNS,
+    phased.map((one) => ({ namespace: one.rollout.namespace, cells: describeRow(one, now) })),
     look,
   );
-}
 
 function describeRow(phased: Phased, now: number): Cell[] {
   const { rollout, target } = phased;

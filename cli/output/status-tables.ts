@@ -13,7 +13,7 @@ import {
 } from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
 import type { Look, Tone } from "./style.ts";
-import { formatTable, wrapWords, type Cell, type Column } from "./table.ts";
+import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
 export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
 
@@ -40,17 +40,15 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** A line a group. */
-export function renderGroups(groups: readonly GroupState[], look: Look, now: number): string {
-  const isMixed = new Set(groups.map(({ namespace }) => namespace)).size > 1;
-  const rows = groups.map((state): Cell[] => [
-    ...(isMixed ? [state.namespace] : []),
-    state.group,
-    phaseOf(state),
-    ...countsOf(state),
-    ...waitOf(state, now),
-  ]);
-  return formatTable([...(isMixed ? ["NAMESPACE"] : []), ...COLUMNS], rows, look);
-}
+export const renderGroups = (groups: readonly GroupState[], look: Look, now: number): string =>
+  formatByNamespace(
+    COLUMNS,
+    groups.map((state) => ({
+      namespace: state.namespace,
+      cells: [state.group, phaseOf(state), ...countsOf(state), ...waitOf(state, now)],
+    })),
+    look,
+  );
 
 function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
   if (!summary) return [`-/${zones.length}`, "-", "-", ""];

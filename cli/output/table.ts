@@ -22,6 +22,20 @@ interface Sheet {
   readonly rows: readonly (readonly Cell[])[];
 }
 
+/** The same table with the namespace of each row before it, if they are of several namespaces. */
+export function formatByNamespace(
+  columns: readonly Column[],
+  rows: readonly { readonly namespace: string; readonly cells: readonly Cell[] }[],
+  look: Look,
+): string {
+  const isMixed = new Set(rows.map(({ namespace }) => namespace)).size > 1;
+  return formatTable(
+    [...(isMixed ? ["NAMESPACE"] : []), ...columns],
+    rows.map(({ namespace, cells }) => [...(isMixed ? [namespace] : []), ...cells]),
+    look,
+  );
+}
+
 /**
  * The lines of the table, each with its line break; "" without rows. It fits the terminal: columns that are empty or
  * matter less are left out, and the last one is wrapped between words.
