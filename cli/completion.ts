@@ -2,7 +2,8 @@
  * Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl.
  */
 import { Option } from "commander";
-import { namespaces, nodes, phasedRollouts, pods, rolloutGates, type Resource } from "../infra/kubernetes/resources.ts";
+import { phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
+import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
 import { findKind, KINDS } from "./kinds.ts";

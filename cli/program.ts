@@ -6,9 +6,11 @@ import { collect, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume } from "./commands/actions.ts";
 import { promote, retry } from "./commands/annotations.ts";
+import { bypass } from "./commands/bypass.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainOrder } from "./commands/drain-order.ts";
 import { drill } from "./commands/drill.ts";
+import { dump } from "./commands/dump.ts";
 import { events } from "./commands/events.ts";
 import { evict } from "./commands/evict.ts";
 import { explain } from "./commands/explain.ts";
@@ -26,12 +28,14 @@ export const COMMANDS: readonly Command[] = [
   drainOrder,
   events,
   history,
+  dump,
   pause,
   resume,
   restart,
   undo,
   retry,
   promote,
+  bypass,
   drill,
 ];
 

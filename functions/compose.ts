@@ -24,7 +24,7 @@ import { createRaisePartition } from "./phased/raise-partition.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 import { showTotals } from "./totals/show-totals.ts";
 
-export interface Composition extends Pick<Runtime, "log"> {
+export interface Composition extends Pick<Runtime, "log" | "tracer"> {
   /** The process's own metrics, with the reconciler's totals. */
   readonly metrics: Pick<Metrics, "render" | "contentType">;
   readonly configuration: WebhookSettings;
@@ -37,13 +37,16 @@ export interface Composition extends Pick<Runtime, "log"> {
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
 export async function compose(env: Environment, machine: Machine, lookup?: LookupFunction): Promise<Composition> {
-  const { configuration, log, metrics, connection, cluster, clock } = await start(env, machine);
+  const { configuration, log, metrics, connection, cluster, clock, tracer } = await start(env, machine, {
+    service: "zonewise-webhooks",
+  });
   const { namespace, namespaces, lease } = configuration;
   const { requestTimeoutMs, audience } = configuration.webhooks;
   const keys = {
     timeoutMs: configuration.clientTimeoutMs,
     observer: metrics.observer,
     onDate: clock.follow,
+    tracer,
     now: clock.now,
   };
   const authenticate = audience === undefined ? undefined : createTokenCheck(connection, { audience, ...keys });
@@ -64,7 +67,7 @@ export async function compose(env: Environment, machine: Machine, lookup?: Looku
   const identity = evictionIdentity(`${configuration.identity ?? "zonewise"}_${randomUUID()}`);
   const budgets = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const readBody = createBodyReader();
-  const rim = { clock, log, metrics: metrics.webhooks, requestTimeoutMs, authenticate, tasks, readBody };
+  const rim = { clock, log, metrics: metrics.webhooks, tracer, requestTimeoutMs, authenticate, tasks, readBody };
   const webhooks = [
     createNoDownscale(tools),
     createPrepareDownscale({
@@ -84,6 +87,7 @@ export async function compose(env: Environment, machine: Machine, lookup?: Looku
   ];
   return {
     tasks,
+    tracer,
     configuration: configuration.webhooks,
     log,
     metrics: showTotals({

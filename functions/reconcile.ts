@@ -83,6 +83,8 @@ function createRunner(env: Environment, clock: Clock): () => Promise<RunResult> 
     });
     const result = await run({ ...input, memory, once: true, stop: AbortSignal.timeout(input.budgetMs) });
     if (result.last) await push();
+    // Between two calls a function may have no processor. The answer waits for no collector.
+    void input.tracer?.flush();
     return result;
   };
 }

@@ -24,12 +24,11 @@ const ENTRIES: Readonly<Record<string, string>> = {
   "cli/main": "cli/main.ts",
 };
 
-/**
- * What the reconciler imports dynamically, as few runs need it: files of their own, for bundles in a folder of dist/.
- */
+/** What is imported dynamically, as few processes need it: files of their own. */
 const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
   "lazy/expression": "reconciler/checks/expression.ts",
+  "lazy/otel": "infra/tracing/act/otel.ts",
 };
 
 /**
@@ -73,18 +72,18 @@ const requireHttp: Plugin = {
   },
 };
 
-/** Leaves a dynamic import of ours to the run: its file is built as well. */
-const keepLazy: Plugin = {
+/** Leaves a dynamic import of ours to the run: its file is built as well. For bundles so many folders below dist/. */
+const keepLazy = (depth: number): Plugin => ({
   name: "keep lazy imports",
   setup(hooks) {
     hooks.onResolve({ filter: /^\.\.?\/.*\.ts$/ }, ({ path, kind, resolveDir }) => {
       if (kind !== "dynamic-import") return undefined;
       const [out] = Object.entries(LAZY).find(([, file]) => join(resolveDir, path).endsWith(`/${file}`)) ?? [];
       if (out === undefined) return { errors: [{ text: `${path} is imported lazily and not in LAZY` }] };
-      return { path: `../${out}.js`, external: true };
+      return { path: `${"../".repeat(depth)}${out}.js`, external: true };
     });
   },
-};
+});
 
 /**
  * functions-framework hides its imports from bundlers, so that TypeScript leaves them as they are; one is of a package.
@@ -128,9 +127,17 @@ export async function bundle(
   root: string,
   outdir: string,
 ): Promise<Metafile> {
-  const plugins = [leaveOutUnused, requireHttp, keepLazy, showImports];
-  const entryPoints = Object.entries(entries).map(([out, source]) => ({ in: source, out }));
-  return (await build({ ...BUNDLE, absWorkingDir: root, entryPoints, outdir, plugins, metafile: true })).metafile;
+  const byDepth = Map.groupBy(Object.entries(entries), ([out]) => out.split("/").length - 1);
+  const built = [...byDepth].map(async ([depth, some]) => {
+    const plugins = [leaveOutUnused, requireHttp, keepLazy(depth), showImports];
+    const entryPoints = some.map(([out, source]) => ({ in: source, out }));
+    return (await build({ ...BUNDLE, absWorkingDir: root, entryPoints, outdir, plugins, metafile: true })).metafile;
+  });
+  const files = await Promise.all(built);
+  return {
+    inputs: Object.assign({}, ...files.map(({ inputs }) => inputs)),
+    outputs: Object.assign({}, ...files.map(({ outputs }) => outputs)),
+  };
 }
 
 /** Builds all that the image runs, and `sbom.cdx.json` beside it, where scanners of images look for it. */

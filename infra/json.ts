@@ -11,18 +11,19 @@ export const isFields = (value: unknown): value is Fields =>
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
- * True if both are the same once they are stored: a field that is undefined is absent, and the server may keep fields
- * in another order.
+ * True if both JSON values are the same once they are stored: a field that is undefined is absent, an item of a list
+ * that is undefined is null, and the server may keep fields in another order.
  */
 export function isSameJson(one: unknown, other: unknown): boolean {
-  return canonical(one) === canonical(other);
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((item, i) => isSameJson(item ?? null, other[i] ?? null));
+  if (!isFields(one) || !isFields(other)) return false;
+  const fields = setFields(one);
+  return fields.length === setFields(other).length && fields.every((field) => isSameJson(one[field], other[field]));
 }
 
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    isFields(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
-  );
-}
+const setFields = (value: Fields): readonly string[] => Object.keys(value).filter((key) => value[key] !== undefined);
 
 /** The merge patch (RFC 7386) that turns one object into the other: fields that the new one lacks become null. */
 export function mergePatch(before: object, after: object): Fields {

@@ -3,6 +3,7 @@ import type { CertificateOptions, Certificates } from "./certs/act/generate.ts";
 import type { Clock } from "./clock.ts";
 import type { OpenRequest } from "./http.ts";
 import type { Connection, ConnectionSource } from "./kubernetes/connection.ts";
+import type { Tracer } from "./tracing/tracer.ts";
 
 export interface Machine extends Clock {
   /** Finds the API server; by default from kubeconfig files or the pod's ServiceAccount. */
@@ -15,4 +16,6 @@ export interface Machine extends Clock {
   readonly write?: (line: string) => void;
   /** Makes keys and certificates; by default Node.js does. */
   readonly generate?: (options: CertificateOptions) => Promise<Certificates>;
+  /** Records spans; by default the standard variables of OpenTelemetry say where they are sent, if anywhere. */
+  readonly tracer?: Tracer;
 }

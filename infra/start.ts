@@ -1,4 +1,4 @@
-/** The start that the reconciler and the webhooks share: configuration -> log -> metrics -> connection -> cluster. */
+/** The start that all processes with a Cluster share: configuration -> log -> metrics -> tracer -> connection -> cluster. */
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { connectCluster } from "./kubernetes/connect-cluster.ts";
 import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";
@@ -8,6 +8,8 @@ import type { Machine } from "./machine.ts";
 import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { createServerClock, type ServerClock } from "./server-clock.ts";
 import { warnOfVariables } from "./config/unknown-variables.ts";
+import { loadTracer } from "./tracing/load-tracer.ts";
+import type { Tracer } from "./tracing/tracer.ts";
 
 export interface Runtime {
   readonly configuration: Configuration;
@@ -18,15 +20,26 @@ export interface Runtime {
   readonly cluster: Cluster;
   /** The API server's clock, for everything but the log. */
   readonly clock: ServerClock;
+  readonly tracer: Tracer;
+}
+
+interface StartOptions extends ConfigurationOptions {
+  /** The name of the process in traces. */
+  readonly service: string;
 }
 
 /** Throws `BadConfiguration`. */
-export async function start(env: Environment, machine: Machine, options: ConfigurationOptions = {}): Promise<Runtime> {
+export async function start(
+  env: Environment,
+  machine: Machine,
+  { service, ...options }: StartOptions,
+): Promise<Runtime> {
   const configuration = readConfiguration(env, options);
   const { connect = loadConnection, write = stdout.write } = machine;
   const log = createLog({ ...configuration.log, write, now: () => new Date(machine.now()) });
   warnOfVariables(env, log);
   const metrics = createMetrics();
+  const tracer = machine.tracer ?? (await loadTracer(env, service, log));
   const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
   const clock = createServerClock(machine);
@@ -36,6 +49,7 @@ export async function start(env: Environment, machine: Machine, options: Configu
     observer: metrics.observer,
     onDate: clock.follow,
     clock: machine,
+    tracer,
   });
-  return { configuration, log, metrics, connection, cluster, clock };
+  return { configuration, log, metrics, connection, cluster, clock, tracer };
 }

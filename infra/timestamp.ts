@@ -16,9 +16,9 @@ const RFC3339 =
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC3339.test(text)) return undefined;
-  const day = text.slice(0, 10);
-  // Date turns 30 February into 2 March.
-  if (new Date(`${day}T00:00:00Z`).toISOString().slice(0, 10) !== day) return undefined;
+  // Date turns 30 February into 2 March. Every month has 28 days.
+  const day = Number(text.slice(8, 10));
+  if (day > 28 && new Date(`${text.slice(0, 10)}T00:00:00Z`).getUTCDate() !== day) return undefined;
   return Date.parse(text);
 }
 

@@ -11,6 +11,7 @@ import { CliError, EXIT, type ExitCode } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { suggest } from "../gather/suggest.ts";
 import { formatNames, print } from "../output/print.ts";
+import { wrapAfter } from "../output/table.ts";
 import type { Command, Flag, Input, Session } from "../session.ts";
 
 /** A change of one zone; undefined if there is nothing to change. */
@@ -61,7 +62,8 @@ export const restart = defineAction("restart", "Replace all pods of a group, zon
   })),
 );
 
-async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
+/** Changes the zones of a group, or the one that `--zone` names, as `decide` says. */
+export async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
   const dryRun = flags["dryRun"] === true;
   const zones = chooseZones(await gatherZonesOf(session, session.namespace, group), flags["zone"]);
   const changes = decide(zones, session);
@@ -81,16 +83,18 @@ export async function applyChanges(session: Session, changes: readonly Change[],
   return done;
 }
 
-/** With `-o name`, the zones that were changed. */
+/** With `-o name`, the zones that were changed. Without `noTicks` where they have been said. */
 export function reportChanges(
-  session: Session,
+  session: Pick<Session, "output" | "io" | "noTicks">,
   changes: readonly Change[],
   { done, ...rest }: { group: string; dryRun: boolean; done: readonly string[]; zones?: readonly object[] },
 ): void {
   const suffix = rest.dryRun ? " (dry run)" : "";
   const names = changes.flatMap(({ zone, body }) => (body ? [{ kind: "statefulset.apps", name: zone.name }] : []));
   print(session, { ...rest, changes: done }, () =>
-    session.output === "name" ? formatNames(names) : done.map((line) => `${line}${suffix}\n`).join(""),
+    session.output === "name"
+      ? formatNames(names)
+      : done.map((line) => `${wrapAfter(line + suffix, 2, session.io)}\n`).join(""),
   );
 }
 

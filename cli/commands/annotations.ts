@@ -2,7 +2,8 @@
  * `zonewise retry` and `promote`: the annotations by which a person asks a failed gate again, or ends the checks of a
  * step (§18.7). Each value asks once, so that the same command twice asks once, too.
  */
-import { phasedRollouts, rolloutGates, type Resource } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import type { Resource } from "../../infra/kubernetes/resources.ts";
 import { createGateLister } from "../../reconciler/gates/act/list-gates.ts";
 import { RETRY_ANNOTATION, type Gate } from "../../reconciler/gates/gate.ts";
 import { nextRetry } from "../../reconciler/gates/hold.ts";
@@ -24,7 +25,7 @@ interface Asked {
 export const retry: Command = {
   name: "retry",
   arguments: "<gate>",
-  summary: "Ask a gate that has failed again: its checks begin anew",
+  summary: "Start the checks of a failed gate again",
   flags: [DRY_RUN],
   exits: { 0: "done, or the gate has not failed" },
   completes: "gates",

@@ -5,7 +5,11 @@ import { examine } from "../gather/examine.ts";
 import { hasOurs } from "../gather/groups.ts";
 import { gatherTicking } from "../gather/ticking.ts";
 import { print } from "../output/print.ts";
+import { wrapAfter } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
+
+/** Checks of findings about what may be wrong and was not seen: they are no "all is well". */
+const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
 
 export const doctor: Command = {
   name: "doctor",
@@ -17,21 +21,27 @@ export const doctor: Command = {
       summary: "before an installation: may you install, is the cluster recent enough, is the original there",
     },
   ],
-  exits: { 0: "nothing is wrong; there may be warnings", 1: "something is wrong" },
+  exits: {
+    0: "nothing is wrong; there may be warnings",
+    1: "something is wrong",
+    4: "nothing is seen to be wrong, and something was not checked or not tried",
+  },
   asksTicking: true,
   async run(session, { flags }) {
     const isBefore = flags["pre"] === true;
     const ticking = isBefore ? [] : examineTicking(await gatherTickingOf(session));
     const findings = [...ticking, ...(await examine(session, isBefore))];
-    const { style } = session.io;
+    const { io } = session;
     print(session, findings, () => {
       const blocks = findings.map(({ level, check, object, message, fix }) => {
-        const title = style(level === "error" ? "bad" : "waiting", level);
-        return `${title}  ${object}: ${message} (${check})\n       ${fix}\n`;
+        const title = io.style(level === "error" ? "bad" : "waiting", level);
+        const found = wrapAfter(`${object}: ${message} (${check})`, level.length + 2, io);
+        return `${title}  ${found}\n       ${fix}\n`;
       });
       return blocks.join("") || "nothing found\n";
     });
-    return findings.some(({ level }) => level === "error") ? EXIT.no : EXIT.ok;
+    if (findings.some(({ level }) => level === "error")) return EXIT.no;
+    return findings.some(({ check }) => NOT_SEEN.has(check)) ? EXIT.unknown : EXIT.ok;
   },
 };
 

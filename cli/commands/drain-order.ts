@@ -30,6 +30,7 @@ export const drainOrder: Command = {
   exits: {
     0: "the first wave may begin",
     1: "a budget refuses a pod of the first wave for now, or no webhook asks the budget",
+    4: "it may begin, and that a webhook asks the budget was not seen",
   },
   completes: "nodes",
   asksTicking: true,
@@ -41,8 +42,9 @@ export const drainOrder: Command = {
     // Pods of any namespace are on a node.
     const noTicks = await gatherTicking(session, [...places]);
     print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
-    const isFree = waves[0]?.nodes.every(({ claims }) => claims.every(({ refusal }) => refusal === undefined));
-    return isFree === false ? EXIT.no : EXIT.ok;
+    const claims = waves[0]?.nodes.flatMap((node) => node.claims) ?? [];
+    if (claims.some(({ refusal }) => refusal !== undefined)) return EXIT.no;
+    return claims.some(({ unseen }) => unseen !== undefined) ? EXIT.unknown : EXIT.ok;
   },
 };
 
@@ -64,10 +66,11 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
-/** Why no eviction of it is judged; undefined if it is, or if that was not seen. */
-async function whyUnguarded(pod: BudgetPod, world: World, guards: Tools["guards"]): Promise<string | undefined> {
-  const guard = await gatherGuard(guards, pod, world);
-  return guard?.state === "open" || guard?.state === "down" ? guard.message : undefined;
+/** Why no eviction of it is judged, or why it was not seen that one is. */
+async function whyUnguarded(pod: BudgetPod, world: World, guards: Tools["guards"]) {
+  const { state, message } = (await gatherGuard(guards, pod, world)) ?? { state: "guarded" };
+  if (state === "guarded" || message === undefined) return {};
+  return state === "unknown" ? { unseen: message } : { unguarded: message };
 }
 
 async function judge(pod: BudgetPod, { worlds, places }: Tools) {
@@ -86,8 +89,9 @@ async function claim(pod: BudgetPod, tools: Tools): Promise<BudgetClaim[]> {
   const key = [`${budget.namespace}/${budget.name}`, ...(partition === undefined ? [] : [partition])].join(" ");
   const own = zones.find(({ uid }) => uid === pod.owner);
   const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
-  const refusal = (await whyUnguarded(pod, world, tools.guards)) ?? (isAllowed(verdict) ? undefined : verdict.message);
-  return [{ pod, key, zone: own?.name ?? "", isDown: down.notReady + down.unknown > 0, refusal }];
+  const { unguarded, ...doubt } = await whyUnguarded(pod, world, tools.guards);
+  const refusal = unguarded ?? (isAllowed(verdict) ? undefined : verdict.message);
+  return [{ pod, key, zone: own?.name ?? "", isDown: down.notReady + down.unknown > 0, refusal, ...doubt }];
 }
 
 function toValue({ nodes }: Wave): unknown {
@@ -95,12 +99,13 @@ function toValue({ nodes }: Wave): unknown {
     node: node.name,
     zone: node.topologyZone,
     splits: splitsOf(node),
-    pods: node.claims.map(({ pod, key, zone, refusal }) => ({
+    pods: node.claims.map(({ pod, key, zone, refusal, unseen }) => ({
       namespace: pod.namespace,
       pod: pod.name,
       budget: key,
       statefulSet: zone,
       ...(refusal !== undefined && { refusal }),
+      ...(unseen !== undefined && { unseen }),
     })),
   }));
 }
@@ -114,8 +119,13 @@ function describe(node: DrainNode, wave: number): Cell[] {
   const { claims, name, topologyZone } = node;
   const refusal = claims.find((one) => one.refusal !== undefined)?.refusal;
   const [split] = splitsOf(node);
+  const unseen = claims.find((one) => one.unseen !== undefined)?.unseen;
   const now: Cell =
-    refusal === undefined ? { text: "yes", tone: "good" } : { text: `waits: ${refusal}`, tone: "waiting" };
+    refusal !== undefined
+      ? { text: `waits: ${refusal}`, tone: "waiting" }
+      : unseen !== undefined
+        ? { text: `not known: ${unseen}`, tone: "waiting" }
+        : { text: "yes", tone: "good" };
   const text =
     split === undefined
       ? now

@@ -15,6 +15,7 @@ import { gatherPodWorld } from "../gather/pod-world.ts";
 import { missing } from "../gather/suggest.ts";
 import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
+import { wrapAfter } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
 
 /** Milliseconds: the port repeats what is answered with Retry-After until then. */
@@ -47,7 +48,8 @@ export const evict: Command = {
       print(
         session,
         { pod: name, allowed: true, guard: { reason, message, remedy } },
-        () => `${name} would be evicted, and no disruption budget is asked (dry run): ${message}\n       ${remedy}\n`,
+        () =>
+          `${wrapAfter(`${name} would be evicted, and no disruption budget is asked (dry run): ${message}`, 0, session.io)}\n       ${remedy}\n`,
       );
       return EXIT.no;
     }
@@ -59,8 +61,8 @@ export const evict: Command = {
     print(session, { pod: name, allowed: false, refusal, ...(explanation && { explanation }) }, () => {
       const answers = explanation ? [explanation] : [];
       const why =
-        answers.length > 0 ? renderAnswers({ kind: "pod", name, answers }, session.io.style, session.clock.now()) : "";
-      return `${name} may not be evicted now (dry run): ${refusal}\n${why}`;
+        answers.length > 0 ? renderAnswers({ kind: "pod", name, answers }, session.io, session.clock.now()) : "";
+      return `${wrapAfter(`${name} may not be evicted now (dry run): ${refusal}`, 0, session.io)}\n${why}`;
     });
     return EXIT.no;
   },

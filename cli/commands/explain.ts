@@ -8,7 +8,14 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, denyUnguarded, denyWithoutTick, type Explanation } from "../decide/answer.ts";
-import { explainGroup, explainPod, explainRefusals, explainUnmanaged, explainZone } from "../decide/explain-group.ts";
+import {
+  explainBypasses,
+  explainGroup,
+  explainPod,
+  explainRefusals,
+  explainUnmanaged,
+  explainZone,
+} from "../decide/explain-group.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { EXIT, usageError } from "../exit.ts";
@@ -54,7 +61,7 @@ export const explain: Command = {
       answers: one.answers.map((answer) => denyWithoutTick(answer, stopped)),
     }));
     print(session, explained, () =>
-      explained.map((one) => renderAnswers(one, session.io.style, session.clock.now())).join("\n"),
+      explained.map((one) => renderAnswers(one, session.io, session.clock.now())).join("\n"),
     );
     return explained.every(({ answers }) => answers.every(({ allowed }) => allowed)) ? EXIT.ok : EXIT.no;
   },
@@ -69,7 +76,13 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const world = await gatherWorld(state, session);
     const answers = explainGroup(state, world);
     const refusals = explainRefusals(await gatherRefusals(session, world.zones), answers, world);
-    return [{ kind: "group", name, answers: withImages([...answers, ...refusals], world) }];
+    return [
+      {
+        kind: "group",
+        name,
+        answers: withImages([...answers, ...refusals, ...explainBypasses(world.zones, world)], world),
+      },
+    ];
   },
   statefulset: async (session, name) => {
     const object = await session.cluster.get(statefulSets, { namespace: session.namespace, name }).catch(absent);
@@ -121,7 +134,7 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
   if (!zone) return [];
   const answers = explainZone(zone, state, world);
   const refusals = explainRefusals(await gatherRefusals(session, [zone]), answers, world);
-  return withImages([...answers, ...refusals], world);
+  return withImages([...answers, ...refusals, ...explainBypasses([zone], world)], world);
 }
 
 async function gatherPhasedOf(session: Session, statefulSet: string): Promise<readonly Phased[]> {

@@ -7,7 +7,7 @@ import { findGroup, gatherZonesOf } from "../gather/groups.ts";
 import { gatherHistories } from "../gather/revisions.ts";
 import { formatAge } from "../output/age.ts";
 import { print } from "../output/print.ts";
-import { formatTable, type Cell } from "../output/table.ts";
+import { formatTable, wrapAfter, type Cell } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 
@@ -34,7 +34,7 @@ export const history: Command = {
         rows.flatMap((row) => row.revisions.map((one, i) => renderRow(row, one, { isFirst: i === 0, now }))),
         session.io,
       );
-      return `${table}${status === undefined ? "" : `\n${describeRollout(status, now)}\n`}`;
+      return `${table}${status === undefined ? "" : `\n${wrapAfter(describeRollout(status, now), 0, session.io)}\n`}`;
     });
     return EXIT.ok;
   },

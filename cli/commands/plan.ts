@@ -4,6 +4,8 @@
  */
 import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { describeBypass } from "../../reconciler/gates/bypass.ts";
+import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import type { GroupPlan } from "../../reconciler/plan/plan-group.ts";
 import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
@@ -32,7 +34,10 @@ export const plan: Command = {
     const world = await gatherWorld({ namespace, group }, session);
     const planned = planGroup(world, most);
     const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
-    print(session, toValue(planned, group, isStopped), () => render(planned, session, isStopped));
+    const bypasses = bypassesOf(world.gates, world);
+    const notes = bypasses.map((one) => `${one.zone} begins without its gates ${describeBypass(one)}`);
+    const value = { ...toValue(planned, group, isStopped), ...(notes.length > 0 && { notes }) };
+    print(session, value, () => render(planned, session, { isStopped, notes }));
     return planned.steps.length === 0 && planned.end === "settled" && !isStopped ? EXIT.ok : EXIT.no;
   },
 };
@@ -44,7 +49,7 @@ function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
 }
 
 /** No time is promised of a reconciler that does not tick. */
-function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStopped: boolean): unknown {
+function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStopped: boolean): object {
   return {
     group,
     end,
@@ -62,10 +67,15 @@ function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStop
   };
 }
 
-function render(planned: GroupPlan, { io, clock }: Session, isStopped: boolean): string {
+interface Remarks {
+  readonly isStopped: boolean;
+  readonly notes: readonly string[];
+}
+
+function render(planned: GroupPlan, { io, clock }: Session, { isStopped, notes }: Remarks): string {
   const table = renderSteps(planned.steps, io);
   const end = describeEnd(planned, isStopped ? Infinity : clock.now()).split("\n");
-  const lines = end.flatMap((line) => wrapWords(line, io.width?.() ?? Infinity));
+  const lines = [...notes, ...end].flatMap((line) => wrapWords(line, io.width?.() ?? Infinity));
   return `${table}${table && "\n"}${lines.join("\n")}`;
 }
 

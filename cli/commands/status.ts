@@ -122,7 +122,11 @@ function conclude({ io, namespace }: Session, input: Input, overview: Overview):
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
   const { groups, phased, noTicks } = overview;
-  const first = renderNoTicks(noTicks, io);
+  const first = renderNoTicks(noTicks, {
+    style: io.style,
+    columns: io.size?.()?.columns || undefined,
+    isCut: io.isTty,
+  });
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
   const tables = ({ groups, phased, policies }: Overview): string =>

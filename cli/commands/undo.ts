@@ -3,7 +3,8 @@ import { countOthers, describeRevision, planUndo, type ZoneHistory, type ZoneUnd
 import { CliError, EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { gatherHistories } from "../gather/revisions.ts";
-import { formatTable, type Cell } from "../output/table.ts";
+import { print } from "../output/print.ts";
+import { formatRecords, wrapAfter, type Cell } from "../output/table.ts";
 import type { Command, Input, Session } from "../session.ts";
 import { applyChanges, chooseZones, DRY_RUN, reportChanges, ZONE, type Change } from "./actions.ts";
 
@@ -37,14 +38,16 @@ export const undo: Command = {
     if ("problem" in plan) throw new CliError(`${plan.problem}: nothing was changed`);
     const going = plan.zones.filter(({ becomes }) => becomes !== undefined);
     const described = describePlan(session, plan.zones, histories);
-    if (session.output === "table") session.io.write(described);
+    const isShown = session.output === "table";
+    if (isShown) print(session, undefined, () => described);
     if (going.length > 0 && !(await isConfirmed(session, input, described))) {
       session.io.warn("nothing was changed\n");
       return EXIT.no;
     }
     const changes = plan.zones.map(toChange(histories));
     const done = await applyChanges(session, changes, dryRun);
-    reportChanges(session, changes, { group, dryRun, done, zones: plan.zones.map(toDocument(histories)) });
+    const said = isShown ? { ...session, noTicks: [] } : session;
+    reportChanges(said, changes, { group, dryRun, done, zones: plan.zones.map(toDocument(histories)) });
     return EXIT.ok;
   },
 };
@@ -103,14 +106,15 @@ function describePlan({ io }: Session, zones: readonly ZoneUndo[], histories: re
     const next: Cell = becomes ? { text: describeRevision(becomes.name, revisions), tone: "waiting" } : "-";
     return [zone.name, stage, describeRevision(was, revisions), next, describePods(one)];
   });
-  return `${formatTable(["ZONE", "STATE", "WAS", "BECOMES", "PODS"], rows, io)}${hintOf(zones, histories)}\n`;
+  return `${formatRecords(["ZONE", "STATE", "WAS", "BECOMES", "PODS"], rows, io)}${hintOf(zones, histories, io)}\n`;
 }
 
 /** How a finished zone is taken back, if that is what is wanted. */
-function hintOf(zones: readonly ZoneUndo[], histories: readonly ZoneHistory[]): string {
+function hintOf(zones: readonly ZoneUndo[], histories: readonly ZoneHistory[], io: Session["io"]): string {
   const left = zones.find(({ stage, becomes }) => stage === "finished" && !becomes);
   const before = left && revisionsOf(left.zone, histories).find(({ name }) => name !== left.was);
   if (!left || !before) return "";
   const { namespace, group, name } = left.zone;
-  return `finished zones stay as they are. To take one back, too: zonewise -n ${namespace} undo ${group} --zone ${name} --to-revision ${before.number}\n`;
+  const command = `zonewise -n ${namespace} undo ${group} --zone ${name} --to-revision ${before.number}`;
+  return `${wrapAfter("finished zones stay as they are. To take one back, too:", 0, io)}\n  ${command}\n`;
 }

@@ -5,6 +5,8 @@ import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { Block } from "../../reconciler/group-status/status.ts";
 import { findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
+import { describeBypass } from "../../reconciler/gates/bypass.ts";
+import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import { nextStep, type GroupOutlook } from "../../reconciler/plan/next-step.ts";
 import type { World } from "../../reconciler/plan/world.ts";
@@ -55,6 +57,12 @@ function explainNow(
       : allow(ROLL, "all zones are updated and ready");
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
 }
+
+/** The zones that may begin without their gates: an answer each, whatever else holds the group. */
+export const explainBypasses = (zones: readonly BudgetZone[], { gates, now }: World): Explanation[] =>
+  bypassesOf(gates, { zones, now }).map((one) =>
+    allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules hold`),
+  );
 
 /** Downscales that a webhook has denied a moment ago: a group that repeats its own refusals says so itself. */
 export function explainRefusals(

@@ -1,11 +1,12 @@
 /** What `zonewise doctor` finds wrong with StatefulSets and groups that the API server has accepted. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
-import type { HorizontalPodAutoscaler, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { describeTwoMinTimes } from "../../reconciler/model/scaling.ts";
 import { checkServiceName } from "../../reconciler/model/fqdn.ts";
+import { listSome } from "../../reconciler/model/list-some.ts";
 import { leaderAmong, wouldCycle } from "../../reconciler/model/leaders.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
 import { groupKey, isSettledByStatus, readZone, type Zone } from "../../reconciler/model/zone.ts";
@@ -150,7 +151,7 @@ const noService = (object: string, wrong: string): Finding => ({
   check: "no-service-name",
   object,
   message: `its ${wrong === 'serviceName "" is not a DNS label' ? "serviceName is missing" : wrong}: its pods cannot be prepared for a downscale`,
-  fix: "create it anew with a serviceName; the field cannot be changed",
+  fix: "delete it and create it with a serviceName: the field cannot be changed",
 });
 
 function examineGroups(zones: readonly Zone[], all: readonly Zone[]): Finding[] {
@@ -159,21 +160,23 @@ function examineGroups(zones: readonly Zone[], all: readonly Zone[]): Finding[] 
     ...examineSingle(own, groups),
     ...own.flatMap((zone) => examineLeader(zone, own, all)),
     ...examinePaused(own),
+    ...examineEmpty(own),
   ]);
 }
 
 /** The command that gives a StatefulSet labels. */
 export const label = (zone: Zone, pairs: string): string =>
   kubectl(zone, `label --overwrite statefulset ${zone.name} ${pairs}`);
-const annotate = (zone: Zone, pair: string): string =>
+/** The command that gives a StatefulSet an annotation, or takes it away. */
+export const annotate = (zone: Zone, pair: string): string =>
   kubectl(zone, `annotate --overwrite statefulset ${zone.name} ${pair}`);
 
-function examineSingle([zone, ...others]: readonly Zone[], groups: readonly (readonly Zone[])[]): Finding[] {
-  if (!zone || others.length > 0) return [];
-  const beside = groups.filter(([first]) => first?.namespace === zone.namespace && first.group !== zone.group);
+function examineSingle([zone, ...rest]: readonly Zone[], groups: readonly (readonly Zone[])[]): Finding[] {
+  if (!zone || rest.length > 0) return [];
+  const others = groups.filter(([first]) => first?.namespace === zone.namespace && first.group !== zone.group);
   const [near] = findNear(
     zone.group,
-    beside.flatMap(([first]) => first?.group ?? []),
+    others.flatMap(([first]) => first?.group ?? []),
   );
   const message = "it is the only zone of its group: nothing is kept whole while it rolls out";
   return [
@@ -216,9 +219,9 @@ interface Surroundings {
 function joinLeader(zone: Zone, leader: Zone, { own, all }: Surroundings): string {
   if (!isGrouped(leader))
     return `if it belongs to group ${zone.group}: ${label(leader, `${LABELS.rolloutGroup}=${zone.group}`)}`;
-  const beside = all.filter((one) => isGrouped(one) && groupKey(one) === groupKey(leader)).length;
-  if (own.length === 1 || beside > own.length) return label(zone, `${LABELS.rolloutGroup}=${leader.group}`);
-  if (beside === 1) return label(leader, `${LABELS.rolloutGroup}=${zone.group}`);
+  const zonesOfLeader = all.filter((one) => isGrouped(one) && groupKey(one) === groupKey(leader)).length;
+  if (own.length === 1 || zonesOfLeader > own.length) return label(zone, `${LABELS.rolloutGroup}=${leader.group}`);
+  if (zonesOfLeader === 1) return label(leader, `${LABELS.rolloutGroup}=${zone.group}`);
   return kubectl(zone, `edit statefulset ${zone.name}`);
 }
 
@@ -253,62 +256,30 @@ function examinePaused(zones: readonly Zone[]): Finding[] {
   ];
 }
 
-/** What became of the read of the resource that a zone mirrors. */
-export interface MirrorReading {
-  readonly zone: Zone;
-  /** Why there is none; undefined if it was read. */
-  readonly missing: string | undefined;
-  /** The names of its kind in the namespace, if they may be listed. */
-  readonly names: readonly string[];
-}
-
-/** Findings of all zones that mirror a resource, and of the autoscalers of their namespaces. */
-export function examineMirrors(
-  readings: readonly MirrorReading[],
-  autoscalers: readonly HorizontalPodAutoscaler[],
-): Finding[] {
-  return [...readings.flatMap(examineMirror), ...autoscalers.flatMap((one) => examineAutoscaler(one, readings))];
-}
-
-function examineMirror({ zone, missing, names }: MirrorReading): Finding[] {
-  const { mirror } = zone.scaling;
-  if (!mirror || missing === undefined) return [];
-  const [near] = findNear(mirror.name, names);
-  return [
-    {
-      level: "error",
-      check: "mirror-missing",
-      object: `statefulset/${zone.name}`,
-      message: `it mirrors ${mirror.kind}/${mirror.name}, which cannot be read (${missing}): it is not scaled`,
-      fix:
-        near === undefined
-          ? `create ${mirror.kind} ${mirror.name} in ${zone.namespace}; or do without: ${annotate(zone, `${ANNOTATIONS.mirrorName}- ${ANNOTATIONS.mirrorKind}- ${ANNOTATIONS.mirrorApiVersion}-`)}`
-          : annotate(zone, `${ANNOTATIONS.mirrorName}=${near}`),
-    },
-  ];
-}
-
-/** An autoscaler that may set what zones mirror to 0 takes away all pods of all of them. */
-function examineAutoscaler(
-  { metadata = {}, spec }: HorizontalPodAutoscaler,
-  readings: readonly MirrorReading[],
-): Finding[] {
-  const { namespace = "", name = "" } = metadata;
-  const target = spec?.scaleTargetRef;
-  const mirroring = readings
-    .filter(
-      ({ zone: { namespace: place, scaling } }) =>
-        place === namespace && scaling.mirror?.kind === target?.kind && scaling.mirror?.name === target?.name,
-    )
-    .map(({ zone }) => zone.name);
-  if (spec?.minReplicas !== 0 || mirroring.length === 0) return [];
-  return [
-    {
+/** A zone of no pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
+function examineEmpty(zones: readonly Zone[]): Finding[] {
+  const serving = zones.filter(({ replicas }) => replicas > 0);
+  if (serving.length === 0) return [];
+  const names = listSome(serving.map(({ name }) => name));
+  const left =
+    serving.length === 1
+      ? `${names} alone serves, and nothing is kept whole while it rolls out or is drained`
+      : `only ${names} serve, and it counts as healthy while one of them is down`;
+  return zones
+    .filter(({ replicas }) => replicas === 0)
+    .map((zone) => ({
       level: "warning",
-      check: "mirror-to-zero",
-      object: `hpa/${name}`,
-      message: `it may scale ${target?.kind}/${target?.name} to 0, and ${mirroring.join(", ")} with it: no pod of them would be left`,
-      fix: `kubectl -n ${namespace} patch hpa ${name} --type=merge -p '{"spec":{"minReplicas":1}}'`,
-    },
-  ];
+      check: "zone-empty",
+      object: `statefulset/${zone.name}`,
+      message: `it has 0 replicas, and other zones of group ${zone.group} have pods: ${left}`,
+      fix: growEmpty(zone, Math.max(...serving.map(({ replicas }) => replicas))),
+    }));
+}
+
+/** Who takes its replicas from elsewhere does not keep those of a command. */
+function growEmpty(zone: Zone, replicas: number): string {
+  const { leader, mirror } = zone.scaling;
+  if (leader !== undefined) return kubectl(zone, `scale statefulset ${leader} --replicas=${replicas}`);
+  if (mirror) return `give ${mirror.kind} ${mirror.name} more than 0 replicas: ${kubectl(zone, "get hpa")}`;
+  return kubectl(zone, `scale statefulset ${zone.name} --replicas=${replicas}`);
 }

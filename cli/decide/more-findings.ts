@@ -1,6 +1,10 @@
 /** What `zonewise doctor` finds wrong with PhasedRollouts, gates and node updates. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
-import type { Gate } from "../../reconciler/gates/gate.ts";
+import { type Gate, isReadable } from "../../reconciler/gates/gate.ts";
+import { describeBypass, noteBypasses } from "../../reconciler/gates/bypass.ts";
+import { bypassesOf } from "../../reconciler/gates/hold.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
+import type { Zone } from "../../reconciler/model/zone.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import type { Phased } from "./explain-phased.ts";
 import type { Finding } from "./findings.ts";
@@ -29,7 +33,7 @@ export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf 
   ];
 }
 
-/** Its definition lets nobody change the field: it is made anew. */
+/** Its definition lets nobody change the field: it has to be created again. */
 function noTarget({ rollout }: Phased, all: readonly Phased[], targets: readonly string[]): Finding {
   const { namespace, name, targetRef } = rollout;
   const taken = new Set(all.flatMap((one) => (one.rollout.namespace === namespace ? [one.rollout.targetRef] : [])));
@@ -119,10 +123,11 @@ const notRaised = ({ rollout, target }: Phased): Finding => ({
 
 /** Findings of all gates of a namespace; `groups` are its rollout groups. */
 export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>): Finding[] {
-  return gates.flatMap(({ ref, group, checks, conditions }): Finding[] => {
+  return gates.flatMap((gate): Finding[] => {
+    const { ref, group, conditions } = gate;
     const object = `rolloutgate/${ref.name}`;
     const fix = `kubectl -n ${ref.namespace} edit rolloutgate ${ref.name}`;
-    if (checks.length === 0)
+    if (!isReadable(gate))
       return [
         {
           level: "error",
@@ -137,10 +142,10 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
     const why = wrong && `${wrong.reason}, ${wrong.message}`;
     const invalid = why === undefined ? [] : [notValid({ kind: "rolloutgate", namespace, name }, why)];
     if (groups.has(`${namespace}/${group}`)) return invalid;
-    const beside = [...groups].flatMap((key) =>
+    const others = [...groups].flatMap((key) =>
       key.startsWith(`${namespace}/`) ? [key.slice(namespace.length + 1)] : [],
     );
-    const [near] = findNear(group, beside);
+    const [near] = findNear(group, others);
     return [
       {
         level: "warning",
@@ -153,6 +158,35 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
             : `if so: kubectl -n ${namespace} patch rolloutgate ${name} --type=merge -p '{"spec":{"group":"${near}"}}'`,
       },
     ];
+  });
+}
+
+/**
+ * Findings of bypasses, by the groups of all zones with their gates. A value that is no time is a problem of its zone,
+ * which is told of there.
+ */
+export function examineBypasses(zones: readonly Zone[], gates: readonly Gate[], now: number): Finding[] {
+  return zones.flatMap((zone): Finding[] => {
+    const { namespace, name, group, bypass } = zone;
+    const own = gates.filter((gate) => gate.group === group && gate.ref.namespace === namespace);
+    if (bypass === undefined) return [];
+    const object = `statefulset/${name}`;
+    const end = `zonewise -n ${namespace} bypass ${group} --zone ${name} --end`;
+    const [active] = bypassesOf(own, { zones: [zone], now });
+    const seen = [{ record: undefined }, ...own].map(({ record }) => noteBypasses(record?.bypasses ?? [], [zone], now));
+    const isRefused = seen.flat().some(({ accepted }) => !accepted);
+    if (isRefused)
+      return [
+        {
+          level: "error",
+          check: "bypass-refused",
+          object,
+          message: `its annotation ${ANNOTATIONS.bypassGatesUntil} is ${bypass.until}, which was more than 24 h ahead: it bypasses no gate, now or later`,
+          fix: end,
+        },
+      ];
+    const message = active && `it may begin without its gates ${describeBypass(active)}`;
+    return message === undefined ? [] : [{ level: "warning", check: "gates-bypassed", object, message, fix: end }];
   });
 }
 

@@ -18,11 +18,11 @@ export function examineGuard(budget: string, guard: Guard & { readonly notTried?
   const { state, message, remedy: fix, notTried } = guard;
   const object = `zpdb/${budget}`;
   if (state === "open" || state === "down") return [{ level: "error", check: "not-guarded", object, message, fix }];
-  if (state === "unknown") return [{ level: "warning", check: "not-checked", object, message, fix }];
-  if (notTried === undefined) return [];
-  const said = `${message}; a dry-run eviction was not tried: ${notTried}`;
+  if (state === "guarded") return [];
   return [
-    { level: "warning", check: "not-tried", object, message: said, fix: "run it as one who may create pods/eviction" },
+    notTried === undefined
+      ? { level: "warning", check: "not-checked", object, message, fix }
+      : { level: "warning", check: "not-tried", object, message, fix: "run it as one who may create pods/eviction" },
   ];
 }
 

@@ -19,6 +19,7 @@ const RIGHTS = [
   ...["get", "list", "watch", "patch"].map((verb) => `${verb} apps/statefulsets`),
   "patch apps/statefulsets/status",
   ...["get", "list", "delete"].map((verb) => `${verb} /pods`),
+  "create /pods/eviction",
   ...["create", "get", "patch"].map((verb) => `${verb} /events`),
   ...["get", "list"].map((verb) => `${verb} rollout-operator.grafana.com/zoneawarepoddisruptionbudgets`),
   "update rollout-operator.grafana.com/zoneawarepoddisruptionbudgets/status",

@@ -17,6 +17,8 @@ export interface BudgetClaim {
   readonly isDown: boolean;
   /** Why it may not be evicted now; undefined if it may. */
   readonly refusal: string | undefined;
+  /** Why it was not seen that its eviction is judged at all. */
+  readonly unseen?: string;
 }
 
 export interface DrainNode {

@@ -1,13 +1,15 @@
 /** Reads what `zonewise doctor` examines of PhasedRollouts, gates and node updates. */
 import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
-import { mutatingWebhooks, rolloutGates, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
+import { rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import { mutatingWebhooks, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
 import type { Finding } from "../decide/findings.ts";
 import {
+  examineBypasses,
   examineGates,
   examinePhased,
   examinePolicies,
@@ -71,10 +73,15 @@ async function gather(session: Session): Promise<[phased: readonly Phased[], gat
 
 export async function examineRollouts(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
-  const groups = gates.length > 0 ? [...(await gatherZones([session.namespace], session)).groups.keys()] : [];
+  const { groups } = await gatherZones([session.namespace], session);
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
   const targetsOf = phased.every(({ target }) => target) ? () => [] : await gatherTargets(session);
-  return [...examinePhased(phased, { isGuarded, targetsOf }), ...examineGates(gates, new Set(groups))];
+  const bypasses = examineBypasses([...groups.values()].flat(), gates, session.clock.now());
+  return [
+    ...examinePhased(phased, { isGuarded, targetsOf }),
+    ...examineGates(gates, new Set(groups.keys())),
+    ...bypasses,
+  ];
 }
 
 /** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace. */

@@ -8,7 +8,8 @@ import type { Mirror } from "../../reconciler/model/scaling.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { examineMirrors, notChecked, type Finding, type MirrorReading } from "../decide/findings.ts";
+import { examineMirrors, type MirrorReading } from "../decide/mirror-findings.ts";
+import { notChecked, type Finding } from "../decide/findings.ts";
 import type { Session } from "../session.ts";
 
 const READS_AT_ONCE = 8;

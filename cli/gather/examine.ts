@@ -25,6 +25,7 @@ import { examineStatefulSets, notChecked, type Finding } from "../decide/finding
 import { examineMinTimes, hasOldLabel } from "../decide/min-time-findings.ts";
 import { examineBudgets, examineGuard, examineWebhooks } from "../decide/protection-findings.ts";
 import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
+import { examineWindows } from "../decide/window-findings.ts";
 import type { Session } from "../session.ts";
 import { createGuards } from "./guard.ts";
 import { findDenied } from "./denied-rights.ts";
@@ -44,7 +45,11 @@ const examineZones =
     const objects = await listAll(session, statefulSets);
     const served = isBefore ? undefined : await findServed(session, objects);
     const mayServe = (namespace: string): boolean => served?.has(namespace) ?? true;
-    return [...examineStatefulSets(objects), ...examineMinTimes(objects, mayServe)];
+    return [
+      ...examineStatefulSets(objects),
+      ...examineWindows(objects, session.clock.now()),
+      ...examineMinTimes(objects, mayServe),
+    ];
   };
 
 /** The namespaces in which the original may serve one of the StatefulSets: it does, or its Deployment may not be read. */
@@ -74,7 +79,7 @@ const examineGuards: Examination = async (session) => {
   }
 };
 
-/** Tries each namespace with a budget once, by a dry-run eviction of a pod that one of its budgets selects. */
+/** Tries each namespace with a budget once, by a dry-run eviction of a pod that one of its budgets selects, if there is one. */
 const examineProtection: Examination = async (session) => {
   const budgets = (await listBudgets(session.namespace, session)) ?? [];
   const guards = createGuards(session);
@@ -83,10 +88,8 @@ const examineProtection: Examination = async (session) => {
     const selectors = own.flatMap(({ matchLabels }) => (matchLabels ? [selectorText({ matchLabels })] : []));
     if (selectors.length === 0) return [];
     const pod = await findOwnedPod(session, namespace, selectors);
-    const { notTried, ...guard } = await guards(pod ?? { namespace });
-    // Without a pod nothing is evicted, and what is registered has been looked at.
-    const told = pod && notTried !== undefined ? { ...guard, notTried } : guard;
-    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? examineGuard(ref.name, told) : []));
+    const guard = await guards(pod ?? { namespace });
+    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? examineGuard(ref.name, guard) : []));
   });
   return (await Promise.all(seen)).flat();
 };

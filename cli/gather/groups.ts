@@ -6,9 +6,9 @@ import {
   disruptionBudgets,
   phasedRollouts,
   rolloutGroups,
-  statefulSets,
   type RolloutGroup,
-} from "../../infra/kubernetes/resources.ts";
+} from "../../infra/kubernetes/custom-resources.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { gatherGroupZones, gatherZones } from "../../reconciler/snapshot/gather.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";

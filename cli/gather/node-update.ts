@@ -1,6 +1,7 @@
 /** Reads what is recorded of the update of nodes. */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { bottlerocketShadows, nodeUpdatePolicies, type Node } from "../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
+import type { Node } from "../../infra/kubernetes/resources.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { readNode, readShadow } from "../../reconciler/nodes/node.ts";
 import { readPolicy, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";

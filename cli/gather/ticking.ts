@@ -1,7 +1,8 @@
 /** Whether the reconcilers that serve the namespace of a command tick. */
 import { isUnanswered, messageOf } from "../../infra/errors.ts";
 import type { Call, Page } from "../../infra/kubernetes/cluster.ts";
-import { cronJobs, rolloutGroups, statefulSetNames } from "../../infra/kubernetes/resources.ts";
+import { rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
+import { cronJobs, statefulSetNames } from "../../infra/kubernetes/resources.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { visitEach } from "../../infra/slots.ts";

@@ -1,7 +1,8 @@
 /** Answers of `zonewise explain` as text. */
 import type { Explanation } from "../decide/answer.ts";
 import { formatAge, untilOf } from "./age.ts";
-import type { Style } from "./style.ts";
+import type { Look } from "./style.ts";
+import { wrapAfter } from "./table.ts";
 
 interface Titled {
   readonly kind: string;
@@ -9,13 +10,21 @@ interface Titled {
   readonly answers: readonly Explanation[];
 }
 
-export function renderAnswers({ kind, name, answers }: Titled, style: Style, now: number): string {
-  return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, style, now))].join("");
+/** Columns before a fact. */
+const INDENT = 12;
+
+export function renderAnswers({ kind, name, answers }: Titled, look: Look, now: number): string {
+  return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, look, now))].join("");
 }
 
-function renderAnswer(answer: Explanation, style: Style, now: number): string {
+/** Sentences are wrapped, and what helps is not: a terminal copies a command of one line in one piece. */
+function renderAnswer(answer: Explanation, look: Look, now: number): string {
   const { question, allowed, reason, message } = answer;
-  if (allowed) return `  ${style("good", `${question}: yes`)}  ${message}\n`;
+  const { style } = look;
+  if (allowed) {
+    const title = `${question}: yes`;
+    return `  ${style("good", title)}  ${wrapAfter(message, title.length + 4, look)}\n`;
+  }
   const facts = [
     ["why", message],
     ["rule", answer.rule],
@@ -24,5 +33,9 @@ function renderAnswer(answer: Explanation, style: Style, now: number): string {
     ["next", untilOf(answer.until, now)],
     ["helps", answer.remedy],
   ].filter(([, text]) => text !== "");
-  return `  ${style("bad", `${question}: no`)}  ${reason}\n${facts.map(([label = "", text = ""]) => `    ${label.padEnd(7)} ${text}\n`).join("")}`;
+  const lines = facts.map(([label = "", text = ""]) => {
+    const shown = label === "helps" ? text : wrapAfter(text, INDENT, look);
+    return `    ${label.padEnd(INDENT - 5)} ${shown}\n`;
+  });
+  return `  ${style("bad", `${question}: no`)}  ${reason}\n${lines.join("")}`;
 }

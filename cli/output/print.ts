@@ -25,8 +25,7 @@ export function print(
   value: unknown,
   render: () => string,
 ): void {
-  // Whole lines: a terminal that wraps them itself copies a command in one piece.
-  const first = renderNoTicks(noTicks, { style: io.style });
+  const first = renderNoTicks(noTicks, { style: io.style, columns: io.width?.() });
   warnFirst({ output, io }, first);
   io.write(format(output, addNoTicks(value, noTicks)) ?? (output === "name" ? "" : first) + render());
 }
@@ -52,16 +51,26 @@ export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown 
   return own.length > 0 ? { ...value, reconciler: own } : value;
 }
 
+interface NoTickLook extends Pick<Io, "style"> {
+  /** Of the terminal; undefined for lines of any length. */
+  readonly columns: number | undefined;
+  /** What is beyond the edge is cut off, as in a watch: the command is broken, too. */
+  readonly isCut?: boolean;
+}
+
 /**
- * "" if all reconcilers tick. With a size, broken between words to fit the terminal, and within longer words: a watch
- * cuts off what is beyond the edge, and this has the cure.
+ * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. The command that helps is one line,
+ * which the terminal wraps and copies in one piece, but where it would be cut off.
  */
-export function renderNoTicks(noTicks: readonly NoTick[], { style, size }: Pick<Io, "style" | "size">): string {
-  const columns = size?.()?.columns || Infinity;
+export function renderNoTicks(
+  noTicks: readonly NoTick[],
+  { style, columns = Infinity, isCut = false }: NoTickLook,
+): string {
   const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : HEADING.length + 2);
+  const most = columns - indent.length;
   const wrap = (text: string): string =>
-    wrapWords(text, columns - indent.length)
-      .flatMap((line) => splitEvery(line, columns - indent.length))
+    wrapWords(text, most)
+      .flatMap((line) => (isCut ? splitEvery(line, most) : line))
       .join(`\n${indent}`);
   return noTicks
     .map(({ state, message, remedy }) => {
@@ -69,7 +78,8 @@ export function renderNoTicks(noTicks: readonly NoTick[], { style, size }: Pick<
         state === "stopped"
           ? "nothing is rolled out, scaled or recorded until it ticks again"
           : "what is recorded may be old";
-      const lines = [message, consequence, `helps: ${remedy}`].map(wrap).join(`\n${indent}`);
+      const helps = `helps: ${remedy}`;
+      const lines = [wrap(message), wrap(consequence), isCut ? wrap(helps) : helps].join(`\n${indent}`);
       return `${style("bad", HEADING)}${indent === "" ? "\n" : "  "}${lines}\n\n`;
     })
     .join("");

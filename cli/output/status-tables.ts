@@ -1,4 +1,5 @@
 /** The tables of `zonewise status`. */
+import { parseTimestamp } from "../../infra/timestamp.ts";
 import { withoutBlocks } from "../../reconciler/group-status/blocks.ts";
 import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
@@ -88,8 +89,7 @@ const HOLD_COLUMNS: readonly Column[] = [
 
 /** One group with its zones, what blocks it, and what is left. */
 export function renderGroup(state: GroupState, look: Look, now: number): string {
-  const { status = {} } = state;
-  const { zones } = state;
+  const { zones, status = {} } = state;
   const sentence = nameImages(withoutBlocks(describeProgress(state), status.blocked ?? []), zones);
   const { blocked, waiting } = sortBlocks(state, now);
   const steps = (status.plan ?? []).map((step): Cell[] => [
@@ -101,6 +101,9 @@ export function renderGroup(state: GroupState, look: Look, now: number): string 
   return [
     renderGroups([state], look, now),
     sentence === "" ? "" : `\n${wrapWords(sentence, look.width?.() ?? Infinity).join("\n")}\n`,
+    ...describeBypasses(status.zones ?? [], now).map(
+      (line) => `\n${wrapWords(line, look.width?.() ?? Infinity).join("\n")}\n`,
+    ),
     section(
       formatTable(
         ["ZONE", "STATE", "UPDATED", "READY", "REVISION"],
@@ -113,6 +116,14 @@ export function renderGroup(state: GroupState, look: Look, now: number): string 
     section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, look)),
   ].join("");
 }
+
+/** A bypass ends by itself, whether or not a tick has recorded that. */
+const describeBypasses = (zones: readonly ZoneRow[], now: number): string[] =>
+  zones.flatMap(({ name, gatesBypassedUntil: until = "", gatesBypassReason: reason }) =>
+    (parseTimestamp(until) ?? 0) > now
+      ? [`${name} may begin without its gates until ${until}${reason === undefined ? "" : ` (${reason})`}`]
+      : [],
+  );
 
 const describeZone =
   (group: GroupState) =>

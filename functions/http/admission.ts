@@ -70,6 +70,13 @@ async function judge(webhook: Webhook, rim: Rim, exchange: Exchange & Received):
     text: writeReview(apiVersion, review.uid, verdict.answer),
     headers: { "content-type": "application/json" },
     receivedBytes: bytes,
+    attributes: {
+      "zonewise.uid": review.uid,
+      "k8s.namespace.name": review.namespace,
+      "zonewise.name": review.name,
+      "zonewise.allowed": verdict.answer.allowed,
+      "zonewise.reason": verdict.answer.reason,
+    },
     log: (seconds) => logAnswer({ name: webhook.name, request: review, ...verdict, seconds }, rim),
   };
 }

@@ -63,9 +63,10 @@ function adopt(server: Server, composition: Promise<Composition>): void {
 }
 
 async function drainAndEnd(server: CountedServer, composition: Promise<Composition>): Promise<void> {
-  const { configuration, rim, tasks, log } = await composition;
+  const { configuration, rim, tasks, log, tracer } = await composition;
   log.info("draining");
   await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
+  await tracer.flush();
   log.info("drained");
   await end(0);
 }

@@ -12,6 +12,7 @@ import type { Clock } from "../../infra/clock.ts";
 import { startDeadline } from "../../infra/deadline.ts";
 import type { Log } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
+import { type Attributes, NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 import type { HttpRefusal, ReadBody } from "./body.ts";
 
@@ -19,6 +20,8 @@ export interface Rim {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: WebhookMetrics;
+  /** Without one, nothing is recorded. */
+  readonly tracer?: Tracer;
   readonly tasks: BackgroundTasks;
   readonly readBody: ReadBody;
   /** Upper bound of a request in milliseconds, also if its caller grants more. */
@@ -51,6 +54,8 @@ export interface HttpAnswer {
   readonly headers: OutgoingHttpHeaders;
   /** Bytes of the body that was read; 0 unless given. */
   readonly receivedBytes?: number | undefined;
+  /** What its span says of it. */
+  readonly attributes?: Attributes;
   /** Writes the log line, once the answer is sent. */
   readonly log?: (seconds: number) => void;
 }
@@ -63,10 +68,15 @@ export interface Endpoint {
 }
 
 /** Serves an endpoint over HTTP. */
-export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log" | "metrics">): Handler {
+export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log" | "metrics" | "tracer">): Handler {
+  const { tracer = NO_TRACER } = rim;
   return async (request, response) => {
     try {
-      await serveOne(endpoint, rim, { request, response });
+      const { headers: caller, method = "" } = request;
+      const attributes = { "http.request.method": method, "http.route": endpoint.route };
+      await tracer.span({ name: `${method} ${endpoint.route}`, kind: "server", attributes, caller }, (span) =>
+        serveOne(endpoint, rim, { request, response, span }),
+      );
     } catch (error) {
       rim.log.error("unexpected error; the request is answered with 500", { error });
       if (!response.headersSent) send(response, refuse({ status: 500, message: "internal error" }));
@@ -74,15 +84,16 @@ export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log"
   };
 }
 
-interface Pair {
+interface Served {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly span: Span;
 }
 
 async function serveOne(
   { route, deadlineMs, answer }: Endpoint,
   { clock, metrics }: Pick<Rim, "clock" | "metrics">,
-  { request, response }: Pair,
+  { request, response, span }: Served,
 ): Promise<void> {
   const start = clock.monotonic();
   const seconds = (): number => (clock.monotonic() - start) / 1000;
@@ -96,7 +107,8 @@ async function serveOne(
   const answered = await answer({ request, signal: deadline.signal, deadlineMs: ms, deadlineAt: start + ms });
   const sentBytes = send(response, answered);
   answered.log?.(seconds());
-  const { status, receivedBytes = 0 } = answered;
+  const { status, receivedBytes = 0, attributes } = answered;
+  span.set({ "http.response.status_code": status, ...attributes });
   metrics.requestDone({ method, route, status, seconds: seconds(), receivedBytes, sentBytes });
 }
 

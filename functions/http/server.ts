@@ -21,14 +21,14 @@ import { type Handler, requestPath } from "./rim.ts";
 const RELOAD_MS = 1000;
 
 /** What a server serves: handlers by path, and all that its life needs. */
-export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log"> {
+export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {
   readonly rim: Pick<Composition["rim"], "clock">;
   readonly routes: ReadonlyMap<string, Handler>;
 }
 
 /** Serves until `stop` fires and all requests are answered; rejects with `BadConfiguration`, or if a port is in use. */
 export async function runServer(
-  { configuration, rim, routes, metrics, tasks, log }: Served,
+  { configuration, rim, routes, metrics, tasks, log, tracer }: Served,
   stop: AbortSignal,
 ): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
@@ -58,6 +58,7 @@ export async function runServer(
   await drain([counted], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
   // Last, and ready to the end: the kubelet probes a pod that is being deleted, and would report each probe that fails.
   plain.close().closeAllConnections();
+  await tracer.flush();
   log.info("drained");
 }
 

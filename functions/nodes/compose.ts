@@ -21,11 +21,14 @@ const AGENT_ACCOUNT = "brupop-agent-service-account";
 
 /** Throws `BadConfiguration`. */
 export async function composeNodeApi(env: Environment, machine: Machine): Promise<Served> {
-  const { configuration, log, metrics, cluster, clock } = await start(env, machine);
+  const { configuration, log, metrics, cluster, clock, tracer } = await start(env, machine, {
+    service: "zonewise-node-api",
+  });
   const { namespace, webhooks } = configuration;
   const tasks = createBackgroundTasks();
   const { requestTimeoutMs } = webhooks;
-  const rim = { clock, log, metrics: metrics.webhooks, tasks, readBody: createBodyReader(), requestTimeoutMs };
+  const readBody = createBodyReader();
+  const rim = { clock, log, metrics: metrics.webhooks, tracer, tasks, readBody, requestTimeoutMs };
   const routes = serveNodeApi({
     rim,
     identify: createIdentify(cluster, { namespace, account: AGENT_ACCOUNT }),
@@ -43,6 +46,7 @@ export async function composeNodeApi(env: Environment, machine: Machine): Promis
     log,
     metrics: shown,
     tasks,
+    tracer,
     rim,
     routes: new Map([...routes, [ROUTES.convert.path, serveConversion(rim)]]),
   };

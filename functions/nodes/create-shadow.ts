@@ -1,6 +1,6 @@
 /** Creates the shadow of the caller's node. */
-import type { CustomObject } from "../../infra/kubernetes/resources.ts";
-import { bottlerocketShadows } from "../../infra/kubernetes/resources.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
+import { bottlerocketShadows } from "../../infra/kubernetes/custom-resources.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../reconciler/nodes/shadow.ts";

@@ -10,7 +10,8 @@
  */
 import { startDeadline } from "../../infra/deadline.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { type CustomObject, nodeUpdatePolicies, type PodObject, pods } from "../../infra/kubernetes/resources.ts";
+import { type CustomObject, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
+import { type PodObject, pods } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { findEvictable } from "../../reconciler/nodes/node-pod.ts";
 import { markNode } from "../../reconciler/nodes/node-marks.ts";

@@ -1,6 +1,6 @@
 /** Writes the status of the shadow of the caller's node. */
 import * as z from "zod";
-import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";

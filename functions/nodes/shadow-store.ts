@@ -1,7 +1,7 @@
 /** Reads the shadow of a caller's node and what it wants of the node, and writes its status. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
-import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import {

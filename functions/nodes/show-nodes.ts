@@ -3,7 +3,7 @@
  * the reconciler is gone between its runs (§17.11).
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
-import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { readShadow, type Shadow } from "../../reconciler/nodes/node.ts";
 import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";

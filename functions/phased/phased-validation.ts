@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { phasedRollouts } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { readExpression } from "../../reconciler/checks/expression.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";

@@ -9,7 +9,7 @@ import { createReader } from "./reader.ts";
 
 /** Throws `BadConfiguration`. */
 export async function composeStatusPage(env: Environment, machine: Clock): Promise<Plain> {
-  const { configuration, log, cluster, clock } = await start(env, machine);
+  const { configuration, log, cluster, clock } = await start(env, machine, { service: "zonewise-status-page" });
   const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
   const scopes = namespaces === "*" ? [""] : namespaces;
   const read = createReader(

@@ -4,16 +4,8 @@
  */
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
-import {
-  disruptionBudgets,
-  events,
-  leases,
-  type Lease,
-  pods,
-  type Resource,
-  rolloutGroups,
-  statefulSets,
-} from "../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
+import { events, leases, type Lease, pods, type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";

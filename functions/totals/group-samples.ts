@@ -182,13 +182,14 @@ function sampleClock(
 const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
-  return zones.slice(0, MAX_ZONES).map(({ name, replicas, pods, updated, ready }) => [
-    METRICS.zonePods,
-    Object.entries({ wanted: replicas, existing: pods, updated, ready }).map(([state, value]) => ({
-      labels: { ...labels, zone: name, state },
-      value,
-    })),
-  ]);
+  return zones.slice(0, MAX_ZONES).flatMap(({ name, replicas, pods, updated, ready, gatesBypassedUntil }): Row[] => {
+    const bypassed = secondsOf(gatesBypassedUntil);
+    const counts = Object.entries({ wanted: replicas, existing: pods, updated, ready });
+    return [
+      [METRICS.zonePods, counts.map(([state, value]) => ({ labels: { ...labels, zone: name, state }, value }))],
+      ...(bypassed === undefined ? [] : [one(METRICS.gatesBypassed, { ...labels, zone: name }, bypassed)]),
+    ];
+  });
 }
 
 const one = (metric: { readonly name: string }, labels: Labels, value: number): Row => [metric, [{ labels, value }]];

@@ -2,7 +2,7 @@
 import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
-import { disruptionBudgets, phasedRollouts, rolloutGroups } from "../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, phasedRollouts, rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readStoredGroup } from "../../reconciler/group-status/act/stored-group.ts";
 import { readStatus } from "../../reconciler/phased/status.ts";

@@ -1,4 +1,5 @@
 /** Paths of the Kubernetes API: built from a resource, and classified for the metric and the rate limiter. */
+import * as customResources from "./custom-resources.ts";
 import * as resources from "./resources.ts";
 
 export interface Place {
@@ -42,7 +43,11 @@ const RESOURCE_PATH =
   /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>v\d[^/]*)\/(?:namespaces\/[^/]+\/(?!(?:status|finalize)$))?(?<plural>[^/]+)(?:\/(?<name>[^/]+)(?:\/(?<subresource>[^/]+))?)?$/;
 
 const PLACES = [{}, { name: "n" }, { name: "n", subresource: "status" }, { name: "n", subresource: "scale" }];
-const OWN = [...Object.values(resources), { ...resources.disruptionBudgets, plural: "replicatemplates" }];
+const OWN = [
+  ...Object.values(resources),
+  ...Object.values(customResources),
+  { ...customResources.disruptionBudgets, plural: "replicatemplates" },
+];
 
 /**
  * The paths and groups of the kinds that Zonewise knows, for series: zones may mirror any kind that a user names, and

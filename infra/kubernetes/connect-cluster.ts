@@ -10,6 +10,7 @@ import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type ApiObserver, requestObject } from "./request.ts";
 import type { ListBody, Resource } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
+import { NO_TRACER, type Tracer } from "../tracing/tracer.ts";
 import { type OnEvent, streamHints, WATCH_SECONDS } from "./watch.ts";
 
 export interface ClusterOptions {
@@ -20,6 +21,8 @@ export interface ClusterOptions {
   readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   readonly clock?: Clock;
+  /** Has a span for each request. */
+  readonly tracer?: Tracer;
   /** Cancels calls that have no signal of their own. */
   readonly signal?: AbortSignal;
 }
@@ -59,10 +62,10 @@ function formOf<T>({ decodeList: decode, metadataOnly }: Resource<T>) {
  */
 export function connectCluster(
   connection: Connection,
-  { timeoutMs, rate, observer, onDate, clock = systemClock, signal }: ClusterOptions,
+  { timeoutMs, rate, observer, onDate, clock = systemClock, tracer = NO_TRACER, signal }: ClusterOptions,
 ): Cluster {
   const limiter = createRateLimiter(rate ?? { qps: 0, burst: 0 }, clock);
-  const wiring = { connection, clock, limiter, observer, onDate };
+  const wiring = { connection, clock, limiter, observer, onDate, tracer };
 
   const settle = (what: string, call: Call = {}, query: ApiCall["query"] = {}) => ({
     what,

@@ -29,6 +29,7 @@ const CONDITION: Message = { 1: text("type"), 2: text("status"), 4: time("lastTr
 const CONTAINER: Message = {
   2: object("state", { 1: object("waiting", { 1: text("reason") }), 2: object("running", { 1: time("startedAt") }) }),
   4: flag("ready"),
+  5: integer("restartCount"),
 };
 
 const POD_STATUS: Message = {

@@ -10,6 +10,7 @@ import { readBytes, readText } from "../http.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import type { OnDate } from "../server-clock.ts";
+import type { Span, Tracer } from "../tracing/tracer.ts";
 import { openExchange, type WireRequest } from "./transport.ts";
 
 /** Observes every exchange. */
@@ -35,9 +36,10 @@ export interface Wiring {
   readonly limiter: RateLimiter;
   readonly observer: ApiObserver | undefined;
   readonly onDate?: OnDate | undefined;
+  readonly tracer: Tracer;
 }
 
-export interface ApiCall extends Omit<WireRequest, "path"> {
+export interface ApiCall extends Omit<WireRequest, "path" | "trace"> {
   /** Verb, resource, namespace and name, for errors. */
   readonly what: string;
   readonly path: string;
@@ -67,7 +69,7 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
   for (;;) {
     await takeToken(wiring, groupOf(call.path), deadline);
     deadline.signal.throwIfAborted();
-    const answer = await measure(wiring, call, deadline);
+    const answer = await wiring.tracer.span(spanOf(call), (span) => measure(wiring, call, { deadline, span }));
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
     const error = errorOfStatus(status, await readBody(answer, deadline.signal), retryAfterMs(answer));
@@ -87,10 +89,22 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
   }
 }
 
+/** Until the head of the answer. */
+const spanOf = ({ method, path, what }: ApiCall) => ({
+  name: `${method} ${describePath(path)}`,
+  kind: "client" as const,
+  attributes: { "http.request.method": method, "url.path": path, "zonewise.call": what },
+});
+
+interface Measured {
+  readonly deadline: Deadline;
+  readonly span: Span;
+}
+
 async function measure(
-  { connection, clock, observer, onDate }: Wiring,
+  { connection, clock, observer, onDate, tracer }: Wiring,
   call: ApiCall,
-  deadline: Deadline,
+  { deadline, span }: Measured,
 ): Promise<IncomingMessage> {
   const start = clock.monotonic();
   const elapsed = startStopwatch(clock);
@@ -102,8 +116,10 @@ async function measure(
       seconds: (clock.monotonic() - start) / 1000,
     });
   try {
-    const answer = await openExchange(connection, { ...call, path: withQuery(call) }, deadline);
+    const wire = { ...call, path: withQuery(call), trace: tracer.headers() };
+    const answer = await openExchange(connection, wire, deadline);
     done(String(answer.statusCode));
+    span.set({ "http.response.status_code": answer.statusCode });
     if (isOfApiServer(answer)) onDate?.(answer.headers.date, elapsed());
     return answer;
   } catch (error) {

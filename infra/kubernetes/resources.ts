@@ -80,6 +80,7 @@ export interface PodStatus extends Pick<Json<V1PodStatus>, "phase" | "startTime"
 
 interface ContainerStatus {
   readonly ready: boolean;
+  readonly restartCount?: number;
   readonly state?: {
     readonly waiting?: { readonly reason?: string };
     readonly running?: { readonly startedAt?: string };
@@ -229,27 +230,7 @@ export const jobs: Resource<Job> = { group: "batch", version: "v1", plural: "job
 export type RunPod = Pick<Json<V1Pod>, "metadata" | "status">;
 export const runPods: Resource<RunPod> = { group: "", version: "v1", plural: "pods" };
 
-/** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
-export interface DisruptionBudget {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: {
-    readonly disruptedPods?: unknown;
-    readonly observedGeneration?: unknown;
-    readonly zones?: unknown;
-    readonly conditions?: unknown;
-  };
-}
-
 export type ObjectMeta = Json<V1ObjectMeta>;
-
-export const disruptionBudgets: Resource<DisruptionBudget> = {
-  group: "rollout-operator.grafana.com",
-  version: "v1",
-  plural: "zoneawarepoddisruptionbudgets",
-};
 
 /** A controller of pods, with the fields that tell how many are ready. */
 export interface Controller {
@@ -276,57 +257,3 @@ export const namespaces: Resource<{ readonly metadata?: ObjectMeta }> = {
   version: "v1",
   plural: "namespaces",
 };
-
-/** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
-export interface CustomObject {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
-/** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
-export interface RolloutGroup {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
-  readonly status?: unknown;
-}
-
-export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
-
-/** A PhasedRollout of `sts.plus`. Users and earlier operators write its `spec` and `status`, which may be invalid. */
-export interface PhasedRolloutObject {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
-export const bottlerocketShadows: Resource<CustomObject> = {
-  group: "brupop.bottlerocket.aws",
-  version: "v2",
-  plural: "bottlerocketshadows",
-};
-export const nodeUpdatePolicies: Resource<CustomObject> = {
-  group: "zonewise.dev",
-  version: "v1",
-  plural: "nodeupdatepolicies",
-};
-export const phasedRollouts: Resource<PhasedRolloutObject> = {
-  group: "sts.plus",
-  version: "v1alpha1",
-  plural: "phasedrollouts",
-};
-
-/** A RolloutGate. Users write its `spec`; its `status` is ours. */
-export interface RolloutGate {
-  readonly metadata: ObjectMeta;
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
-export const rolloutGates: Resource<RolloutGate> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };

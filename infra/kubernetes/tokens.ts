@@ -8,6 +8,7 @@ import type { Connection } from "./connection.ts";
 import { createRateLimiter } from "./rate-limit.ts";
 import { type ApiObserver, requestObject } from "./request.ts";
 import type { OnDate } from "../server-clock.ts";
+import { NO_TRACER, type Tracer } from "../tracing/tracer.ts";
 
 export interface TokenOptions {
   /** The audience that the token must have. */
@@ -16,6 +17,7 @@ export interface TokenOptions {
   readonly timeoutMs: number;
   readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
+  readonly tracer?: Tracer;
   /** The API server's time, milliseconds since the epoch, as the API server signs the tokens. */
   readonly now?: () => number;
 }
@@ -37,9 +39,9 @@ export function createTokenCheck(
   connection: Connection,
   options: TokenOptions,
 ): (authorization: string | undefined) => Promise<boolean> {
-  const { audience, timeoutMs, observer, onDate, now = systemClock.now } = options;
+  const { audience, timeoutMs, observer, onDate, tracer = NO_TRACER, now = systemClock.now } = options;
   const limiter = createRateLimiter({ qps: 0, burst: 0 }, systemClock);
-  const wiring = { connection, clock: systemClock, limiter, observer, onDate };
+  const wiring = { connection, clock: systemClock, limiter, observer, onDate, tracer };
   const fetchKeys = async (): Promise<Response> => {
     const call = {
       method: "GET",

@@ -13,6 +13,8 @@ export interface WireRequest {
   readonly accept: string;
   readonly body?: string;
   readonly contentType?: string;
+  /** Headers that name the span of the request. */
+  readonly trace?: Readonly<Record<string, string>>;
 }
 
 const USER_AGENT = "zonewise";
@@ -46,6 +48,7 @@ export async function openExchange(
       path: server.pathname.replace(/\/$/, "") + wire.path,
       headers: {
         ...options.headers,
+        ...wire.trace,
         "user-agent": USER_AGENT,
         accept: wire.accept,
         ...(body && { "content-type": wire.contentType ?? "application/json", "content-length": body.length }),

@@ -19,6 +19,8 @@ export type QueryErrorCode =
   | "Overloaded"
   /** The expression gives a scalar, a string or a range vector. */
   | "NotAVector"
+  /** A query that is compared gives no single number. */
+  | "NotComparable"
   /** Anything else: a redirect, another status, no JSON, too long. */
   | "BadAnswer";
 
@@ -32,9 +34,13 @@ export type QueryAnswer =
       readonly samples: number;
       /** The first series and its value, in Prometheus' notation. */
       readonly sample?: string;
+      /** The value of the first series; absent for a histogram. */
+      readonly value?: string | undefined;
       /** A partial answer has warnings. */
       readonly warnings: readonly string[];
     }
+  /** Of two queries: whether the one is within bounds of the other, and both numbers in words. */
+  | { readonly kind: "Comparison"; readonly isWithin: boolean; readonly text: string }
   | { readonly kind: "Error"; readonly code: QueryErrorCode; readonly message: string };
 
 export interface HttpAnswer {
@@ -116,6 +122,7 @@ function readVector(
   const [first] = series;
   const sample = first && {
     sample: show(`${describeSeries(first.metric, hide)} ${first.value?.[1] ?? "(a histogram)"}`),
+    ...(first.value && { value: show(first.value[1]) }),
   };
   return { kind: "Vector", samples: series.length, ...sample, warnings };
 }

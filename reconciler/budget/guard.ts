@@ -62,7 +62,7 @@ export type GuardReason = "Guarded" | "NoWebhook" | "WebhookDown" | "NotSeen";
 
 export interface Guard {
   /**
-   * `guarded`: it was seen. `open`: evictions are executed unjudged. `down`: the webhook cannot be called and fails
+   * `guarded`: it has answered a probe. `open`: evictions are executed unjudged. `down`: the webhook cannot be called and fails
    * closed, all evictions are refused. `unknown`: it was not seen.
    */
   readonly state: "guarded" | "open" | "down" | "unknown";
@@ -77,7 +77,10 @@ const APPLY = "docs/install.md, Webhooks: kubectl apply -k infra/manifests/webho
 export function judgeGuard(facts: GuardFacts): Guard {
   const { namespace, hooks, probe, unread } = facts;
   if (probe?.result === "answered") return guarded(facts);
-  if (!hooks) return unseen(`whether a webhook guards ${namespace} was not seen: ${unread.join("; ")}`);
+  if (!hooks) {
+    const why = [...unread, ...(probe && "why" in probe ? [probe.why] : [])].join("; ");
+    return unseen(`whether a webhook guards ${namespace} was not seen: ${why}`);
+  }
   if (hooks.length === 0)
     return open(
       "NoWebhook",
@@ -135,8 +138,7 @@ function judgeHook(hook: EvictionHook, facts: GuardFacts): Guard {
   const why = probe?.result === "failed" ? probe.why : whyNotCallable(hook, facts);
   if (why !== undefined) return notCallable(hook, why, namespace);
   if (probe?.result === "allowed") return notAsked(hook, namespace);
-  const unknown = whyNotSeen(hook, facts);
-  return unknown === undefined ? guarded(facts, hook) : unseen(unknown);
+  return unseen(whyNotSeen(hook, facts));
 }
 
 /** A probe was allowed, which our webhook never does. */
@@ -150,13 +152,16 @@ function notAsked({ configuration, name, hasConditions, failsOpen }: EvictionHoo
   );
 }
 
-function whyNotSeen(hook: EvictionHook, { probe, endpoints, unread }: GuardFacts): string | undefined {
+/** A configuration in which nothing is wrong is no answer. */
+function whyNotSeen(hook: EvictionHook, { namespace, probe, endpoints, unread }: GuardFacts): string {
   const { name, service, hasConditions } = hook;
   if (probe?.result === "unclear") return `${name} was not seen to answer: ${probe.why}`;
-  if (hasConditions) return `whether the matchConditions of ${name} reach evictions was not seen`;
-  return service === undefined || endpoints.has(service)
-    ? undefined
-    : `whether Service ${service} of ${name} has ready endpoints was not seen: ${unread.join("; ")}`;
+  const why = probe?.result === "notTried" ? `: ${probe.why}` : "";
+  const untried = `a dry-run eviction was not tried${why}`;
+  if (hasConditions) return `whether the matchConditions of ${name} reach evictions was not seen; ${untried}`;
+  if (service !== undefined && !endpoints.has(service))
+    return `whether Service ${service} of ${name} has ready endpoints was not seen: ${unread.join("; ")}; ${untried}`;
+  return `${name} is registered for evictions in ${namespace}, and was not seen to answer; ${untried}`;
 }
 
 function whyNotCallable({ service, caProblem }: EvictionHook, { endpoints }: GuardFacts): string | undefined {
@@ -183,23 +188,21 @@ const OURS = "rollout-operator";
 
 function cureCall(why: string, home: string, service: string): string {
   const look = `kubectl -n ${home} get deployments,pods,endpointslices`;
-  if (/x509|caBundle/.test(why))
+  if (/x509|caBundle|certificate/.test(why))
     return `apply the webhooks again, and the reconciler gives them the CA: ${APPLY}; docs/certificates.md, In trouble`;
   if (service !== OURS) return `see what serves ${service}: ${look}; remove the configuration if nothing is to`;
   return `see why no pod of the functions is ready: ${look}; if they were scaled to none: kubectl -n ${home} scale deployment zonewise-functions --replicas=2`;
 }
 
-function guarded({ hooks = [], probe, namespace }: GuardFacts, hook = hooks[0]): Guard {
+function guarded(facts: GuardFacts): Guard {
+  const { hooks = [], namespace } = facts;
+  const hook = hooks.find((one) => selects(one, facts)) ?? hooks[0];
   const name = hook?.name ?? "the eviction webhook";
-  const seen =
-    probe?.result === "answered"
-      ? "has answered a probe"
-      : "is registered and selects them, and nothing is seen that keeps it from being called,";
   const opens = hook?.failsOpen ? "; it fails open while the functions do not answer" : "";
   return {
     state: "guarded",
     reason: "Guarded",
-    message: `${name} ${seen} for evictions in ${namespace}${opens}`,
+    message: `${name} has answered a probe for evictions in ${namespace}${opens}`,
     remedy: "",
   };
 }

@@ -85,6 +85,8 @@ function countedPod(
     neverReady: false,
     notReadySince: undefined,
     readyAfterMs: undefined,
+    readyAt: undefined,
+    restarts: 0,
     broken: undefined,
     working: ready,
     labels,

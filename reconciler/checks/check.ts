@@ -10,6 +10,7 @@
  */
 import * as z from "zod";
 import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
+import type { Baseline } from "./baseline.ts";
 
 export interface CheckQuery {
   readonly expr: string;
@@ -20,12 +21,16 @@ export interface CheckQuery {
   readonly secretRef?: string | undefined;
 }
 
-/** What an empty answer means: `NoData` is an alert, which must not fire; `Data` is a condition, which must hold. */
-export type SuccessWhen = "NoData" | "Data";
+/**
+ * What an answer means: `NoData` is an alert, which must not fire; `Data` is a condition, which must hold;
+ * `WithinBaseline` is a number that is compared with another one.
+ */
+export type SuccessWhen = "NoData" | "Data" | "WithinBaseline";
 
 export interface CheckSpec {
   readonly query: CheckQuery;
   readonly successWhen: SuccessWhen;
+  readonly baseline?: Baseline | undefined;
   readonly initialDelaySeconds: number;
   readonly periodSeconds: number;
   /** Successes in a row; at least 1. */
@@ -71,6 +76,8 @@ export const NO_STREAK: Streak = { successes: 0, failures: 0, errors: 0, totalFa
 /** An empty answer with warnings may lack data, and so does not mean that no alert fires. */
 export function judgeAnswer({ successWhen }: Pick<CheckSpec, "successWhen">, answer: QueryAnswer): CheckVerdict {
   if (answer.kind === "Error") return "Error";
+  if (answer.kind === "Comparison") return answer.isWithin ? "Success" : "Failure";
+  if (successWhen === "WithinBaseline") return "Error";
   if (successWhen === "Data") return answer.samples > 0 ? "Success" : "Failure";
   if (answer.samples > 0) return "Failure";
   return answer.warnings.length > 0 ? "Error" : "Success";

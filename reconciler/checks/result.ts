@@ -26,7 +26,7 @@ import {
 export interface CheckResult {
   readonly streak: Streak;
   readonly lastVerdict: CheckVerdict;
-  /** The first series of the last answer, if it had any. */
+  /** The first series of the last answer, if it had any; of a comparison, both numbers. */
   readonly sample?: string | undefined;
   /** Why the last answer is an error. */
   readonly message?: string | undefined;
@@ -60,16 +60,22 @@ export function nextResult(
   const counted = verdict === "Error" && onError === "Proceed" ? "Success" : verdict;
   return {
     lastVerdict: verdict,
-    sample: answer.kind === "Vector" ? answer.sample : undefined,
+    sample: sampleOf(answer),
     message: verdict === "Error" ? describeError(answer) : undefined,
     streak: addVerdict(before, counted, { check, at: answer.at }),
   };
 }
 
+function sampleOf(answer: QueryAnswer): string | undefined {
+  if (answer.kind === "Vector") return answer.sample;
+  return answer.kind === "Comparison" ? answer.text : undefined;
+}
+
 function describeError(answer: QueryAnswer): string {
-  return answer.kind === "Error"
-    ? `${answer.code}: ${answer.message}`
-    : `no data, but with warnings: ${answer.warnings.join("; ")}`;
+  if (answer.kind === "Error") return `${answer.code}: ${answer.message}`;
+  return answer.kind === "Vector" && answer.warnings.length > 0
+    ? `no data, but with warnings: ${answer.warnings.join("; ")}`
+    : "no baseline to compare with";
 }
 
 /** The results after these answers, in the order of the checks. A check without any answer has no result. */

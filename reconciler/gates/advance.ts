@@ -3,26 +3,33 @@
  *
  *   the rollout wants to begin a zone -> stage: Waiting --all checks have passed--> Passed, the zone may begin (pass.ts says how long)
  *                                                       --one check has failed--> Failed --retry annotation--> Waiting
+ *                                                       --a bypass, also of a failed one--> Bypassed, the zone may begin
  */
 import { earliest } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
 import { type Answers, nextResults, type PlannedCheck, planChecks, streakOf } from "../checks/result.ts";
-import type { Gate } from "./gate.ts";
-import { arePassed, isStageOpen } from "./pass.ts";
-import type { GateRecord, Stage } from "./record.ts";
+import type { Zone } from "../model/zone.ts";
+import { type Gate, soakEnd } from "./gate.ts";
+import { noteBypasses } from "./bypass.ts";
+import { arePassed, isBypassed, isStageOpen } from "./pass.ts";
+import type { PlaceholderValues } from "../checks/placeholders.ts";
+import { placeholderValues } from "./placeholder-values.ts";
+import type { GateRecord, Stage, ZoneRecord } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
 export interface Advance {
   readonly record: GateRecord;
   /** The checks to ask now. */
   readonly due: readonly PlannedCheck[];
+  /** What the placeholders of these checks stand for. */
+  readonly values: PlaceholderValues;
   /** When the next check is due; undefined without one. */
   readonly nextAt: number | undefined;
 }
 
 /** The same call without answers says which checks are due; with their answers it says what to write. */
 export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Advance {
-  const begun = beginWanted(gate, view, retry(gate, currentRecord(gate, view)));
+  const begun = beginWanted(gate, view, note(view, retry(gate, currentRecord(gate, view))));
   const opened = findOpen(begun, view);
   const stage = opened && judgeStage(opened, gate, { answers, now: view.now, mayPass: isWanted(opened, begun, view) });
   const record = stage ? close(putStage(begun, stage), stage, view) : begun;
@@ -31,8 +38,15 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   return {
     record,
     due: asked.filter((check) => check.dueAt <= view.now),
-    nextAt: earliest(asked.map((check) => check.dueAt)),
+    values: stage ? placeholderValues(gate, { stage, record, view }) : {},
+    nextAt: earliest([...asked.map((check) => check.dueAt), ...(stage ? soakingUntil(gate, stage, view.now) : [])]),
   };
+}
+
+/** The end of the soak time, as long as it is waited for. */
+function soakingUntil(gate: Gate, stage: Stage, now: number): number[] {
+  const end = soakEnd(gate, stage);
+  return stage.state === "Waiting" && end > now ? [end] : [];
 }
 
 /** The annotation names the rollout, and may have a suffix of its own: each value asks once more. */
@@ -43,30 +57,49 @@ function retry({ retry: wish }: Gate, record: GateRecord): GateRecord {
   return stages.length === record.stages.length ? record : { ...record, retried: wish, stages };
 }
 
+/** Judges the bypasses that are new, and forgets those that are gone. */
+const note = ({ zones, now }: RolloutView, record: GateRecord): GateRecord => ({
+  ...record,
+  bypasses: noteBypasses(record.bypasses, zones, now),
+});
+
 /** Opens the stage that the wanted step needs, or records that it needs none. */
 function beginWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRecord {
   const { wanted } = view;
   if (wanted.kind === "other") return record;
-  if (wanted.kind === "settled") {
-    if (record.settledAt !== undefined) return record;
-    return needsLastStage(gate, record)
-      ? addStage(record, { point: "AfterLastZone", zone: "" }, view)
-      : settle(record, view);
-  }
-  const need = needOf(gate, record, wanted.zone);
-  const { name } = wanted.zone;
-  if (need === "Nothing" || need === "Record") return markBegun(record, name);
-  const opened = addStage(record, { point: need, zone: name }, view);
+  if (wanted.kind === "settled") return settleWanted(gate, view, record);
+  const { zone } = wanted;
+  const need = needOf(gate, record, zone);
+  if (need === "Nothing" || need === "Record") return markBegun(record, zone);
+  const place = { point: need, zone: zone.name };
+  if (isBypassed(record, zone.name, view)) return markBegun(bypass(record, place, view), zone);
+  const opened = addStage(record, place, view);
   // No gate holds the zone, or this one only observes: it begins now.
-  return gate.mode === "Observe" || !view.isHeld ? markBegun(opened, name) : opened;
+  return gate.mode === "Observe" || !view.isHeld ? markBegun(opened, zone) : opened;
 }
 
-function addStage(
-  record: GateRecord,
-  { point, zone }: Pick<Stage, "point" | "zone">,
-  { now }: RolloutView,
-): GateRecord {
-  if (record.stages.some((stage) => stage.point === point && stage.zone === zone)) return record;
+function settleWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRecord {
+  if (record.settledAt !== undefined) return record;
+  if (!needsLastStage(gate, record)) return settle(record, view);
+  const place = { point: "AfterLastZone", zone: "" } as const;
+  return isBypassed(record, "", view) ? settle(bypass(record, place, view), view) : addStage(record, place, view);
+}
+
+type Place = Pick<Stage, "point" | "zone">;
+
+/** Whatever its checks say, also if they have failed. */
+function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord {
+  const opened = addStage(record, place, view);
+  return {
+    ...opened,
+    stages: opened.stages.map((stage) => (isAt(stage, place) ? { ...stage, state: "Bypassed" } : stage)),
+  };
+}
+
+const isAt = (stage: Place, { point, zone }: Place): boolean => stage.point === point && stage.zone === zone;
+
+function addStage(record: GateRecord, { point, zone }: Place, { now }: RolloutView): GateRecord {
+  if (record.stages.some((stage) => isAt(stage, { point, zone }))) return record;
   return { ...record, stages: [...record.stages, { point, zone, since: now, state: "Waiting", checks: [] }] };
 }
 
@@ -110,7 +143,7 @@ function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: Judged)
 function putStage(record: GateRecord, next: Stage): GateRecord {
   return {
     ...record,
-    stages: record.stages.map((stage) => (stage.point === next.point && stage.zone === next.zone ? next : stage)),
+    stages: record.stages.map((stage) => (isAt(stage, next) ? next : stage)),
   };
 }
 
@@ -119,8 +152,12 @@ function close(record: GateRecord, stage: Stage, view: RolloutView): GateRecord 
   return stage.state === "Passed" && stage.point === "AfterLastZone" ? settle(record, view) : record;
 }
 
-function markBegun(record: GateRecord, name: string): GateRecord {
-  return { ...record, zones: record.zones.map((zone) => (zone.name === name ? { ...zone, began: "Now" } : zone)) };
+/** The zone begins now, if it has not already. */
+function markBegun(record: GateRecord, { name, replicas, status }: Zone): GateRecord {
+  const { current, updated, ready } = status;
+  const counts = { current, updated, notReady: Math.max(replicas - ready, 0) };
+  const mark = (one: ZoneRecord): ZoneRecord => (one.began === "Now" ? one : { ...one, began: "Now", counts });
+  return { ...record, zones: record.zones.map((one) => (one.name === name ? mark(one) : one)) };
 }
 
 function settle(record: GateRecord, { now, zones }: RolloutView): GateRecord {

@@ -3,7 +3,8 @@
  * settled.
  */
 import * as z from "zod";
-import type { RolloutGate } from "../../infra/kubernetes/resources.ts";
+import type { RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
+import { baselineFields } from "../checks/baseline.ts";
 import { checkFields } from "../checks/check.ts";
 import type { NamedCheck, OnError } from "../checks/result.ts";
 import type { ObjectRef } from "../model/decision.ts";
@@ -23,6 +24,9 @@ export interface Gate {
   readonly onError: OnError;
   /** A gate that observes reports what it would have done. */
   readonly mode: "Enforce" | "Observe";
+  /** The least time between the end of a zone and the begin of the next one. */
+  readonly soakSeconds: number;
+  /** None for a gate that only soaks, or whose spec cannot be read. */
   readonly checks: readonly NamedCheck[];
   /** The value of the annotation that asks a failed gate again. */
   readonly retry: string | undefined;
@@ -31,17 +35,35 @@ export interface Gate {
   readonly conditions: readonly Condition[];
 }
 
+/** True if it asks for something: a gate that cannot be read does not, and never opens. */
+export const isReadable = ({ checks, soakSeconds }: Pick<Gate, "checks" | "soakSeconds">): boolean =>
+  checks.length > 0 || soakSeconds > 0;
+
+/** When the soak time of a stage is over, milliseconds since the epoch. */
+export const soakEnd = ({ soakSeconds }: Pick<Gate, "soakSeconds">, { since }: { readonly since: number }): number =>
+  since + soakSeconds * 1000;
+
 export const RETRY_ANNOTATION = "zonewise.dev/retry-gate";
 
-const Check = checkFields.extend({ failureThreshold: z.number().optional() });
+const Check = checkFields
+  .extend({
+    failureThreshold: z.number().optional(),
+    successWhen: z.enum(["NoData", "Data", "WithinBaseline"]),
+    baseline: baselineFields.optional(),
+  })
+  .refine(({ successWhen, baseline }) => (successWhen === "WithinBaseline") === (baseline !== undefined));
 
 const Spec = z.object({
   group: z.string(),
   when: z.array(z.enum(POINTS)).default(["BetweenZones"]),
   onError: z.enum(["Wait", "Proceed"]).default("Wait"),
   mode: z.enum(["Enforce", "Observe"]).default("Enforce"),
-  checks: z.array(Check).min(1),
+  soakSeconds: z.number().min(0).default(0),
+  checks: z.array(Check).default([]),
 });
+
+/** The spec of a gate that never opens. */
+const UNREADABLE = { when: POINTS, onError: "Wait", mode: "Enforce", soakSeconds: 0, checks: [] } as const;
 
 /**
  * Reads a gate; undefined if it names no group. The definition refuses what cannot be read; where an older definition
@@ -51,7 +73,7 @@ export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefi
   const group = z.object({ group: z.string() }).safeParse(spec).data?.group;
   if (group === undefined) return undefined;
   const { resourceVersion, ...identity } = readIdentity(metadata);
-  const settings = Spec.safeParse(spec).data ?? { group, when: POINTS, onError: "Wait", mode: "Enforce", checks: [] };
+  const settings = Spec.safeParse(spec).data ?? { ...UNREADABLE, group };
   return {
     ...settings,
     ref: { kind: "RolloutGate", ...identity },

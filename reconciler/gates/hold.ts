@@ -5,8 +5,10 @@ import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
 import { type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
-import type { GateVerdicts, Zone } from "../model/zone.ts";
-import { RETRY_ANNOTATION, type Gate } from "./gate.ts";
+import type { Bypass, GateVerdicts, Zone } from "../model/zone.ts";
+import { RETRY_ANNOTATION, type Gate, soakEnd } from "./gate.ts";
+import { describeBypass, findBypass, noteBypasses } from "./bypass.ts";
+import { isBypassed } from "./pass.ts";
 import type { GateRecord, Point, Stage } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollout.ts";
 
@@ -45,6 +47,15 @@ function holdZone(gate: Gate, view: GroupView, zone: Zone): Hold | undefined {
     : { ...describeHold(gate, { zone, who: zone.name, record }, stage), ...isBrief };
 }
 
+/** The bypasses of these zones as the next tick will know them, each once; those of gates that observe, too. */
+export function bypassesOf(gates: readonly Gate[], { zones, now }: Pick<GroupView, "zones" | "now">): Bypass[] {
+  const stored = gates.map(({ record }) => noteBypasses(record?.bypasses ?? [], zones, now));
+  return zones.flatMap((zone) => {
+    const [found] = stored.flatMap((one) => findBypass(one, zone, now) ?? []);
+    return found ?? [];
+  });
+}
+
 /** True if an enforced gate waits for the checks of the wanted zone. */
 export function isHeld(gates: readonly Gate[], { wanted, ...view }: Omit<RolloutView, "isHeld">): boolean {
   if (wanted.kind !== "zone") return false;
@@ -52,9 +63,11 @@ export function isHeld(gates: readonly Gate[], { wanted, ...view }: Omit<Rollout
   return gates.some((gate) => gate.mode === "Enforce" && waitsFor(askFor(gate, view, zone)));
 }
 
+/** A bypass counts once it is stored; a zone that has one only waits until it is recorded that it begins. */
 function askFor(gate: Gate, view: GroupView, zone: Zone) {
   const record = currentRecord(gate, { ...view, wanted: { kind: "zone", zone } });
-  const need = needOf(gate, record, zone);
+  const asked = needOf(gate, record, zone);
+  const need = asked !== "Nothing" && isBypassed(record, zone.name, view) ? "Record" : asked;
   const stage = record.stages.find((one) => one.point === need && one.zone === zone.name);
   return { record, need, stage };
 }
@@ -66,8 +79,13 @@ function holdSettled(gate: Gate, view: GroupView): Hold | undefined {
   const record = currentRecord(gate, { ...view, wanted: { kind: "settled" } });
   const [zone] = view.zones;
   if (!zone || !needsLastStage(gate, record)) return undefined;
-  const stage = record.stages.find(({ point }) => point === "AfterLastZone");
-  return describeHold(gate, { zone, who: `group ${gate.group}`, record }, stage);
+  const held = { zone, who: `group ${gate.group}`, record };
+  if (isBypassed(record, "", view)) return { ...describeHold(gate, held, undefined), isBrief: true };
+  return describeHold(
+    gate,
+    held,
+    record.stages.find(({ point }) => point === "AfterLastZone"),
+  );
 }
 
 interface Held {
@@ -142,13 +160,24 @@ export function describeStage(gate: Gate, stage: Stage, record: GateRecord): str
   const doubt = readerSays(gate, stage);
   const checks = [
     ...(doubt === undefined ? [] : [`it may be invalid (${doubt})`]),
+    ...(stage.state === "Waiting" && gate.soakSeconds > 0
+      ? [`it soaks until ${formatTimestamp(soakEnd(gate, stage))}`]
+      : []),
     ...gate.checks.map((check) => describeCheck(check, resultOf(check))),
   ].join("; ");
   const since = `since ${formatTimestamp(stage.since)}`;
   if (stage.state === "Passed") return `${checks}; ${since}`;
+  if (stage.state === "Bypassed") return `bypassed${describeStored(stage, record)}; ${checks}; ${since}`;
   if (stage.state === "Failed")
     return `${checks}; it stays failed until a template changes, or until the gate's annotation ${RETRY_ANNOTATION} is ${nextRetry(record)}`;
-  return `${checks}; ${since}, next check at ${formatTimestamp(nextAt(gate, stage) ?? stage.since)}`;
+  const next = nextAt(gate, stage);
+  return `${checks}; ${since}${next === undefined ? "" : `, next check at ${formatTimestamp(next)}`}`;
+}
+
+/** Of the group, that of its first zone. */
+function describeStored({ zone }: Stage, { bypasses }: GateRecord): string {
+  const known = bypasses.find((one) => zone === "" || one.zone === zone);
+  return known === undefined ? "" : ` ${describeBypass(known)}`;
 }
 
 /** The value of the annotation that asks a failed gate again; each asks once. */
@@ -158,9 +187,11 @@ export function nextRetry({ identity, retried }: GateRecord): string {
   return `${identity}/${Number(times) + 1}`;
 }
 
-/** When the next check is due; undefined for a gate without checks. */
-function nextAt({ checks }: Gate, stage: Stage): number | undefined {
-  return earliest(planChecks(checks, stage.checks, stage.since).map(({ dueAt }) => dueAt));
+/** When the next check is due, or the soak time of a gate without checks is over. */
+function nextAt(gate: Gate, stage: Stage): number | undefined {
+  const { checks, soakSeconds } = gate;
+  const soaked = checks.length === 0 && soakSeconds > 0 ? soakEnd(gate, stage) : undefined;
+  return earliest([soaked, ...planChecks(checks, stage.checks, stage.since).map(({ dueAt }) => dueAt)]);
 }
 
 function describeCheck(check: NamedCheck, result: NamedResult | undefined): string {
@@ -171,5 +202,6 @@ function describeCheck(check: NamedCheck, result: NamedResult | undefined): stri
   const answer = sample === undefined ? "no data" : sample;
   if (hasFailed(check, streak)) return `${name} has failed ${streak.failures} times in a row (${answer})`;
   if (lastVerdict === "Failure") return `${name} fails (${answer})`;
-  return `${name} has ${Math.min(streak.successes, successThreshold)} of ${successThreshold} successes in a row`;
+  const compared = check.baseline && sample !== undefined ? ` (${sample})` : "";
+  return `${name} has ${Math.min(streak.successes, successThreshold)} of ${successThreshold} successes in a row${compared}`;
 }

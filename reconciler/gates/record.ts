@@ -6,6 +6,7 @@ import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { formatResult, type NamedResult, readResults, storedResult } from "../checks/result.ts";
 import type { Condition } from "../model/condition.ts";
+import type { BypassRecord } from "./bypass.ts";
 
 export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
 /** When a gate is asked. */
@@ -18,7 +19,8 @@ export interface Stage {
   readonly zone: string;
   /** When the rollout first wanted to go on: the zone before was done. Initial delays begin then. */
   readonly since: number;
-  readonly state: "Waiting" | "Passed" | "Failed";
+  /** `Bypassed`: the zone begins without its checks, as a person wants it. */
+  readonly state: "Waiting" | "Passed" | "Failed" | "Bypassed";
   readonly checks: readonly NamedResult[];
 }
 
@@ -28,7 +30,23 @@ export interface ZoneRecord {
   readonly settledRevision: string;
   /** The gate has let it begin: in this rollout, or in an earlier one that was never finished. */
   readonly began?: "Now" | "Earlier" | undefined;
+  /** Its pods when it was let begin now. Without a change since, its pass gets old. */
+  readonly counts?: PodCounts | undefined;
 }
+
+/** Pods of a zone: of the current revision, of the update revision, and those that are not ready. */
+export interface PodCounts {
+  readonly current: number;
+  readonly updated: number;
+  readonly notReady: number;
+}
+
+/** The zone as one that began then, or has not begun. */
+export const withBegan = ({ name, settledRevision }: ZoneRecord, began: "Earlier" | undefined): ZoneRecord => ({
+  name,
+  settledRevision,
+  ...(began && { began }),
+});
 
 export interface GateRecord {
   /** Names the rollout: a hash of the update revisions of all zones. */
@@ -40,6 +58,8 @@ export interface GateRecord {
   readonly retried?: string | undefined;
   readonly zones: readonly ZoneRecord[];
   readonly stages: readonly Stage[];
+  /** What has become of the bypasses that the zones have. */
+  readonly bypasses: readonly BypassRecord[];
 }
 
 const Time = z.string().transform((text, context) => {
@@ -53,8 +73,21 @@ const StatusStage = z.object({
   point: z.enum(["BeforeFirstZone", "BetweenZones", "AfterLastZone"]),
   zone: z.string(),
   since: Time,
-  state: z.enum(["Waiting", "Passed", "Failed"]),
+  state: z.enum(["Waiting", "Passed", "Failed", "Bypassed"]),
   checks: z.array(Result).default([]),
+});
+const Count = z.int().min(0);
+const StatusZone = z.object({
+  name: z.string(),
+  settledRevision: z.string(),
+  began: z.enum(["Now", "Earlier"]).optional(),
+  counts: z.object({ current: Count, updated: Count, notReady: Count }).optional(),
+});
+const StatusBypass = z.object({
+  zone: z.string(),
+  until: z.string(),
+  accepted: z.boolean(),
+  reason: z.string().optional(),
 });
 const Status = z.object({
   observedGeneration: z.number().optional(),
@@ -62,10 +95,9 @@ const Status = z.object({
   startTime: Time,
   settledTime: Time.optional(),
   retried: z.string().optional(),
-  zones: z
-    .array(z.object({ name: z.string(), settledRevision: z.string(), began: z.enum(["Now", "Earlier"]).optional() }))
-    .default([]),
+  zones: z.array(StatusZone).default([]),
   stages: z.array(StatusStage).default([]),
+  bypasses: z.array(StatusBypass).default([]),
 });
 const Conditions = z.object({
   conditions: z.array(
@@ -91,11 +123,11 @@ export function readRecord(status: unknown): {
   const { observedGeneration } = z.object({ observedGeneration: z.number().optional() }).safeParse(status).data ?? {};
   const read = Status.safeParse(status).data;
   if (!read) return { observedGeneration, record: undefined };
-  const { identity, startTime: startedAt, settledTime: settledAt, retried, zones } = read;
+  const { identity, startTime: startedAt, settledTime: settledAt, retried, zones, bypasses } = read;
   const stages = read.stages
     .filter(({ since }) => since >= startedAt)
     .map((stage) => ({ ...stage, checks: readResults(stage.checks, stage.since) }));
-  return { observedGeneration, record: { identity, startedAt, settledAt, retried, zones, stages } };
+  return { observedGeneration, record: { identity, startedAt, settledAt, retried, zones, stages, bypasses } };
 }
 
 /** The conditions of a status; none if they cannot be read. */
@@ -104,7 +136,7 @@ export function readConditions(status: unknown): readonly Condition[] {
 }
 
 /** The record as a status. Absent fields are null, which removes them in a merge patch. */
-export function formatRecord({ identity, startedAt, settledAt, retried, zones, stages }: GateRecord): object {
+export function formatRecord({ identity, startedAt, settledAt, retried, zones, stages, bypasses }: GateRecord): object {
   return {
     identity,
     startTime: formatTimestamp(startedAt),
@@ -116,11 +148,12 @@ export function formatRecord({ identity, startedAt, settledAt, retried, zones, s
       since: formatTimestamp(since),
       checks: checks.map((result) => ({ ...formatResult(result), totalFailures: result.streak.totalFailures })),
     })),
+    bypasses: bypasses.length > 0 ? bypasses : null,
   };
 }
 
 /** The parts of a record that let the rollout go on, without the results of checks. */
 export function outlineOf(record: GateRecord | undefined): string {
   const stages = record?.stages.map(({ point, zone, state }) => [point, zone, state]);
-  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages]);
+  return JSON.stringify([record?.identity, record?.settledAt, record?.zones, stages, record?.bypasses ?? []]);
 }

@@ -1,14 +1,26 @@
 /** What is reported of a gate: the conditions in its status, and the changes that get an Event. */
 import { isSameJson } from "../../infra/json.ts";
-import type { Gate } from "./gate.ts";
+import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
 import type { GateRecord, Stage } from "./record.ts";
+import { ANNOTATIONS } from "../model/annotations.ts";
 import type { Condition, UnstampedCondition } from "../model/condition.ts";
+import type { ObjectRef } from "../model/decision.ts";
+import type { Zone } from "../model/zone.ts";
+import { describeBypass, findBypass } from "./bypass.ts";
 
-/** A change that gets an Event on the gate. */
+/** A change that gets an Event on the gate, or on another object. */
 export interface GateChange {
+  readonly regarding?: ObjectRef;
   readonly type: "Normal" | "Warning";
-  readonly reason: "GatePassed" | "GateFailed" | "GateUnreachable" | "GateWaiting" | "GateInvalid";
+  readonly reason:
+    | "GatePassed"
+    | "GateFailed"
+    | "GateUnreachable"
+    | "GateWaiting"
+    | "GateInvalid"
+    | "GatesBypassed"
+    | "BypassRefused";
   readonly message: string;
   readonly cause: string;
 }
@@ -25,7 +37,7 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
     };
   const observed = gate.mode === "Observe" ? " (observed only: nothing is held)" : "";
   const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
-  if (stage.state === "Passed") return { type: "Open", status: "True", reason: "Passed", message };
+  if (isOpen(stage)) return { type: "Open", status: "True", reason: stage.state, message };
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
 }
 
@@ -47,7 +59,7 @@ export function describeValid(
     reason,
     message,
   });
-  if (gate.checks.length === 0) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
+  if (!isReadable(gate)) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
   if (errors.length > 0) return invalid("ExpressionInvalid", errors.join("; "));
   if (!hasZones)
     return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
@@ -87,6 +99,37 @@ export function complaintOf({ conditions }: Gate, valid: Condition): GateChange[
   return [{ type: "Warning", reason: "GateInvalid", message: valid.message, cause: valid.message }];
 }
 
+const BYPASSED = { type: "Warning", reason: "GatesBypassed" } as const;
+
+/**
+ * The Events of bypasses that a gate has seen for the first time, on their StatefulSets: the same from each gate of the
+ * group. One whose time was over by then gets none.
+ */
+export function bypassesSeen(
+  before: GateRecord | undefined,
+  { bypasses }: GateRecord,
+  { zones, now }: { readonly zones: readonly Zone[]; readonly now: number },
+): GateChange[] {
+  const known = new Set(before?.bypasses.map(({ zone, until }) => `${zone} ${until}`));
+  return bypasses.flatMap((one): GateChange[] => {
+    const regarding = zones.find(({ name }) => name === one.zone);
+    if (!regarding || known.has(`${one.zone} ${one.until}`)) return [];
+    const change = { regarding, cause: one.until };
+    if (!one.accepted)
+      return [
+        {
+          ...change,
+          type: "Warning",
+          reason: "BypassRefused",
+          message: `annotation ${ANNOTATIONS.bypassGatesUntil} is "${one.until}", more than 24 h ahead: it bypasses no gate of ${one.zone}, now or later`,
+        },
+      ];
+    if (!findBypass(bypasses, regarding, now)) return [];
+    const message = `${one.zone} may begin without its gates ${describeBypass(one)}; all other rules hold`;
+    return [{ ...change, ...BYPASSED, message }];
+  });
+}
+
 /** The Events of the stages that have changed between two records. */
 export function changesOf(gate: Gate, before: GateRecord | undefined, after: GateRecord): GateChange[] {
   const stages = before?.identity === after.identity && before.startedAt === after.startedAt ? before.stages : [];
@@ -96,13 +139,15 @@ export function changesOf(gate: Gate, before: GateRecord | undefined, after: Gat
   });
 }
 
-const kindOf = (gate: Gate, stage: Stage) => (stage.state === "Passed" ? "Passed" : reasonOf(gate, stage));
+const isOpen = ({ state }: Stage): boolean => state === "Passed" || state === "Bypassed";
+const kindOf = (gate: Gate, stage: Stage) => (isOpen(stage) ? stage.state : reasonOf(gate, stage));
 
 function changeTo(gate: Gate, stage: Stage, record: GateRecord): GateChange {
   const observed = gate.mode === "Observe" ? " (observed only)" : "";
   const message = `${describePlace(stage)}: ${describeStage(gate, stage, record)}${observed}`;
   const change = { message, cause: `${record.identity} ${stage.point} ${stage.zone} ${stage.since}` };
   if (stage.state === "Passed") return { type: "Normal", reason: "GatePassed", ...change };
+  if (stage.state === "Bypassed") return { ...BYPASSED, ...change };
   const reason = reasonOf(gate, stage);
   return { type: reason === "GateWaiting" ? "Normal" : "Warning", reason, ...change };
 }

@@ -17,7 +17,7 @@ import { takesServing } from "../rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import type { Gate } from "./gate.ts";
 import { closeOldPasses, isUntouched } from "./pass.ts";
-import type { GateRecord, Point, Stage, ZoneRecord } from "./record.ts";
+import { type GateRecord, type Point, type Stage, withBegan, type ZoneRecord } from "./record.ts";
 
 /** What the rollout would do next if there were no gates. */
 export type Wanted =
@@ -96,7 +96,7 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
     );
   };
   if (record.settledAt !== undefined || !record.zones.some(isNew)) return record;
-  const noted = record.zones.map((zone) => (isNew(zone) ? { ...zone, began: "Earlier" as const } : zone));
+  const noted = record.zones.map((zone) => (isNew(zone) ? withBegan(zone, "Earlier") : zone));
   return takeBackZones(dropOpenStages({ ...record, zones: noted }), zones);
 }
 
@@ -138,13 +138,13 @@ function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
   const isTaken = (one: ZoneRecord): boolean => one.began === "Now" && byName.has(one.name) && !isDone(one);
   if (!record.zones.some(isTaken)) return record;
   const isFirstOver = record.zones.some((one) => isTaken(one) && hasBegun(one));
-  const beganOf = (one: ZoneRecord): ZoneRecord["began"] => {
-    if (isTaken(one)) return hasBegun(one) ? "Earlier" : undefined;
-    return isFirstOver && one.began === "Earlier" && !isDone(one) ? undefined : one.began;
+  const next = (one: ZoneRecord): ZoneRecord => {
+    if (isTaken(one)) return withBegan(one, hasBegun(one) ? "Earlier" : undefined);
+    return isFirstOver && one.began === "Earlier" && !isDone(one) ? withBegan(one, undefined) : one;
   };
   return {
     ...record,
-    zones: record.zones.map((one) => ({ ...one, began: beganOf(one) })),
+    zones: record.zones.map(next),
     stages: record.stages.filter(({ zone }) => !record.zones.some((one) => one.name === zone && isTaken(one))),
   };
 }
@@ -158,6 +158,7 @@ function startRecord(gate: Gate, view: GroupView): GateRecord {
     retried: undefined,
     zones: view.zones.map((zone) => (isSettled ? settledZone(zone) : beginZone(zone, gate, view))),
     stages: [],
+    bypasses: gate.record?.bypasses ?? [],
   };
 }
 

@@ -10,7 +10,7 @@ import { describeZone, summarizeZones } from "./zones.ts";
 
 export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const { facts, generation } = input;
-  const zones = facts.zones.map(describeZone);
+  const zones = facts.zones.map((zone) => describeZone(zone, facts.bypasses));
   const blocked = describeBlocks(input);
   const plan = listSteps(facts.remaining);
   const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);

@@ -14,6 +14,7 @@ export function factsOfOutcome(outcome: Outcome): GroupFacts {
     message: sentenceOf(outcome),
     hold: state === "held" ? outcome.hold : undefined,
     scalingHolds,
+    bypasses: outcome.bypasses,
     step: state === "acted" ? { action: outcome.decision.action, zone: outcome.decision.zone.name } : undefined,
     remaining: outcome.remaining ?? countRemaining(zones),
     replaced: state === "acted" ? outcome.effect.replaced.length : 0,

@@ -1,7 +1,7 @@
 /** What a tick found out about a group, and what its status said before. */
 import type { Hold } from "../model/decision.ts";
 import type { RemainingZone } from "../model/outcome.ts";
-import type { Zone } from "../model/zone.ts";
+import type { Bypass, Zone } from "../model/zone.ts";
 import type { RolloutGroupStatus } from "./status.ts";
 
 export interface GroupFacts {
@@ -17,6 +17,8 @@ export interface GroupFacts {
   readonly hold: Hold | undefined;
   /** Why zones are not scaled. */
   readonly scalingHolds: readonly Hold[];
+  /** Zones that may begin without their gates. */
+  readonly bypasses?: readonly Bypass[] | undefined;
   /** What was done. */
   readonly step: { readonly action: "deletePods" | "finishZone" | "scaleZone"; readonly zone: string } | undefined;
   /** What is left of the rollout, before the step of this tick. */

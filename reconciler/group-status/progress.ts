@@ -57,7 +57,10 @@ export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress
   const { secondsPerPod, lastStepTime, completionTime } = progress;
   if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling"))
     return progress;
-  const batches = facts.remaining.reduce((sum, { count, atOnce }) => sum + Math.ceil(count / atOnce), 0);
+  const batches = facts.remaining.reduce(
+    (sum, { count, atOnce, batches = Math.ceil(count / atOnce) }) => sum + batches,
+    0,
+  );
   const steppedAt = parseTimestamp(lastStepTime) ?? now;
   // The remaining steps were listed before the step of this tick, and still have its pods.
   const from = facts.step ? now : Math.max(now, steppedAt + secondsPerPod * 1000);

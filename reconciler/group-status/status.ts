@@ -49,6 +49,9 @@ export interface ZoneRow {
   readonly ready: number;
   readonly paused: boolean;
   readonly lastDownscale?: string;
+  /** Until when it may begin without its gates, and why. */
+  readonly gatesBypassedUntil?: string;
+  readonly gatesBypassReason?: string;
   /** The StatefulSet's generation. */
   readonly generation: number;
   readonly observedGeneration: number;

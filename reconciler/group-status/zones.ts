@@ -1,8 +1,10 @@
 /** The zones of a group in its status. */
-import { isSettledByStatus, type Zone } from "../model/zone.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { Block, RemainingStep, GroupSummary, ZoneRow } from "./status.ts";
 
-export function describeZone({ name, status, scaling, ...zone }: Zone): ZoneRow {
+export function describeZone({ name, status, scaling, ...zone }: Zone, bypasses: readonly Bypass[] = []): ZoneRow {
+  const bypass = bypasses.find((one) => one.zone === name);
   return {
     name,
     currentRevision: status.currentRevision,
@@ -13,6 +15,8 @@ export function describeZone({ name, status, scaling, ...zone }: Zone): ZoneRow 
     ready: status.ready,
     paused: zone.paused,
     ...(scaling.lastDownscale !== undefined && { lastDownscale: scaling.lastDownscale }),
+    ...(bypass && { gatesBypassedUntil: formatTimestamp(bypass.until) }),
+    ...(bypass?.reason !== undefined && { gatesBypassReason: bypass.reason }),
     generation: zone.generation,
     observedGeneration: zone.observedGeneration,
   };

@@ -1,4 +1,5 @@
 /** Every label and annotation that Zonewise knows, and how the value of each is read (§0.2, §1.6). */
+import { parseTimestamp } from "../../infra/timestamp.ts";
 
 export const LABELS = {
   /** On a StatefulSet: the group it belongs to. Presence, even with an empty value, makes it managed. */
@@ -16,6 +17,16 @@ export const LABELS = {
 export const ANNOTATIONS = {
   maxUnavailable: "rollout-max-unavailable",
   paused: "grafana.com/rollout-paused",
+  /** Exactly `true`: batches of the zone begin with one pod, and double as long as pods come up healthy. */
+  rolloutAccelerate: "zonewise.dev/rollout-accelerate",
+  /** When pods of the zone may be replaced: a cron expression with seconds. */
+  rolloutWindow: "zonewise.dev/rollout-window",
+  /** For how long the window is open once it has opened, a Go duration. */
+  rolloutWindowDuration: "zonewise.dev/rollout-window-duration",
+  /** The time zone of the window; UTC without it. */
+  rolloutWindowTimeZone: "zonewise.dev/rollout-window-time-zone",
+  /** When no pod of the zone is replaced: intervals `<RFC 3339>/<RFC 3339>`, separated by commas. */
+  rolloutFreezes: "zonewise.dev/rollout-freezes",
   downscaleLeader: "grafana.com/rollout-downscale-leader",
   upscaleOnlyWhenLeaderReady: "grafana.com/rollout-upscale-only-when-leader-ready",
   forceReplicas: "grafana.com/rollout-force-replicas",
@@ -28,6 +39,10 @@ export const ANNOTATIONS = {
   prepareDelayedDownscaleUrl: "grafana.com/rollout-prepare-delayed-downscale-url",
   prepareHttpPath: "grafana.com/prepare-downscale-http-path",
   prepareHttpPort: "grafana.com/prepare-downscale-http-port",
+  /** On a StatefulSet: until when it may begin without its gates, RFC 3339. */
+  bypassGatesUntil: "zonewise.dev/bypass-gates-until",
+  /** Beside it: why. */
+  bypassGatesReason: "zonewise.dev/bypass-gates-reason",
   /** On a StatefulSet: the name of the PhasedRollout that manages its partition. */
   phasedRollout: "sts.plus/phasedRollout",
   /** On a StatefulSet: the partition that it had before a PhasedRollout claimed it. */
@@ -64,11 +79,46 @@ export function parseMaxUnavailable(written: string | undefined, replicas: numbe
   return { value: Math.max(1, Math.floor((percent * (replicas ?? 0)) / 100)) };
 }
 
-/** `grafana.com/rollout-paused`: exactly `true` pauses; other spellings of it do not, and are pointed out. */
-export function parsePaused(written: string | undefined): Parsed<boolean> {
-  if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
+/** A bypass of the gates, as it is written. */
+export interface WrittenBypass {
+  /** It should be RFC 3339. */
+  readonly until: string;
+  readonly reason?: string;
+}
+
+/** Bounds of what is stored and shown of a bypass. */
+const MAX_TIMESTAMP_LENGTH = 64;
+const MAX_REASON_LENGTH = 200;
+
+/** `zonewise.dev/bypass-gates-until`: a timestamp; anything else bypasses nothing, and is pointed out (§14.8). */
+export function parseBypass(
+  written: string | undefined,
+  reason: string | undefined,
+): Parsed<WrittenBypass | undefined> {
+  if (written === undefined) return { value: undefined };
+  const until = written.slice(0, MAX_TIMESTAMP_LENGTH);
+  const line = reason
+    ?.replaceAll(/[\s\p{Cc}]+/gu, " ")
+    .trim()
+    .slice(0, MAX_REASON_LENGTH)
+    .toWellFormed();
+  const value = { until, ...(line && { reason: line }) };
+  if (until === written && parseTimestamp(until) !== undefined) return { value };
   return {
-    value: false,
-    problem: `annotation ${ANNOTATIONS.paused} is "${written}": only "true" pauses; the zone is not paused`,
+    value,
+    problem: `annotation ${ANNOTATIONS.bypassGatesUntil} is "${until}": it must be a time such as 2026-01-01T12:00:00Z; no gate is bypassed`,
   };
+}
+
+/** `grafana.com/rollout-paused`: exactly `true` pauses; other spellings of it do not, and are pointed out. */
+export const parsePaused = (written: string | undefined): Parsed<boolean> =>
+  parseFlag(ANNOTATIONS.paused, written, `only "true" pauses; the zone is not paused`);
+
+/** `zonewise.dev/rollout-accelerate`: exactly `true`; other spellings are pointed out. */
+export const parseAccelerate = (written: string | undefined): Parsed<boolean> =>
+  parseFlag(ANNOTATIONS.rolloutAccelerate, written, `only "true" counts; batches do not accelerate`);
+
+function parseFlag(name: string, written: string | undefined, why: string): Parsed<boolean> {
+  if (written === undefined || written === "true" || written === "false") return { value: written === "true" };
+  return { value: false, problem: `annotation ${name} is "${written}": ${why}` };
 }

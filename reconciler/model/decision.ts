@@ -57,6 +57,10 @@ export const REASONS = {
   ZoneNotReady: { patienceMs: 30_000 },
   /** A paused zone has outdated pods. */
   ZonePaused: { requested: true, patienceMs: 0 },
+  /** The window of the zone is closed: outside its times, or in a freeze. */
+  WindowClosed: { requested: true, patienceMs: 0 },
+  /** The window of the zone cannot be read, or never opens again. */
+  WindowInvalid: { needsFix: true, patienceMs: 0 },
   /** The disruption budget denies for now. */
   BudgetSpent: { patienceMs: 30_000 },
   /**

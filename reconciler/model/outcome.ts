@@ -2,7 +2,7 @@
 import type { RolloutError } from "../../infra/errors.ts";
 import { factsOf, type Hold } from "./decision.ts";
 import type { Pod } from "./pod.ts";
-import type { Zone, ZoneList, ZoneWithPods } from "./zone.ts";
+import type { Bypass, Zone, ZoneList, ZoneWithPods } from "./zone.ts";
 
 /** Delete these pods of the zone, so that they come back at its update revision. */
 export interface DeletePods {
@@ -61,6 +61,8 @@ export interface RemainingZone {
   readonly pods: readonly string[];
   /** How many are replaced at once, at most. */
   readonly atOnce: number;
+  /** In how many batches they are replaced, where these grow; by `atOnce` otherwise. */
+  readonly batches?: number;
   /** How long a pod of the zone took to become ready, in milliseconds; undefined if none shows it. */
   readonly msPerPod: number | undefined;
 }
@@ -72,6 +74,8 @@ export interface Common {
   readonly zones: readonly Zone[];
   /** Why zones of the group were not scaled; they do not stop the rollout. */
   readonly scalingHolds: readonly Hold[];
+  /** Zones that may begin without their gates. */
+  readonly bypasses?: readonly Bypass[];
   /** Further log lines. */
   readonly notes: readonly LogNote[];
   /** What was left of the rollout before this tick; undefined if the pods were not read. */

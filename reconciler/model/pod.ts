@@ -35,6 +35,10 @@ export interface Pod {
   readonly notReadySince: number | undefined;
   /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
   readonly readyAfterMs: number | undefined;
+  /** When its Ready condition last turned, milliseconds since the epoch; undefined unless it is ready. */
+  readonly readyAt: number | undefined;
+  /** How often its containers were started again, of the one that was most often. */
+  readonly restarts: number;
   /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
   readonly broken: string | undefined;
   /** Some container of it is ready. */
@@ -54,6 +58,7 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     terminating,
     ready,
     ...readTimes(status, metadata.deletionTimestamp, ready),
+    restarts: countRestarts(status),
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
   };
@@ -83,10 +88,16 @@ const ONE_REPORT_MS = 1000;
  * containers have restarted. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-conditions
  */
 function readyAfterMs(status: PodStatus): number | undefined {
-  const turnedAt = parseTimestamp(status.conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+  const turned = turnedAt(status);
   const startedAt = parseTimestamp(status.startTime ?? "");
-  return turnedAt === undefined || startedAt === undefined ? undefined : turnedAt - startedAt;
+  return turned === undefined || startedAt === undefined ? undefined : turned - startedAt;
 }
+
+const turnedAt = ({ conditions }: PodStatus): number | undefined =>
+  parseTimestamp(conditions?.find(({ type }) => type === "Ready")?.lastTransitionTime ?? "");
+
+const countRestarts = ({ containerStatuses = [], initContainerStatuses = [] }: PodStatus): number =>
+  Math.max(0, ...[...containerStatuses, ...initContainerStatuses].map(({ restartCount = 0 }) => restartCount));
 
 /** No kubelet has reported on it. */
 const isUnreported = ({ startTime, conditions = [] }: PodStatus): boolean =>
@@ -101,6 +112,7 @@ function readTimes(status: PodStatus, deletionTimestamp: string | undefined, rea
       !isRunningAndReady(status) && (isUnreported(status) || (lasted !== undefined && lasted <= ONE_REPORT_MS)),
     notReadySince: deletionTimestamp === undefined ? notReadySince(status) : parseTimestamp(deletionTimestamp),
     readyAfterMs: ready ? lasted : undefined,
+    readyAt: ready ? turnedAt(status) : undefined,
   };
 }
 

@@ -1,10 +1,19 @@
 /** A zone: one StatefulSet of a rollout group, as the rules see it. */
 import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
-import { ANNOTATIONS, LABELS, parseMaxUnavailable, parsePaused } from "./annotations.ts";
+import {
+  ANNOTATIONS,
+  LABELS,
+  parseAccelerate,
+  parseBypass,
+  parseMaxUnavailable,
+  parsePaused,
+  type WrittenBypass,
+} from "./annotations.ts";
 import type { Hold } from "./decision.ts";
 import { readIdentity } from "./identity.ts";
 import { byOrdinal } from "./order.ts";
 import type { Pod } from "./pod.ts";
+import { readRolloutWindow, type RolloutWindow } from "./rollout-window.ts";
 import { readScaling, type Scaling } from "./scaling.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -15,6 +24,8 @@ export interface Zone {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
+  /** When the StatefulSet was created, in UTC, to the second (RFC 3339): such times sort as text. */
+  readonly createdAt: string | undefined;
   /** The generation of its spec; grows with every change of it. */
   readonly generation: number;
   readonly group: string;
@@ -30,6 +41,12 @@ export interface Zone {
   readonly paused: boolean;
   /** How many pods may be unavailable while the zone rolls; at least 1. */
   readonly maxUnavailable: number;
+  /** Its batches begin with one pod and grow, up to `maxUnavailable`. */
+  readonly accelerates: boolean;
+  /** When pods of it that serve may be replaced; undefined for always. */
+  readonly window: RolloutWindow | undefined;
+  /** The bypass of its gates that somebody has written; whether it counts is for the gates to say. */
+  readonly bypass?: WrittenBypass;
   /** Problems of its labels and annotations. */
   readonly problems: readonly string[];
   /** The selector of its pods, in the API's notation. */
@@ -75,6 +92,14 @@ export interface GateVerdicts {
   readonly beforeSettled: Hold | undefined;
 }
 
+/** A zone that may begin without its gates. */
+export interface Bypass {
+  readonly zone: string;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  readonly reason?: string;
+}
+
 /** The facts for a decision about a group, gathered at one moment. */
 export interface GroupSnapshot {
   readonly namespace: string;
@@ -102,6 +127,7 @@ export function readZone({ metadata = {}, ...object }: StatefulSet): Zone {
   return {
     kind: "StatefulSet",
     ...readIdentity(metadata),
+    createdAt: metadata.creationTimestamp,
     generation,
     observedGeneration,
     terminating: metadata.deletionTimestamp !== undefined,
@@ -136,12 +162,25 @@ function readTemplate(template: Spec["template"] | undefined) {
 function readSettings({ labels, annotations }: ObjectMeta, replicas: number | undefined) {
   const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
   const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
+  const bypass = parseBypass(annotations?.[ANNOTATIONS.bypassGatesUntil], annotations?.[ANNOTATIONS.bypassGatesReason]);
+  const accelerate = parseAccelerate(annotations?.[ANNOTATIONS.rolloutAccelerate]);
   const scaling = readScaling(labels, annotations);
+  const { window, problems } = readRolloutWindow(annotations);
   return {
     group: labels?.[LABELS.rolloutGroup] ?? "",
     paused: paused.value,
     maxUnavailable: maxUnavailable.value,
-    problems: [maxUnavailable.problem, paused.problem, ...scaling.problems].filter((problem) => problem !== undefined),
+    accelerates: accelerate.value,
+    window,
+    ...(bypass.value && { bypass: bypass.value }),
+    problems: [
+      maxUnavailable.problem,
+      paused.problem,
+      bypass.problem,
+      accelerate.problem,
+      ...problems,
+      ...scaling.problems,
+    ].filter((problem) => problem !== undefined),
     scaling: scaling.value,
   };
 }

@@ -19,7 +19,7 @@ import { DEFAULT_SPEC, type ShadowSpec } from "./shadow.ts";
 import { countSlots } from "./slots.ts";
 import type { PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
-import { closeCampaign, isWindowOpen, type Opening } from "./window.ts";
+import { closeCampaign, isWindowOpen, type Opening } from "./campaign.ts";
 import { hasUpdate, startBlocker } from "./skip.ts";
 
 /** A change of a shadow's spec. */

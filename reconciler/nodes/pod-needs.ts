@@ -24,7 +24,7 @@ export interface PodNeeds {
   readonly tolerations: readonly Toleration[];
   readonly repels: readonly Repelled[];
   /**
-   * Names of its PersistentVolumeClaims. Those of ephemeral volumes are made anew with each pod, and bind it to
+   * Names of its PersistentVolumeClaims. Those of ephemeral volumes are created with each pod, and bind it to
    * nothing.
    */
   readonly claims: readonly string[];

@@ -3,11 +3,11 @@
  * here as well, with a sentence.
  */
 import * as z from "zod";
-import type { CustomObject } from "../../infra/kubernetes/resources.ts";
+import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import { checkFields } from "../checks/check.ts";
 import { readIdentity } from "../model/identity.ts";
 import { type ActiveNode, NO_STATUS, policyStatus, type PolicyStatus } from "./policy-status.ts";
-import { parseWindow, type Window } from "./window.ts";
+import { parseWindow, type Window } from "../model/window.ts";
 
 export const POLICY_KIND = "NodeUpdatePolicy";
 

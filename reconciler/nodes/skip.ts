@@ -7,7 +7,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
-import { isWindowOpen } from "./window.ts";
+import { isWindowOpen } from "./campaign.ts";
 
 /** Why a policy starts nothing at all: the first reason. */
 export function startBlocker({ now, policy }: Pick<PolicySnapshot, "now" | "policy">): Omit<Skip, "node"> | undefined {

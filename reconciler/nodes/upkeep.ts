@@ -26,7 +26,7 @@ export type Upkeep =
   | { readonly action: "createShadow"; readonly node: UpdateNode }
   | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
   /** Nobody decides any more how the update goes on. */
-  | { readonly action: "withdraw"; readonly node: UpdateNode; readonly shadow: Shadow; readonly spec: ShadowSpec }
+  | { readonly action: "resetShadow"; readonly node: UpdateNode; readonly shadow: Shadow; readonly spec: ShadowSpec }
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
 
@@ -36,7 +36,7 @@ const KEEP_AWAY = ["cluster-autoscaler.kubernetes.io/scale-down-disabled", "karp
 export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {
   return snapshot.nodes.flatMap((node) => [
     ...keepShadow(node, snapshot),
-    ...withdraw(node, snapshot),
+    ...resetShadow(node, snapshot),
     ...uncordon(node, snapshot),
     ...keepAway(node, snapshot),
   ]);
@@ -50,7 +50,7 @@ function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
 }
 
-function withdraw(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[] {
+function resetShadow(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[] {
   const { shadow, managed, name } = node;
   if (!shadow || !managed || governed.has(name) || shadow.terminating || shadow.problem !== undefined) return [];
   if (shadow.spec.state === "Idle") return [];
@@ -59,7 +59,7 @@ function withdraw(node: UpdateNode, { governed, now }: UpkeepSnapshot): Upkeep[]
     state_transition_timestamp: formatTimestamp(now),
     version: shadow.spec.version ?? null,
   };
-  return [{ action: "withdraw", node, shadow, spec }];
+  return [{ action: "resetShadow", node, shadow, spec }];
 }
 
 function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {

@@ -20,7 +20,7 @@ import {
   nextCheckAt,
 } from "./step.ts";
 import { findStrays, placeOf, strayReturned } from "./scale-out.ts";
-import { findDownwards, HELD } from "./target.ts";
+import { findDownwards, HELD, nameRevision } from "./target.ts";
 
 type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
 
@@ -216,5 +216,5 @@ const stepTime = ({ stepStartTime }: RollingPodStatus): number | undefined =>
   stepStartTime === undefined ? undefined : Date.parse(stepStartTime);
 
 function describe({ target }: TargetSnapshot): string {
-  return `StatefulSet ${target.name} rolls to revision ${target.status.updateRevision}`;
+  return `StatefulSet ${target.name} rolls to revision ${nameRevision(target)}`;
 }

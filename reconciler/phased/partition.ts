@@ -9,7 +9,7 @@ import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from
 import { isSettled } from "./roll-back.ts";
 import { finalCheck } from "./decide-step.ts";
 import { currentStep, isCheckedAtEnd, isPassed, isUpdated } from "./step.ts";
-import { findDownwards, HELD } from "./target.ts";
+import { findDownwards, HELD, nameRevision } from "./target.ts";
 
 /** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
 export const statusObserved: TargetRule = (snapshot) => {
@@ -18,7 +18,7 @@ export const statusObserved: TargetRule = (snapshot) => {
   const { phase } = rollout.status;
   if (phase !== "Updated") return unchanged(snapshot);
   const message = `the StatefulSet controller has not observed the latest spec of ${target.name}`;
-  // Nothing has been decided yet about a StatefulSet that was made anew.
+  // Nothing has been decided yet about a StatefulSet that was created again.
   const isKnown = rollout.status.targetUID === target.uid;
   return report(isKnown ? snapshot : { ...snapshot, target: undefined }, {
     phase,
@@ -56,13 +56,12 @@ export const podsRescued: TargetRule = ({ target, pods }) => {
 /** Nothing rolls. The partition comes first: a new template in between must find it. */
 export const idle: TargetRule = (snapshot) => {
   const { rollout, target, now } = snapshot;
-  const { updateRevision } = target.status;
   if (!isSettled(snapshot)) return undefined;
   if (target.partition !== target.replicas)
     return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
   if (isCheckedAtEnd(snapshot)) return finalCheck(snapshot);
   const wasRolling = rollout.status.phase === "Rolling" || rollout.status.phase === "Stalled";
-  const message = `all pods of ${target.name} are at revision ${updateRevision}`;
+  const message = `all pods of ${target.name} are at revision ${nameRevision(target)}`;
   return report(snapshot, { phase: "Updated", message, ...(wasRolling && { ended: writeTime(now) }) });
 };
 
@@ -72,7 +71,7 @@ export const restarted: TargetRule = ({ rollout, target }) => {
   const isOurs = targetUID === target.uid && (phase === "Rolling" || phase === "Stalled" || phase === "Updated");
   const isNew = isOurs && updateRevision !== undefined && updateRevision !== target.status.updateRevision;
   if (!isNew || target.partition === HELD) return undefined;
-  return setPartition(HELD, "Restart", `${target.name} has another template: revision ${target.status.updateRevision}`);
+  return setPartition(HELD, "Restart", `${target.name} has another template: revision ${nameRevision(target)}`);
 };
 
 /**

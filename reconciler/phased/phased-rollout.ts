@@ -2,7 +2,7 @@
  * A PhasedRollout as the rules see it: what users ask for, completed by defaults, and the status that we wrote last.
  */
 import * as z from "zod";
-import type { PhasedRolloutObject } from "../../infra/kubernetes/resources.ts";
+import type { PhasedRolloutObject } from "../../infra/kubernetes/custom-resources.ts";
 import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { type Identity, readIdentity } from "../model/identity.ts";

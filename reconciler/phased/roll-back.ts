@@ -11,7 +11,7 @@ import { report, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { findCondition } from "./status.ts";
 import { isCurrent } from "./step.ts";
-import { findUpwards } from "./target.ts";
+import { findUpwards, nameRevision } from "./target.ts";
 
 interface StalePod {
   readonly index: number;
@@ -26,8 +26,7 @@ const ROLLING_BACK = ["False", "RollingBack"] as const;
 const isAnnounced = (snapshot: TargetSnapshot): boolean =>
   isCurrent(snapshot) && findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
 
-const describe = ({ target }: TargetSnapshot): string =>
-  `${target.name} returns to revision ${target.status.updateRevision}`;
+const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${nameRevision(target)}`;
 
 /**
  * The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision.
@@ -101,7 +100,7 @@ export function isSettled(snapshot: TargetSnapshot): boolean {
 }
 
 /**
- * The StatefulSet was made anew around pods of another one (deleted without its pods): its status names no other
+ * The StatefulSet was created again around pods of another one (deleted without its pods): its status names no other
  * revision than the latest, which these pods have never had. They roll out by checks.
  */
 function hasForeignPods(snapshot: TargetSnapshot, stale: readonly StalePod[]): boolean {

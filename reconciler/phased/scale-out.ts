@@ -26,7 +26,7 @@ export function placeOf(snapshot: TargetSnapshot): StepPlace {
 
 /**
  * Pods that a scale-out added at the update revision before the partition was raised: they have passed no step. In
- * ascending order of their indexes. None while the StatefulSet has one revision, as after it was made anew around its
+ * ascending order of their indexes. None while the StatefulSet has one revision, as after it was created again around its
  * pods: each would return at the same one, and be replaced for ever.
  */
 export function findStrays(snapshot: TargetSnapshot): Pod[] {

@@ -3,7 +3,7 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { ordinalOf } from "../model/order.ts";
 import type { Pod } from "../model/pod.ts";
-import { readZone, withPods, type Zone } from "../model/zone.ts";
+import { nameImages, readZone, withPods, type Zone } from "../model/zone.ts";
 
 /** Named by each of our writes to it: the admission of StatefulSets lets others lower no partition. */
 export const FIELD_MANAGER = "zonewise-reconciler";
@@ -61,6 +61,9 @@ function readPartition(text = ""): number | undefined {
 /** The index of the lowest pod that is released; the replicas if none is. */
 export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" | "replicas">): number =>
   Math.min(partition, replicas);
+
+/** The update revision with its images. */
+export const nameRevision = (target: Target): string => nameImages(target.status.updateRevision, [target]);
 
 /**
  * True if its status alone shows that every pod is at the update revision and no pod may leave it: its pods need not be

@@ -31,7 +31,7 @@ function settleZone(zone: BudgetZone, now: number): BudgetZone {
     const pod = there.get(name);
     if (!pod || pod.terminating) return createPod(zone, name, { uid: `${pod?.uid ?? name}'`, now });
     return canStart(pod)
-      ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now }
+      ? { ...pod, ready: true, hasBeenReady: true, neverReady: false, working: true, readySince: now, readyAt: now }
       : pod;
   });
   return withCounts({ ...zone, pods, observed: true, observedGeneration: zone.generation });
@@ -77,6 +77,8 @@ function createPod(
     neverReady: false,
     notReadySince: undefined,
     readyAfterMs: undefined,
+    readyAt: now,
+    restarts: 0,
     broken: undefined,
     working: true,
     labels: zone.podLabels,

@@ -90,13 +90,13 @@ function cureTemplate(context: RuleContext, ill: readonly Ill[]): string {
 /** In the order in which they are proposed. */
 const CURES: Readonly<Record<Exclude<Cause, "unknown">, Cure>> = {
   pod: (context, ill) =>
-    `delete the broken pod, its controller makes it anew: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
+    `delete the broken pod, its controller creates it again: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
   template: cureTemplate,
   outdated: (_context, ill) => `wait: ${podNames(ill)} of an earlier template serves nothing, and is replaced next`,
   room: (context, ill) =>
     `no node takes ${podNames(ill)}, see why: ${kubectl(context, `describe pod ${podNames(ill)}`)}; make room, or bring back the volume that is missing`,
   starting: (context, ill) =>
-    `wait for ${podNames(ill)}; if it does not become ready, delete it, its controller makes it anew: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
+    `wait for ${podNames(ill)}; if it does not become ready, delete it, its controller creates it again: ${kubectl(context, `delete pod ${podNames(ill)}`)}`,
   startingAnew: (context, ill) =>
     `wait for ${podNames(ill)}; if it does not become ready, ${cureTemplate(context, ill)}`,
   terminating: (context, ill) =>
@@ -119,7 +119,7 @@ export function curePods(context: RuleContext, otherwise = "wait for the pods"):
   const ill = findIll(context);
   const cures = (Object.keys(CURES) as (keyof typeof CURES)[]).flatMap((cause) => {
     const own = ill.filter((one) => causeOf(one, context.zones) === cause);
-    // Beside another zone that is unwell, a pod that may come back may be all that is left of its data.
+    // Beside another zone that is degraded, a pod that may come back may be all that is left of its data.
     const isRisky = cause === "starting" && context.zones.filter(isUnwell).length > 1;
     return own.length > 0 && !isRisky ? [CURES[cause](context, own)] : [];
   });

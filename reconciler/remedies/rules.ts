@@ -40,6 +40,8 @@ function isOutdatedOnly(context: RuleContext): boolean {
   );
 }
 
+const bypass = (context: RuleContext): string =>
+  zonewise(context, `bypass ${context.group} --for 30m --reason incident`);
 const gateOf = (context: RuleContext): string | undefined => named("RolloutGate")(context)[0];
 const editBudget = (context: RuleContext): string => kubectl(context, `edit zpdb ${budget(context)}`.trim());
 
@@ -117,6 +119,18 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     remedy: (context) =>
       kubectl(context, `annotate --overwrite statefulset ${zonesOf(context).join(" ")} ${ANNOTATIONS.paused}-`),
   },
+  WindowClosed: {
+    rule: "the rollout window of a zone is open, and no freeze lasts, before a pod that serves is replaced",
+    remedy: (context) => {
+      const zones = context.zones.flatMap(({ window, name }) => (window ? [name] : [])).join(" ") || zone(context);
+      const change = `${ANNOTATIONS.rolloutWindow}- ${ANNOTATIONS.rolloutFreezes}-`;
+      return `wait; or go on now, and annotate the zones again afterwards: ${kubectl(context, `annotate --overwrite statefulset ${zones} ${change}`)}`;
+    },
+  },
+  WindowInvalid: {
+    rule: "the rollout window of a zone can be read, and opens again",
+    remedy: (context) => edit(context, "the annotation that the message names"),
+  },
   BudgetSpent: {
     rule: "the disruption budget has room: all other zones are whole, and the pod's own has fewer unavailable pods than it allows",
     remedy: (context) => curePods(context, "wait for the pods that it counts, or make them ready"),
@@ -127,7 +141,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   GateWaiting: {
     rule: "the checks of a gate have passed before the next zone begins",
-    remedy: (context) => `wait for the checks, or let the gate only observe: ${observe(context)}`,
+    remedy: (context) => `wait for the checks, or let the zones begin without gates for a time: ${bypass(context)}`,
   },
   GateFailed: {
     rule: "no check of a gate has failed too often",
@@ -141,7 +155,8 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   GateUnreachable: {
     rule: "Prometheus answers the checks of a gate",
-    remedy: (context) => `get Prometheus to answer, or let the gate only observe: ${observe(context)}`,
+    remedy: (context) =>
+      `get Prometheus to answer, or let the zones begin without gates for a time: ${bypass(context)}`,
   },
   LeaderNotFound: {
     rule: "the leader of a zone is in its group",

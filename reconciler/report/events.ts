@@ -4,7 +4,7 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
-import { isSettledByStatus, type Zone } from "../model/zone.ts";
+import { isSettledByStatus, nameImages, type Zone } from "../model/zone.ts";
 import type { GroupMemory } from "./memory.ts";
 import { holdsOf, type Outcome } from "../model/outcome.ts";
 
@@ -27,8 +27,16 @@ export function draftEvents(
     zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)),
   );
   const holds = holdsOf(outcome).filter((hold) => !hold.isBrief && heldMs(hold) >= factsOf(hold.reason).patienceMs);
-  return [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
+  const drafts = [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
+  return drafts.map((draft) => withImages(draft, outcome.zones));
 }
+
+/** Nobody knows a template by its hash. The hash alone identifies the Event: the images may not be known a moment later. */
+const withImages = ({ cause, message, ...draft }: Draft, zones: readonly Zone[]): Draft => ({
+  ...draft,
+  message: nameImages(message, zones),
+  cause: cause ?? message,
+});
 
 function draftHold(hold: Hold): Draft[] {
   const [regarding] = hold.objects;

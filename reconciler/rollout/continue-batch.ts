@@ -11,6 +11,8 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
+import { limitOf } from "./batch-limit.ts";
+import { whyWindowClosed } from "./decide-zone.ts";
 
 /** The batch, and its group as it is now. */
 export interface BatchView {
@@ -24,6 +26,8 @@ export interface BatchView {
   readonly servesNothing: boolean;
   /** The zones as they are. */
   readonly now: readonly Zone[];
+  /** When they were read, milliseconds since the epoch. */
+  readonly at: number;
 }
 
 type BatchRule = Rule<[view: BatchView], string>;
@@ -45,8 +49,16 @@ const zonesStay: BatchRule = ({ now }) => {
 const zoneUnchanged: BatchRule = ({ zone, now }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
   if (current?.paused) return `${zone.name} was paused`;
-  const same = current?.generation === zone.generation && current.maxUnavailable === zone.maxUnavailable;
-  return same ? undefined : `${zone.name} was changed`;
+  const isSame = (["generation", "maxUnavailable", "accelerates"] as const).every(
+    (key) => current?.[key] === zone[key],
+  );
+  return isSame ? undefined : `${zone.name} was changed`;
+};
+
+/** A window that has closed meanwhile, or was set: an annotation is no new generation. */
+const windowOpen: BatchRule = ({ zone, pod, now, at }) => {
+  const current = now.find(({ uid }) => uid === zone.uid);
+  return pod.ready ? whyWindowClosed({ ...zone, window: current?.window }, at)?.message : undefined;
 };
 
 /** Counts the pods of this batch as well, as far as status shows them, and pods that were disrupted by others. */
@@ -56,7 +68,7 @@ const roomLeft: BatchRule = ({ zone, pod, now }) => {
   const { replicas, status } = current;
   const idle = zone.pods.filter((one) => isIdleSurplus(one, zone)).length;
   const missing = Math.max(replicas, status.replicas - idle) - status.ready;
-  return missing < zone.maxUnavailable ? undefined : `${zone.name} has ${missing} unavailable pods already`;
+  return missing < limitOf(zone) ? undefined : `${zone.name} has ${missing} unavailable pods already`;
 };
 
 const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {
@@ -71,7 +83,14 @@ const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {
  * The reason to stop the batch, as a sentence; undefined if it may continue, provided that all zones of `zonesToList`
  * are steady by their pods.
  */
-export const whyStopBatch: BatchRule = firstOf([sameZones, zonesStay, zoneUnchanged, roomLeft, othersHealthy]);
+export const whyStopBatch: BatchRule = firstOf([
+  sameZones,
+  zonesStay,
+  zoneUnchanged,
+  windowOpen,
+  roomLeft,
+  othersHealthy,
+]);
 
 /** The other zones whose pods must be listed: a status does not show which surplus pods serve. */
 export function zonesToList({ zone, servesNothing, now }: BatchView): Zone[] {

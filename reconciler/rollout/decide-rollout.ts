@@ -20,7 +20,7 @@ import {
   type Zone,
   type ZoneWithPods,
 } from "../model/zone.ts";
-import { decideZone, idlePods, type RolloutDecision } from "./decide-zone.ts";
+import { decideZone, idlePods, isGoingBack, type RolloutDecision } from "./decide-zone.ts";
 
 type GroupRule = Rule<[group: GroupSnapshot], RolloutDecision>;
 /** Rules that need no pods. */
@@ -78,8 +78,19 @@ const severalZonesNotReady: GroupRule = ({ zones }) => {
   return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
 };
 
-/** The first zone with a decision wins (§1.3.7). */
-const zonesInOrder: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => decideZone(zone, group)))();
+/**
+ * The first zone with a decision wins (§1.3.7). Zones keep their order: one whose window is closed is waited for. Only a
+ * zone on its way back, which needs no window, does not wait behind it.
+ */
+const zonesInOrder: GroupRule = (group) => {
+  const zones = inOrder(group.zones);
+  const decide = (some: readonly ZoneWithPods[]) => firstOf(some.map((zone) => () => decideZone(zone, group)))();
+  const decision = decide(zones);
+  return decision && waitsForWindow(decision) ? (decide(zones.filter(isGoingBack)) ?? decision) : decision;
+};
+
+const waitsForWindow = (decision: RolloutDecision): boolean =>
+  decision.action === "hold" && (decision.reason === "WindowClosed" || decision.reason === "WindowInvalid");
 
 const pausedZones: StatusRule = ({ zones }) => {
   const waiting = zones.filter((zone) => zone.paused && zone.status.updated < zone.status.replicas);

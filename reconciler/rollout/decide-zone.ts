@@ -13,6 +13,8 @@ import {
   isSteady,
   unavailable,
 } from "../model/readiness.ts";
+import { type ClosedWindow, whyClosed } from "../model/rollout-window.ts";
+import { limitOf } from "./batch-limit.ts";
 import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
@@ -63,7 +65,7 @@ export const idlePods: ZoneRule = (zone, group) => {
   const isTried = tried.some((pod) => !isOverdue(pod, group.now));
   const idle = outdated(zone).filter((pod) => isLost(pod) || (!isTried && neverServed(pod)));
   const stalled = tried.length > 0 ? [] : outdated(zone).filter((pod) => servesNothing(pod, group.now));
-  const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone))).slice(0, MAX_AT_ONCE);
+  const pods = (idle.length > 0 ? idle : stalled.slice(0, countRoom(zone, zone.maxUnavailable))).slice(0, MAX_AT_ONCE);
   if (pods.length === 0) return undefined;
   const list = pods
     .map((pod) => `${pod.name} (${pod.broken ?? (pod.hasBeenReady ? "no longer ready" : "never ready")})`)
@@ -92,11 +94,8 @@ function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySi
 const TO_BE_MADE = { ready: false, notReadySince: undefined };
 
 /** How many pods may go beside those that are unavailable and no longer outdated. */
-function countRoom(zone: ZoneWithPods): number {
-  return Math.max(
-    0,
-    zone.maxUnavailable - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length),
-  );
+function countRoom(zone: ZoneWithPods, limit: number): number {
+  return Math.max(0, limit - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
 }
 
 /**
@@ -104,15 +103,18 @@ function countRoom(zone: ZoneWithPods): number {
  * that are not ready use no room, as only their replacement cures them, and go before ready ones: these would be
  * unavailable besides. A faulty template takes no further pod, as its own pods use the room.
  */
-const outdatedPods: ZoneRule = (zone) => {
+const outdatedPods: ZoneRule = (zone, { now }) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
   const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
-  const room = countRoom(zone);
+  const limit = unready.length > 0 ? zone.maxUnavailable : limitOf(zone);
+  const room = countRoom(zone, limit);
   if (room === 0) {
-    const waiting = `${describeUnavailable(zone)}; at most ${zone.maxUnavailable} may be unavailable, and ${count(candidates)} to be updated`;
+    const waiting = `${describeUnavailable(zone)}; at most ${limit} may be unavailable, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
+  const closed = unready.length > 0 ? undefined : waitForWindow(zone, now, count(candidates));
+  if (closed) return closed;
   const pods = (unready.length > 0 ? unready : ready).slice(0, Math.min(room, MAX_AT_ONCE));
   return {
     action: "deletePods",
@@ -121,6 +123,39 @@ const outdatedPods: ZoneRule = (zone) => {
     message: `updating ${pods.map((pod) => pod.name).join(", ")} to ${zone.status.updateRevision}`,
   };
 };
+
+/**
+ * Why pods that serve stay for now (§1.12). The way back of a zone waits for no window: what is left of the template that
+ * it takes back is at fault more likely than not.
+ */
+export function whyWindowClosed(zone: ZoneWithPods, now: number): ClosedWindow | undefined {
+  return isGoingBack(zone) ? undefined : whyClosed(zone.window, now);
+}
+
+function waitForWindow(zone: ZoneWithPods, now: number | undefined, left: string): Hold | undefined {
+  if (!zone.window) return undefined;
+  const closed = now === undefined ? TIME_UNKNOWN : whyWindowClosed(zone, now);
+  if (!closed) return undefined;
+  const { reason, message, until } = closed;
+  return {
+    ...hold(reason, `${zone.name} waits, and ${left} to be updated: ${message}`, [zone]),
+    dedupKey: `${zone.name} ${until ?? message}`,
+    ...(until !== undefined && { until }),
+  };
+}
+
+const TIME_UNKNOWN: ClosedWindow = { reason: "WindowClosed", message: "the time is not known" };
+
+/**
+ * True if its outdated pods are of a template that was taken back before the zone was recorded with it (§1.5.3). Pods
+ * older than the StatefulSet are no such: it was deleted without them and made again, and its current revision is new.
+ */
+export function isGoingBack(zone: ZoneWithPods): boolean {
+  const { createdAt: since } = zone;
+  const old = outdated(zone);
+  const isOwn = ({ createdAt }: Pod): boolean => since !== undefined && createdAt !== undefined && createdAt >= since;
+  return isZoneRecorded(zone) && old.length > 0 && old.every(isOwn);
+}
 
 const podsReady: ZoneRule = (zone) => {
   if (isHealthy(zone)) return undefined;

@@ -3,6 +3,7 @@ import { moveToFront } from "../model/order.ts";
 import type { RemainingZone } from "../model/outcome.ts";
 import { isLost, neverServed } from "../model/lost.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
+import { countBatches } from "./batch-limit.ts";
 import { inOrder } from "./decide-rollout.ts";
 import { outdated } from "./decide-zone.ts";
 
@@ -22,6 +23,7 @@ export function listRemaining(zones: readonly ZoneWithPods[]): RemainingZone[] {
         count: candidates.length,
         pods: names,
         atOnce: zone.maxUnavailable,
+        ...(zone.accelerates && { batches: countBatches(zone, candidates.length) }),
         msPerPod: medianReadyMs(zone),
       },
     ];

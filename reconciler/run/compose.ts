@@ -63,7 +63,10 @@ async function loadReader() {
 
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Machine): Promise<Composition> {
-  const { configuration, log, metrics, clock, ...started } = await start(env, machine, { holdsLease: true });
+  const { configuration, log, metrics, clock, tracer, ...started } = await start(env, machine, {
+    holdsLease: true,
+    service: "zonewise-reconciler",
+  });
   const cluster = limitLists(started.cluster, LISTS_AT_ONCE);
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
@@ -109,6 +112,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     leaseClock: clock.leaseClock,
     log,
     metrics,
+    tracer,
     namespaces: namespaces === "*" ? [""] : namespaces,
     caInjection: createCaInjection({
       ...configuration.certificates,

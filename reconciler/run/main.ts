@@ -14,5 +14,6 @@ await runEntry("the reconciler failed", async (stop) => {
   input.log.info("the run ended", { exitCode });
   // A push after a run without a tick would overwrite the metrics of the run before it.
   if (last) await push();
+  await input.tracer?.flush();
   return exitCode;
 });

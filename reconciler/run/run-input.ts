@@ -5,6 +5,7 @@ import type { LeaseOptions } from "../../infra/kubernetes/lease-wait.ts";
 import type { Log } from "../../infra/log.ts";
 import type { LeaseClock } from "../../infra/server-clock.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
+import type { Tracer } from "../../infra/tracing/tracer.ts";
 import type { CaInjection } from "./ca-injection.ts";
 import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
@@ -20,6 +21,8 @@ export interface RunInput {
   readonly leaseClock: LeaseClock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Without one, nothing is recorded. */
+  readonly tracer?: Tracer;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
   /** Goes on beside the ticks. */

@@ -14,6 +14,7 @@ import { createReporter, type Reporter } from "../report/act/reporter.ts";
 import { leasesOf } from "../downscale/act/downscale-lease.ts";
 import { createResync, type Resync } from "./resync.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
+import { NO_TRACER, type Span } from "../../infra/tracing/tracer.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
 import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
 import { createPatientSteps, createSteps, type StepResult, type Steps, type StepsOptions } from "./steps.ts";
@@ -38,7 +39,7 @@ interface SessionStart {
  * of the last tick, `before` if there was none; never rejects.
  */
 export async function tickWhileLeader(input: RunInput, { held, stop, before }: SessionStart): Promise<RunResult> {
-  const { cluster, clock, log } = input;
+  const { cluster, clock, log, tracer } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
   const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 }, createFreshness(clock, log));
@@ -48,7 +49,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   const reporter = createReporter({ ...input, recorder });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
-  const context: Context = { cluster, fence: held, freshness: changes.freshness, clock, stop: until };
+  const context: Context = { cluster, fence: held, freshness: changes.freshness, clock, stop: until, tracer };
   const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
   const { emitEvents } = recorder;
@@ -78,7 +79,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   while (!until.aborted) {
     const isLeftOut = leasesOf(steps.underWay());
     await input.concludeDownscales(context, { namespaces: input.namespaces, recorder, isLeftOut });
-    const result = await tickOnce(input, session);
+    const result = await tickInSpan(input, session);
     const changed = (await input.updateNodes?.(context, { recorder, annotations: held.annotations })) === true;
     verdict = addTick(verdict, result);
     if (result) changes.watchAfter(result);
@@ -185,9 +186,15 @@ interface Session {
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
+function tickInSpan(input: RunInput, session: Session): Promise<TickResult | undefined> {
+  const { tracer = NO_TRACER } = input;
+  return tracer.span({ name: "tick" }, (span) => tickOnce(input, session, span));
+}
+
 async function tickOnce(
   input: RunInput,
   { context, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes }: Session,
+  span: Span,
 ): Promise<TickResult | undefined> {
   const { namespaces, scaling, budgets, checking, phased } = input;
   const { clock } = context;
@@ -219,6 +226,7 @@ async function tickOnce(
     statuses.endTick(result);
     writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, context)]);
     await totals.record(startedAt);
+    span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
     return result;
   } catch (error) {
     reporter.failTick(error);

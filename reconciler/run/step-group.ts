@@ -6,6 +6,7 @@
  */
 import { hasCode, isSuperseded } from "../../infra/errors.ts";
 import type { Context } from "../../infra/kubernetes/context.ts";
+import type { Attributes } from "../../infra/tracing/tracer.ts";
 import { gatherGroup } from "../snapshot/gather.ts";
 import type { GroupGates, TickGates } from "../gates/act/tick-gates.ts";
 import { wantedBy } from "../gates/rollout.ts";
@@ -15,6 +16,7 @@ import { groupKey, type GroupSnapshot, type Zone } from "../model/zone.ts";
 import type { Common, GroupResult, Outcome } from "../model/outcome.ts";
 import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts";
 import { decideByStatus, decideUngated, passGates } from "../rollout/decide-rollout.ts";
+import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
@@ -54,6 +56,7 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
     group: zones[0]?.group ?? "",
     zones,
     scalingHolds: [],
+    bypasses: gathered.gates.bypassesOf(zones),
     notes: [],
   };
   const tooMany = tooManyZones({ zones });
@@ -118,6 +121,7 @@ async function rollOutZones(
   let decision = passGates(ungated, verdicts);
   const isLate = isOutdated(snapshot, actor);
   if (isLate && decision?.action === "deletePods") decision = passGates(ungated, await gated.readAgain());
+  actor.tracer?.mark("decide", describe(decision));
   if (!decision) return { state: "settled" };
   if (decision.action === "hold") return { state: "held", hold: decision };
 
@@ -125,6 +129,13 @@ async function rollOutZones(
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { state: "held", hold: denial };
   return { state: "acted", decision, effect };
+}
+
+/** The attributes of a decision in a trace. */
+function describe(decision: RolloutDecision | undefined): Attributes {
+  const { action, message } = decision ?? { action: "settled", message: undefined };
+  const reason = decision?.action === "hold" ? decision.reason : undefined;
+  return { "zonewise.action": action, "zonewise.reason": reason, "zonewise.message": message };
 }
 
 /** A deleted pod, a changed zone or a stale read is no failure, but the decision is outdated. */

@@ -82,7 +82,7 @@ export function createSteps({ clock, onLate }: StepsOptions): Steps {
   async function isDoneSoon(done: Promise<void>): Promise<boolean> {
     const ended = new AbortController();
     const late = clock.sleep(SLOW_MS, ended.signal).then(() => false);
-    return await Promise.race([done.then(() => true), late]).finally(() => ended.abort());
+    return await Promise.race([done.then(() => true), late]).finally(() => ended.abort("done"));
   }
 
   return {

@@ -4,7 +4,8 @@
  * PhasedRollouts have no third watch.
  */
 import type { Freshness } from "../../infra/kubernetes/freshness.ts";
-import { phasedRollouts, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 import { LABELS } from "../model/annotations.ts";
 import type { PhasedList, TickResult } from "../model/outcome.ts";

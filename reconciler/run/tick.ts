@@ -4,6 +4,7 @@
  * (steps.ts).
  */
 import { visitEach } from "../../infra/slots.ts";
+import { NO_TRACER, type Span } from "../../infra/tracing/tracer.ts";
 import { earliest } from "../../infra/timestamp.ts";
 import { gatherZones } from "../snapshot/gather.ts";
 import type { Checker } from "../checks/act/ask-prometheus.ts";
@@ -64,7 +65,7 @@ export interface TickInput extends StepInput {
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
   const { context, namespaces, turns, budgets, checking, report, steps = createPatientSteps() } = input;
-  const { clock, stop } = context;
+  const { clock, stop, tracer = NO_TRACER } = context;
   const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
   // Before the lists: a step that ends while they are read has changed what they say.
   const busy = steps.underWay();
@@ -93,7 +94,10 @@ export async function tick(input: TickInput): Promise<TickResult> {
     memory.begin(turn);
     const isResyncDue = turns.isResyncDue(key);
     if (isResyncDue) turns.onResync?.(key);
-    await steps.start(key, () => takeTurn([key, zones], { budgetLists, gatheredAt, gates, isResyncDue }, input));
+    await steps.start(key, () => {
+      const given = { budgetLists, gatheredAt, gates, isResyncDue };
+      return tracer.span(spanOf(zones), (span) => takeTurn([key, zones], { ...given, span }, input));
+    });
   });
   await Promise.all([others, phasing, gates.end(list.groups)]);
   return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
@@ -134,10 +138,15 @@ function summarize(
   };
 }
 
+const spanOf = ([zone]: readonly Zone[]) => ({
+  name: "group",
+  attributes: { "k8s.namespace.name": zone?.namespace, "zonewise.group": zone?.group },
+});
+
 /** The group's step, and what its gates ask meanwhile. */
 async function takeTurn(
   [key, zones]: readonly [string, readonly Zone[]],
-  gathered: Gathered,
+  { span, ...gathered }: Gathered & { readonly span: Span },
   input: TickInput,
 ): Promise<StepResult> {
   const { context, report } = input;
@@ -145,6 +154,9 @@ async function takeTurn(
   const startedAt = clock.monotonic();
   const outcome = await stepGroup(zones, gathered, input);
   report.onOutcome(outcome, clock.monotonic() - startedAt);
+  const { state } = outcome;
+  const reason = state === "held" ? outcome.hold.reason : undefined;
+  span.set({ "zonewise.outcome": state, "zonewise.reason": reason });
   const { progressed, nextAt } = await gathered.gates.endGroup(key);
   return { outcome, acted: progressed || outcome.state === "acted", dueAt: nextAt };
 }

@@ -37,7 +37,8 @@ export interface ChangeWatchOptions {
 export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
   const running = new Set<string>();
   let changed = new AbortController();
-  const wake = (): void => changed.abort();
+  // With a reason, as Node.js would make an error for each change.
+  const wake = (): void => changed.abort("changed");
   signal.addEventListener("abort", wake, { once: true });
 
   async function watch(key: string, resourceVersion: string): Promise<void> {

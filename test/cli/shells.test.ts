@@ -1,12 +1,14 @@
 /** Completions in real shells: each runs in a terminal of its own, loads the script, and somebody presses Tab. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { tmpdir } from "node:os";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { bundle } from "../../infra/build.ts";
+import { COMPILED } from "../functions/process.ts";
 import { setBudgetStage } from "../reconciler/budget-stage.ts";
 import type { Stage } from "../reconciler/stage.ts";
 
@@ -70,10 +72,14 @@ describe("completions", { timeout: 300_000 }, () => {
     await stage.emulator.writeKubeconfig(join(folder, "kubeconfig"));
     await bundle({ "cli/main": "cli/main.ts" }, ROOT, folder);
     await writeFile(join(folder, "package.json"), `{ "type": "module" }`);
-    await writeFile(
-      join(folder, "zonewise"),
-      `#!/bin/sh\nexec ${process.execPath} ${join(folder, "cli/main.js")} "$@"\n`,
-    );
+    const main = join(folder, "cli/main.js");
+    for (const name of Object.keys(SHELLS)) {
+      const { stdout } = await promisify(execFile)(process.execPath, [main, "completion", name], { cwd: folder });
+      await writeFile(join(folder, name), stdout);
+    }
+    // The script of a shell is the same each time.
+    const program = `[ "$1" = completion ] && exec cat ${folder}/$2\nexec ${process.execPath} ${main} "$@"`;
+    await writeFile(join(folder, "zonewise"), `#!/bin/sh\n${program}\n`);
     await chmod(join(folder, "zonewise"), 0o755);
   });
   after(async () => {
@@ -95,6 +101,7 @@ describe("completions", { timeout: 300_000 }, () => {
         PATH: `${folder}${delimiter}${process.env["PATH"]}`,
         KUBECONFIG: join(folder, "kubeconfig"),
         NODE_DISABLE_COLORS: "1",
+        ...COMPILED,
       },
     });
     let seen = "";

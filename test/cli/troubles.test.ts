@@ -21,7 +21,7 @@ const TROUBLES: readonly Trouble[] = [
   ...NODE_TROUBLES,
 ];
 
-describe("the cure that is proposed for", { timeout: 300_000 }, () => {
+describe("the cure that is proposed for", { timeout: 900_000 }, () => {
   for (const row of TROUBLES) it(row.trouble, async (t) => await play(t, row));
 });
 

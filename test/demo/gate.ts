@@ -1,6 +1,6 @@
 /** The gate of the demonstration's third part. */
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import { rolloutGates, type RolloutGate } from "../../infra/kubernetes/resources.ts";
+import { rolloutGates, type RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
 
 const NAME = "error-rate";
 

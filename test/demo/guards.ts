@@ -1,6 +1,7 @@
 /** The demonstration's last parts: what the webhooks refuse, in the sentences of their answers. */
 import type { Clock } from "../../infra/clock.ts";
-import { disruptionBudgets, nodes, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { disruptionBudgets } from "../../infra/kubernetes/custom-resources.ts";
+import { nodes, statefulSets } from "../../infra/kubernetes/resources.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connect } from "../cluster/conformance/client.ts";
 import type { Emulator } from "../emulator/index.ts";

@@ -4,6 +4,8 @@ import { globSync } from "node:fs";
 import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { readExpression } from "../../reconciler/checks/expression.ts";
+import { sampleValues } from "../../reconciler/gates/placeholder-values.ts";
+import { gateOf } from "../reconciler/gates/builders.ts";
 import { PAGES, readPage, ROOT } from "./pages.ts";
 
 interface Found {
@@ -11,12 +13,28 @@ interface Found {
   readonly successWhen: string;
 }
 
+interface Query {
+  readonly expr?: unknown;
+  readonly successWhen?: string;
+}
+
+interface Checked {
+  readonly query: Query;
+  readonly baseline: Query;
+  readonly successWhen: string;
+}
+
+/** Gates have placeholders. */
+const VALUES = sampleValues(gateOf());
+
 /** Every query in a value, however deep. */
 function queriesIn(value: unknown): Found[] {
   if (typeof value !== "object" || value === null) return [];
-  const { expr, url, successWhen = "NoData" } = value as { expr?: unknown; url?: unknown; successWhen?: string };
-  const own = typeof expr === "string" && url !== undefined ? [{ expr, successWhen }] : [];
-  return [...own, ...Object.values(value).flatMap(queriesIn)];
+  const { query, baseline, successWhen = "NoData", ...rest } = value as Partial<Checked>;
+  const own = [query, baseline].flatMap((one) =>
+    typeof one?.expr === "string" ? [{ expr: one.expr, successWhen: one.successWhen ?? successWhen }] : [],
+  );
+  return [...own, ...Object.values(rest).flatMap(queriesIn)];
 }
 
 const blocksOf = (page: string): string[] => [...page.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, text = ""]) => text);
@@ -36,7 +54,8 @@ describe("the expressions of the documentation", () => {
   });
   for (const { path, expr, successWhen } of FOUND)
     it(`${path}: ${expr.replaceAll(/\s+/g, " ")}`, () => {
-      assert.deepEqual(readExpression(expr), { warnings: [] });
+      assert.deepEqual(readExpression(expr, VALUES), { warnings: [] });
+      if (successWhen === "WithinBaseline") return;
       if (successWhen === "NoData") assert.match(expr, /\bor absent\(/, "no data is no success");
       if (/\brate\(/.test(expr)) assert.match(expr, /\bor up\{[^}]+\} == 0\b/);
     });

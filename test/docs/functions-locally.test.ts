@@ -44,7 +44,7 @@ test("each line answers as the page says", { timeout: 180_000 }, async (t) => {
   const KUBECONFIG = await writeKubeconfig(t, { emulator });
   await define(emulator.store, ["rolloutgroups", "zoneawarepoddisruptionbudgets"]);
   const connection = await loadConnection({ kubeconfig: KUBECONFIG });
-  await applySample(connectCluster(connection, { timeoutMs: 5000 }), "default");
+  await applySample(connectCluster(connection, { timeoutMs: 60_000 }), "default");
   connection.close();
   const spec = { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": "ingester" } } };
   emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {

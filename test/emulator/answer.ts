@@ -13,6 +13,7 @@ export interface Answer {
 
 const META = "meta.k8s.io/v1";
 const texts = new WeakMap<Draft, string>();
+const itemTexts = new WeakMap<readonly Draft[], string>();
 
 /**
  * The object's JSON without apiVersion and kind; cached as long as the object lives, so that long lists are
@@ -60,8 +61,9 @@ function listText(request: ApiRequest, objects: readonly Draft[], metadata: obje
       items: objects.map(metadataOf),
     });
   // Only items of custom resources carry apiVersion and kind.
-  const items = objects.map(request.kind.custom ? fullText : bareText);
-  return `${JSON.stringify(list).slice(0, -1)},"items":[${items.join(",")}]}`;
+  const items = itemTexts.get(objects) ?? objects.map(request.kind.custom ? fullText : bareText).join(",");
+  itemTexts.set(objects, items);
+  return `${JSON.stringify(list).slice(0, -1)},"items":[${items}]}`;
 }
 
 export function listAnswer(request: ApiRequest, objects: readonly Draft[], metadata: Fields): Answer {

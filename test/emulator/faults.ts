@@ -12,7 +12,8 @@ export type Effect =
   /** Lists and gets answer as of an earlier resourceVersion. */
   | { readonly kind: "stale"; readonly resourceVersion: number }
   | { readonly kind: "tooMany"; readonly retryAfterSeconds: number }
-  | { readonly kind: "forbidden" }
+  /** With a user, in the words of RBAC; otherwise as a policy might refuse it. */
+  | { readonly kind: "forbidden"; readonly user?: string }
   | { readonly kind: "error" };
 
 const MATCH_FIELDS = ["verb", "resource", "namespace", "name", "subresource"] as const;

@@ -63,6 +63,15 @@ export function put<T extends Fields>(object: T, [field, ...rest]: readonly stri
   return copy as T;
 }
 
+/** A copy of a JSON value that may be changed; several times faster than `structuredClone`. */
+export function copyOf<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf) as T;
+  const copy: Fields = {};
+  for (const key of Object.keys(value)) copy[key] = copyOf((value as Fields)[key]);
+  return copy as T;
+}
+
 /** Freezes a whole tree; skips subtrees that are frozen already. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;

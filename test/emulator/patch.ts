@@ -4,11 +4,11 @@
  */
 import { applyPatch, type Operation, Pointer } from "rfc6902";
 import { patchRejected } from "./api-error.ts";
-import { type Fields, isFields, listOf } from "./objects.ts";
+import { copyOf, type Fields, isFields, listOf } from "./objects.ts";
 
 /** RFC 6902. Throws Invalid if an operation cannot be applied to the document or a test fails. */
 export function jsonPatch(document: unknown, operations: unknown): unknown {
-  const result = structuredClone(document);
+  const result = copyOf(document);
   try {
     for (const operation of operations as Operation[])
       if (applyPatch(result, [asServed(result, operation)]).some((error) => error !== null)) throw patchRejected();

@@ -44,9 +44,11 @@ export function list({ store }: Api, request: ApiRequest): Answer {
   const token = query.get("continue");
   const [at, after] = token ? parseContinue(token) : [store.version(), ""];
   const selects = requestSelector(resource, query);
-  const rest = store.list(resource, namespace, at).filter((object) => keyOf(object) > after);
+  const all = store.list(resource, namespace, at);
+  const rest = token ? all.filter((object) => keyOf(object) > after) : all;
   const limit = Number(query.get("limit")) || rest.length;
-  const page = rest.filter((object) => selects?.(object) ?? true).slice(0, limit);
+  const selected = selects ? rest.filter(selects) : rest;
+  const page = selected.length > limit ? selected.slice(0, limit) : selected;
   const last = page.at(-1);
   // Whether a selector matches any more is not known.
   const hasMore = last && page.length === limit && last !== rest.at(-1);

@@ -66,6 +66,8 @@ export function customKinds(definition: KubeObject): readonly Served[] {
     }));
 }
 
+const placeOf = (...place: readonly string[]): string => place.join("/");
+
 export type Registry = ReturnType<typeof createRegistry>;
 
 export function createRegistry(store: Store) {
@@ -75,11 +77,23 @@ export function createRegistry(store: Store) {
     known.set(definition, kinds);
     return kinds;
   };
-  const all = (): readonly Served[] => [...BUILT_IN, ...store.list(CRDS).flatMap(servedBy)];
+  let definitions: readonly KubeObject[] | undefined;
+  let kinds: readonly Served[] = [];
+  let byPlace = new Map<string, Served>();
+  /** All kinds, in order of their group. */
+  const all = (): readonly Served[] => {
+    const now = store.list(CRDS);
+    if (now === definitions) return kinds;
+    definitions = now;
+    kinds = [...BUILT_IN, ...now.flatMap(servedBy)];
+    byPlace = new Map(kinds.toReversed().map((kind) => [placeOf(kind.group, kind.version, kind.plural), kind]));
+    return kinds;
+  };
   return {
-    /** All kinds, in order of their group. */
     all,
-    find: (group: string, version: string, plural: string): Served | undefined =>
-      all().find((kind) => kind.group === group && kind.version === version && kind.plural === plural),
+    find(group: string, version: string, plural: string): Served | undefined {
+      all();
+      return byPlace.get(placeOf(group, version, plural));
+    },
   };
 }

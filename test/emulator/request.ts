@@ -34,7 +34,11 @@ function verbOf(method: string, name: string, query: URLSearchParams): Verb {
  * Parses verb and resource; a collection's name is "". Returns undefined if the group and version are not
  * served; throws NotFound if the resource is not.
  */
-export function parseTarget(registry: Registry, method: string, { pathname, searchParams }: URL) {
+export function parseTarget(
+  registry: Registry,
+  method: string,
+  { pathname, searchParams }: Pick<URL, "pathname" | "searchParams">,
+) {
   const path = parsePath(pathname);
   const kind = path && findKind(registry, path);
   if (!kind) return undefined;
@@ -46,10 +50,23 @@ export function parseTarget(registry: Registry, method: string, { pathname, sear
   return { verb, kind, resource: kind.resource, namespace, name, subresource };
 }
 
-type ResourcePath = NonNullable<ReturnType<typeof parsePath>>;
+type ResourcePath = NonNullable<ReturnType<typeof splitPath>>;
+
+const paths = new Map<string, ReturnType<typeof splitPath>>();
+const MAX_PATHS = 10_000;
+
+/** Most paths are asked for again and again. */
+function parsePath(pathname: string): ReturnType<typeof splitPath> {
+  const known = paths.get(pathname);
+  if (known) return known;
+  if (paths.size === MAX_PATHS) paths.clear();
+  const path = splitPath(pathname);
+  paths.set(pathname, path);
+  return path;
+}
 
 /** Splits the path of a resource; undefined for other paths. */
-function parsePath(pathname: string) {
+function splitPath(pathname: string) {
   const [root, ...steps] = pathname.split("/").filter(Boolean).map(decodeURIComponent);
   if (root !== "api" && root !== "apis") return undefined;
   const group = root === "api" ? "" : (steps.shift() ?? "");

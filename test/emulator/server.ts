@@ -2,7 +2,7 @@
  * Handles a request: read the body -> authenticate -> find the resource or endpoint -> faults -> verb ->
  * answer.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { PROTOBUF } from "../../infra/kubernetes/protobuf.ts";
 import { evict, requestToken } from "./subresources.ts";
@@ -40,8 +40,16 @@ const NOT_FOUND_PAGE: Answer = {
   headers: { "content-type": "text/plain; charset=utf-8" },
 };
 
+/** What is read of a request: an `IncomingMessage`, or one without a socket. */
+export interface Incoming {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly toArray: () => Promise<readonly unknown[]>;
+}
+
 /** Serves one request; never throws. */
-export async function serve(api: Api, message: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function serve(api: Api, message: Incoming, response: ServerResponse): Promise<void> {
   const warnings: string[] = [];
   const answer = await handleRequest(api, { message, response, warnings }).catch((error: unknown) =>
     errorAnswer(error, message),
@@ -49,22 +57,26 @@ export async function serve(api: Api, message: IncomingMessage, response: Server
   if (!answer || response.headersSent) return;
   const { code, headers } = answer;
   const warning = warnings.filter((text) => !/\p{Cc}/u.test(text)).map((text) => `299 - ${JSON.stringify(text)}`);
-  const body = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   response.writeHead(code, {
     "content-type": "application/json",
     date: dateOf(api),
-    "content-length": body.length,
+    "content-length": Buffer.byteLength(answer.body),
     // Go sends headers in UTF-8.
     ...(warning.length > 0 && { warning: Buffer.from(warning.join(", ")).toString("latin1") }),
     ...headers,
   });
-  response.end(body);
+  response.end(answer.body);
 }
 
-/** By the emulator's clock; Node would use the machine's. */
-const dateOf = ({ clock }: Api): string => new Date(clock.now()).toUTCString();
+/** By the emulator's clock; Node would use the machine's. Written once a second. */
+function dateOf({ clock }: Api): string {
+  const second = Math.floor(clock.now() / 1000);
+  if (second !== lastDate.second) lastDate = { second, text: new Date(second * 1000).toUTCString() };
+  return lastDate.text;
+}
+let lastDate = { second: NaN, text: "" };
 
-function errorAnswer(error: unknown, { headers: { accept = "" } }: IncomingMessage): Answer {
+function errorAnswer(error: unknown, { headers: { accept = "" } }: Incoming): Answer {
   const { status } =
     error instanceof ApiError ? error : statusError("InternalError", `Internal error occurred: ${String(error)}`);
   const seconds = numberOf(status.details?.["retryAfterSeconds"]);
@@ -73,28 +85,29 @@ function errorAnswer(error: unknown, { headers: { accept = "" } }: IncomingMessa
 }
 
 interface Exchange {
-  readonly message: IncomingMessage;
+  readonly message: Incoming;
   readonly response: ServerResponse;
   readonly warnings: string[];
 }
 
 /** Returns undefined if the response is written elsewhere (watches) or the connection was broken (faults). */
 async function handleRequest(api: Api, { message, response, warnings }: Exchange): Promise<Answer | undefined> {
-  const url = new URL(message.url ?? "/", "https://localhost");
-  const { method = "GET", headers } = message;
+  const { method = "GET", headers, url = "/" } = message;
+  const end = url.includes("?") ? url.indexOf("?") : url.length;
+  const pathname = url.slice(0, end);
+  const searchParams = new URLSearchParams(url.slice(end));
   const { "content-type": contentType = "application/json", accept = "" } = headers;
   const body = await readBody(message, contentType);
   const user = await api.tokens.authenticate(headers.authorization?.replace(/^Bearer /, ""));
-  const target = parseTarget(api.registry, method, url);
+  const target = parseTarget(api.registry, method, { pathname, searchParams });
   if (!target) {
-    const value = await answerNonResource(api, url.pathname, { body, user });
+    const value = await answerNonResource(api, pathname, { body, user });
     return value ? jsonAnswer(method === "POST" ? 201 : 200, value) : NOT_FOUND_PAGE;
   }
-  const query = url.searchParams;
-  const dryRun = query.getAll("dryRun").includes("All");
+  const dryRun = searchParams.getAll("dryRun").includes("All");
   const request: ApiRequest = {
     ...target,
-    query,
+    query: searchParams,
     form: formOf(accept),
     contentType,
     body,
@@ -103,10 +116,10 @@ async function handleRequest(api: Api, { message, response, warnings }: Exchange
     now: api.clock.now,
     warnings,
   };
-  return withinTimeout(api, query.get("timeout") ?? "0", performRequest(api, request, response));
+  return withinTimeout(api, searchParams.get("timeout") ?? "0", performRequest(api, request, response));
 }
 
-async function readBody(message: IncomingMessage, type: string): Promise<unknown> {
+async function readBody(message: Incoming, type: string): Promise<unknown> {
   // Several times faster than node:stream/consumers.
   const body = Buffer.concat((await message.toArray()) as Buffer[]);
   if (body.length === 0) return {};
@@ -137,12 +150,20 @@ async function withinTimeout<T>(api: Api, timeout: string, work: Promise<T>): Pr
 }
 
 /** Throws the error of a fault that responds with one. */
-function throwError(effect: Effect, { resource, name }: ApiRequest): void {
+function throwError(effect: Effect, request: ApiRequest): void {
+  const { resource, name } = request;
   if (effect.kind === "conflict") throw conflict(resource, name);
-  if (effect.kind === "forbidden") throw statusError("Forbidden", "it is forbidden: injected fault");
+  if (effect.kind === "forbidden") throw statusError("Forbidden", describeForbidden(request, effect.user));
   if (effect.kind === "error") throw statusError("InternalError", "Internal error occurred: injected fault");
   if (effect.kind === "tooMany")
     throw tooManyRequests("the server has received too many requests", effect.retryAfterSeconds);
+}
+
+function describeForbidden({ verb, resource, subresource, namespace, name }: ApiRequest, user?: string): string {
+  if (user === undefined) return "it is forbidden: injected fault";
+  const what = subresource ? `${resource}/${subresource}` : resource;
+  const where = namespace ? `in the namespace "${namespace}"` : "at the cluster scope";
+  return `${resource} "${name}" is forbidden: User "${user}" cannot ${verb} resource "${what}" in API group "" ${where}`;
 }
 
 async function performRequest(api: Api, request: ApiRequest, response: ServerResponse): Promise<Answer | undefined> {

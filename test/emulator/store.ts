@@ -27,20 +27,28 @@ export interface StoreEvent {
   readonly previous?: KubeObject;
 }
 
-/** The objects of one resource, and their sorted keys, until one is added or removed. */
+/**
+ * The objects of one resource; their sorted keys, until one is added or removed; and by namespace the lists, until one
+ * changes.
+ */
 interface Bucket {
   readonly objects: Map<string, KubeObject>;
   keys?: readonly string[] | undefined;
+  readonly lists: Map<string, readonly KubeObject[]>;
 }
 
 export const objectKey = (namespace: string | undefined, name: string): string =>
   namespace ? `${namespace}/${name}` : name;
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);
 
-function sortedObjects(bucket: Bucket, namespace = ""): KubeObject[] {
+function sortedObjects(bucket: Bucket, namespace = ""): readonly KubeObject[] {
+  const known = bucket.lists.get(namespace);
+  if (known) return known;
   bucket.keys ??= [...bucket.objects.keys()].toSorted();
   const prefix = objectKey(namespace, "");
-  return bucket.keys.filter((key) => key.startsWith(prefix)).flatMap((key) => bucket.objects.get(key) ?? []);
+  const list = bucket.keys.filter((key) => key.startsWith(prefix)).flatMap((key) => bucket.objects.get(key) ?? []);
+  bucket.lists.set(namespace, list);
+  return list;
 }
 
 export type Store = ReturnType<typeof createStore>;
@@ -53,7 +61,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
   let version = 0;
 
   const bucketOf = (resource: ResourceKey): Bucket => {
-    const bucket = buckets.get(resource) ?? { objects: new Map() };
+    const bucket = buckets.get(resource) ?? { objects: new Map(), lists: new Map() };
     buckets.set(resource, bucket);
     return bucket;
   };
@@ -72,6 +80,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     if (type === "DELETED") bucket.objects.delete(keyOf(object));
     else bucket.objects.set(keyOf(object), object);
     if (type !== "MODIFIED") bucket.keys = undefined;
+    bucket.lists.clear();
     const event: StoreEvent = { type, resource, object, ...(previous && { previous }) };
     history.push(event);
     if (history.length > 2 * historyLength) history = history.slice(historyLength);
@@ -81,6 +90,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
 
   /** Returns the events after `resourceVersion`; throws Expired (410) if the history no longer has them. */
   const eventsSince = (resourceVersion: number): readonly StoreEvent[] => {
+    if (resourceVersion === version) return [];
     // Every event has a version of its own.
     const oldest = version - history.length;
     if (resourceVersion < oldest)
@@ -89,11 +99,12 @@ export function createStore(clock: Clock, historyLength = 50_000) {
   };
 
   /**
-   * Sorted by namespace and name, as of the resourceVersion `at` (default: now). Throws as `eventsSince`
-   * does.
+   * Sorted by namespace and name, as of the resourceVersion `at` (default: now): the same array until an object of the
+   * resource changes. Throws as `eventsSince` does.
    */
-  const list = (resource: ResourceKey, namespace?: string, at: number | undefined = version): KubeObject[] => {
+  const list = (resource: ResourceKey, namespace?: string, at: number | undefined = version): readonly KubeObject[] => {
     const bucket = bucketOf(resource);
+    if (at === version) return sortedObjects(bucket, namespace);
     const undone = eventsSince(at).filter((event) => event.resource === resource);
     if (undone.length === 0) return sortedObjects(bucket, namespace);
     const then = new Map(bucket.objects);
@@ -101,7 +112,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
       if (previous) then.set(keyOf(previous), previous);
       else then.delete(keyOf(object));
     }
-    return sortedObjects({ objects: then }, namespace);
+    return sortedObjects({ objects: then, lists: new Map() }, namespace);
   };
 
   /**
@@ -112,6 +123,7 @@ export function createStore(clock: Clock, historyLength = 50_000) {
     for (const resource of buckets.keys())
       buckets.set(resource, {
         objects: new Map(list(resource, undefined, at).map((object) => [keyOf(object), object])),
+        lists: new Map(),
       });
     history = history.slice(0, history.length - (version - at));
     version = at;

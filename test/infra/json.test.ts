@@ -15,6 +15,10 @@ describe("isSameJson", () => {
     ["a field that is undefined, and one that is absent", { a: undefined, b: 1 }, { b: 1 }, true],
     ["a field that is null, and one that is absent", { a: null, b: 1 }, { b: 1 }, false],
     ["items in another order", [1, 2], [2, 1], false],
+    ["a list that is longer", [1], [1, 2], false],
+    ["an item that is undefined, and one that is null", [undefined, 1], [null, 1], true],
+    ["a list and an object", [], {}, false],
+    ["an object and nothing", {}, undefined, false],
     ["another value", { a: { b: 1 } }, { a: { b: 2 } }, false],
     ["nothing and nothing", undefined, undefined, true],
   ];

@@ -49,6 +49,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   stepsLeft: MAX_GROUPS,
   rolloutDuration: MAX_GROUPS,
   zonePods: MAX_GROUPS * MAX_ZONES * 4,
+  gatesBypassed: MAX_GROUPS * MAX_ZONES,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,

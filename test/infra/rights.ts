@@ -6,11 +6,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
+import * as custom from "../../infra/kubernetes/custom-resources.ts";
 import * as common from "../../infra/kubernetes/resources.ts";
 import * as scheduling from "../../infra/kubernetes/scheduling.ts";
 import { type Manifest, read, ROOT } from "./manifests.ts";
 
-const resources = { ...common, ...scheduling };
+const resources = { ...common, ...custom, ...scheduling };
 
 /** The port's verbs as RBAC knows them. */
 const VERBS: Readonly<Record<string, string>> = {
@@ -41,6 +42,17 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "cli/commands/events.ts": ["events"],
   "cli/commands/history.ts": ["events"],
   "cli/completion.ts": ["pods", "nodes"],
+  "cli/gather/dump.ts": [
+    "statefulsets",
+    "pods",
+    "controllerrevisions",
+    "zoneawarepoddisruptionbudgets",
+    "poddisruptionbudgets",
+    "rolloutgates",
+    "phasedrollouts",
+    "rolloutgroups",
+    "events",
+  ],
   "cli/gather/examine.ts": ["statefulsets", "poddisruptionbudgets", ...HOOKS],
   "cli/gather/examine-references.ts": ["replicatemplates"],
   "cli/gather/settings.ts": ["cronjobs"],

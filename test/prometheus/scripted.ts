@@ -13,6 +13,8 @@ export interface SeenQuery {
   /** The parameters of the URL, without the expression. */
   readonly search: string;
   readonly expr: string;
+  /** When it is to be evaluated; absent for now. */
+  readonly time?: string;
   readonly headers: IncomingHttpHeaders;
 }
 
@@ -64,6 +66,7 @@ export async function startPrometheus(tls?: ScriptedTls): Promise<ScriptedPromet
       path: pathname,
       search: searchParams.toString(),
       expr,
+      ...(form.has("time") && { time: form.get("time") ?? "" }),
       headers: request.headers,
     };
     seen.push(query);

@@ -17,6 +17,8 @@ export interface PodTraits {
   readonly working?: boolean;
   /** The pod was ready before; the number of its containers' restarts since. */
   readonly restarts?: number;
+  /** `metadata.creationTimestamp`. */
+  readonly createdAt?: string;
 }
 
 /** A pod of the StatefulSet `set` with ordinal `ordinal`. */
@@ -37,6 +39,7 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       labels: revision === "" ? {} : { "controller-revision-hash": revision },
       ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `uid-${set}`, controller: true }],
       ...(terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      ...(traits.createdAt !== undefined && { creationTimestamp: traits.createdAt }),
     },
     status: {
       phase: phase ?? (broken === "Failed" ? "Failed" : unschedulable ? "Pending" : "Running"),
@@ -74,6 +77,8 @@ export interface ZoneTraits {
   readonly generation?: number;
   readonly terminating?: boolean;
   readonly observedGeneration?: number;
+  /** `metadata.creationTimestamp`. */
+  readonly createdAt?: string;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
   /** Traits of single pods by ordinal, also beyond the replicas; null for a pod that does not exist. */
@@ -91,6 +96,7 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       resourceVersion: "1",
       generation: traits.generation ?? 1,
       ...(traits.terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
+      ...(traits.createdAt !== undefined && { creationTimestamp: traits.createdAt }),
       labels: { "rollout-group": group, ...traits.labels },
       annotations: traits.annotations ?? {},
     },

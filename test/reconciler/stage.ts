@@ -172,6 +172,7 @@ export const noChecks: TickInput["checking"] = {
   gates: {
     begin: async () => ({
       of: () => ({ verdicts: undefined, follow: () => {}, readAgain: async () => undefined }),
+      bypassesOf: () => [],
       endGroup: async () => ({ progressed: false, nextAt: undefined }),
       end: async () => {},
     }),

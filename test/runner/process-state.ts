@@ -10,16 +10,16 @@ export interface ProcessState {
 }
 
 /** How long what is left may take to end by itself, in milliseconds, and which kinds of it have to. */
-export interface Patience {
+export interface Grace {
   readonly ms: number;
   readonly kinds: readonly string[];
 }
 
 const SERVERS_AND_CHILDREN = ["TCPServerWrap", "PipeServerWrap", "UDPWrap", "ProcessWrap", "Worker"];
 /** Servers end with their file. A timer may outlast it: of a call that nobody waits for any more, for instance. */
-export const AFTER_FILE: Patience = { ms: 2000, kinds: SERVERS_AND_CHILDREN };
+export const AFTER_FILE: Grace = { ms: 2000, kinds: SERVERS_AND_CHILDREN };
 /** No timer may outlast the process: an interval would keep it for ever. */
-export const AFTER_SHARD: Patience = { ms: 120_000, kinds: [...SERVERS_AND_CHILDREN, "Timeout"] };
+export const AFTER_SHARD: Grace = { ms: 120_000, kinds: [...SERVERS_AND_CHILDREN, "Timeout"] };
 
 const FETCH_DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 const GLOBALS = [
@@ -54,7 +54,7 @@ export function stateOf(): ProcessState {
 }
 
 /** What differs from `before`, in words. */
-export async function changesSince(before: ProcessState, { ms, kinds }: Patience): Promise<string[]> {
+export async function changesSince(before: ProcessState, { ms, kinds }: Grace): Promise<string[]> {
   const left = (): string[] => {
     const { resources } = stateOf();
     return kinds.filter((kind) => (resources.get(kind) ?? 0) > (before.resources.get(kind) ?? 0));

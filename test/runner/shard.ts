@@ -3,13 +3,17 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { ROOT } from "./files.ts";
-import { AFTER_FILE, AFTER_SHARD, changesSince, type Patience, type ProcessState, stateOf } from "./process-state.ts";
+import { AFTER_FILE, AFTER_SHARD, changesSince, type Grace, type ProcessState, stateOf } from "./process-state.ts";
 import { takeEach } from "./queue.ts";
 
 /** Milliseconds for a file. */
 const FILE_MS = 600_000;
 /** Milliseconds in which the last results reach the runner. */
 const FLUSH_MS = 1000;
+
+const { ZONEWISE_TEST_SEED: seed } = process.env;
+// The seed of all random cases: without it, each run has others, and a failure prints its own.
+if (seed !== undefined) (await import("fast-check")).configureGlobal({ seed: Number(seed) });
 
 /** A file with a process of its own. */
 export const runAlone = async (file: string): Promise<void> => void (await runFile(file));
@@ -44,8 +48,8 @@ async function runFile(file: string): Promise<ProcessState> {
 }
 
 /** Adds a test that fails if there are changes. */
-async function hasChanged(name: string, before: ProcessState, patience: Patience): Promise<boolean> {
-  const changes = await changesSince(before, patience);
+async function hasChanged(name: string, before: ProcessState, grace: Grace): Promise<boolean> {
+  const changes = await changesSince(before, grace);
   if (changes.length > 0) await it(name, () => assert.fail(changes.join("; ")));
   return changes.length > 0;
 }

@@ -1,6 +1,6 @@
 /** Which fault happens at which call: as the seed draws it, or of those only the ones that a list names. */
 import { spreadHash } from "../../reconciler/model/hash.ts";
-import type { Draw } from "./draw.ts";
+import { type Draw, drawFrom } from "./draw.ts";
 import { BURST_MS, type Fault, type Shape } from "./shape.ts";
 
 export interface FaultsOptions {
@@ -24,34 +24,54 @@ export interface Faults {
   readonly struck: readonly string[];
 }
 
+interface Cell {
+  readonly name: string;
+  /** So often it was asked whether the fault happens there. */
+  asked: number;
+}
+
 /** By how much more often a fault strikes the first calls of a site: most are made a few times in a history, if at all. */
 const RARE = 8;
+const [STREAM, ONE_OF, FIRST] = [0x2c1b3c6d, 8, 0.15];
+
+/**
+ * The probability of each fault at the first call of a site, whatever the seed's mix is, in an eighth of the seeds: else
+ * calls that few histories make meet few faults.
+ */
+export const drawFirstCalls = (seed: number): number | undefined =>
+  drawFrom(seed ^ STREAM).below(ONE_OF) === 0 ? FIRST : undefined;
+
 /** By how much more often faults strike in a burst, and less often outside. */
 const [IN_BURST, OUTSIDE] = [2, 0.5];
 
 export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions): Faults {
-  const asked = new Map<string, number>();
+  const asked = new Map<Fault, Map<string, Cell>>();
   const cells = new Map<string, number>();
   const struck: string[] = [];
   const levels: Readonly<Partial<Record<Fault, number>>> = { ...shape.faults, ...shape.nodes?.faults };
   let isCalm = false;
   const isBurst = (): boolean => shape.bursts.some((at) => age() >= at && age() < at + BURST_MS);
+  function cellOf(fault: Fault, site: string): Cell {
+    const sites = asked.get(fault) ?? new Map<string, Cell>();
+    const cell = sites.get(site) ?? { name: `${fault} at ${site}`, asked: 0 };
+    asked.set(fault, sites.set(site, cell));
+    if (cell.asked === 0) cells.set(cell.name, 0);
+    return cell;
+  }
   return {
     strikes(fault, site) {
       if (isCalm) return false;
-      const cell = `${fault} at ${site}`;
-      const before = asked.get(cell) ?? 0;
-      asked.set(cell, before + 1);
-      const times = cells.get(cell) ?? 0;
-      cells.set(cell, times);
-      const rate = (levels[fault] ?? 0) * (1 + RARE / (1 + before));
-      if (!draw.chance(rate * (isBurst() ? IN_BURST : OUTSIDE))) return false;
+      const cell = cellOf(fault, site);
+      const before = cell.asked++;
+      const rate = (levels[fault] ?? 0) * (1 + RARE / (1 + before)) * (isBurst() ? IN_BURST : OUTSIDE);
+      const first = before === 0 ? (shape.firstCalls ?? 0) : 0;
+      if (!draw.chance(Math.max(rate, first))) return false;
       // The same for the same call of another history, as far as both have made as many of them.
-      const id = spreadHash(`${cell} ${before}`).toString(36);
+      const id = spreadHash(`${cell.name} ${before}`).toString(36);
       if (only && !only.has(id)) return false;
-      cells.set(cell, times + 1);
+      cells.set(cell.name, (cells.get(cell.name) ?? 0) + 1);
       struck.push(id);
-      onStrike(cell, id);
+      onStrike(cell.name, id);
       return true;
     },
     calm: () => void (isCalm = true),

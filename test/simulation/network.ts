@@ -10,7 +10,6 @@ import type { OpenRequest } from "../../infra/http.ts";
 import type { Handler } from "../../functions/http/rim.ts";
 import type { PostReview } from "../emulator/admission/call-webhook.ts";
 import { parseTarget } from "../emulator/request.ts";
-import { serve } from "../emulator/server.ts";
 import type { Api } from "../emulator/api.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { Mount } from "./certificates/trust.ts";
@@ -23,6 +22,7 @@ import {
   reset,
   type Sent,
   serverEnd,
+  serveSent,
 } from "../emulator/in-process.ts";
 import type { Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
@@ -88,10 +88,8 @@ export function createNetwork(options: NetworkOptions) {
   /** Handles a request at the API server, and hands the answer on in order. */
   function apply(caller: Caller, sent: Sent, answering: Answering, isStale = false): () => void {
     if (!api) throw new Error("no API server");
-    const { message, response, close } = serverEnd(sent, answering);
     const target = isStale ? staleOf(api) : api;
-    callers.run(caller, () => void serve(target, message, response));
-    return close;
+    return callers.run(caller, () => serveSent(target, sent, answering));
   }
 
   /** What a lagging API server shows: the objects as they were up to 30 writes ago. */
@@ -114,8 +112,8 @@ export function createNetwork(options: NetworkOptions) {
   function sendToApi(process: Process): (sent: Sent, client: Client) => void {
     return (asked, client) => {
       const sent = paged(asked, options.pageSize);
-      const call = `${sent.method} ${shorten(sent.path)}`;
-      const site = `${kindOf(process.name)} ${siteOf(sent)}`;
+      const { call, site: place } = namesOf(sent);
+      const site = `${kindOf(process.name)} ${place}`;
       const caller = { actor: process.name, call, sentAt: schedule.now() };
       const deliver = inOrder(process, quick);
       if (strikes("frozen", site)) process.freeze(draw.of([1000, 12_000, 45_000]));
@@ -310,6 +308,19 @@ function siteOf({ method, path }: Sent): string {
   const [plural = path, name, subresource] = rest.split("/");
   const verb = path.includes("watch=") ? "WATCH" : method === "GET" && name === undefined ? "LIST" : method;
   return `${verb} ${plural}${subresource === undefined ? "" : `/${subresource}`}`;
+}
+
+const names = new Map<string, { readonly call: string; readonly site: string }>();
+const MAX_NAMES = 10_000;
+
+/** A call in words, and its site; most calls are made again and again. */
+function namesOf(sent: Sent): { readonly call: string; readonly site: string } {
+  const [path = "", query = ""] = sent.path.split("?", 2);
+  const key = `${sent.method} ${path}${query.includes("watch=") ? "?watch=" : ""}`;
+  const known = names.get(key) ?? { call: `${sent.method} ${shorten(sent.path)}`, site: siteOf(sent) };
+  if (names.size === MAX_NAMES) names.clear();
+  names.set(key, known);
+  return known;
 }
 
 const shorten = (path: string): string =>

@@ -4,6 +4,7 @@ import { dig } from "../emulator/objects.ts";
 import { certificateActions } from "./certificates/people.ts";
 import { checkActions, setChecksRight } from "./checks/people.ts";
 import { nodeActions, setNodesRight } from "./nodes/people.ts";
+import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
 import { type Action, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
@@ -168,6 +169,7 @@ const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...certificateActions(people),
   ...checkActions(people),
   ...nodeActions(people),
+  ...(people.shape.windows && windowActions),
 });
 
 export interface SetActions {
@@ -220,6 +222,7 @@ export async function setRight(people: People): Promise<void> {
   await setBudgetRight(people);
   await setChecksRight(people);
   await setNodesRight(people);
+  await windowsRight(people);
 }
 
 /** By partition, a pod without peers in other zones waits until it has them. */

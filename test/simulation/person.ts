@@ -37,7 +37,7 @@ export async function insist(people: People, path: string, patch: object): Promi
   }
 }
 
-/** Makes a deleted object anew, once the one before is gone. */
+/** Creates a deleted object again, once the one before is gone. */
 export async function recreate(people: People, path: string, object: Draft): Promise<void> {
   for (const end = people.schedule.now() + GONE_MS; people.schedule.now() < end;) {
     const { status } = await people.world.ask("human", "POST", path, object);

@@ -1,19 +1,11 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { it } from "node:test";
-import { either } from "../runs.ts";
 import { play } from "./play.ts";
 import { describeShrunk } from "./shrink.ts";
 
 /** Short ones. */
 const SEEDS = [0, 3, 6, 7, 8];
 const MIN_FAULTS = 8;
-/** Played by `npm run test:all`, in a process of its own, where all that is reached is counted. */
-const COUNTED_SEEDS = either([60], []);
-const SIMULATE = join(import.meta.dirname, "simulate.ts");
-/** The last one has nodes. */
-const REPEATED = either([...Array.from({ length: 4 }, (_, seed) => seed), 70], [0]);
 /** In which a settled world is watched; `npm run simulate` watches it for ten minutes. */
 const REST_MS = 60_000;
 
@@ -45,21 +37,3 @@ it("nodes get their updates one after the other, and their pods move (seed 25)",
     "pods are evicted",
   );
 });
-
-it("the same seed gives the same history, byte for byte", async () => {
-  for (const seed of REPEATED) {
-    const [first, second] = [await play(seed, { restMs: 0 }), await play(seed, { restMs: 0 })];
-    assert.equal(second.digest, first.digest, `seed ${seed}`);
-  }
-});
-
-for (const seeds of COUNTED_SEEDS)
-  it(`${seeds} histories reach what they have reached before`, (t) => {
-    const args = ["--seeds", String(seeds), "--rest", String(REST_MS / 1000), "--reach"];
-    // V8 counts no blocks of what comes from a cache.
-    const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" };
-    const { status, stdout, stderr } = spawnSync(process.execPath, [SIMULATE, ...args], { env, encoding: "utf8" });
-    const lines = stdout.split("\n").filter((line) => !line.startsWith("never "));
-    assert.equal(status, 0, [...lines, stderr].join("\n"));
-    for (const line of lines) t.diagnostic(line);
-  });

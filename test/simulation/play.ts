@@ -4,7 +4,8 @@ import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
-import { createFaults } from "./faults.ts";
+import { createFaults, drawFirstCalls } from "./faults.ts";
+import { drawMistakes, setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
@@ -14,6 +15,8 @@ import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { drawNodes } from "./nodes/shape.ts";
+import { createWindowSafety } from "./windows/safety.ts";
+import { drawWindows } from "./windows/shape.ts";
 import { drawShape, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { createWorld, type World } from "./world.ts";
@@ -62,14 +65,19 @@ const NODES_SETTLE_MS = 7_200_000;
 const NODES_LOOKS = 3;
 /** By how much longer the trouble lasts where there are nodes: an update takes minutes. */
 const NODES_TAKE = 3;
-const settleMs = ({ nodes, zones }: Shape): number =>
-  nodes ? NODES_SETTLE_MS + nodes.drain.timeoutSeconds * 1000 * zones.length * nodes.perZone : SETTLE_MS;
+/** A window is open for two minutes of five. */
+const WINDOWS_TAKE = 3;
+const settleMs = ({ nodes, zones, windows }: Shape): number =>
+  (nodes ? NODES_SETTLE_MS + nodes.drain.timeoutSeconds * 1000 * zones.length * nodes.perZone : SETTLE_MS) *
+  (windows ? WINDOWS_TAKE : 1);
 /** Statuses are written this much later at most: a budget's conditions have 30 s. */
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
 const STRETCH_MS = 1000;
 /** Settled, it stays so. */
 const REST_MS = 600_000;
+/** Characters that are digested at once: line by line takes longer. */
+const DIGESTED_CHARS = 65_536;
 
 export async function play(seed: number, options: PlayOptions = {}): Promise<History> {
   const draw = drawFrom(seed);
@@ -88,17 +96,25 @@ async function playSeeded(
 ): Promise<History> {
   const schedule = createSchedule();
   const { nodes, nodeDraw } = drawNodes(seed);
-  const group = drawShape(draw);
+  const { mistakes, mistakeDraw } = drawMistakes(seed);
+  const own = { windows: drawWindows(seed), mistakes, firstCalls: drawFirstCalls(seed) };
+  const group = { ...drawShape(draw), ...own };
   const drawn = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
   const shape = reduceShape(drawn, reduction.shape);
   const digest = createHash("sha256");
+  /** Lines that are not in the digest yet. */
+  let told = "";
   const violations: string[] = [];
   const actions: number[] = [];
   const startedAt = schedule.now();
   let calls = 0;
   const tell = (actor: string, text: string): void => {
     const line = `${((schedule.now() - startedAt) / 1000).toFixed(3).padStart(9)} ${actor.padEnd(13)} ${text}`;
-    digest.update(line);
+    told += line;
+    if (told.length > DIGESTED_CHARS) {
+      digest.update(told);
+      told = "";
+    }
     trace?.(line);
   };
   const violated = (what: string): void => {
@@ -133,6 +149,8 @@ async function playSeeded(
   const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
+  const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
+  const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf });
   const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
   const world: World = createWorld({
     secret,
@@ -172,6 +190,7 @@ async function playSeeded(
     safety.onEvent(event, caller);
     checks.onEvent(event, caller);
     nodeSafety?.onEvent(event, caller);
+    windows?.onEvent(event, caller);
     if (isUnrest(event, shape))
       unrest = `${event.type} ${event.resource} ${name} by ${caller?.actor ?? "a controller"}`;
   });
@@ -185,6 +204,7 @@ async function playSeeded(
       tell("people", `${name} (${position})`);
     },
   });
+  const mended = setMistakes({ ...people, draw: mistakeDraw }, (text) => tell("people", `mistake: ${text}`));
   let events = 0;
   const isOver = (): boolean => untilViolation && violations.length > 0;
   const runFor = async (ms: number): Promise<void> => {
@@ -198,7 +218,7 @@ async function playSeeded(
   faults.calm();
   world.calm();
   let isRight = false;
-  void ended()
+  void Promise.all([ended(), mended()])
     .then(() => setRight(people))
     .then(() => (isRight = true));
   const end = schedule.now() + settleMs(shape);
@@ -224,7 +244,7 @@ async function playSeeded(
     seed,
     shape,
     violations,
-    digest: digest.digest("hex").slice(0, 16),
+    digest: digest.update(told).digest("hex").slice(0, 16),
     simulatedMs: schedule.now() - startedAt,
     events,
     calls,

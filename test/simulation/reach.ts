@@ -142,7 +142,17 @@ const NOT_PLAYED: readonly (readonly [RegExp, string])[] = [
   [/nodes\/agent\/main|show-nodes|node-samples/, "no metrics are asked for"],
   [/\/push\.ts|compose\.push/, "no Pushgateway is played"],
   [/\/totals\//, "no metrics are asked for"],
-  [/error Forbidden|error BadConfiguration/, "each process has its rights and its variables"],
+  [/error Forbidden|error BadConfiguration|error Unauthorized/, "each process has its rights and its variables"],
+  [/functions\/http\/(?:admission|body)\.ts|verdict InvalidRequest/, "the API server in memory sends whole reviews"],
+  [/parseBody|parseStatus|parseEvent/, "the API server in memory sends no broken answers"],
+  [
+    /infra\/credentials\.ts|connection\.ts (?:loadConnection|openConnection)/,
+    "the world gives processes their connection",
+  ],
+  [/client\.ts readBundle|ask-prometheus\.ts readSecret/, "Prometheus needs no credentials"],
+  [/log\.ts encode/, "no entry has a circle"],
+  [/ooManyZones/, "no world has a thousand zones"],
+  [/nodes\/places\.ts/, "pods of the world have no affinity, tolerations, volumes or sizes"],
 ];
 
 export const whyNot = (cell: string): string =>

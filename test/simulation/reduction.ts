@@ -15,7 +15,20 @@ export interface Reduction {
 export const WHOLE_HISTORY: Reduction = { shape: {} };
 
 /** What may be missing. */
-const OPTIONAL: ReadonlySet<string> = new Set(["budget", "pageSize", "mirrored", "gate", "phased", "certificate"]);
+const OPTIONAL: ReadonlySet<string> = new Set([
+  "budget",
+  "pageSize",
+  "mirrored",
+  "gate",
+  "phased",
+  "certificate",
+  "windows",
+  "mistakes",
+  "firstCalls",
+]);
+
+/** Those of them that are numbers. */
+const COUNTED: ReadonlySet<string> = new Set(["budget", "pageSize", "mistakes"]);
 
 /** The shape's values that a command may give: its actions and faults have lists of their own. */
 type Value = number | boolean | undefined | string | object;
@@ -36,6 +49,7 @@ export function reduceShape(drawn: Shape, given: Reduction["shape"]): Shape {
 function reduceValue(key: string, value: Value, text: string): Value {
   if (text === "none" && (OPTIONAL.has(key) || value === undefined)) return undefined;
   if (typeof value === "boolean" && /^(?:true|false)$/.test(text)) return text === "true";
+  if (value === undefined && COUNTED.has(key) && /^\d+$/.test(text)) return Number(text);
   if (!/^\d+$/.test(text) || !isSized(value)) throw new Error(`${key} cannot be ${JSON.stringify(text)}`);
   return Array.isArray(value) ? value.slice(0, Number(text)) : Number(text);
 }

@@ -378,11 +378,11 @@ describe("the oracle of safety", () => {
 
   it("condemns a renewal after which a webhook is not trusted any more", () => {
     const secret: StoreEvent = { type: "DELETED", resource: "secrets", object: pod("any") };
-    const shake = (spentMinutes: number, ...steps: readonly ("good" | "bad" | "spoilt" | "anew" | Change)[]): string =>
+    const shake = (spentMinutes: number, ...steps: readonly ("good" | "bad" | "spoilt" | "new" | Change)[]): string =>
       judge({ certificate: { spentMinutes } }, ({ onHandshake, onEvent }, change) => {
         for (const step of steps)
           if (step === "spoilt") onEvent(secret, HUMAN);
-          else if (step === "anew") onEvent({ ...secret, type: "ADDED" }, { ...HUMAN, actor: "certificates-1" });
+          else if (step === "new") onEvent({ ...secret, type: "ADDED" }, { ...HUMAN, actor: "certificates-1" });
           else if (step === "good") onHandshake("/a", undefined);
           else if (step === "bad") onHandshake("/a", "x509: certificate signed by unknown authority");
           else change(step);
@@ -391,7 +391,7 @@ describe("the oracle of safety", () => {
     assert.equal(shake(39, "bad", "good"), "");
     assert.equal(shake(39, "good", "spoilt", "good", "bad"), "");
     assert.match(shake(39, "good", "spoilt", "later", "good", "bad"), /has broken/);
-    assert.equal(shake(39, "good", "spoilt", "later", "good", "anew", "bad"), "");
+    assert.equal(shake(39, "good", "spoilt", "later", "good", "new", "bad"), "");
     assert.equal(shake(58, "good", "bad"), "", "it may have expired before a job ran");
   });
 

@@ -57,6 +57,8 @@ const SICK_MS = 150_000;
 const IN_FLIGHT_MS = 45_000;
 /** By how much a process may misjudge the API server's time: as long as the last answer took. */
 const MISJUDGED_MS = 45_000;
+/** Pods and API servers tell whole seconds, and a clock that is right at first gets no worse by answers than that. */
+const WHOLE_SECONDS_MS = 3000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
@@ -141,7 +143,7 @@ export function createSafety(options: SafetyOptions): Safety {
   /** People spoil certificates and configurations: what trusted each other before need not do so any more. */
   function onSpoilt({ resource, type }: StoreEvent, caller: Caller | undefined): void {
     const isTheirs = caller !== undefined && ["human", "gitops"].includes(caller.actor);
-    // A Secret that was deleted is made anew with another CA, as late as the next job runs.
+    // A Secret that was deleted is created again with another CA, as late as the next job runs.
     const isMadeAnew = resource === "secrets" && type === "ADDED";
     const isSpoilt = resource === "secrets" || resource.endsWith("webhookconfigurations.admissionregistration.k8s.io");
     if (isMadeAnew || (isTheirs && isSpoilt)) [trusted, spoiltAt] = [new Set(), now()];
@@ -212,7 +214,7 @@ export function createSafety(options: SafetyOptions): Safety {
     if (delayMs === 0) return;
     for (const { metadata } of surplus) {
       const toldMs = now() - (leavingSince(metadata.uid) ?? now());
-      if (toldMs < delayMs - MISJUDGED_MS)
+      if (toldMs < delayMs - Math.min(MISJUDGED_MS, shape.skewMs + WHOLE_SECONDS_MS))
         violated(`${zone} is scaled to ${to}: ${metadata.name} has known it for ${toldMs} ms instead of ${delayMs}`);
     }
   }
@@ -238,8 +240,9 @@ export function createSafety(options: SafetyOptions): Safety {
         if (!preconditions?.["uid"] || !preconditions["resourceVersion"])
           violated(`${actor} deletes a pod that it may not have judged: ${path} ${body}`);
       }
-      const lease = leader();
-      if (method !== "GET" && actor.startsWith("reconciler") && /\/(statefulsets|pods)\//.test(path) && lease)
+      const isFenced = method !== "GET" && actor.startsWith("reconciler") && /\/(statefulsets|pods)\//.test(path);
+      const lease = isFenced ? leader() : undefined;
+      if (lease)
         if (!lease.holder.startsWith(`${actor}_`) && lease.sinceMs > IN_FLIGHT_MS)
           violated(`${actor} writes ${path} ${lease.sinceMs} ms after ${lease.holder} has taken the Lease`);
       // Events about what has no namespace are in the default one.

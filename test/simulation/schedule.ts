@@ -23,9 +23,10 @@ interface Event {
 
 const START = Date.UTC(2026, 0, 1);
 
-export function createSchedule(): Schedule {
+/** `start` in milliseconds since the epoch. */
+export function createSchedule(start = START): Schedule {
   const heap: Event[] = [];
-  let time = START;
+  let time = start;
   let order = 0;
   const working = new Set<Promise<unknown>>();
 
@@ -59,7 +60,8 @@ export function createSchedule(): Schedule {
         time = next.at;
         next.run();
         events++;
-        await settle();
+        await comeRound();
+        if (working.size > 0) await settle();
       }
       time = end;
       return events;

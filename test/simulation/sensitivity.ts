@@ -26,6 +26,7 @@ are those of the mutation table whose sentence and file have all the words.
   --plays N      how many of those that run its line are played with a bug, at most; 20 by default
   --finds N      ends with a bug once so many histories have found it, 3 by default
   --every N      only each Nth bug
+  --new          only bugs that planted.txt does not have
   --rest SECONDS for which a settled world is watched, 30 by default
   --runs FILE    keeps there which histories run which lines, and reads it if it exists
   --write        writes planted.txt; what it has of other bugs stays
@@ -36,6 +37,7 @@ const OPTIONS = {
   plays: { type: "string", default: "20" },
   finds: { type: "string", default: "3" },
   every: { type: "string", default: "1" },
+  new: { type: "boolean", default: false },
   rest: { type: "string", default: "30" },
   runs: { type: "string" },
   write: { type: "boolean", default: false },
@@ -47,17 +49,20 @@ const options = readOrExit(() => {
   requireWhole(values, ["seeds", "plays", "finds", "every", "rest"]);
   return { ...values, words: positionals };
 }, USAGE);
-const chosen = MUTATIONS.filter(({ breaks, file }) =>
-  options.words.every((word) => `${breaks} ${file}`.includes(word)),
+/** Milliseconds for all histories of a bug: one that does not end is found. */
+const ROW_MS = 600_000;
+const ROOT = join(import.meta.dirname, "../..");
+const TABLE = join(import.meta.dirname, "planted.txt");
+const readTable = (): Map<string, Planted> =>
+  existsSync(TABLE) ? parsePlanted(readFileSync(TABLE, "utf8")) : new Map<string, Planted>();
+const known = options.new ? readTable() : new Map<string, Planted>();
+const chosen = MUTATIONS.filter(
+  ({ breaks, file }) => !known.has(breaks) && options.words.every((word) => `${breaks} ${file}`.includes(word)),
 ).filter((_, i) => i % Number(options.every) === 0);
 if (chosen.length === 0) {
   console.error(`no bug has all of these words: ${options.words.join(" ")}`);
   process.exit(2);
 }
-/** Milliseconds for all histories of a bug: one that does not end is found. */
-const ROW_MS = 600_000;
-const ROOT = join(import.meta.dirname, "../..");
-const TABLE = join(import.meta.dirname, "planted.txt");
 const [plant, simulate] = ["plant.ts", "simulate.ts"].map((name) => join(import.meta.dirname, name));
 
 /** The histories without any bug. */
@@ -115,8 +120,6 @@ async function readRuns(): Promise<Runs> {
   return runs;
 }
 
-const readTable = (): Map<string, Planted> =>
-  existsSync(TABLE) ? parsePlanted(readFileSync(TABLE, "utf8")) : new Map<string, Planted>();
 const runs = await readRuns();
 const found: Planted[] = [];
 for (const mutation of chosen) {

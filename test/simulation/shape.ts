@@ -5,6 +5,7 @@ import { drawGate, drawPhased, type GateShape, type PhasedShape } from "./checks
 import type { Draw } from "./draw.ts";
 import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
 import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
+import { windowAnnotations, type WindowsShape } from "./windows/shape.ts";
 
 export const FAULTS = [
   "requestLost",
@@ -65,6 +66,12 @@ export interface Shape {
   readonly ignore: boolean;
   /** Nodes of the zones whose hosts get updates; undefined where the zones' nodes are nobody's. */
   readonly nodes: NodesShape | undefined;
+  /** Times at which pods of the zones may be replaced; undefined for always. */
+  readonly windows: WindowsShape | undefined;
+  /** Fields of manifests that people write wrong for a while; undefined for none. */
+  readonly mistakes: number | undefined;
+  /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
+  readonly firstCalls: number | undefined;
   /** Probability of each fault at a call site. */
   readonly faults: Readonly<Record<(typeof FAULTS)[number], number>>;
   /** Humans' and drainers' actions. */
@@ -110,6 +117,9 @@ export function drawShape(draw: Draw): Shape {
     certificate: draw.chance(0.25) ? drawCertificate(draw) : undefined,
     ignore: draw.chance(0.2),
     nodes: undefined,
+    windows: undefined,
+    mistakes: undefined,
+    firstCalls: undefined,
     faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],
     actions: draw.between(4, 24),
     bursts: drawBursts(draw, troubledMs),
@@ -129,7 +139,7 @@ const withoutEnd = (gate: GateShape, prepared: boolean): GateShape => (prepared 
 /** A zone as its user wrote it. */
 export function zoneObject(shape: Shape, name: string): Draft {
   const { zones, replicas, maxUnavailable, followers, mirrored, prepared, secondsBetween } = shape;
-  const { readyAfterMs, exitAfterMs, nodes } = shape;
+  const { readyAfterMs, exitAfterMs, nodes, windows } = shape;
   const leader = zones[zones.indexOf(name) - 1];
   const labels = { app: GROUP, name };
   return {
@@ -146,6 +156,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
       },
       annotations: {
         "rollout-max-unavailable": String(maxUnavailable),
+        ...(windows && windowAnnotations(windows)),
         ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
         ...(prepared && {
           "grafana.com/prepare-downscale-http-path": "prepare",

@@ -25,7 +25,7 @@ import {
   phasedObject,
   phasedSet,
 } from "./checks/objects.ts";
-import { createPrometheus, type Told } from "./checks/prometheus.ts";
+import { type Asked, createPrometheus, type Told } from "./checks/prometheus.ts";
 import { CERTIFICATE_ENVIRONMENT, kubeletDelay, mountSecret, whyNotTrusted } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
 import type { HostAnswer, Sent } from "../emulator/in-process.ts";
@@ -55,6 +55,15 @@ export interface WorldOptions {
   readonly onHost: FleetOptions["onHost"];
   /** The Secret with the certificate, if there is one as the world begins. */
   readonly secret: Draft | undefined;
+  /** Of a real cluster: what there is beside the objects of the shape. */
+  readonly loaded?: Loaded | undefined;
+}
+
+export interface Loaded {
+  /** With the keys of their resources, in the order in which they are stored. */
+  readonly objects: readonly (readonly [resource: string, object: Draft])[];
+  /** By the first word of their expressions. */
+  readonly checks: Readonly<Record<string, Asked>>;
 }
 
 export interface World {
@@ -119,7 +128,7 @@ const underIgnore = (configuration: Draft): Draft => ({
   webhooks: listOf(configuration["webhooks"]).map((webhook) => ({ ...(webhook as object), failurePolicy: "Ignore" })),
 });
 
-export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, ...on }: WorldOptions): World {
+export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, loaded, ...on }: WorldOptions): World {
   const processes = new Set<Process>();
   const servers = new Set<WebhookServer>();
   const prepared = new Set<string>();
@@ -129,7 +138,11 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   const prometheus = createPrometheus({
     schedule,
     draw,
-    checks: { ...(shape.gate && { [GATE_CHECK]: shape.gate }), ...(shape.phased && { [PHASED_CHECK]: shape.phased }) },
+    checks: {
+      ...(shape.gate && { [GATE_CHECK]: shape.gate }),
+      ...(shape.phased && { [PHASED_CHECK]: shape.phased }),
+      ...loaded?.checks,
+    },
     onAnswer: on.onAnswer,
   });
   const network = createNetwork({
@@ -163,6 +176,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
   if (shape.phased) store.create(PHASED_ROLLOUTS, phasedObject(shape.phased));
+  for (const [resource, object] of loaded?.objects ?? []) store.create(resource, object);
 
   const environment = {
     ...ENVIRONMENT,

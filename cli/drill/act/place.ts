@@ -8,8 +8,8 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
 import { absent, hasCode, isTransient } from "../../../infra/errors.ts";
 import { collect } from "../../../infra/kubernetes/collect.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import {
-  disruptionBudgets,
   leases,
   namespaces,
   pods,

@@ -3,7 +3,8 @@ import { firstOfSignals } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Patch } from "../../../infra/kubernetes/cluster.ts";
 import { collect } from "../../../infra/kubernetes/collect.ts";
-import { disruptionBudgets, runPods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import { runPods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import {
   buildBudget,
   buildZone,

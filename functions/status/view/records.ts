@@ -101,8 +101,10 @@ export const PHASE_ORDER: readonly GroupPhase[] = [
 ];
 
 /** A group that is done: its pods are not read. */
-export const isQuiet = ({ status: { phase, blocked = [] } }: PageGroup): boolean =>
-  (phase === "Ready" || phase === "Empty") && blocked.length === 0;
+export const isQuiet = ({ status: { phase, blocked = [], zones = [] } }: PageGroup): boolean =>
+  (phase === "Ready" || phase === "Empty") &&
+  blocked.length === 0 &&
+  zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
 
 /**
  * Groups that are done come last, the others by phase; within a phase by the time for which they have been blocked,

@@ -107,9 +107,12 @@ function showZones(
 }
 
 function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined): ComponentChild {
-  const { name = "", replicas, updated, ready, paused, lastDownscale } = zone;
+  const { name = "", replicas, updated, ready, paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
+  const until = gatesBypassedUntil === undefined ? [] : [gatesBypassedUntil];
+  const why = gatesBypassReason === undefined ? "" : ` (${gatesBypassReason})`;
   const notes = [
     ...(paused ? ["paused"] : []),
+    ...until.map((time) => `gates bypassed until ${time}${why}`),
     ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`]),
   ].join(", ");
   const cells = [

@@ -145,6 +145,13 @@ export const METRICS = {
     labels: [...GROUP, "zone", "state"],
     foreign: true,
   },
+  gatesBypassed: {
+    name: "zonewise_gates_bypassed_until_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time until which a zone may begin without its gates, while a bypass of them counts.",
+    labels: [...GROUP, "zone"],
+    foreign: true,
+  },
   requests: {
     name: "rollout_operator_request_duration_seconds",
     type: "histogram",

@@ -18,6 +18,8 @@ export interface PrometheusQuery {
   readonly url: string;
   /** PromQL. */
   readonly expr: string;
+  /** When it is evaluated, milliseconds since the epoch; now unless given. */
+  readonly time?: number | undefined;
   readonly insecureSkipVerify?: boolean | undefined;
   /** PEM, or base64 of it: the CAs to trust in place of the system's. */
   readonly caBundle?: string | undefined;
@@ -74,7 +76,10 @@ export function createPrometheusClient({
             : {};
         return await ask({
           url,
-          expr: query.expr,
+          parameters: {
+            query: query.expr,
+            ...(query.time !== undefined && { time: String(query.time / 1000) }),
+          },
           authorization,
           more: { signal, open, ...(lookup && { lookup }), ...tls },
         });
@@ -95,7 +100,7 @@ function codeOf(error: unknown): "TargetInvalid" | "BadAnswer" | "Unreachable" {
 
 interface Sending {
   readonly url: URL;
-  readonly expr: string;
+  readonly parameters: Readonly<Record<string, string>>;
   readonly authorization: string | undefined;
   readonly more: Omit<ExchangeOptions, "method" | "headers" | "body">;
 }
@@ -105,9 +110,9 @@ async function ask(sending: Sending): Promise<HttpAnswer> {
   return POST_IS_NOT_SERVED.has(answer.status) ? await send("GET", sending) : answer;
 }
 
-async function send(method: "POST" | "GET", { url, expr, authorization, more }: Sending): Promise<HttpAnswer> {
+async function send(method: "POST" | "GET", { url, parameters, authorization, more }: Sending): Promise<HttpAnswer> {
   const target = withoutCredentials(url);
-  if (method === "GET") target.searchParams.set("query", expr);
+  if (method === "GET") for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value);
   const { status, text: body } = await exchange(target, {
     ...more,
     method,
@@ -118,7 +123,7 @@ async function send(method: "POST" | "GET", { url, expr, authorization, more }: 
       ...(authorization !== undefined && { authorization }),
       ...(method === "POST" && { "content-type": "application/x-www-form-urlencoded" }),
     },
-    body: method === "POST" ? new URLSearchParams({ query: expr }).toString() : undefined,
+    body: method === "POST" ? new URLSearchParams(parameters).toString() : undefined,
   });
   return { status, body };
 }

@@ -4,7 +4,8 @@
  */
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { disruptionBudgets, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { DisruptionRequest, ReserverTools } from "./disruption-request.ts";
 import { planDenialCheck, type DenialCheck, checkDenial, type Reread, type BlockingPod } from "../denial-cache.ts";
 import { readBudgetPod } from "../budget-pod.ts";

@@ -5,7 +5,8 @@
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { disruptionBudgets, pods, statefulSets, type DisruptionBudget } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { missingPods } from "../denial-cache.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
 import type { CompilePartition } from "../partition.ts";

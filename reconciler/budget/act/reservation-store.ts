@@ -11,7 +11,8 @@
 import { absent, RolloutError } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { changeLease, getLease, type LeaseRef, writeLease } from "../../../infra/kubernetes/lease-object.ts";
-import { disruptionBudgets, type DisruptionBudget, type Lease } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
+import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { isSame, readReservations, type Reservations } from "../reservation.ts";
 
 export interface ReservationStore {

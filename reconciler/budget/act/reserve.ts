@@ -21,7 +21,7 @@ import { createDenyAgain } from "./deny-again.ts";
 import { remaining, type ReserverTools, type TimedDisruptionRequest } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import type { Clock } from "../../../infra/clock.ts";
-import { disruptionBudgets } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { isSame, type ReservationHandle } from "../reservation.ts";
 import { openReservationStore } from "./reservation-store.ts";
 

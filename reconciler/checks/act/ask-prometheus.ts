@@ -12,14 +12,25 @@ import { secrets } from "../../../infra/kubernetes/resources.ts";
 import { queryError, type QueryAnswer } from "../../../infra/prometheus/answer.ts";
 import type { PrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { readCredentials, type QueryCredentials } from "../../../infra/credentials.ts";
+import { type Baseline, compareAnswers } from "../baseline.ts";
 import type { CheckAnswer, CheckQuery, Urgency } from "../check.ts";
+import { hasPlaceholders, type PlaceholderValues } from "../placeholders.ts";
 import type { Answers, PlannedCheck } from "../result.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** A query, and the namespace of its object: its Secret is read there. */
-export interface Question extends Urgency {
+/** What an object's checks are asked with. */
+export interface CheckScope {
+  /** Of the object: Secrets are read there. */
   readonly namespace: string;
+  /** What placeholders stand for; without it there are none. */
+  readonly values?: PlaceholderValues;
+  /** When the rollout was first seen, milliseconds since the epoch: what baselines may be asked for. */
+  readonly startedAt?: number;
+}
+
+export interface Question extends Urgency, CheckScope {
   readonly query: CheckQuery;
+  readonly baseline?: Baseline | undefined;
 }
 
 export interface Round extends Disposable {
@@ -27,17 +38,13 @@ export interface Round extends Disposable {
   ask(question: Question): Promise<CheckAnswer | undefined>;
 }
 
-/**
- * Asks all these checks of one object, whose Secrets are in `namespace`. Resolves with the answers that came in time.
- */
+/** Asks all these checks of one object. Resolves with the answers that came in time. */
 export async function askChecks(
   due: readonly PlannedCheck[],
-  namespace: string,
+  scope: CheckScope,
   { ask }: Pick<Round, "ask">,
 ): Promise<Answers> {
-  const answers = await Promise.all(
-    due.map(async (check) => [check.name, await ask({ namespace, ...check })] as const),
-  );
+  const answers = await Promise.all(due.map(async (check) => [check.name, await ask({ ...scope, ...check })] as const));
   return new Map(answers.flatMap(([name, answer]) => (answer ? [[name, answer] as const] : [])));
 }
 
@@ -72,7 +79,7 @@ export function createChecker(tools: CheckerTools): Checker {
       const signals = { abandoned, late: fireAfter(LAST_TURN_MS, abandoned), signal: fireAfter(ROUND_MS, abandoned) };
       return {
         ask: (question) => askInTurn(question, { ...tools, ...signals, turns }).catch(() => undefined),
-        [Symbol.dispose]: () => ended.abort(),
+        [Symbol.dispose]: () => ended.abort("the round has ended"),
       };
     },
   };
@@ -105,8 +112,27 @@ const CUT_OFF = queryError("Unreachable", `no answer in the ${ROUND_MS / 1000} s
 
 type Asking = Pick<RoundTools, "cluster" | "prometheus" | "signal">;
 
-async function ask({ namespace, query }: Question, { cluster, prometheus, signal }: Asking): Promise<QueryAnswer> {
-  const { secretRef, ...target } = query;
+/** The answer to a query, or to it and its baseline, which is asked of the same server. */
+async function ask(question: Question, asking: Asking): Promise<QueryAnswer> {
+  const { query, baseline, startedAt } = question;
+  if (baseline === undefined) return await askOne(question, asking);
+  const before = { ...question, query: { ...query, expr: baseline.expr } };
+  const time = baseline.at === "BeforeRollout" ? startedAt : undefined;
+  const [candidate, base] = await Promise.all([askOne(question, asking), askOne(before, asking, time)]);
+  return compareAnswers(candidate, base, baseline);
+}
+
+async function askOne(
+  { namespace, query, values = {} }: Question,
+  { cluster, prometheus, signal }: Asking,
+  time?: number,
+): Promise<QueryAnswer> {
+  const filled = hasPlaceholders(query.expr)
+    ? (await import("../expression.ts")).fillPlaceholders(query.expr, values)
+    : { expr: query.expr };
+  if (filled.expr === undefined) return queryError("BadQuery", filled.problem);
+  const { secretRef, ...rest } = query;
+  const target = { ...rest, expr: filled.expr, ...(time !== undefined && { time }) };
   if (secretRef === undefined) return prometheus.query(target, signal);
   const credentials = await readSecret({ namespace, name: secretRef }, cluster, { signal });
   if ("kind" in credentials) return credentials;

@@ -3,7 +3,7 @@
  * the version that was read. Until it is written it does not count, so a process may die at any point.
  */
 import type { Context } from "../../../infra/kubernetes/context.ts";
-import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import { rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import { judgeAnswer, type CheckVerdict } from "../../checks/check.ts";
@@ -11,9 +11,10 @@ import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
 import type { Answers } from "../../checks/result.ts";
 import { advanceGate, type Advance } from "../advance.ts";
 import type { Gate } from "../gate.ts";
-import { formatRecord, type GateRecord, outlineOf } from "../record.ts";
+import { formatRecord, type GateRecord, outlineOf, readRecord } from "../record.ts";
 import { type Condition, stampCondition } from "../../model/condition.ts";
 import {
+  bypassesSeen,
   changesOf,
   complaintOf,
   describeOpen,
@@ -77,13 +78,23 @@ async function follow(gate: Gate, view: RolloutView | undefined, context: GateCo
     isSame: isSameReport,
     by: "patch",
   } as const;
-  if (!(await writeStatus(rolloutGates, change, context))) return { progressed: false, nextAt };
-  context.onChange(gate, [...complaintOf(gate, valid), ...(record ? changesOf(gate, gate.record, record) : [])]);
-  return { progressed: outlineOf(record) !== outlineOf(gate.record), nextAt };
+  const stored = await writeStatus(rolloutGates, change, context);
+  if (!stored) return { progressed: false, nextAt };
+  // What a definition does not know is not stored, and would look new in each tick.
+  const { record: kept } = readRecord(stored.status);
+  context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, view)]);
+  return { progressed: outlineOf(kept) !== outlineOf(gate.record), nextAt };
 }
 
-async function askDue(gate: Gate, { due }: Advance, { round, onVerdict }: GateContext): Promise<Answers> {
-  const answers = await askChecks(due, gate.ref.namespace, round);
+function changesBetween(gate: Gate, record: GateRecord | undefined, view: RolloutView | undefined): GateChange[] {
+  if (!record) return [];
+  return [...(view ? bypassesSeen(gate.record, record, view) : []), ...changesOf(gate, gate.record, record)];
+}
+
+async function askDue(gate: Gate, advance: Advance, { round, onVerdict }: GateContext): Promise<Answers> {
+  const { due, values, record } = advance;
+  const scope = { namespace: gate.ref.namespace, values, startedAt: record.startedAt };
+  const answers = await askChecks(due, scope, round);
   for (const check of due) {
     const answer = answers.get(check.name);
     if (answer) onVerdict(judgeAnswer(check, answer));

@@ -5,7 +5,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
-import { rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import { rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Log } from "../../../infra/log.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { readGate, type Gate } from "../gate.ts";

@@ -14,12 +14,14 @@ import type { CheckVerdict } from "../../checks/check.ts";
 import type { ExpressionProblems } from "../../checks/expression.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
-import { isHeld, judgeGates } from "../hold.ts";
+import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
+import type { PlaceholderValues } from "../../checks/placeholders.ts";
+import { findEmptyComparisons, sampleValues } from "../placeholder-values.ts";
 import type { ExpressionFindings, GateChange } from "../report.ts";
 import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
-import { groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
+import { type Bypass, groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
 import { followGate, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
@@ -44,6 +46,8 @@ export interface GroupGates {
 
 export interface TickGates {
   readonly of: (zones: readonly Zone[]) => GroupGates;
+  /** The zones of a group that may begin without its gates for now. */
+  readonly bypassesOf: (zones: readonly Zone[]) => readonly Bypass[];
   /** Waits for what was begun for a group, by its key. */
   readonly endGroup: (key: string) => Promise<Followed>;
   /**
@@ -63,14 +67,13 @@ export interface GatesTools {
   readonly log: Log;
   readonly metrics: CheckMetrics;
   /** Loads the reader of expressions. */
-  readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
+  readonly loadReader: () => Promise<(expr: string, values: PlaceholderValues) => ExpressionProblems>;
 }
 
 export function createGates(tools: GatesTools): Gates {
   const { clock, log, metrics } = tools;
   const list = createGateLister(clock, log);
-  const readExpressions = ({ checks }: Gate): Promise<ExpressionFindings> =>
-    findInExpressions(checks, tools.loadReader);
+  const readExpressions = (gate: Gate): Promise<ExpressionFindings> => findInExpressions(gate, tools.loadReader);
 
   return {
     async begin(context, { namespaces, emitEvents, beginRound }) {
@@ -82,9 +85,7 @@ export function createGates(tools: GatesTools): Gates {
       );
       const begun = new Map<string, Promise<Followed[]>>();
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
-        emitEvents(
-          changes.map(({ type, reason, message, cause }) => ({ regarding: gate.ref, type, reason, message, cause })),
-        );
+        emitEvents(changes.map(({ regarding = gate.ref, ...change }) => ({ ...change, regarding })));
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const following = { ...context, log, onChange, onVerdict, readExpressions };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
@@ -98,10 +99,11 @@ export function createGates(tools: GatesTools): Gates {
           const scope = lists.get("") ?? lists.get(zone?.namespace ?? "");
           const readAgain = async (): Promise<GateVerdicts | undefined> =>
             judgeList(await list(zone?.namespace ?? "", context), zones, clock.now());
-          if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), follow: () => {}, readAgain };
+          const none = { follow: () => {}, readAgain };
+          if (scope && "error" in scope) return { verdicts: closeAll(zones, scope.error), ...none };
           const key = zone ? groupKey(zone) : "";
           const gates = byGroup.get(key);
-          if (!gates) return { verdicts: undefined, follow: () => {}, readAgain };
+          if (!gates) return { verdicts: undefined, ...none };
           const view = { identity: identityOf(zones), zones, now: clock.now() };
           const verdicts = judgeGates(gates, view);
           return {
@@ -112,6 +114,10 @@ export function createGates(tools: GatesTools): Gates {
               begun.set(key, followAll(gates, { ...rollout, isHeld: isHeld(gates, rollout) }));
             },
           };
+        },
+        bypassesOf(zones) {
+          const [zone] = zones;
+          return bypassesOf((zone && byGroup.get(groupKey(zone))) ?? [], { zones, now: clock.now() });
         },
         async endGroup(key) {
           const all = (await begun.get(key)) ?? [];
@@ -147,11 +153,18 @@ function closeAll(zones: readonly Zone[], error: unknown): GateVerdicts {
   };
 }
 
-async function findInExpressions(checks: Gate["checks"], load: GatesTools["loadReader"]): Promise<ExpressionFindings> {
+async function findInExpressions(gate: Gate, load: GatesTools["loadReader"]): Promise<ExpressionFindings> {
   const read = await load();
-  const found = checks.map(({ name, query }) => ({ name, ...read(query.expr) }));
+  const values = sampleValues(gate);
+  const found = gate.checks.flatMap(({ name, query, baseline }) => [
+    { name, ...read(query.expr, values) },
+    ...(baseline ? [{ name: `${name}, baseline`, ...read(baseline.expr, values) }] : []),
+  ]);
   return {
-    errors: found.flatMap(({ name, error }) => (error === undefined ? [] : [`check ${name}: ${error}`])),
+    errors: [
+      ...found.flatMap(({ name, error }) => (error === undefined ? [] : [`check ${name}: ${error}`])),
+      ...findEmptyComparisons(gate),
+    ],
     warnings: found.flatMap(({ name, warnings }) => warnings.map((warning) => `check ${name}: ${warning}`)),
   };
 }

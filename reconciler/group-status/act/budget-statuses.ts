@@ -9,14 +9,17 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
-import { disruptionBudgets, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
+import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import type { BudgetZone } from "../../budget/budget-pod.ts";
 import { describeProtection, needsPods, type Protection } from "../../budget/protection.ts";
+import { askWebhook } from "../../budget/act/probe.ts";
 import { readHooks, type GuardReading, type GuardSource } from "../../budget/act/read-guard.ts";
-import { type EvictionHook, judgeGuard, maySelect } from "../../budget/guard.ts";
+import { type EvictionHook, type Guard, judgeGuard, maySelect, type Probe } from "../../budget/guard.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readAll } from "../../snapshot/gather.ts";
@@ -46,6 +49,8 @@ const AT_A_TIME = 4;
 /** Milliseconds: of a call, and after which no further budget is begun, nor the pods of one read. */
 const CALL_MS = 5000;
 const BEGIN_FOR_MS = 5000;
+/** Milliseconds for which the webhook's answer in a namespace is good: a process lives about as long. */
+const PROBE_FOR_MS = 60_000;
 
 /** A budget with the StatefulSets that it selects. */
 interface Selected {
@@ -56,6 +61,8 @@ interface Selected {
 /** What the writes of one round share. */
 interface Round extends BudgetStatusTools, Pick<Context, "fence" | "stop"> {
   readonly hooks: GuardReading;
+  /** Asks the eviction webhook of a namespace, unless it has answered lately; by a dry-run eviction. */
+  readonly probe: (zone: Pick<Zone, "namespace">) => Promise<Probe>;
 }
 
 export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
@@ -63,7 +70,17 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
   const noted = new Map<string, readonly ListedBudget[]>();
   /** The generations that were written at once, by UID: a definition may drop what it does not know. */
   const written = new Map<string, number>();
+  /** When the webhook of a namespace has answered. */
+  const answered = new Map<string, number>();
   let writtenAt = -Infinity;
+
+  async function probe(namespace: string, hooks: readonly EvictionHook[], stop: AbortSignal): Promise<Probe> {
+    if (clock.monotonic() - (answered.get(namespace) ?? -Infinity) < PROBE_FOR_MS) return { result: "answered" };
+    const source = { cluster: tools.cluster, call: { deadlineMs: CALL_MS, signal: stop } };
+    const found = await askWebhook(source, namespace, { hooks });
+    if (found.result === "answered") answered.set(namespace, clock.monotonic());
+    return found;
+  }
 
   function isNews({ ref, object: { metadata, status } }: ListedBudget): boolean {
     const { generation = 0 } = metadata;
@@ -87,7 +104,11 @@ export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
       const namespaces = new Set(budgets.map(({ ref }) => ref.namespace));
       const matters = (hook: EvictionHook): boolean => [...namespaces].some((one) => maySelect(hook, one));
       const hooks = await readHooks({ ...tools, matters, call: { deadlineMs: CALL_MS, signal: stop } });
-      const round: Round = { ...tools, fence, stop, hooks };
+      const ask = once(
+        async ({ namespace }: Pick<Zone, "namespace">) => await probe(namespace, hooks.hooks ?? [], stop),
+        ({ namespace }) => namespace,
+      );
+      const round: Round = { ...tools, fence, stop, hooks, probe: ask };
       const counted: Selected[] = [];
       const hasTime = limitTime(clock);
       await visitEach(inTurn(budgets, clock.now()), { atOnce: AT_A_TIME, signal: stop }, async (budget) => {
@@ -176,9 +197,7 @@ async function writeOne(
   const earlier = (object.status ?? {}) as Partial<Protection>;
   const reservations = readReservations(object.status?.disruptedPods);
   const { generation = 0 } = object.metadata;
-  // The reconciler reads no namespaces: of the labels of one it knows the name.
-  const labels = { "kubernetes.io/metadata.name": namespace };
-  const guard = judgeGuard({ ...round.hooks, namespace, labels, labelsKnown: false, probe: undefined });
+  const guard = await seeGuard(namespace, zones, round);
   const now = round.clock.now();
   const next = describeProtection({ content, generation, zones, reservations, now, withPods, guard, earlier });
   const after = { ...object.status, ...next };
@@ -190,6 +209,15 @@ async function writeOne(
     by: { kind: ref.kind },
   };
   await writeStatus<typeof object, object>(disruptionBudgets, change, round);
+}
+
+/** Where the configuration alone shows that nothing guards it, nobody is asked. */
+async function seeGuard(namespace: string, [zone]: readonly Zone[], { hooks, probe }: Round): Promise<Guard> {
+  // The reconciler reads no namespaces: of the labels of one it knows the name.
+  const labels = { "kubernetes.io/metadata.name": namespace };
+  const facts = { ...hooks, namespace, labels, labelsKnown: false };
+  const guard = judgeGuard({ ...facts, probe: undefined });
+  return guard.state === "unknown" && zone ? judgeGuard({ ...facts, probe: await probe(zone) }) : guard;
 }
 
 /** A budget that selects no zone of a group costs a list of StatefulSets. */

@@ -71,7 +71,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   function clear(entry: Entry): void {
     if (entry.stored?.isOurs) queue.remove(entry, () => known.forget(entry));
     else if (entry.stored) decide(entry, factsWithoutZones(entry.name), { tookMs: 0, passes: 0 });
-    // A later group of the name begins anew.
+    // A later group of the name begins with an empty status.
     else if (!entry.busy && !isStale(entry)) known.forget(entry);
   }
 

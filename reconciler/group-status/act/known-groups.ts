@@ -11,7 +11,7 @@
 import type { Clock } from "../../../infra/clock.ts";
 import { absent } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
-import { rolloutGroups } from "../../../infra/kubernetes/resources.ts";
+import { rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
 import { readStoredGroup } from "./stored-group.ts";
 

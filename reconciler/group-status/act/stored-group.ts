@@ -1,5 +1,6 @@
 /** A RolloutGroup as the cluster has it. */
-import { rolloutGroups, type ObjectMeta, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
+import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/custom-resources.ts";
+import type { ObjectMeta } from "../../../infra/kubernetes/resources.ts";
 import type { RolloutGroupStatus } from "../status.ts";
 import type { Zone } from "../../model/zone.ts";
 

@@ -1,7 +1,7 @@
 /** Writes one RolloutGroup; each write takes effect only on the version that was read. */
 import { absent, hasCode } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
-import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/resources.ts";
+import { rolloutGroups, type RolloutGroup } from "../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Entry } from "./entry.ts";
 import { buildGroup, changeOwners, GROUP_KIND, readStoredGroup } from "./stored-group.ts";

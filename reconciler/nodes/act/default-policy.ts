@@ -5,7 +5,7 @@
  */
 import { hasCode } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
-import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
 import { POLICY_KIND } from "../policy.ts";
 
 /** On the reconciler's Lease, once a policy was seen. */

@@ -8,9 +8,9 @@ import { absent } from "../../../infra/errors.ts";
 import {
   bottlerocketShadows,
   type CustomObject,
-  nodes,
   nodeUpdatePolicies,
-} from "../../../infra/kubernetes/resources.ts";
+} from "../../../infra/kubernetes/custom-resources.ts";
+import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
 import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";

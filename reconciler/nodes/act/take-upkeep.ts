@@ -1,7 +1,8 @@
 /** Carries out the upkeep of shadows and nodes, each write with the version that was read. */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { hasCode } from "../../../infra/errors.ts";
-import { bottlerocketShadows, nodes } from "../../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
+import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { newShadow } from "../shadow.ts";
 import type { Upkeep } from "../upkeep.ts";
 import { writeSpec } from "./write-plan.ts";
@@ -48,7 +49,7 @@ async function takeOne(
         await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call),
       );
     }
-    case "withdraw":
+    case "resetShadow":
       return await writeSpec(upkeep, { cluster, freshness }, call);
     case "uncordon":
     case "protect":

@@ -9,7 +9,7 @@ import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
-import { nodeUpdatePolicies } from "../../../infra/kubernetes/resources.ts";
+import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
@@ -110,7 +110,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const busy = new Set([...active.values()].flat().map(({ node }) => node));
     const questions = {
       readPods: createPodReader({ ...actor, now: clock.now(), call, nodes: lists.nodes, busy }),
-      askChecks: (due: readonly PlannedCheck[]) => askChecks(due, options.secretsNamespace, round),
+      askChecks: (due: readonly PlannedCheck[]) => askChecks(due, { namespace: options.secretsNamespace }, round),
     };
     let wrote = false;
     for (const stored of lists.policies)

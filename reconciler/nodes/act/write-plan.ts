@@ -4,7 +4,7 @@
  * the step.
  */
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
-import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
 import type { TransitionCount } from "../policy-status.ts";
 

@@ -1,6 +1,6 @@
 /** Runs rounds until the host reboots or the process is asked to stop. */
 import { messageOf } from "../../../infra/errors.ts";
-import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import { startChangeWatch } from "../../snapshot/change-watch.ts";
 import { shadowName } from "../shadow.ts";
 import { type AgentTools, type RoundResult, runRound } from "./round.ts";

@@ -4,7 +4,7 @@
  */
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { bottlerocketShadows } from "../../../infra/kubernetes/resources.ts";
+import { bottlerocketShadows } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Log } from "../../../infra/log.ts";
 import { readShadow, type Shadow } from "../node.ts";
 import { shadowName, type ShadowStatus } from "../shadow.ts";

@@ -2,7 +2,8 @@
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
-import { phasedRollouts, type PhasedRolloutObject, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { phasedRollouts, type PhasedRolloutObject } from "../../../infra/kubernetes/custom-resources.ts";
+import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import type { SuccessWhen } from "../../checks/check.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { readPod } from "../../model/pod.ts";

@@ -4,7 +4,8 @@
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { absent, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import { isSameJson } from "../../../infra/json.ts";
-import { phasedRollouts, pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { phasedRollouts } from "../../../infra/kubernetes/custom-resources.ts";
+import { pods, type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import type { Hold } from "../../model/decision.ts";

@@ -5,12 +5,12 @@
 import { absent, hasCode, isUnanswered } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { collect, describeUnread, noteUnread } from "../../../infra/kubernetes/collect.ts";
+import { rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
 import {
   cronJobs,
   deployments,
   jobs,
   leases,
-  rolloutGroups,
   runPods,
   type CronJob,
   type Job,
@@ -20,8 +20,8 @@ import {
 import { isFields } from "../../../infra/json.ts";
 import { parseTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import { CLOCK_SKEW_MS, parseTimestamp } from "../../../infra/timestamp.ts";
+import { judgeTicking } from "../judge-ticking.ts";
 import {
-  judgeTicking,
   ORIGINAL,
   type CronJobFacts,
   type Installation,

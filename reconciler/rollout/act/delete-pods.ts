@@ -137,8 +137,8 @@ async function deleteInTurn(
 }
 
 /** Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. */
-async function confirmBatch(next: Omit<BatchView, "now">, actor: Actor): Promise<void> {
-  const view = { ...next, now: await gatherGroupZones(next.zone, actor) };
+async function confirmBatch(next: Omit<BatchView, "now" | "at">, actor: Actor & Pick<Context, "clock">): Promise<void> {
+  const view = { ...next, now: await gatherGroupZones(next.zone, actor), at: actor.clock.now() };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
   const { zones } = await gatherGroup(zonesToList(view), actor);

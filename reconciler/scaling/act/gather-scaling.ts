@@ -34,17 +34,21 @@ export async function gatherTimes(
   }
 }
 
-/** Reads the zone's reference: for the first time, or again after its pods have answered. */
-export async function gatherReference(
-  zone: Zone,
-  snapshot: ScalingSnapshot,
-  { references, clock }: Scaler,
-): Promise<ScalingSnapshot> {
+/**
+ * Reads the zone's reference: for the first time, or again after its pods have answered. Zones that mirror the same one
+ * share the first reading until a step is taken.
+ */
+export async function gatherReference(zone: Zone, snapshot: ScalingSnapshot, scaler: Scaler): Promise<ScalingSnapshot> {
   const { mirror } = zone.scaling;
   if (!mirror) return snapshot;
-  const at = clock.now();
-  const unreadable = (error: unknown): ReferenceReading => ({ unreadable: messageOf(error) });
-  const reading = await references.read(zone.namespace, mirror).catch(unreadable);
-  const facts = zoneFactsOf(snapshot, zone).reference ? { confirmed: reading } : { reference: reading };
-  return addFacts(snapshot, zone, { facts, now: at });
+  const now = scaler.clock.now();
+  const read = async (): Promise<ReferenceReading> =>
+    await scaler.references.read(zone.namespace, mirror).catch((error: unknown) => ({ unreadable: messageOf(error) }));
+  if (zoneFactsOf(snapshot, zone).reference)
+    return addFacts(snapshot, zone, { facts: { confirmed: await read() }, now });
+  const { readings } = scaler.lastRead;
+  const key = [zone.namespace, mirror.apiVersion, mirror.kind, mirror.name].join("/");
+  const reference = readings.get(key) ?? (await read());
+  readings.set(key, reference);
+  return addFacts(snapshot, zone, { facts: { reference }, now });
 }

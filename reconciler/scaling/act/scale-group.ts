@@ -9,7 +9,7 @@ import { decideScaling } from "../decide-scaling.ts";
 import type { ScalingSnapshot } from "../snapshot.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
-import type { ScalingTools } from "./scaler.ts";
+import type { Scaler, ScalingTools } from "./scaler.ts";
 import { takeStep } from "./take-scaling-step.ts";
 
 export interface ScalingReport {
@@ -25,13 +25,17 @@ export interface ScalingReport {
  * gathered again: it has changed since it was read, or a change of replicas may have taken effect.
  */
 export async function scaleGroup(zones: readonly Zone[], given: Context & ScalingTools): Promise<ScalingReport> {
-  const scaler = { ...given, lastRead: {} };
+  const readings: Scaler["lastRead"]["readings"] = new Map();
+  const scaler: Scaler = { ...given, lastRead: { readings } };
   let snapshot = await gatherScaling(zones, scaler);
   for (;;) {
     const { next, scalingHolds, unread } = decideScaling(snapshot);
     if (unread) snapshot = await gatherReference(unread, snapshot, scaler);
-    else if (next && next.action !== "hold") snapshot = await takeStep(next, { snapshot, scalingHolds }, scaler);
-    else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
+    else if (next && next.action !== "hold") {
+      // That one only begins calls; any other may take its time, or change a reference.
+      if (next.action !== "cancelPreparation") readings.clear();
+      snapshot = await takeStep(next, { snapshot, scalingHolds }, scaler);
+    } else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
   }
 }
 

@@ -4,6 +4,7 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { MayDownscale } from "../../budget/act/may-disrupt.ts";
 import type { GroupSnapshot } from "../../model/zone.ts";
 import type { ZoneTimes } from "../facts.ts";
+import type { ReferenceReading } from "../snapshot.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
 
@@ -16,6 +17,8 @@ export interface ShrinkFacts {
 /** What was read last of a group in one of its steps. */
 export interface SharedFacts {
   facts?: ShrinkFacts;
+  /** References since the last step. */
+  readonly readings: Map<string, ReferenceReading>;
 }
 
 /** What the scaling of all groups shares. */

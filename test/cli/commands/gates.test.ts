@@ -1,6 +1,7 @@
 /** Gates that have failed or are invalid, in the eyes of who waits: the command line, and kubectl wait. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
+import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import { define } from "../../demo/definitions.ts";
 import { GATES, setGateStage, writeGate, type GateStage } from "../../reconciler/gates/act/stage.ts";
 import { groupOf, startSession } from "../../reconciler/group-status/act/status-stage.ts";
@@ -111,4 +112,47 @@ it("a gate with an invalid expression stalls its group, and explain says where i
   writeGate(scene.gates);
   await scene.tickFor(3);
   assert.ok(!holdsFor(scene, "Stalled"), "it was corrected");
+});
+
+it("bypass lets a group go on past a gate that has failed, is shown wherever its group is, and ends", async (t) => {
+  const scene = await setScene(t, { failureThreshold: 2 });
+  const { gates, run, json, tickFor } = scene;
+  const setOf = (zone: string) =>
+    gates.stage.emulator.store.get("statefulsets.apps", "default", `ingester-zone-${zone}`) ?? assert.fail();
+  const writtenOf = (zone: string) => setOf(zone).metadata.annotations?.[ANNOTATIONS.bypassGatesUntil];
+  for (const [line, text] of [
+    ["bypass ingester", /bypass needs --for, or --end: nothing was changed/],
+    ["bypass ingester --for 30m", /bypass needs --reason: nothing was changed/],
+    ["bypass ingester --for 25h --reason x", /--for 25h is no duration from 1s to 24h/],
+    ["bypass ingester --for 1d --reason x", /--for 1d is no duration/],
+    ["bypass ingester --end --for 1m", /--end takes neither --for nor --reason/],
+  ] as const) {
+    const { code, err } = await run(line);
+    assert.deepEqual([code, writtenOf("b")], [2, undefined], line);
+    assert.match(err, text);
+  }
+  assert.match((await run("bypass ingester --for 30m --reason known --dry-run")).out, /for 30m \(dry run\)$/m);
+  assert.equal(writtenOf("b"), undefined);
+  const { out } = await run("bypass ingester --for 30m --reason known");
+  const until = writtenOf("b") ?? assert.fail();
+  assert.ok(out.includes(`ingester-zone-b may begin without its gates until ${until}, for 30m\n`), out);
+  const shown = `until ${until} (known)`;
+  assert.ok((await run("explain ingester")).out.includes(`ingester-zone-b has a bypass ${shown}`));
+  assert.match((await run("plan ingester")).out, /ReplacePods +ingester-zone-b/);
+  assert.ok((await run("plan ingester")).out.includes(`ingester-zone-b begins without its gates ${shown}`));
+  assert.match((await run("doctor")).out, /gates-bypassed/);
+  await tickFor(2);
+  assert.ok((await run("status ingester")).out.includes(`ingester-zone-b may begin without its gates ${shown}`));
+  const { status } = await json<{ status: { zones: { gatesBypassedUntil?: string }[] } }>("status ingester");
+  assert.equal(status.zones[1]?.gatesBypassedUntil, until);
+  await tickFor(60);
+  assert.equal((await run("status ingester")).code, 0);
+  assert.match((await run("bypass ingester --end")).out, /^ingester-zone-b waits for its gates again$/m);
+  assert.match((await run("bypass ingester --end")).out, /^ingester-zone-b had no bypass$/m);
+  assert.deepEqual(
+    [writtenOf("b"), setOf("b").metadata.annotations?.[ANNOTATIONS.bypassGatesReason]],
+    [undefined, undefined],
+  );
+  await tickFor(2);
+  assert.doesNotMatch((await run("status ingester")).out, /without its gates/);
 });

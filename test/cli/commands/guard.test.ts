@@ -36,6 +36,29 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     guard.register();
   });
 
+  /** What a reconciler writes that has just started: twice, with `ms` in between. */
+  async function writeTwice(ms: number): Promise<readonly string[]> {
+    const { cluster, calls } = stage.connect();
+    let later = 0;
+    const clock = { ...stage.clock, monotonic: () => stage.clock.monotonic() + later };
+    const statuses = createBudgetStatuses({ cluster, clock, log: QUIET });
+    const source = { cluster, freshness: createFreshness(clock, QUIET) };
+    for (const pause of [0, ms]) {
+      later += pause;
+      statuses.note("default", await listBudgets("default", source));
+      const { groups } = await gatherZones(["default"], source);
+      await statuses.write(groups, { fence: { write: () => ({}) }, stop: new AbortController().signal });
+    }
+    return calls.filter((call) => /eviction/.test(call));
+  }
+
+  it("is asked by the reconciler once a minute, and not where nothing is registered", async () => {
+    assert.equal((await writeTwice(40_000)).length, 1);
+    assert.equal((await writeTwice(61_000)).length, 2);
+    guard.unregister();
+    assert.deepEqual(await writeTwice(61_000), []);
+  });
+
   /** As a reconciler that has just started writes it. */
   async function condition(): Promise<{ status: string; reason: string; message: string } | undefined> {
     const { cluster } = stage.connect();
@@ -60,6 +83,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     assert.equal((await run("drain-order node-1")).code, 0);
     assert.equal((await run("evict --dry-run ingester-zone-a-0")).code, 0);
     assert.deepEqual((await condition())?.status, "True");
+    assert.match((await condition())?.message ?? "", /has answered a probe/);
     const { status } = stage.emulator.store.get(BUDGETS, "default", "ingester") as {
       status?: { disruptedPods?: object };
     };
@@ -178,14 +202,35 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     assert.doesNotMatch(out, /not-tried/);
   });
 
-  it("was not tried by one who may not create evictions: doctor says so, and calls nothing tried", async (t) => {
-    const heal = stage.emulator.faults.inject({ verb: "create", resource: "pods", effect: { kind: "forbidden" } });
-    const { out } = await (await openTerminal(t, stage)).run("doctor");
+  const forbid = (...lists: readonly string[]): (() => void) => {
+    const { faults } = stage.emulator;
+    const heals = [
+      faults.inject({ verb: "create", resource: "pods", effect: { kind: "forbidden", user: "ann" } }),
+      ...lists.map((resource) => faults.inject({ verb: "list", resource, effect: { kind: "forbidden" } })),
+    ];
+    return () => heals.forEach((heal) => heal());
+  };
+
+  it("was not tried by one who may not create evictions: no command and no status calls that protected", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const heal = forbid();
+    const doctor = await run("doctor");
+    const order = await run("drain-order node-1");
+    const explained = await run("explain pod/ingester-zone-a-0");
+    const found = await condition();
     heal();
-    assert.match(out, /warning {2}zpdb\/ingester: .*(?:not-tried|not-checked)\)/);
+    assert.match(
+      doctor.out,
+      /warning {2}zpdb\/ingester: .* a dry-run eviction was not tried: ann may not create pods\/eviction .*\(not-tried\)/,
+    );
+    assert.equal(doctor.code, 4);
+    assert.match(order.out, /not known: .* a dry-run eviction was not tried/);
+    assert.equal(order.code, 4);
+    assert.match(explained.out, /evict: yes .*; but .* a dry-run eviction was not tried/);
+    assert.deepEqual([found?.status, found?.reason], ["Unknown", "NotSeen"], found?.message);
   });
 
-  it("that cannot be looked at is unknown to the reconciler, and not True", async () => {
+  it("is seen by its answer alone, too, where what is registered cannot be read", async () => {
     const heal = ["mutating", "validating"].map((type) =>
       stage.emulator.faults.inject({
         verb: "list",
@@ -195,6 +240,16 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     );
     const found = await condition();
     for (const one of heal) one();
+    assert.deepEqual([found?.status, found?.reason], ["True", "Protecting"], found?.message);
+  });
+
+  it("that can neither be looked at nor asked is unknown to the reconciler, and not True", async () => {
+    const heal = forbid(
+      "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+      "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    );
+    const found = await condition();
+    heal();
     assert.deepEqual([found?.status, found?.reason], ["Unknown", "NotSeen"], found?.message);
   });
 });

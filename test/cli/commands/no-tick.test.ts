@@ -71,6 +71,8 @@ describe("without a tick", { timeout: 300_000 }, () => {
     ["pause ingester --dry-run", 0],
     ["resume ingester --dry-run", 0],
     ["restart ingester --dry-run", 0],
+    ["history ingester", 0],
+    ["undo ingester --dry-run", 0],
   ];
   for (const [line, expected] of LINES)
     it(`${line} says it first, and ends with ${expected}`, async (t) => {
@@ -229,6 +231,20 @@ describe("without a tick", { timeout: 300_000 }, () => {
       assert.match(whole, /CronJobdefault\/zonewise-reconcilerissuspendednothingisrolledout,.*untilitticksagain/);
       assert.match(whole, /kubectl-ndefaultpatchcronjobzonewise-reconciler-p'\{"spec":\{"suspend":false\}\}'$/);
     });
+
+  for (const columns of [60, 80, 100])
+    for (const [line] of [...LINES, ["doctor"]] as const)
+      it(`${line} breaks its sentences between words at ${columns} columns, and no command`, async (t) => {
+        suspend();
+        const { run } = await openTerminal(t, stage, { ticks: false, isTty: true, size: { columns, rows: 60 } });
+        const lines = stripVTControlCharacters((await run(line)).out).split("\n");
+        const isCommand = (text: string): boolean => /kubectl .*'\{"spec":\{"suspend":false\}\}'$/.test(text);
+        assert.ok(lines.some(isCommand));
+        assert.deepEqual(
+          lines.filter((text) => text.length > columns && !/^ +helps|^ {7}\S|^(warning {2})?\S+$/.test(text)),
+          [],
+        );
+      });
 
   for (const flags of ["", " --timeout=0s"])
     it(`status${flags} -o name says it beside the names`, async (t) => {

@@ -1,6 +1,7 @@
 /** `zonewise undo` on a group of which one zone is finished, one is under way, and one has not begun. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import { openTerminal } from "../stage.ts";
 import { imagesOf, podsOf, setImage, setOf, setRollout, SETS } from "./half-rolled.ts";
 
@@ -61,6 +62,20 @@ it("undo leaves a group that is finished alone, also where a pod is broken, and 
     assert.equal(setOf(stage, "a").metadata?.resourceVersion, metadata?.resourceVersion);
   }
 });
+
+for (const columns of [60, 80])
+  it(`undo shows what was and what becomes of each zone on a terminal of ${columns} columns, too`, async (t) => {
+    const stage = await setRollout(t);
+    const { run } = await openTerminal(t, stage, { isTty: true, size: { columns, rows: 60 } });
+    const out = stripVTControlCharacters((await run("undo ingester --dry-run")).out);
+    assert.match(
+      out,
+      /^ingester-zone-b\n {2}state +under way\n {2}was +app:2 \(ingester-zone-b-\S+\)\n {2}becomes +app:1 \(\S+\)$/m,
+    );
+    assert.match(out, /^ {2}pods +1 of 3 go back$/m);
+    const long = out.split("\n").filter((line) => line.length > columns && !line.startsWith("  zonewise "));
+    assert.deepEqual(long, []);
+  });
 
 it("undo counts the pods of a template that was overtaken half-way: they are replaced, too", async (t) => {
   const stage = await setRollout(t);

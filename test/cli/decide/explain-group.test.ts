@@ -34,12 +34,14 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   MaxUnavailableReached: /describe pod ingester-zone-a-0 ingester-zone-a-1/,
   ZoneNotReady: /describe pod ingester-zone-a-0/,
   ZonePaused: /annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
+  WindowClosed: /^wait; or .*statefulset ingester-zone-a zonewise.dev\/rollout-window- zonewise.dev\/rollout-freezes-$/,
+  WindowInvalid: /edit statefulset ingester-zone-a/,
   BudgetSpent: /describe pod ingester-zone-a-0/,
   BudgetUnusable: /edit zpdb ingester/,
-  GateWaiting: /patch rolloutgate gate .*Observe/,
+  GateWaiting: /zonewise -n test bypass ingester --for 30m/,
   GateFailed: /: zonewise -n test undo ingester; or ask the gate again: zonewise -n test retry gate$/,
   GateInvalid: /^correct it: kubectl -n test edit rolloutgate gate; or let .*Observe/,
-  GateUnreachable: /patch rolloutgate gate .*Observe/,
+  GateUnreachable: /zonewise -n test bypass ingester --for 30m/,
   LeaderNotFound:
     /annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=ingester-zone-a; or /,
   LeaderCycle: /statefulset ingester-zone-a grafana.com\/rollout-downscale-leader-/,
@@ -63,7 +65,7 @@ describe("zonewise explain names rule, objects and remedy of", () => {
     it(reason, () => {
       const make = (WORLDS as Partial<Record<Reason, () => World>>)[reason];
       const world = make?.() ?? worldOf(zonesOf({}));
-      const zones = world.zones.map(describeZone);
+      const zones = world.zones.map((zone) => describeZone(zone));
       const status = make ? undefined : { ...recorded(reason), observedGeneration: 1, zones };
       const answers = explainGroup(stateOf(world, status), world);
       const answer = answers.find((one) => one.reason === reason) ?? assert.fail(JSON.stringify(answers));

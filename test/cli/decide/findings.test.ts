@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { examineMirrors, examineStatefulSets, type Finding } from "../../../cli/decide/findings.ts";
+import { examineStatefulSets, type Finding } from "../../../cli/decide/findings.ts";
+import { examineWindows } from "../../../cli/decide/window-findings.ts";
 import { examineBudgets, examineWebhooks } from "../../../cli/decide/protection-findings.ts";
 import {
   findMissingRights,
@@ -8,16 +9,10 @@ import {
   INSTALL_RIGHTS,
   describeRight,
 } from "../../../cli/decide/reconciler-rights.ts";
-import type {
-  HorizontalPodAutoscaler,
-  PodDisruptionBudget,
-  StatefulSet,
-  WebhookConfiguration,
-} from "../../../infra/kubernetes/resources.ts";
+import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { rightsOf, rulesBoundTo } from "../../infra/rights.ts";
 import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
 import { budgetOf } from "./worlds.ts";
 
 const summaryOf = (findings: readonly Finding[]): string[] =>
@@ -31,6 +26,8 @@ const withLabels = (object: StatefulSet, labels: Record<string, string>): Statef
 
 const leadBy = (leader: string): ZoneTraits => ({ annotations: { "grafana.com/rollout-downscale-leader": leader } });
 const OTHER: ZoneTraits = { labels: { "rollout-group": "other" } };
+const NOW = Date.parse("2026-06-01T12:00:00Z");
+const WINDOW = "zonewise.dev/rollout-window";
 const PAUSED: ZoneTraits = { annotations: { "grafana.com/rollout-paused": "true" } };
 
 describe("zonewise doctor", () => {
@@ -177,6 +174,60 @@ describe("zonewise doctor", () => {
       found: ["warning all-paused group/ingester"],
       fix: "zonewise -n test resume ingester",
     },
+    {
+      name: "one of two zones that was scaled to zero",
+      objects: sets({ replicas: 0 }, {}),
+      found: ["warning zone-empty statefulset/ingester-zone-a"],
+      fix: "kubectl -n test scale statefulset ingester-zone-a --replicas=3",
+      says: /it has 0 replicas, .*: ingester-zone-b alone serves, and nothing is kept whole/,
+    },
+    {
+      name: "one of three zones that was scaled to zero",
+      objects: sets({}, { replicas: 0 }, { replicas: 2 }),
+      found: ["warning zone-empty statefulset/ingester-zone-b"],
+      fix: "kubectl -n test scale statefulset ingester-zone-b --replicas=3",
+      says: /only ingester-zone-a, ingester-zone-c serve/,
+    },
+    {
+      name: "nothing of a group that was scaled to zero as a whole",
+      objects: sets({ replicas: 0 }, { replicas: 0 }),
+      found: [],
+    },
+    {
+      name: "a window that cannot be read",
+      objects: sets({ annotations: { [WINDOW]: "0 2 * * *" } }, { annotations: { [WINDOW]: "* * 2 * * *" } }),
+      found: ["error unreadable statefulset/ingester-zone-a"],
+      says: /it has 5 fields; .*; the zone's pods stay until it is corrected/,
+    },
+    {
+      name: "a window that never opens",
+      objects: sets({ annotations: { [WINDOW]: "* * 2 31 2 *" } }, { annotations: { [WINDOW]: "* * 2 * * *" } }),
+      found: ["error window-never-opens statefulset/ingester-zone-a"],
+      fix: "kubectl -n test edit statefulset ingester-zone-a",
+      says: /window \* \* 2 31 2 \* \(UTC\) does not open any more: a new template never reaches/,
+    },
+    {
+      name: "a window that is closed for ever by a year that is over",
+      objects: sets({ annotations: { [WINDOW]: "* * 2 * * * 2020" } }, { annotations: { [WINDOW]: "* * 2 * * *" } }),
+      found: ["error window-never-opens statefulset/ingester-zone-a"],
+    },
+    {
+      name: "a window that one zone lacks",
+      objects: sets({ annotations: { [WINDOW]: "* * 2 * * *" } }, {}),
+      found: ["warning window-on-some-zones group/ingester"],
+      says: /other zones of it have a rollout window or a freeze, and ingester-zone-b has none/,
+    },
+    {
+      name: "nothing of windows that are open at different times, or of one that is closed now",
+      objects: sets({ annotations: { [WINDOW]: "* * 2 * * *" } }, { annotations: { [WINDOW]: "* * 3 * * *" } }),
+      found: [],
+    },
+    {
+      name: "a mistyped annotation of a window",
+      objects: sets({ annotations: { "zonewise.dev/rollout-windows": "* * 2 * * *" } }, {}),
+      found: ["error unreadable statefulset/ingester-zone-a"],
+      says: /is zonewise.dev\/rollout-window meant\?/,
+    },
     { name: "nothing of a group with one paused zone", objects: sets(PAUSED, {}), found: [] },
     {
       name: "our annotations on a StatefulSet in no group",
@@ -188,7 +239,7 @@ describe("zonewise doctor", () => {
   ];
   for (const { name, objects, found, fix: cure, says = /./ } of CASES)
     it(`finds ${name}`, () => {
-      const findings = examineStatefulSets(objects);
+      const findings = [...examineStatefulSets(objects), ...examineWindows(objects, NOW)];
       assert.deepEqual(summaryOf(findings), found);
       for (const { fix, message } of findings) {
         assert.notEqual(fix, "");
@@ -278,35 +329,6 @@ describe("zonewise doctor", () => {
 
   it("finds nothing of a pattern that matches", () =>
     assert.deepEqual(examineBudgets([regex("[a-z\\-]+-([0-9]+)")], zones, []), []));
-
-  it("finds a mirrored resource that does not exist, and proposes the nearest name", () => {
-    const [zone = assert.fail()] = sets({ annotations: { ...MIRROR } }).map(readZone);
-    const missing = "not found";
-    const near = examineMirrors([{ zone, missing, names: ["templates", "other"] }], []);
-    assert.deepEqual(summaryOf(near), ["error mirror-missing statefulset/ingester-zone-a"]);
-    assert.match(
-      near[0]?.fix ?? "",
-      /^kubectl -n test annotate --overwrite statefulset ingester-zone-a \S+-resource-name=templates$/,
-    );
-    assert.match(
-      examineMirrors([{ zone, missing, names: ["other"] }], [])[0]?.fix ?? "",
-      /^create ReplicaTemplate template/,
-    );
-    assert.deepEqual(examineMirrors([{ zone, missing: undefined, names: [] }], []), []);
-  });
-
-  it("finds an autoscaler that may set what zones mirror to 0, and no other", () => {
-    const [zone = assert.fail()] = sets({ annotations: { ...MIRROR } }).map(readZone);
-    const scaler = (name: string, minReplicas: number, target = "template") =>
-      ({
-        metadata: { namespace: "test", name },
-        spec: { minReplicas, maxReplicas: 9, scaleTargetRef: { kind: "ReplicaTemplate", name: target } },
-      }) as unknown as HorizontalPodAutoscaler;
-    const all = [scaler("zero", 0), scaler("one", 1), scaler("other", 0, "else")];
-    const [finding, ...more] = examineMirrors([{ zone, missing: undefined, names: [] }], all);
-    assert.deepEqual([finding?.object, more], ["hpa/zero", []]);
-    assert.equal(finding?.fix, `kubectl -n test patch hpa zero --type=merge -p '{"spec":{"minReplicas":1}}'`);
-  });
 
   it("finds an eviction webhook that fails open", () => {
     const hook = (failurePolicy: string, path: string) =>

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
+import type { Gate } from "../../../reconciler/gates/gate.ts";
+import type { GateRecord } from "../../../reconciler/gates/record.ts";
+import { readZone } from "../../../reconciler/model/zone.ts";
 import { describe, it } from "node:test";
 import {
+  examineBypasses,
   examineGates,
   examinePhased,
   examinePolicies,
@@ -20,6 +24,14 @@ const summaryOf = (findings: readonly Finding[]): string[] =>
 const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
   rollout: rollout(traits),
   target: set ? readTarget(setObject(set)) : undefined,
+});
+
+const recordOf = (bypasses: GateRecord["bypasses"]): GateRecord => ({
+  identity: "i",
+  startedAt: 0,
+  zones: [],
+  stages: [],
+  bypasses,
 });
 
 describe("zonewise doctor", () => {
@@ -132,6 +144,35 @@ describe("zonewise doctor", () => {
     assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], new Set())), [
       "error gate-unreadable rolloutgate/gate",
     ]);
+  });
+
+  it("finds bypasses of gates: those that count, and those that are refused", () => {
+    const gate = gateOf();
+    const { namespace } = gate.ref;
+    const find = (until: string, { accepted, gates = [gate] }: { accepted?: boolean; gates?: Gate[] } = {}) => {
+      const zone = readZone({
+        metadata: {
+          name: "zone-b",
+          namespace,
+          labels: { "rollout-group": gate.group },
+          annotations: { "zonewise.dev/bypass-gates-until": until, "zonewise.dev/bypass-gates-reason": "known alert" },
+        },
+      });
+      const record = accepted === undefined ? {} : { record: recordOf([{ zone: "zone-b", until, accepted }]) };
+      return examineBypasses(
+        [zone],
+        gates.map((one) => ({ ...one, ...record })),
+        Date.parse("2026-01-01T00:00:00Z"),
+      );
+    };
+    const [soon, far] = ["2026-01-01T01:00:00Z", "2026-01-03T00:00:00Z"];
+    assert.deepEqual(summaryOf(find(soon)), ["warning gates-bypassed statefulset/zone-b"]);
+    assert.equal(find(soon)[0]?.message, "it may begin without its gates until 2026-01-01T01:00:00Z (known alert)");
+    assert.equal(find(soon)[0]?.fix, `zonewise -n ${namespace} bypass ${gate.group} --zone zone-b --end`);
+    assert.deepEqual(summaryOf(find(far)), ["error bypass-refused statefulset/zone-b"]);
+    assert.deepEqual(summaryOf(find(far, { gates: [] })), ["error bypass-refused statefulset/zone-b"]);
+    assert.deepEqual(summaryOf(find(soon, { accepted: false })), ["error bypass-refused statefulset/zone-b"]);
+    assert.deepEqual([find("2025-12-31T23:00:00Z"), find("tomorrow"), find(soon, { gates: [] })], [[], [], []]);
   });
 
   it("finds node updates that are frozen, agents that are silent, and a policy that cannot be obeyed", () => {

@@ -55,6 +55,7 @@ function gated(stage?: object): World {
     identity: identityOf(zones),
     startedAt: T0,
     zones: zones.map(({ name, status }) => ({ name, settledRevision: status.currentRevision })),
+    bypasses: [],
     stages: [
       {
         point: "BeforeFirstZone" as const,
@@ -111,6 +112,18 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     ),
   ZoneNotReady: () => worldOf(zonesOf({ currentRevision: PREVIOUS, pods: { 0: { ready: false } } }, {})),
   ZonePaused: () => worldOf(zonesOf({ ...OUTDATED, annotations: { "grafana.com/rollout-paused": "true" } }, {})),
+  WindowClosed: () =>
+    worldOf(
+      zonesOf(
+        {
+          ...OUTDATED,
+          annotations: { "zonewise.dev/rollout-window": "0 0 2 1 1 *", "zonewise.dev/rollout-window-duration": "1h" },
+        },
+        {},
+      ),
+    ),
+  WindowInvalid: () =>
+    worldOf(zonesOf({ ...OUTDATED, annotations: { "zonewise.dev/rollout-window": "at night" } }, {})),
   BudgetSpent: () =>
     withBudget([OUTDATED, { pods: {} }, {}], {
       maxUnavailable: 1,

@@ -84,7 +84,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       page: /GateWaiting/,
     },
     event: /(?<![^])(?![^]*^GateWaiting ingester-zone-a)[^]*^GateWaiting ingester-zone-b/m,
-    cure: { takes: /patch/ },
+    cure: { takes: /bypass/ },
     curedAfter: 60,
   },
   {
@@ -133,7 +133,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     seenAfter: 60,
     says: { status: /GateUnreachable/, explain: /roll out: no {2}GateUnreachable/ },
     event: /^GateUnreachable /m,
-    cure: { takes: /patch/ },
+    cure: { takes: /bypass/ },
     curedAfter: 60,
   },
   {

@@ -42,7 +42,7 @@ export interface Installation extends Pick<Terminal, "run"> {
   hosts: (sent: Sent) => HostAnswer | undefined;
 }
 
-/** A certificate is valid by the cluster's clock, which starts anew with each of them. */
+/** A certificate is valid by the cluster's clock, which starts again with each of them. */
 let certificates: Promise<Certificates> | undefined;
 
 /** Three zones of two ready pods each under a budget, and nothing to complain of. */

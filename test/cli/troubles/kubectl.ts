@@ -55,7 +55,7 @@ export async function execute(text: string, options: ShellOptions): Promise<void
   }
 }
 
-/** `kubectl get … -o yaml | sed 's/…/…/' | kubectl replace --force -f -`: an object is made anew with another line. */
+/** `kubectl get … -o yaml | sed 's/…/…/' | kubectl replace --force -f -`: an object is replaced by one with another line. */
 async function replaceThrough(text: string, { stage, run }: ShellOptions): Promise<void> {
   const [get = "", from = "", to = ""] =
     /^kubectl (.*) -o yaml \| sed 's\/(.*)\/(.*)\/' \| kubectl replace --force -f -$/.exec(text)?.slice(1) ?? [];

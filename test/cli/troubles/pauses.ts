@@ -1,4 +1,5 @@
 /** The reconciler does not tick, or people hold what it would do. */
+import type { KubeObject } from "../../emulator/objects.ts";
 import { writeLease } from "../stage.ts";
 import { annotate, create, remove, setSpec, setTemplate, ZONES } from "./changes.ts";
 import { CRON_JOB, CRON_JOBS, NAMESPACE, type Installation } from "./installation.ts";
@@ -8,6 +9,13 @@ import type { Trouble } from "./trouble.ts";
 const OF_RUNS = { "app.kubernetes.io/name": CRON_JOB };
 const RUN = `${CRON_JOB}-1`;
 const PAUSED = "grafana.com/rollout-paused";
+const WINDOW = "zonewise.dev/rollout-window";
+
+/** The window that is always open. */
+const setWindow = (object: KubeObject): object => ({
+  ...object,
+  metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [WINDOW]: "* * * * * *" } },
+});
 
 /** A Job of the CronJob, and its pod. */
 function createRun(at: Installation, { job, pod }: { readonly job: object; readonly pod: object }): void {
@@ -113,6 +121,47 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     event: /^ZonePaused /m,
     cure: {},
     curedAfter: 60,
+  },
+  {
+    trouble: "a group that waits for its rollout window",
+    make: (at) => {
+      for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, { [WINDOW]: "* * * * * * 2099" });
+      setTemplate(at, "app:2");
+    },
+    says: {
+      status: /WindowClosed/,
+      explain: /roll out: no {2}WindowClosed\n.*opens at 2099-01-01T00:00:00Z/,
+      page: /WindowClosed/,
+    },
+    event: /^WindowClosed /m,
+    object: "statefulset/ingester-zone-a",
+    cure: {},
+    curedAfter: 90,
+  },
+  {
+    trouble: "a rollout window that never opens",
+    make: (at) => {
+      for (const zone of ZONES)
+        annotate(at, "statefulsets.apps", zone, { [WINDOW]: zone === ZONES[0] ? "* * 2 31 2 *" : "* * * * * *" });
+    },
+    says: { doctor: /error {2}statefulset\/ingester-zone-a: window \* \* 2 31 2 \* \(UTC\) does not open any more/ },
+    cure: { by: "doctor", edit: setWindow },
+  },
+  {
+    trouble: "a rollout window that cannot be read",
+    make: (at) => {
+      for (const zone of ZONES)
+        annotate(at, "statefulsets.apps", zone, { [WINDOW]: zone === ZONES[0] ? "0 2 * * *" : "* * * * * *" });
+      setTemplate(at, "app:2");
+    },
+    says: {
+      status: /WindowInvalid/,
+      explain: /roll out: no {2}WindowInvalid\n.*it has 5 fields/,
+      doctor: /error {2}statefulset\/ingester-zone-a: annotation zonewise.dev\/rollout-window is "0 2 \* \* \*"/,
+    },
+    event: /^WindowInvalid /m,
+    cure: { edit: setWindow },
+    curedAfter: 90,
   },
   {
     trouble: "a removed reconciler, whose RolloutGroup still says Ready",

@@ -84,7 +84,8 @@ async function listen(at: Installation, row: Trouble): Promise<Partial<Record<Vo
 }
 
 /** Does what is proposed: by a command of the output itself, or as the person who reads it. */
-async function cure(at: Installation, { cure: { takes, edit, text, does } }: Trouble, said: string): Promise<void> {
+async function cure(at: Installation, { cure, changes = [] }: Trouble, said: string): Promise<void> {
+  const { takes, edit, text, does } = cure;
   const proposed = proposalsIn(said).join("\n");
   const shell = { stage: at.stage, run: at.run, edit };
   for (const command of looksIn(proposed)) await execute(command, shell);
@@ -94,8 +95,56 @@ async function cure(at: Installation, { cure: { takes, edit, text, does } }: Tro
     return;
   }
   const commands = changesIn(proposed);
-  const command = takes ? commands.find((one) => takes.test(one)) : commands[0];
-  await execute(command ?? assert.fail(`no such command is proposed:\n${said}`), shell);
+  const command =
+    (takes ? commands.find((one) => takes.test(one)) : commands[0]) ??
+    assert.fail(`no such command is proposed:\n${said}`);
+  const written = await noteWrites(at, () => execute(command, shell));
+  assert.ok(written.length > 0, `${command} has written nothing`);
+  // A folder has many objects; of what runs, it has none.
+  const meant = command.includes(" apply -k ") ? written.filter(({ resource }) => RUNNING.has(resource)) : written;
+  const stray = meant.filter(({ name }) => !isNamed(name, command) && !changes.includes(name));
+  assert.deepEqual(stray, [], `${command} has changed what it does not name`);
+}
+
+/** A command names an object, the StatefulSet of a pod in a selector, or to us the group of zones. */
+function isNamed(name: string, command: string): boolean {
+  const words = command.split(/[\s'"=,/{}]+/);
+  const isSet = (word: string): boolean => command.startsWith("zonewise ") || /-zone-[a-z]$/.test(word);
+  return words.some((word) => name === word || (isSet(word) && name.startsWith(`${word}-`)));
+}
+
+/** Resources of what users run, and of what guards it. */
+const RUNNING: ReadonlySet<string> = new Set([
+  "pods",
+  SETS,
+  "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com",
+  "rolloutgates.zonewise.dev",
+  "phasedrollouts.sts.plus",
+]);
+
+interface Written {
+  readonly resource: string;
+  readonly name: string;
+}
+
+/** The objects that were made, removed, or got another content than their status while `work` went on. */
+async function noteWrites({ stage }: Installation, work: () => Promise<void>): Promise<Written[]> {
+  const written: Written[] = [];
+  const unsubscribe = stage.emulator.store.subscribe(({ type, resource, object, previous }) => {
+    const isSame = type === "MODIFIED" && contentOf(object) === contentOf(previous);
+    if (!isSame && !BY_THE_WAY.has(resource)) written.push({ resource, name: object.metadata.name });
+  });
+  await work().finally(unsubscribe);
+  return written;
+}
+
+/** What the API server and our processes write beside each change. */
+const BY_THE_WAY: ReadonlySet<string> = new Set(["events", "leases.coordination.k8s.io"]);
+
+function contentOf(object: KubeObject | undefined): string {
+  const { metadata, status: _, ...content }: Partial<KubeObject> = object ?? {};
+  const { labels, annotations, finalizers, deletionTimestamp } = metadata ?? {};
+  return JSON.stringify([labels, annotations, finalizers, deletionTimestamp, content]);
 }
 
 interface Healthy {

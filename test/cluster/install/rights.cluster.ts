@@ -25,6 +25,7 @@ type Request = string;
 const ALLOWED: Readonly<Record<string, readonly Request[]>> = {
   reconciler: [
     "delete pods /p",
+    "create pods/eviction /p",
     "patch statefulsets.apps /s",
     `get secrets /${SECRET}`,
     "update leases.coordination.k8s.io /l",
@@ -55,7 +56,7 @@ const NEVER: readonly Request[] = [
   "create pods/attach /p",
   "create pods/portforward /p",
   "create pods/ephemeralcontainers /p",
-  "create pods/eviction /p",
+  "create pods/eviction other/p",
   "get pods/log /p",
   "delete statefulsets.apps /s",
   "create deployments.apps /",
@@ -80,6 +81,7 @@ const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
   reconciler: ["create configmaps /", "delete leases.coordination.k8s.io /l", "list pods other/"],
   functions: [
     "delete pods /p",
+    "create pods/eviction /p",
     "patch statefulsets.apps /s",
     `get secrets /${SECRET}`,
     "list mutatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -88,6 +90,7 @@ const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
     "get leases.coordination.k8s.io /l",
     "update leases.coordination.k8s.io /zonewise-reconciler",
     "delete pods /p",
+    "create pods/eviction /p",
     "patch statefulsets.apps /s",
     `update ${BUDGETS}/status /b`,
     `get secrets /${SECRET}`,
@@ -95,6 +98,7 @@ const NOT_ITS_OWN: Readonly<Record<string, readonly Request[]>> = {
   ],
   certificates: [
     "get pods /p",
+    "create pods/eviction /p",
     "get statefulsets.apps /s",
     "get leases.coordination.k8s.io /l",
     `get ${BUDGETS} /b`,

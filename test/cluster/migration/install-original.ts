@@ -1,11 +1,11 @@
 /** Installs the original as its users do, and keeps its manifests as docs/migration.md says. */
 import assert from "node:assert/strict";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { HELMS } from "../install/helm.ts";
 import type { Stage } from "../stage/stage.ts";
-import { buildOriginal, printManifests, type Shape } from "./original.ts";
+import { buildObjects, buildOriginal, printManifests, type Shape } from "./original.ts";
 import { readCommands } from "./steps.ts";
 
 type Place = Pick<Stage, "call" | "namespace" | "folder">;
@@ -22,7 +22,7 @@ export async function installOriginal(place: Place, shape: Shape, { port, run }:
   await putCertificate(place, shape);
   const manifests = buildOriginal(shape, { namespace, port });
   if (shape.release === undefined) {
-    await writeFile(join(folder, "source.yaml"), printManifests(manifests));
+    await writeFile(join(folder, "source.yaml"), printManifests([...manifests, ...buildObjects(namespace)]));
     await run(await readCommands("Before you begin", "create"));
     await run(["kubectl -n NAMESPACE apply -f original.yaml"]);
   } else {
@@ -38,6 +38,7 @@ export async function installOriginal(place: Place, shape: Shape, { port, run }:
     assert.equal(commands.length, 2);
     await run(commands.map((command) => command.replace(/^helm /, `${helm.path} `)));
   }
+  assert.doesNotMatch(await readFile(join(folder, "original.yaml"), "utf8"), /ZoneAwarePod|ReplicaTemplate/);
   await run([
     "kubectl -n NAMESPACE rollout status deployment/OPERATOR --timeout=300s",
     ...["mutatingwebhookconfiguration/prepare-downscale", "validatingwebhookconfiguration/no-downscale"].map(inject),

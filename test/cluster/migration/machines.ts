@@ -48,6 +48,8 @@ export interface Machines {
   readonly port: number;
   /** Starts to run pods; the namespace's ServiceAccounts may come later. */
   readonly start: () => Promise<void>;
+  /** Resolves when every process serves: the simulated kubelets call a pod ready that still starts. */
+  readonly serving: () => Promise<void>;
   readonly outputs: () => Promise<string>;
   readonly close: () => Promise<void>;
 }
@@ -70,10 +72,12 @@ export async function openMachines(place: Place): Promise<Machines> {
 
   function onPod(type: string, pod: PodObject): void {
     const { uid = "", deletionTimestamp } = pod.metadata ?? {};
-    const state = pods.get(uid) ?? { pod, process: runPod(place, pod).catch(describeFailure) };
+    const isEnding = type === "DELETED" || deletionTimestamp !== undefined;
+    const state = pods.get(uid) ?? (isEnding ? undefined : { pod, process: runPod(place, pod).catch(describeFailure) });
+    if (!state) return; // it has ended
     state.pod = pod;
     pods.set(uid, state);
-    if (type !== "DELETED" && !deletionTimestamp) return;
+    if (!isEnding) return;
     pods.delete(uid);
     ended.push(state);
     void state.process.then((process) => process?.end());
@@ -103,6 +107,9 @@ export async function openMachines(place: Place): Promise<Machines> {
         if (service.metadata?.name === place.original.operator) selector = selectorOf(service);
       });
       await follow(admin, `/api/v1/namespaces/${namespace}/pods`, stopped.signal, onPod);
+    },
+    async serving() {
+      await Promise.all([...pods.values()].map(({ process }) => process));
     },
     async outputs() {
       const processes = await Promise.all([...ended, ...pods.values()].map(({ process }) => process));

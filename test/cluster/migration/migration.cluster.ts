@@ -6,16 +6,16 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { define } from "../stage/definitions.ts";
-import { until } from "../stage/until.ts";
 import { createBudget } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { type Machines, openMachines } from "./machines.ts";
 import { HELMS } from "../install/helm.ts";
 import { installOriginal } from "./install-original.ts";
 import { CHART, MANIFESTS, namesOf, type Shape } from "./original.ts";
-import { KEPT } from "./stand-in.ts";
+import { GUARDED, KEPT } from "./stand-in.ts";
 import { copyManifests, readCommands, readPatches, runCommands } from "./steps.ts";
-import { buildIllegal, isRefusal, startWrites } from "./writes.ts";
+import { playTracker, putTracker, readTracked, trackedZones } from "./tracker.ts";
+import { startWrites, untilAnswers } from "./writes.ts";
 import { type PodServer, startPodServer } from "../stage/pods.ts";
 import { openStage, type OpenStage } from "../stage/stage.ts";
 import type { ZoneOptions } from "../stage/zones.ts";
@@ -35,7 +35,7 @@ const zonesOf = ({ port }: PodServer): ZoneOptions[] => [
   { group: "kept", name: `${KEPT}a`, replicas: 1 },
   { group: "", name: "plain", replicas: 1 },
   { group: "", name: "phased", replicas: 2, strategy: { type: "RollingUpdate" } },
-  { group: "", name: "guarded", replicas: 1, labels: { "grafana.com/no-downscale": "true" } },
+  { group: "", name: GUARDED, replicas: 1, labels: { "grafana.com/no-downscale": "true" } },
   {
     group: "prepared",
     name: "prepared",
@@ -75,11 +75,11 @@ async function openScene(t: TestContext, shape: Shape): Promise<Scene> {
   await define(admin, "zoneawarepoddisruptionbudgets", "phasedrollouts");
   await machines.start();
   await installOriginal(stage, shape, { port: machines.port, run });
-  await stage.create(zonesOf(pods));
+  await stage.create([...zonesOf(pods), ...trackedZones(pods.port)]);
+  if (shape === MANIFESTS) await putTracker(stage);
   await createBudget(stage, "evicted", { maxUnavailable: 1 });
   await createBudget(stage, "kept", { maxUnavailable: 0 });
-  for (const [name, write] of Object.entries(buildIllegal(stage)))
-    await until(`the original refuses a ${name}`, async () => isRefusal(await write()));
+  await untilAnswers(stage, "original");
   return { stage, machines, run };
 }
 
@@ -105,16 +105,28 @@ async function play(t: TestContext, shape: Shape): Promise<void> {
   const writes = startWrites(stage);
   try {
     await sleep(1000);
-    const to = await readCommands("To Zonewise");
+    const flags = await run(await readCommands("Before you begin", "args"));
+    const isTracking = flags.includes("-use-zone-tracker=true");
+    assert.equal(isTracking, shape === MANIFESTS, flags);
+    const to = (await readCommands("To Zonewise")).filter((command) => isTracking || !command.includes("TRACKER"));
     const back = await readCommands("Back to rollout-operator");
     assert.ok(to.length >= 14 && back.length >= 19, `${to.length} and ${back.length} commands`);
     assert.equal(deleted("rolled"), 0, "the stand-in rolls nothing out");
-    await run([...to, "kubectl apply -k infra/manifests/phased-policy"]);
+    const asked = to.findIndex((command) => command.includes("set selector"));
+    assert.ok(asked > 0);
+    await run(to.slice(0, asked));
+    await machines.serving();
+    await run([...to.slice(asked), "kubectl apply -k infra/manifests/phased-policy"]);
     t.diagnostic(`to Zonewise: ${writes.describe()}`);
+    await untilAnswers(stage, "zonewise");
+    if (isTracking) await playTracker(stage);
+    const tracked = isTracking && (await readTracked(stage));
     await timeline.until("Zonewise rolls out", () => deleted("rolled") >= 4);
     await createPhasedRollout(stage);
     await timeline.until("Zonewise guards a StatefulSet", () => partition() === 2);
     await run(back);
+    await untilAnswers(stage, "original");
+    if (isTracking) assert.equal(await readTracked(stage), tracked, "the original finds the last time");
     await sleep(3000);
     await timeline.until("enough evictions", () => deleted("evicted") > 20, 600_000);
   } finally {

@@ -1,8 +1,9 @@
 /**
  * What the original installs, as facts: by its jsonnet library or its manifests, and by its chart.
  *
- * Names, labels, paths, rules and policies are those of the jsonnet library and of the Helm chart of
- * grafana/rollout-operator 0.36 (operations/rollout-operator, charts/rollout-operator/templates/*-webhook.yaml).
+ * Names, labels, paths, rules, policies and flags are those of the jsonnet library and of the Helm chart of
+ * grafana/rollout-operator 0.36 to 0.40 (operations/rollout-operator-tests/*-generated.yaml,
+ * charts/rollout-operator/templates/).
  */
 import { stringify } from "yaml";
 import type { Manifest } from "../stage/manifests.ts";
@@ -19,6 +20,8 @@ export interface Shape {
   readonly secret: string;
   /** Its Helm release; absent if it is applied. */
   readonly release?: string;
+  /** Its flags, besides the namespace. */
+  readonly flags: readonly string[];
   /** Names of roles, each with its binding. */
   readonly roles: Readonly<Record<string, string>>;
   readonly clusterRoles: (namespace: string) => Readonly<Record<string, string>>;
@@ -29,6 +32,11 @@ export const MANIFESTS: Shape = {
   operator: ORIGINAL,
   labels: { name: ORIGINAL },
   secret: SECRET,
+  flags: [
+    "-server-tls.enabled=true",
+    "-use-zone-tracker=true",
+    "-zone-tracker.config-map-name=rollout-operator-zone-tracker",
+  ],
   roles: {
     [`${ORIGINAL}-role`]: `${ORIGINAL}-rolebinding`,
     [`${ORIGINAL}-webhook-cert-secret-role`]: `${ORIGINAL}-webhook-cert-secret-rolebinding`,
@@ -43,6 +51,7 @@ export const CHART: Shape = {
   labels: { "app.kubernetes.io/name": ORIGINAL, "app.kubernetes.io/instance": "cell" },
   secret: "certificate",
   release: "cell",
+  flags: ["-server-tls.enabled=true", "-server-tls.self-signed-cert.secret-name=certificate"],
   roles: {
     [`cell-${ORIGINAL}`]: `cell-${ORIGINAL}`,
     [`cell-${ORIGINAL}-webhook-role`]: `cell-${ORIGINAL}-webhook-rolebinding`,
@@ -105,17 +114,60 @@ function buildConfiguration(
   };
 }
 
-/** Definitions of its own; in its jsonnet output, not among the templates of its chart. */
-const buildDefinition = (kind: string): object => ({
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: `${kind.toLowerCase()}s.rollout-operator.grafana.com` },
-  spec: {
-    group: "rollout-operator.grafana.com",
-    scope: "Namespaced",
-    names: { kind, plural: `${kind.toLowerCase()}s` },
+/** Fields of the two specs, and of the one status that has any. */
+const FIELDS = {
+  ReplicaTemplate: { spec: { labelSelector: "string", replicas: "integer" }, status: { replicas: "integer" } },
+  ZoneAwarePodDisruptionBudget: {
+    spec: {
+      crossZoneEvictionDelay: "string",
+      maxUnavailable: "integer",
+      maxUnavailablePercentage: "integer",
+      podNamePartitionRegex: "string",
+      podNameRegexGroup: "integer",
+    },
   },
-});
+} as const;
+const SELECTOR = {
+  type: "object",
+  required: ["matchLabels"],
+  properties: { matchLabels: { type: "object", additionalProperties: { type: "string" } } },
+};
+
+/** Definitions of its own; in its jsonnet output, not among the templates of its chart. */
+function buildDefinition(kind: keyof typeof FIELDS): Manifest & { readonly spec: object } {
+  const plural = `${kind.toLowerCase()}s`;
+  const isBudget = kind === "ZoneAwarePodDisruptionBudget";
+  const parts = Object.entries(FIELDS[kind]).map(([part, fields]) => {
+    const types = Object.entries(fields).map(([name, type]) => [name, { type }]);
+    const properties = { ...Object.fromEntries(types), ...(isBudget && { selector: SELECTOR }) };
+    return [part, { type: "object", properties, ...(isBudget && { required: ["selector"] }) }];
+  });
+  const scale = {
+    specReplicasPath: ".spec.replicas",
+    statusReplicasPath: ".status.replicas",
+    labelSelectorPath: ".spec.labelSelector",
+  };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.rollout-operator.grafana.com` },
+    spec: {
+      group: "rollout-operator.grafana.com",
+      scope: "Namespaced",
+      names: { kind, plural, singular: kind.toLowerCase(), ...(isBudget && { shortNames: ["zpdb"] }) },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: "object", properties: Object.fromEntries(parts) } },
+          subresources: { status: {}, ...(!isBudget && { scale }) },
+        },
+      ],
+    },
+  };
+}
+export const DEFINITIONS = (["ReplicaTemplate", "ZoneAwarePodDisruptionBudget"] as const).map(buildDefinition);
 
 function buildRights(shape: Shape, namespace: string): object[] {
   const account = { kind: "ServiceAccount", name: shape.operator, namespace };
@@ -145,8 +197,9 @@ function buildRights(shape: Shape, namespace: string): object[] {
 
 /** Its manifests. The Service has the type that leads the API server to `port` of this machine. */
 export function buildOriginal(shape: Shape, place: { readonly namespace: string; readonly port: number }): Manifest[] {
-  const { operator, labels } = shape;
+  const { operator, labels, flags } = shape;
   const { namespace } = place;
+  const args = [`-kubernetes.namespace=${namespace}`, ...flags];
   const service = {
     apiVersion: "v1",
     kind: "Service",
@@ -167,17 +220,28 @@ export function buildOriginal(shape: Shape, place: { readonly namespace: string;
       minReadySeconds: 10,
       selector: { matchLabels: labels },
       strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
-      template: { metadata: { labels }, spec: { containers: [{ name: ORIGINAL, image: ORIGINAL }] } },
+      template: { metadata: { labels }, spec: { containers: [{ name: ORIGINAL, image: ORIGINAL, args }] } },
     },
   };
   return [
-    ...(shape.release === undefined ? ["ReplicaTemplate", "ZoneAwarePodDisruptionBudget"].map(buildDefinition) : []),
+    ...(shape.release === undefined ? DEFINITIONS : []),
     ...buildRights(shape, namespace),
     service,
     deployment,
     ...Object.keys(WEBHOOKS).map((name) => buildConfiguration(name as keyof typeof WEBHOOKS, shape, place)),
   ] as Manifest[];
 }
+
+/** A budget and a template of a zone, which its jsonnet output has as well. They select nothing here. */
+export const buildObjects = (namespace: string): Manifest[] =>
+  [
+    { kind: "ReplicaTemplate", spec: { labelSelector: "name=nobody" } },
+    { kind: "ZoneAwarePodDisruptionBudget", spec: { selector: { matchLabels: { name: "nobody" } } } },
+  ].map((object) => ({
+    apiVersion: "rollout-operator.grafana.com/v1",
+    metadata: { name: "nobody", namespace },
+    ...object,
+  }));
 
 /** As jsonnet's output is: one file. */
 export const printManifests = (manifests: readonly Manifest[]): string =>

@@ -8,24 +8,25 @@ interface Review {
   readonly request: {
     readonly uid: string;
     readonly name: string;
-    readonly oldObject?: {
-      readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
-      readonly spec?: { readonly replicas?: number };
-    };
+    readonly oldObject?: { readonly spec?: { readonly replicas?: number } };
     readonly object?: { readonly spec?: { readonly replicas?: number } };
   };
 }
 
+/** The StatefulSet with `no-downscale`. Its Scale has no labels, and the original reads it for them. */
+export const GUARDED = "guarded";
 /** Evictions of pods whose name begins so are refused, as by a budget with maxUnavailable 0. */
 export const KEPT = "kept-";
+
+/** Its answers to a budget of 0, and to a downscale that is not allowed: one without a code, for which 400 stands. */
+const CODES: Readonly<Record<string, { readonly code: number }>> = { "/admission/pod-eviction": { code: 403 } };
 
 /** Refuses what this test needs it to refuse, and allows everything else. */
 function judge(path: string, { request: { name, object, oldObject } }: Review): boolean {
   if (path === "/admission/pod-eviction") return !name.startsWith(KEPT);
-  const isGuarded = oldObject?.metadata?.labels?.["grafana.com/no-downscale"] === "true";
   return (
     path !== "/admission/no-downscale" ||
-    !isGuarded ||
+    name !== GUARDED ||
     (object?.spec?.replicas ?? 0) >= (oldObject?.spec?.replicas ?? 0)
   );
 }
@@ -44,12 +45,13 @@ export async function startStandIn(pair: { readonly cert: string; readonly key: 
     const answerReview = (review: unknown): void => {
       const { uid } = (review as Review).request;
       const allowed = judge(path, review as Review);
-      const answer = { uid, allowed, ...(!allowed && { status: { code: 429, message: "the stand-in refuses" } }) };
+      const answer = { uid, allowed, ...(!allowed && { status: { ...CODES[path], message: "the stand-in refuses" } }) };
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
     };
     // The API server may have given up.
     void json(request).then(answerReview, () => response.destroy());
   });
+  server.keepAliveTimeout = 0; // or it would close connections that the API server is about to use
   return {
     port: await listen(server),
     kill() {

@@ -6,11 +6,12 @@ import { KUBECTL } from "../stage/kubectl.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 
-/** The commands below a heading, in order; of `word`, only those that have it. */
-export async function readCommands(heading: string, word = ""): Promise<string[]> {
+/** The commands below a heading, in order; of `word`, only those that have it. Steps and points are indented by 7. */
+export async function readCommands(heading: string, word = "", indent = 7): Promise<string[]> {
   const page = await readFile(join(ROOT, "docs/migration.md"), "utf8");
   const section = page.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? "";
-  return [...section.matchAll(/^ {7}(?<command>(?:kubectl|sleep|CA=|awk|helm).*)$/gm)]
+  const line = new RegExp(`^ {${indent}}(?<command>(?:kubectl|sleep|CA=|awk|helm).*)$`, "gm");
+  return [...section.matchAll(line)]
     .map(({ groups }) => groups?.["command"] ?? "")
     .filter((command) => command.includes(word));
 }

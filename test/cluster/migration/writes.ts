@@ -1,8 +1,9 @@
 /** Writes that every rule allows, in loops of several kinds, and writes that some rule forbids at any time. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { evict } from "../stage/evict.ts";
+import { until } from "../stage/until.ts";
 import type { Stage } from "../stage/stage.ts";
-import { KEPT } from "./stand-in.ts";
+import { GUARDED, KEPT } from "./stand-in.ts";
 
 type Place = Pick<Stage, "call" | "namespace" | "timeline" | "patchZone">;
 
@@ -33,7 +34,7 @@ export function startWrites(place: Place): Writes {
 
   const repeat = async (name: string, write: Write, report: (trouble: string) => void): Promise<void> => {
     for (let turn = 0; !signal.aborted; turn++) {
-      report(await write(turn));
+      report(await write(turn).catch(String));
       counts.set(name, turn + 1);
       await sleep(PAUSE_MS);
     }
@@ -124,7 +125,34 @@ export function buildIllegal(
   const sets = `/apis/apps/v1/namespaces/${place.namespace}/statefulsets`;
   return {
     "downscale with no-downscale": () =>
-      taken(place.call("PATCH", `${sets}/guarded?dryRun=All`, { spec: { replicas: 0 } })),
+      taken(place.call("PATCH", `${sets}/${GUARDED}?dryRun=All`, { spec: { replicas: 0 } })),
     "eviction under maxUnavailable 0": async () => (await evict(place, `${KEPT}a-0`, { query: "?dryRun=All" })).message,
   };
+}
+
+/** How the answers to such writes differ, as docs/migration.md has it. */
+export const CODES = {
+  original: { StatefulSet: [400], Scale: [400], Eviction: [403] },
+  // A policy that does not know the Scale's object leaves it to the webhook behind it.
+  zonewise: { StatefulSet: [403], Scale: [403, 400], Eviction: [429] },
+} as const;
+
+/** Resolves once they are answered so. */
+export async function untilAnswers(place: Pick<Place, "call" | "namespace">, who: keyof typeof CODES): Promise<void> {
+  const guarded = `/apis/apps/v1/namespaces/${place.namespace}/statefulsets/${GUARDED}`;
+  const downscale = (path: string): Promise<unknown> =>
+    place.call("PATCH", `${path}?dryRun=All`, { spec: { replicas: 0 } }).catch((error: Error) => error.cause);
+  const asked = {
+    StatefulSet: () => downscale(guarded),
+    Scale: () => downscale(`${guarded}/scale`),
+    Eviction: () => evict(place, `${KEPT}a-0`, { query: "?dryRun=All" }).then(({ code }) => code),
+  };
+  for (const [what, ask] of Object.entries(asked)) {
+    const expected: readonly unknown[] = CODES[who][what as keyof typeof asked];
+    let code: unknown;
+    await until(
+      () => `the code of ${who} for a ${what} is ${expected.join(" or ")}, not ${String(code)}`,
+      async () => expected.includes((code = await ask())),
+    );
+  }
 }

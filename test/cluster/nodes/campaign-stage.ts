@@ -1,7 +1,8 @@
 /** A campaign with its reconcilers on the cluster, and what must hold at its end. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { CustomObject, Node } from "../../../infra/kubernetes/resources.ts";
+import type { CustomObject } from "../../../infra/kubernetes/custom-resources.ts";
+import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { remove } from "../stage/client.ts";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { deletions, findTooFew, findViolations } from "../stage/invariants.ts";

@@ -10,22 +10,28 @@ import { freePort } from "../../loopback.ts";
 import { until } from "../stage/until.ts";
 
 export interface Rule {
-  readonly alert: string;
+  /** None of a recording rule. */
+  readonly alert?: string;
+  readonly record?: string;
   readonly expr: string;
-  readonly for: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly for?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface RuleGroups {
   readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
 }
 
-/** The alerts as Prometheus takes them, without the wrapping of its operator. */
+/** The alerts and recording rules as Prometheus takes them, without the wrapping of its operator. */
 export function readRules(): RuleGroups {
   const [manifest] = read("infra/observability/prometheus-rule.yaml");
   return manifest?.["spec"] as RuleGroups;
 }
+
+/** A query of the dashboard with everything chosen, and rates over this interval. */
+export const fillVariables = (expr: string, interval: string): string =>
+  expr.replaceAll("$__rate_interval", interval).replaceAll(/\$(?:cluster|job|namespace)/g, ".*");
 
 /** The same alerts within seconds: each range 20 s, each `for` 2 s, and the thresholds of time 8 s. */
 export function compressRules({ groups }: RuleGroups): RuleGroups {
@@ -37,7 +43,7 @@ export function compressRules({ groups }: RuleGroups): RuleGroups {
   return {
     groups: groups.map(({ name, rules }) => ({
       name,
-      rules: rules.map((rule) => ({ ...rule, expr: compress(rule.expr), for: "2s" })),
+      rules: rules.map((rule) => ({ ...rule, expr: compress(rule.expr), ...(rule.alert && { for: "2s" }) })),
     })),
   };
 }

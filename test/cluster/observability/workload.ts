@@ -7,6 +7,7 @@ import { buildKubeconfig } from "../stage/access.ts";
 import { startEntry, type TestProcess } from "../stage/process.ts";
 import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
+import { fillVariables } from "./prometheus-server.ts";
 
 const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
 const DASHBOARD = new URL("../../../infra/observability/dashboard.json", import.meta.url);
@@ -100,14 +101,13 @@ export async function readPanels(): Promise<Map<string, string>> {
   const { panels } = JSON.parse(await readFile(DASHBOARD, "utf8")) as {
     panels: { title: string; targets?: { refId: string; expr: string }[] }[];
   };
-  const fill = (expr: string): string => expr.replaceAll("$__rate_interval", "20s").replaceAll("$namespace", ".*");
   const ours = panels.slice(
     0,
     panels.findIndex(({ title }) => title === "Node updates"),
   );
   return new Map(
     ours.flatMap(({ title, targets = [] }) =>
-      targets.map(({ refId, expr }) => [`${title} ${refId}`, fill(expr)] as const),
+      targets.map(({ refId, expr }) => [`${title} ${refId}`, fillVariables(expr, "20s")] as const),
     ),
   );
 }

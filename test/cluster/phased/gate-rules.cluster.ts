@@ -10,11 +10,23 @@ const check = { name: "errors", query, successWhen: "NoData" };
 const withCheck = (more: object): object => ({ checks: [{ ...check, ...more }] });
 const withQuery = (more: object): object => withCheck({ query: { ...query, ...more } });
 
+const withBaseline = (more: object): object =>
+  withCheck({ successWhen: "WithinBaseline", baseline: { expr: "up", ...more } });
+
 const REFUSED: readonly (readonly [spec: object, words: RegExp])[] = [
   [{ group: "" }, /spec\.group/],
   [{ group: undefined }, /spec\.group: Required/],
   [{ checks: [] }, /spec\.checks/],
-  [{ checks: undefined }, /spec\.checks: Required/],
+  [{ checks: undefined }, /spec\.checks: .*a gate needs checks, or soakSeconds/],
+  [{ checks: undefined, soakSeconds: 0 }, /a gate needs checks, or soakSeconds/],
+  [{ soakSeconds: -1 }, /spec\.soakSeconds/],
+  [withCheck({ successWhen: "WithinBaseline" }), /checks\[0\]\.baseline: .*needs a baseline/],
+  [withCheck({ baseline: { expr: "x", maxRatio: "1" } }), /no other has one/],
+  [withBaseline({}), /needs maxRatio, minRatio or maxDifference/],
+  [withBaseline({ expr: "", maxRatio: "1" }), /baseline\.expr/],
+  [withBaseline({ maxRatio: 1.5 }), /baseline\.maxRatio/],
+  [withBaseline({ maxDifference: "-1" }), /baseline\.maxDifference/],
+  [withBaseline({ maxRatio: "1", at: "Yesterday" }), /Unsupported value/],
   [{ checks: [check, check] }, /Duplicate value/],
   [{ when: ["Sometimes"] }, /Unsupported value/],
   [{ when: [] }, /spec\.when/],
@@ -47,6 +59,9 @@ const ACCEPTED: readonly object[] = [
   withCheck({ initialDelaySeconds: 0, periodSeconds: 0, successThreshold: 1, failureThreshold: 1 }),
   withQuery({ secretRef: "zonewise-prometheus", caBundle: "x" }),
   withQuery({ insecureSkipVerify: true }),
+  { checks: undefined, soakSeconds: 600 },
+  withBaseline({ maxRatio: "1.5" }),
+  withBaseline({ minRatio: "0.9", maxDifference: "0.001", at: "BeforeRollout" }),
   ...["prom:9000/xx", "10.0.0.1:9090", "[::1]:9090", "https://user:p%40ss@prom/x", "HTTP://prom", "localhost:9090"].map(
     (url) => withQuery({ url }),
   ),
@@ -95,6 +110,7 @@ describe("the definition of gates", () => {
       when: ["BetweenZones"],
       onError: "Wait",
       mode: "Enforce",
+      soakSeconds: 0,
       checks: [filled],
     });
   });

@@ -25,7 +25,7 @@ function findAgent(): number | undefined {
 /** MB (of 1024 kB) that the agent has resident. */
 export const readResident = (): number => readResidentMb(findAgent() ?? 0);
 
-/** The kubelet starts anew; resolves once it reports the boot id of the host. */
+/** The kubelet starts again; resolves once it reports the boot id of the host. */
 export async function restartKubelet(bootId: string, readReported: () => Promise<string>): Promise<void> {
   const run = runFolder(process.env);
   writeFileSync(join(run, "node/boot-id"), `${bootId}\n`);

@@ -1,6 +1,6 @@
 /**
  * After the user's cure of pods that never come up everything settles, and no pod that serves is touched while another
- * zone is unwell.
+ * zone is degraded.
  */
 import assert from "node:assert/strict";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";

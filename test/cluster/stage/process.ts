@@ -2,13 +2,10 @@
 import { join } from "node:path";
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { COMPILED } from "../../functions/process.ts";
 import { SOME_TIME_MS } from "./until.ts";
 
 const MAIN = fileURLToPath(new URL("../../../reconciler/run/main.ts", import.meta.url));
-
-/** Nothing else of this environment reaches a process. */
-const { NODE_COMPILE_CACHE } = process.env;
-const COMPILED = NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE };
 
 export interface TestProcess {
   /** Everything it has written so far, stdout and stderr. */
@@ -37,6 +34,7 @@ export function startReconciler(env: Readonly<Record<string, string>>): TestProc
 /** Starts one of the project's entry points. */
 export function startEntry(file: string, env: Readonly<Record<string, string>>): TestProcess {
   const child: ChildProcess = spawn(process.execPath, [file], {
+    // Nothing else of this environment reaches it.
     env: { ...COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -7,7 +7,7 @@
  *
  * An image of a registry in `.invalid` cannot be pulled, as on a real cluster (RFC 2606: no such name exists).
  *
- * A node with the annotation `sim/down` is down: nothing happens to its pods. Their containers begin anew once it is up.
+ * A node with the annotation `sim/down` is down: nothing happens to its pods. Their containers start again once it is up.
  *
  *   bound --report--> Running, not Ready --ready-after-ms--> Ready <--sim/ready--> not Ready
  *   deleted --exit-after-ms--> gone

@@ -1,7 +1,7 @@
 /** Structural schemas: ajv prunes unknown fields, applies defaults and validates the rest. */
 import { Ajv, type ErrorObject } from "ajv";
 import type { StatusCause } from "../api-error.ts";
-import { fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
+import { copyOf, fieldsOf, isFields, listOf, plainText, type Draft, type Fields } from "../objects.ts";
 import { compileRules } from "./rules.ts";
 
 const OPTIONS = {
@@ -35,7 +35,7 @@ function compile(openApi: Fields) {
   const validate = new Ajv({ ...OPTIONS, formats: { "date-time": DATE_TIME } }).compile(toJsonSchema(schema));
   /** Returns a copy without unknown fields and with defaults; metadata stays unchanged. */
   const conform = (object: Draft): Draft => {
-    const copy = structuredClone(object);
+    const copy = copyOf(object);
     validate(copy);
     return { ...copy, metadata: object.metadata };
   };
@@ -45,7 +45,7 @@ function compile(openApi: Fields) {
    * stored object of an update.
    */
   const check = (object: Draft, current?: Draft): StatusCause[] => {
-    const causes = validate(structuredClone(object)) ? [] : (validate.errors ?? []).map(causeOf);
+    const causes = validate(copyOf(object)) ? [] : (validate.errors ?? []).map(causeOf);
     if (causes.some(({ reason }) => BLOCKING.has(reason))) return checkRules ? [...causes, NOT_CHECKED] : causes;
     return [...causes, ...(checkRules?.(object, current, "") ?? [])];
   };

@@ -10,7 +10,7 @@ import { type Scene, setScene } from "./scene.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Milliseconds: a machine may be busy with other tests. */
-const PATIENCE = 60_000;
+const TIMEOUT_MS = 60_000;
 
 describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_000 }, () => {
   let browser: Browser;
@@ -32,7 +32,7 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
   ): Promise<{ page: Page; complaints: string[] } & AsyncDisposable> {
     const context = await browser.newContext(options);
     const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE);
+    page.setDefaultTimeout(TIMEOUT_MS);
     const complaints: string[] = [];
     page.on("console", (message) => void (message.type() === "error" && complaints.push(message.text())));
     page.on("pageerror", ({ message }) => void complaints.push(message));

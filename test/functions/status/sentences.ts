@@ -59,6 +59,18 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     "OtherZoneNotReady since 02:55:00 UTC (5 min ago) , until 03:01:00 UTC (in 1 min) zone-b waits for zone-a StatefulSet zone-b, StatefulSet zone-a, Pod zone-a-1 helps make all pods of zone-a ready: kubectl -n default get pods; or look: kubectl -n default describe pod zone-a-1",
   ],
   [
+    "until when a zone may begin without its gates, also of a group that is done",
+    {
+      groups: [
+        group("c", {
+          phase: "Ready",
+          zones: [zone("zone-a", { gatesBypassedUntil: "2026-11-22T04:00:00Z", gatesBypassReason: "known alert" })],
+        }),
+      ],
+    },
+    "gates bypassed until 2026-11-22T04:00:00Z (known alert)",
+  ],
+  [
     "the state of a zone",
     { groups: [store] },
     "zone-a paused, last downscale 2026-11-22T01:00:00Z 11111 → 22222 1/3 2/3 3 pods",

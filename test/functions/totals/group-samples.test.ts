@@ -98,3 +98,22 @@ it("the histogram has no buckets where the definition drops them", () => {
     ],
   );
 });
+
+it("the end of a bypass is shown for the zones that have one", () => {
+  const row = { currentRevision: "1", updateRevision: "1", replicas: 3, pods: 3, updated: 3, ready: 3, paused: false };
+  const zones = [
+    { ...row, name: "zone-a", generation: 1, observedGeneration: 1 },
+    { ...row, name: "zone-b", generation: 1, observedGeneration: 1, gatesBypassedUntil: "2026-01-01T00:00:30Z" },
+  ];
+  const samples = sampleGroups(
+    [{ namespace: "cache", deadline: 1800, status: { group: "ingester", zones } }],
+    { passes: 1, series: new Map() },
+    10,
+  );
+  assert.deepEqual(samples.get(METRICS.gatesBypassed.name), [
+    {
+      labels: { namespace: "cache", rollout_group: "ingester", zone: "zone-b" },
+      value: Date.parse("2026-01-01T00:00:30Z") / 1000,
+    },
+  ]);
+});

@@ -1,154 +1,224 @@
-/** What Argo CD and Flux say of groups and zones by the rules that are shipped for them. */
+/** What each engine says of our objects by the files that are shipped for it: all say the same. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
-import { LuaFactory, type LuaEngine } from "wasmoon";
-import { decideStatus } from "../../../reconciler/group-status/decide-status.ts";
-import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
-import { hold } from "../../../reconciler/model/decision.ts";
-import { PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
-import { facts, OLD } from "../../reconciler/group-status/builders.ts";
-import { read } from "../manifests.ts";
+import { describe, it } from "node:test";
+import { findEngineFiles, withRules } from "../../../infra/gitops.ts";
+import { valueAt } from "../../emulator/table/columns.ts";
+import { ROOT } from "../manifests.ts";
+import { engineFile, evaluate, runLua, textOf } from "./evaluators.ts";
+import { type Case, CASES, type Health, OUTSIDERS, rolloutGroup, type Target } from "./objects.ts";
 
-const START = Date.parse("2026-01-01T00:00:00Z");
+const KINDS = [...new Set(CASES.map(([, { kind }]) => kind))];
+const isHealthy = (health: Health): boolean => health === "Healthy";
 
-/** A RolloutGroup with the status that the reconciler would write. */
-function rolloutGroup(traits: ZoneTraits, more: Partial<GroupFacts> = {}, generation = 1): object {
-  const status = decideStatus({
-    facts: facts({ traits: [traits], ...more }),
-    earlier: {},
-    generation: 1,
-    deadlineMs: 1000,
-    now: START,
-    tookMs: 0,
-    passes: 1,
-  });
-  return { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata: { generation }, spec: {}, status };
+describe("the engines' files", () => {
+  for (const file of findEngineFiles(ROOT))
+    it(`${file} has the rules as they are: npm run gitops`, () =>
+      assert.equal(textOf(file), withRules(ROOT, textOf(file))));
+
+  it("asks each engine about every kind", () => assert.equal(KINDS.length, 6));
+});
+
+const pluralOf = (kind: string): string => `${kind.toLowerCase().replace(/y$/, "ie")}s`;
+
+/** One test a case: a name as an engine would say it. */
+function each(cases: readonly Case[], judge: (object: Target, health: Health) => Promise<void> | void): void {
+  for (const [name, object, health] of cases)
+    it(`of ${name} is ${health}`, async () => {
+      await judge(object, health);
+    });
 }
 
-const held = (reason: "ZonePaused" | "BudgetUnusable" | "ZoneNotReady"): Partial<GroupFacts> => ({
-  hold: hold(reason, "said", []),
-});
-const zone = (traits: ZoneTraits): object => ({
-  apiVersion: "apps/v1",
-  kind: "StatefulSet",
-  ...statefulSetObject(traits),
-});
-const outsider = (traits: ZoneTraits, spec: object = {}): object => {
-  const { metadata, ...set } = statefulSetObject(traits);
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    ...set,
-    metadata: { ...metadata, labels: {} },
-    spec: { ...set.spec, ...spec },
-  };
-};
-const rolling = (partition = 0): object => ({
-  updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
-});
-
-type Health = "Healthy" | "Progressing" | "Degraded" | "Suspended";
-/** Flux is asked only about groups and their zones, and knows no Suspended. */
-const CASES: readonly (readonly [name: string, object: object, argo: Health, flux?: string])[] = [
-  ["a group that is ready", rolloutGroup({}), "Healthy", "Current"],
-  ["a group that was ready before its spec changed", rolloutGroup({}, {}, 2), "Progressing", "InProgress"],
-  [
-    "a group that rolls out",
-    rolloutGroup(OLD, { state: "acted", step: { action: "deletePods", zone: "a" } }),
-    "Progressing",
-    "InProgress",
-  ],
-  ["a group that waits", rolloutGroup(OLD, held("ZoneNotReady")), "Progressing", "InProgress"],
-  ["a group that is paused", rolloutGroup(OLD, held("ZonePaused")), "Suspended", "InProgress"],
-  ["a group that has stalled", rolloutGroup(OLD, held("BudgetUnusable")), "Degraded", "Failed"],
-  [
-    "a group without a status",
-    { apiVersion: "zonewise.dev/v1", kind: "RolloutGroup", metadata: { generation: 1 }, spec: {}, status: {} },
-    "Progressing",
-    "InProgress",
-  ],
-  ["a zone that is done", zone({}), "Healthy", "Current"],
-  ["a zone whose spec is not observed", zone({ generation: 2, observedGeneration: 1 }), "Progressing", "InProgress"],
-  ["a zone whose rollout has not begun", zone(OLD), "Progressing", "InProgress"],
-  [
-    "a zone whose pods are updated, but that is not recorded",
-    zone({ currentRevision: PREVIOUS }),
-    "Progressing",
-    "InProgress",
-  ],
-  ["a zone that lacks a pod", zone({ statusReady: 2 }), "Progressing", "InProgress"],
-  [
-    "a zone that is paused with outdated pods",
-    zone({ ...OLD, annotations: { "grafana.com/rollout-paused": "true" } }),
-    "Suspended",
-    "InProgress",
-  ],
-  ["a StatefulSet in no group, OnDelete and outdated", outsider(OLD), "Healthy"],
-  ["a StatefulSet in no group that rolls", outsider(OLD, rolling()), "Progressing"],
-  ["a StatefulSet in no group that has rolled", outsider({}, rolling()), "Healthy"],
-  ["a StatefulSet in no group behind its partition", outsider(OLD, rolling(1)), "Progressing"],
-  ["a StatefulSet in no group at its partition", outsider(OLD, rolling(3)), "Healthy"],
-];
-
 describe("the health by Argo CD's Lua", () => {
-  const [map] = read("infra/gitops/argocd-cm.yaml");
+  const [map] = engineFile("argocd-cm.yaml");
   const scripts = map?.["data"] as Readonly<Record<string, string>>;
-  let lua: LuaEngine;
-  before(async () => void (lua = await new LuaFactory().createEngine()));
-  after(() => lua.global.close());
+  each([...CASES, ...OUTSIDERS], async (object, health) => {
+    const key = `resource.customizations.health.${object.apiVersion.split("/")[0]}_${object.kind}`;
+    const script = scripts[key] ?? assert.fail(`no ${key}`);
+    const said = (await runLua(`function judge() ${script}\nend`, { obj: object }, "return judge()")) as {
+      status: string;
+      message: string;
+    };
+    assert.equal(said.status, health);
+    assert.equal(typeof said.message, "string");
+  });
+});
 
-  for (const [name, object, expected] of CASES)
-    it(`of ${name} is ${expected}`, async () => {
-      const { kind } = object as { kind: string };
-      const script =
-        scripts[`resource.customizations.health.${kind === "StatefulSet" ? "apps" : "zonewise.dev"}_${kind}`];
-      // As a table of Lua, which is what Argo CD passes.
-      const health = (await lua.doString(`local obj = ${toLua(object)}\n${script}`)) as {
-        status: string;
-        message: string;
-      };
-      assert.equal(health.status, expected);
-      assert.ok(health.message.length > 0);
+describe("the health by Karmada's Lua", () => {
+  const files = engineFile("karmada.yaml");
+  const scriptOf = ({ kind }: Target, operation: string): string => {
+    const file = files.find(({ spec }) => (spec as { target: Target }).target.kind === kind);
+    return String(valueAt(file, `.spec.customizations.${operation}.luaScript`));
+  };
+  each([...CASES, ...OUTSIDERS], async (object, health) => {
+    const script = scriptOf(object, "healthInterpretation");
+    assert.equal(await runLua(script, { observed: object }, "return InterpretHealth(observed)"), isHealthy(health));
+  });
+
+  const member = (clusterName: string, object: Target, template = 5) => ({ clusterName, object, template });
+  const ready = rolloutGroup({});
+  const degraded = CASES.find(([name]) => name === "a group that has stalled")?.[1] ?? ready;
+  for (const [name, members, phase, message] of [
+    ["ready in all", [member("a", ready), member("b", ready)], "Ready", /^2 of 2 clusters are ready$/],
+    ["ready in one, by an older template in another", [member("a", ready), member("b", ready, 4)], "Waiting", /for b$/],
+    ["stalled in one", [member("a", ready), member("b", degraded)], "Stalled", /stalled in b: said/],
+    ["nowhere yet", [], "Waiting", /^0 of 0/],
+  ] as const)
+    it(`of a group that is ${name}, over all members, is ${phase}`, async () => {
+      const reflect = scriptOf(ready, "statusReflection");
+      const statusItems = await Promise.all(
+        members.map(async ({ clusterName, object, template }) => {
+          const metadata = {
+            ...(object["metadata"] as object),
+            annotations: { "resourcetemplate.karmada.io/generation": String(template) },
+          };
+          const observed = { ...object, metadata };
+          return { clusterName, status: await runLua(reflect, { observed }, "return ReflectStatus(observed)") };
+        }),
+      );
+      const desired = { ...ready, metadata: { generation: 5 } };
+      const globals = { desired, statusItems };
+      const call = "return AggregateStatus(desired, statusItems).status";
+      const status = (await runLua(scriptOf(ready, "statusAggregation"), globals, call)) as Record<string, string>;
+      assert.equal(status["phase"], phase);
+      assert.match(status["message"] ?? "", message);
+    });
+
+  for (const [name, annotations, observed, expected] of [
+    ["of a zone that follows", { "grafana.com/rollout-downscale-leader": "a" }, {}, [9, 0]],
+    ["of no other zone", {}, {}, [1, 0]],
+    ["of a PhasedRollout's partition", {}, { "sts.plus/phasedRollout": "guard" }, [1, 4]],
+  ] as const)
+    it(`keeps what Zonewise wrote in a member: ${name}`, async () => {
+      const set = (replicas: number, partition: number, has: object) => ({
+        metadata: { annotations: has },
+        spec: { replicas, updateStrategy: { rollingUpdate: { partition } } },
+      });
+      const script = scriptOf({ apiVersion: "apps/v1", kind: "StatefulSet" }, "retention");
+      const globals = { desired: set(1, 0, annotations), observed: set(9, 4, observed) };
+      const kept = await runLua(script, globals, "return Retain(desired, observed).spec");
+      const { replicas, updateStrategy } = kept as ReturnType<typeof set>["spec"];
+      assert.deepEqual([replicas, updateStrategy.rollingUpdate.partition], expected);
     });
 });
 
-describe("the health by Flux's CEL", () => {
-  const [manifest] = read("infra/gitops/flux-health.yaml");
-  const { healthCheckExprs } = manifest?.["spec"] as { healthCheckExprs: Readonly<Record<string, string>>[] };
-  const any = mapType(CelScalar.STRING, CelScalar.DYN);
-  const env = celEnv({ variables: { metadata: any, spec: any, status: any } });
+describe("the health by Sveltos' Lua", () => {
+  const files = engineFile("sveltos.yaml");
+  const find = (kind: string) => files.find((file) => file.kind === kind)?.["spec"];
+  const { validateHealths } = find("ClusterProfile") as { validateHealths: readonly Record<string, string>[] };
+  each([...CASES, ...OUTSIDERS], async (object, health) => {
+    const check = validateHealths.find(({ kind }) => kind === object.kind) ?? assert.fail("no check");
+    assert.equal(`${check["group"]}/${check["version"]}`, object.apiVersion);
+    const said = await runLua(check["script"] ?? "", { obj: object }, "return evaluate()");
+    assert.equal((said as { healthy: boolean }).healthy, isHealthy(health));
+  });
 
-  /** In Flux's order: in progress, failed, current. */
-  function judge(object: Record<string, unknown>): string {
-    const { inProgress, failed, current } =
-      healthCheckExprs.find(({ kind }) => kind === object["kind"]) ?? assert.fail("no expressions");
-    const holds = (expression: string | undefined): boolean =>
-      expression !== undefined && plan(env, parse(expression))(celValue(object) as never) === true;
-    if (holds(inProgress)) return "InProgress";
-    if (holds(failed)) return "Failed";
-    return holds(current) ? "Current" : "InProgress";
-  }
+  const groups = CASES.filter(([, { kind }]) => kind === "RolloutGroup");
+  it("lists every group with its status in the HealthCheck", async () => {
+    const { evaluateHealth } = find("HealthCheck") as { evaluateHealth: string };
+    const resources = groups.map(([, object]) => object);
+    const said = (await runLua(evaluateHealth, { resources }, "return evaluate()")) as {
+      resources: { status: string }[];
+    };
+    assert.deepEqual(
+      said.resources.map(({ status }) => status),
+      groups.map(([, , health]) => health),
+    );
+  });
 
-  for (const [name, object, , expected] of CASES)
-    if (expected !== undefined)
-      it(`of ${name} is ${expected}`, () => assert.equal(judge(object as Record<string, unknown>), expected));
+  it("has an event for a group that has stalled, and for no other", async () => {
+    const { resourceSelectors } = find("EventSource") as { resourceSelectors: readonly { evaluate: string }[] };
+    for (const [name, object, health] of groups) {
+      const said = await runLua(resourceSelectors[0]?.evaluate ?? "", { obj: object }, "return evaluate()");
+      assert.equal((said as { matching: boolean }).matching, health === "Degraded", name);
+    }
+  });
 });
 
-/** Whole numbers are integers in CEL. */
-function celValue(value: unknown): unknown {
-  if (typeof value === "number") return BigInt(Math.trunc(value));
-  if (Array.isArray(value)) return value.map(celValue);
-  if (typeof value === "object" && value !== null)
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, celValue(part)]));
-  return value;
-}
+describe("the health by Flux's CEL", () => {
+  const [manifest] = engineFile("flux-health.yaml");
+  const { healthCheckExprs } = manifest?.["spec"] as { healthCheckExprs: Readonly<Record<string, string>>[] };
+  const IN_FLUX = { Healthy: "Current", Degraded: "Failed", Progressing: "InProgress", Suspended: "InProgress" };
 
-function toLua(value: unknown): string {
-  if (Array.isArray(value)) return `{${value.map(toLua).join(",")}}`;
-  if (typeof value !== "object" || value === null)
-    return value === undefined || value === null ? "nil" : JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([key, part]) => `[${JSON.stringify(key)}]=${toLua(part)}`)
-    .join(",")}}`;
-}
+  each(CASES, ({ kind, apiVersion, metadata, spec, status }, health) => {
+    const { inProgress, failed, current } =
+      healthCheckExprs.find((one) => one["kind"] === kind && one["apiVersion"] === apiVersion) ?? assert.fail(kind);
+    const holds = (expression: string | undefined): boolean =>
+      expression !== undefined && evaluate(expression, { metadata, spec, status }) === true;
+    // In Flux's order.
+    const said = holds(inProgress)
+      ? "InProgress"
+      : holds(failed)
+        ? "Failed"
+        : holds(current)
+          ? "Current"
+          : "InProgress";
+    assert.equal(said, IN_FLUX[health]);
+  });
+});
+
+describe("the health by the rules of Open Cluster Management", () => {
+  interface Configuration {
+    readonly resourceIdentifier: { readonly group: string; readonly resource: string };
+    readonly conditionRules: readonly { readonly condition: string; readonly celExpressions: readonly string[] }[];
+    readonly feedbackRules: readonly {
+      readonly jsonPaths: readonly { readonly name: string; readonly path: string }[];
+    }[];
+  }
+  const set = engineFile("open-cluster-management.yaml").find(({ kind }) => kind === "ManifestWorkReplicaSet");
+  const configurations = valueAt(set, ".spec.manifestWorkTemplate.manifestConfigs") as readonly Configuration[];
+  const configurationOf = ({ kind }: Pick<Target, "kind">): Configuration =>
+    configurations.find(({ resourceIdentifier }) => resourceIdentifier.resource === pluralOf(kind)) ??
+    assert.fail(`no rules for ${kind}`);
+  const IN_OCM = { Healthy: "Succeeded", Degraded: "Failed", Progressing: "Progressing", Suspended: "Progressing" };
+
+  each(CASES, (object, health): void => {
+    const { conditionRules } = configurationOf(object);
+    const is = (condition: string): boolean =>
+      conditionRules.some(
+        (rule) =>
+          rule.condition === condition && rule.celExpressions.every((one) => evaluate(one, { object }) === true),
+      );
+    if (object.kind !== "RolloutGroup") return assert.equal(is("Healthy"), isHealthy(health));
+    // As a ManifestWorkReplicaSet reads the two conditions of a ManifestWork.
+    const said = is("Progressing") ? (is("Degraded") ? "Failed" : "Progressing") : "Succeeded";
+    assert.equal(said, IN_OCM[health]);
+  });
+
+  it("lets the rollout of clusters wait by the RolloutGroup alone: one manifest sets these conditions", () => {
+    const setters = configurations.filter(({ conditionRules }) =>
+      conditionRules.some(({ condition }) => condition === "Progressing" || condition === "Degraded"),
+    );
+    assert.deepEqual(
+      setters.map(({ resourceIdentifier }) => resourceIdentifier.resource),
+      ["rolloutgroups"],
+    );
+  });
+
+  it("says of objects that lack any field of their status that they are not done, and has no error", () => {
+    for (const [name, object] of CASES) {
+      const status = object["status"] as Record<string, unknown>;
+      for (const field of ["conditions", "nodes", "observedGeneration"]) {
+        const { [field]: _, ...rest } = status;
+        if (!(field in status)) continue;
+        for (const { celExpressions, condition } of configurationOf(object).conditionRules)
+          for (const one of celExpressions)
+            assert.equal(
+              evaluate(one, { object: { ...object, status: rest } }),
+              condition === "Progressing",
+              `${name} without ${field}: ${condition}`,
+            );
+      }
+    }
+  });
+
+  for (const kind of KINDS)
+    it(`feeds fields of ${kind} back that a status has, each a single value`, () => {
+      const paths = configurationOf({ kind }).feedbackRules.flatMap(({ jsonPaths }) => jsonPaths);
+      const objects = CASES.filter(([, object]) => object.kind === kind).map(([, object]) => object);
+      for (const { name, path } of paths) {
+        const values = objects.map((object) => valueAt(object, path)).filter((value) => value !== undefined);
+        assert.ok(values.length > 0 || name === "partition", `${path} leads nowhere`);
+        for (const value of values) assert.notEqual(typeof value, "object", path);
+      }
+    });
+});

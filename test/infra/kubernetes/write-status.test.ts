@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ErrorCode, RolloutError } from "../../../infra/errors.ts";
 import type { Cluster, Patch, Replacement } from "../../../infra/kubernetes/cluster.ts";
-import { type RolloutGate, rolloutGates } from "../../../infra/kubernetes/resources.ts";
+import { type RolloutGate, rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
 import { logUnwritten, type StatusChange, writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 

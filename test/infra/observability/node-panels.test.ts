@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { showNodes } from "../../../functions/nodes/show-nodes.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
+import { fillVariables, readRules, testRules } from "../../cluster/observability/prometheus-server.ts";
 import {
   createPolicy,
   NAMESPACE,
@@ -39,7 +39,9 @@ function readRow(title: string): readonly (readonly [title: string, expr: string
     panels: Panel[];
   };
   const row = panels.slice(panels.findIndex((panel) => panel.title === title) + 1);
-  return row.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => [panel.title, expr] as const));
+  return row.flatMap((panel) =>
+    (panel.targets ?? []).map(({ expr }) => [panel.title, fillVariables(expr, "5m")] as const),
+  );
 }
 
 /** True at the end of the recording if the query had data in any minute of it. */

@@ -7,11 +7,11 @@ import { basename, join } from "node:path";
 import { describe, it } from "node:test";
 import { parser } from "@prometheus-io/lezer-promql";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
-import { read, ROOT } from "../manifests.ts";
+import { fillVariables, readRules, type Rule } from "../../cluster/observability/prometheus-server.ts";
+import { ROOT } from "../manifests.ts";
 
-interface Rule {
+interface Alert extends Rule {
   readonly alert: string;
-  readonly expr: string;
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -19,21 +19,24 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
-const [manifest] = read("infra/observability/prometheus-rule.yaml");
-const rules = (manifest?.["spec"] as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
+const all = readRules().groups.flatMap((group) => group.rules);
+const rules = all.filter((rule): rule is Alert => rule.alert !== undefined);
+const records = all.filter((rule) => rule.record !== undefined);
 const dashboard = JSON.parse(readFileSync(join(ROOT, "infra/observability/dashboard.json"), "utf8")) as Dashboard;
 const panels = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
 const NAMES = new Set<string>(
-  Object.values(METRICS).flatMap(({ name, type }) =>
-    type === "histogram" ? ["_bucket", "_sum", "_count"].map((end) => name + end) : [name],
-  ),
+  Object.values(METRICS)
+    .flatMap(({ name, type }) =>
+      type === "histogram" ? ["_bucket", "_sum", "_count"].map((end) => name + end) : [name],
+    )
+    .concat(records.map(({ record = "" }) => record)),
 );
 /** Labels that Prometheus adds to all series of a target. */
-const OF_TARGET = ["job", "namespace", "pod", "le"];
+const OF_TARGET = ["cluster", "job", "namespace", "pod", "le"];
 
 /** What the query names that does not exist. */
 function findUnknown(query: string): string[] {
-  const text = query.replaceAll("$__rate_interval", "5m").replaceAll("$namespace", ".*");
+  const text = fillVariables(query, "5m");
   const tree = parser.parse(text);
   const metrics: string[] = [];
   const labels: string[] = [];
@@ -46,7 +49,10 @@ function findUnknown(query: string): string[] {
     },
   });
   const rows = Object.values(METRICS).filter(({ name }) => metrics.some((metric) => metric.startsWith(name)));
-  const known = new Set<string>([...OF_TARGET, ...rows.flatMap((row) => row.labels as readonly string[])]);
+  const grouped = records
+    .filter(({ record = "" }) => metrics.includes(record))
+    .flatMap(({ expr }) => /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(", ") ?? []);
+  const known = new Set<string>([...OF_TARGET, ...grouped, ...rows.flatMap((row) => row.labels as readonly string[])]);
   return [...metrics.filter((metric) => !NAMES.has(metric)), ...labels.filter((label) => !known.has(label))];
 }
 
@@ -79,6 +85,34 @@ describe("the alerts", () => {
     const pages = globSync("docs/runbooks/*.md", { cwd: ROOT }).map((file) => basename(file, ".md"));
     assert.deepEqual(pages.toSorted(), rules.map(({ alert }) => alert).toSorted());
   });
+});
+
+describe("the recording rules", () => {
+  for (const { record, expr } of records)
+    it(`${record} names metrics that exist`, () => assert.deepEqual(findUnknown(expr), []));
+  it("are there", () => assert.ok(records.length > 0));
+});
+
+describe("in a Prometheus of several clusters", () => {
+  for (const { alert, record, expr } of all)
+    it(`${alert ?? record} keeps the cluster wherever it adds up`, () =>
+      assert.deepEqual(
+        (expr.match(/\bby \([^)]*\)/g) ?? []).filter((by) => !/\bcluster\b/.test(by)),
+        [],
+      ));
+
+  /** Each selector of a query, with its name. */
+  const selectorsIn = (expr: string): string[] =>
+    expr.match(/[a-z_:]+\{[^}]*\}|\b(?:zonewise|brupop|rollout_operator)_\w+/g) ?? [];
+  for (const [title, expr] of panels)
+    it(`${title}: its query asks for the chosen clusters and jobs`, () => {
+      assert.ok(selectorsIn(expr).length > 0);
+      for (const selector of selectorsIn(expr)) {
+        assert.ok(selector.includes('cluster=~"$cluster"'), selector);
+        if (!selector.startsWith("kube_") && !selector.includes(":"))
+          assert.ok(selector.includes('job=~"$job"'), selector);
+      }
+    });
 });
 
 describe("the dashboard", () => {

@@ -13,13 +13,13 @@ const CASES: readonly (readonly [name: string, status: number, body: unknown, an
     "a vector with series",
     200,
     vector(2),
-    { kind: "Vector", samples: 2, sample: `up{instance="pod-0"} 1`, warnings: [] },
+    { kind: "Vector", samples: 2, sample: `up{instance="pod-0"} 1`, value: "1", warnings: [] },
   ],
   [
     "a vector with a value that is not a number",
     200,
     { status: "success", data: { resultType: "vector", result: [{ metric: {}, value: [1, "NaN"] }] } },
-    { kind: "Vector", samples: 1, sample: "{} NaN", warnings: [] },
+    { kind: "Vector", samples: 1, sample: "{} NaN", value: "NaN", warnings: [] },
   ],
   [
     "a histogram",
@@ -91,7 +91,7 @@ describe("answers of Prometheus", () => {
       data: { resultType: "vector", result: [{ metric: { auth: secret }, value: [1, "1"] }] },
     });
     const answer = readAnswer({ status: 200, body }, (text) => text.replaceAll(secret, "***"));
-    assert.deepEqual(answer, { kind: "Vector", samples: 1, sample: '{auth="***"} 1', warnings: [] });
+    assert.deepEqual(answer, { kind: "Vector", samples: 1, sample: '{auth="***"} 1', value: "1", warnings: [] });
   });
 
   it("shortens what it shows, and keeps it on one line", () => {

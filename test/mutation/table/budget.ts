@@ -395,7 +395,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     tests: ["test/reconciler/budget/readiness.test.ts"],
   },
   {
-    breaks: "a restarted container begins the delay anew",
+    breaks: "a restarted container begins the delay again",
     file: "reconciler/budget/budget-pod.ts",
     find: "[createdAt, ...started].map(",
     replacement: "[createdAt].map(",

@@ -145,7 +145,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     ...TURN,
     file: "reconciler/downscale/act/downscale-lease.ts",
     find: "if (refusal) return { refusal };",
-    replacement: "if (refusal && attempt > 0) return { refusal };",
+    replacement: "if (refusal && !lease) return { refusal };",
   },
   {
     breaks: "the time of another zone's last downscale must be over",

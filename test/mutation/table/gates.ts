@@ -6,6 +6,12 @@ const GATES = {
 };
 const ROLLOUT = { file: "reconciler/gates/rollout.ts", ...GATES };
 const PASS = { file: "reconciler/gates/pass.ts", ...GATES };
+const BYPASS = { file: "reconciler/gates/bypass.ts", tests: ["test/reconciler/gates/bypass.test.ts"] };
+const PLACEHOLDERS = {
+  file: "reconciler/checks/placeholders.ts",
+  tests: ["test/reconciler/checks/placeholders.test.ts"],
+};
+const BASELINE = { file: "reconciler/checks/baseline.ts", tests: ["test/reconciler/checks/baseline.test.ts"] };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
 const RESULT = { file: "reconciler/checks/result.ts", tests: ["test/reconciler/checks/result.test.ts"] };
@@ -23,6 +29,135 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     tests: ["test/infra/metrics/metrics.test.ts"],
     find: "(to.origin !== from.origin && { headers })",
     replacement: "{}",
+  },
+  {
+    breaks: "a gate passes only once its soak time is over",
+    ...PASS,
+    tests: ["test/reconciler/gates/soak.test.ts"],
+    find: "now < soakEnd(gate, stage)",
+    replacement: "now < 0",
+  },
+  {
+    breaks: "a gate without checks and soak time never passes",
+    file: "reconciler/gates/gate.ts",
+    tests: ["test/reconciler/gates/soak.test.ts"],
+    find: "checks.length > 0 || soakSeconds > 0",
+    replacement: "checks.length >= 0 || soakSeconds > 0",
+  },
+  {
+    breaks: "only names of objects are filled in for placeholders",
+    ...PLACEHOLDERS,
+    find: "if (!NAME.test(name)) return undefined;",
+    replacement: "",
+  },
+  {
+    breaks: "a dot of a name matches a dot alone",
+    ...PLACEHOLDERS,
+    find: `isRegex ? name.replaceAll(".", "[.]") : name`,
+    replacement: "isRegex ? name : name",
+  },
+  {
+    breaks: "no pods match nothing",
+    ...PLACEHOLDERS,
+    find: `parts.length === 0 ? NO_POD`,
+    replacement: `parts.length === 0 ? "(?:)"`,
+  },
+  {
+    breaks: "a mistyped placeholder is not asked as it is",
+    ...PLACEHOLDERS,
+    file: "reconciler/checks/expression.ts",
+    find: "if (unknown) return {",
+    replacement: "if (unknown && unknown.text === written) return {",
+  },
+  {
+    breaks: "placeholders stand in label matchers alone",
+    ...PLACEHOLDERS,
+    file: "reconciler/checks/expression.ts",
+    find: `node.parent?.name.endsWith("LabelMatcher") ?`,
+    replacement: `node.parent ?`,
+  },
+  {
+    breaks: "the zone that waits is no candidate, nor one that was not begun",
+    file: "reconciler/gates/placeholder-values.ts",
+    tests: ["test/reconciler/gates/placeholder-values.test.ts"],
+    find: "begun.has(name) && name !== stage.zone",
+    replacement: "name !== stage.zone",
+  },
+  {
+    breaks: "a candidate beyond its ratio fails",
+    ...BASELINE,
+    find: "isAtMost(value, maxRatio * base)",
+    replacement: "isAtMost(value, maxRatio * base + 1)",
+  },
+  {
+    breaks: "no data is no comparison",
+    ...BASELINE,
+    find: "if (samples !== 1)",
+    replacement: "if (samples > 1)",
+  },
+  {
+    breaks: "warnings leave nothing to compare",
+    ...BASELINE,
+    find: "if (warnings.length > 0)",
+    replacement: "if (warnings.length > 9)",
+  },
+  {
+    breaks: "an answer without its comparison is no success",
+    file: "reconciler/checks/check.ts",
+    tests: ["test/reconciler/checks/baseline.test.ts"],
+    find: `if (successWhen === "WithinBaseline") return "Error";`,
+    replacement: "",
+  },
+  {
+    breaks: "a bypass that is too far ahead bypasses no gate",
+    ...BYPASS,
+    find: "accepted: known?.accepted ?? !isTooFar(until, now)",
+    replacement: "accepted: known?.accepted ?? true",
+  },
+  {
+    breaks: "a bypass that was refused does not count when its time comes nearer",
+    ...BYPASS,
+    find: "accepted: known?.accepted ?? !isTooFar(until, now)",
+    replacement: "accepted: (known?.accepted === undefined || !known.accepted) && !isTooFar(until, now)",
+  },
+  {
+    breaks: "a bypass ends at its time",
+    ...BYPASS,
+    find: "until <= now ||",
+    replacement: "until <= 0 ||",
+  },
+  {
+    breaks: "a bypass is no longer after the clock was turned back",
+    ...BYPASS,
+    find: "until <= now || isTooFar(until, now))",
+    replacement: "until <= now)",
+  },
+  {
+    breaks: "a refused bypass passes nothing",
+    ...BYPASS,
+    find: "until === bypass?.until && accepted)",
+    replacement: "until === bypass?.until)",
+  },
+  {
+    breaks: "the checks after the last zone are passed only if all zones have a bypass",
+    ...PASS,
+    tests: BYPASS.tests,
+    find: "meant.every((zone)",
+    replacement: "meant.some((zone)",
+  },
+  {
+    breaks: "a zone that has not begun when its bypass ends waits again",
+    ...PASS,
+    tests: BYPASS.tests,
+    find: "? isBypassed(record, stage.zone, { zones, now })",
+    replacement: "? true",
+  },
+  {
+    breaks: "a bypass counts once it is stored",
+    file: "reconciler/gates/hold.ts",
+    tests: BYPASS.tests,
+    find: `isBypassed(record, zone.name, view) ? "Record"`,
+    replacement: `(zone.bypass || isBypassed(record, zone.name, view)) ? "Nothing"`,
   },
   {
     breaks: "a step that takes long reads the gates again before it deletes pods",
@@ -116,14 +251,32 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "only the rollout begins a zone, not the loss of a pod",
     ...PASS,
-    find: `own?.began === "Now" && zone !== undefined`,
-    replacement: "own !== undefined && zone !== undefined",
+    find: `own?.began !== "Now" || zone`,
+    replacement: "own === undefined || zone",
   },
   {
     breaks: "a zone that has begun is not held again",
     ...PASS,
-    find: "!isUntouched(zone, own.settledRevision)",
+    find: "!isAsItBegan(zone, own)",
     replacement: "own.settledRevision === undefined",
+  },
+  {
+    breaks: "a zone in which nothing is left to update needs no checks, also at 0 replicas",
+    ...PASS,
+    find: "status.updated >= Math.max(replicas, status.replicas) || ",
+    replacement: "",
+  },
+  {
+    breaks: "a zone with condemned pods is not updated by its replicas alone",
+    ...PASS,
+    find: "Math.max(replicas, status.replicas)",
+    replacement: "replicas",
+  },
+  {
+    breaks: "a pass gets old in a zone with pods of an earlier rollout that was not settled",
+    ...PASS,
+    find: "Math.min(counts.current, replicas)",
+    replacement: "replicas",
   },
   {
     breaks: "a gate lets no zone begin by answers that came while another zone was in the way",

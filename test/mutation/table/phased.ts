@@ -158,7 +158,7 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     replacement: "|| stale.length >= 0) return undefined;",
   },
   {
-    breaks: "pods of a StatefulSet that was made anew around them are no rollback",
+    breaks: "pods of a StatefulSet that was created again around them are no rollback",
     ...BACK,
     find: "rollout.status.targetUID !== target.uid ||",
     replacement: `rollout.status.targetUID === "" ||`,
@@ -176,7 +176,7 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     replacement: "isCurrent(snapshot) && own.length > 99 ? unreadyReplaced(snapshot, own) :",
   },
   {
-    breaks: "a StatefulSet that was made anew is recorded only once something was decided about it",
+    breaks: "a StatefulSet that was created again is recorded only once something was decided about it",
     ...PARTITION,
     find: "const isKnown = rollout.status.targetUID === target.uid;",
     replacement: "const isKnown = rollout.status.targetUID !== '';",

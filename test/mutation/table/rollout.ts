@@ -16,9 +16,101 @@ const LOST = {
 };
 const READINESS = { ...ZONE, file: "reconciler/model/readiness.ts" };
 
+const WINDOW = {
+  file: "reconciler/model/rollout-window.ts",
+  tests: ["test/reconciler/model/rollout-window.test.ts", "test/reconciler/rollout/windows.test.ts"],
+};
+
 const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kubernetes/pod-protobuf.test.ts"] };
 
 export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
+  ...(
+    [
+      ["batches that accelerate begin with one pod", "Math.log2(healthy + 1)", "Math.log2(healthy + 2)"],
+      ["a pod that did not come up ends the row of healthy ones", "({ readyAt = Infinity })", "({ readyAt = 0 })"],
+      ["a pod that has restarted came up with trouble", "restarts > 0 || broken", "restarts > 9 || broken"],
+      [
+        "pods that became ready before one in trouble count no longer",
+        "&& pod.readyAt > since",
+        "&& pod.readyAt !== since",
+      ],
+      ["growing batches stay below rollout-max-unavailable", "Math.min(most, 2 **", "Math.max(1, 2 **"],
+    ] as const
+  ).map(([breaks, find, replacement]): Mutation => ({
+    breaks,
+    find,
+    replacement,
+    file: "reconciler/rollout/batch-limit.ts",
+    tests: ["test/reconciler/rollout/accelerate.test.ts"],
+  })),
+  {
+    breaks: "no pod that serves is taken while the window of its zone is closed",
+    file: ZONE.file,
+    tests: WINDOW.tests,
+    find: "const closed = unready.length > 0 ? undefined : waitForWindow(zone, now, count(candidates));",
+    replacement: "const closed = undefined as Hold | undefined;",
+  },
+  {
+    breaks: "pods that are not ready wait for no window",
+    file: ZONE.file,
+    tests: WINDOW.tests,
+    find: "const closed = unready.length > 0 ? undefined : waitForWindow",
+    replacement: "const closed = waitForWindow",
+  },
+  {
+    breaks: "a window of which nobody knows the time is closed",
+    file: ZONE.file,
+    tests: WINDOW.tests,
+    find: "now === undefined ? TIME_UNKNOWN : whyWindowClosed(zone, now)",
+    replacement: "now === undefined ? undefined : whyWindowClosed(zone, now)",
+  },
+  {
+    breaks: "a template that was taken back waits for no window",
+    file: ZONE.file,
+    tests: WINDOW.tests,
+    find: "return isGoingBack(zone) ? undefined : whyClosed(zone.window, now);",
+    replacement: "return whyClosed(zone.window, now);",
+  },
+  {
+    breaks: "pods that are older than their StatefulSet are no way back",
+    file: ZONE.file,
+    tests: WINDOW.tests,
+    find: " && createdAt >= since;",
+    replacement: ";",
+  },
+  {
+    breaks: "a template that was taken back waits for no zone whose window is closed",
+    file: GROUP.file,
+    tests: WINDOW.tests,
+    find: "(decide(zones.filter(isGoingBack)) ?? decision)",
+    replacement: "decision",
+  },
+  {
+    breaks: "a batch ends when the window closes, or is set",
+    file: "reconciler/rollout/continue-batch.ts",
+    tests: WINDOW.tests,
+    find: "  windowOpen,\n",
+    replacement: "",
+  },
+  {
+    breaks: "a window that cannot be read is closed",
+    ...WINDOW,
+    find: `if (problem !== undefined) return { reason: "WindowInvalid", message: problem };`,
+    replacement: "if (problem !== undefined) return undefined;",
+  },
+  {
+    breaks: "a window is closed in a freeze",
+    ...WINDOW,
+    find: "freezes.find(({ from, to }) => from <= at && at < to);",
+    replacement: "freezes.find(({ from, to }) => from < at && at < to);",
+  },
+  {
+    breaks: "a window closes at the end of its duration",
+    file: "reconciler/model/window.ts",
+    tests: WINDOW.tests,
+    find: "fired + (durationSeconds - lastStartSeconds) * 1000",
+    replacement: "fired + (durationSeconds - lastStartSeconds) * 1001",
+  },
   {
     breaks: "a protobuf list whose values exceed their message is refused",
     ...PROTOBUF,
@@ -135,8 +227,8 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods are updated only up to the maximum minus pods that are no longer outdated and unavailable",
     ...ZONE,
-    find: "  const room = countRoom(zone);",
-    replacement: "  const room = zone.maxUnavailable;",
+    find: "  const room = countRoom(zone, limit);",
+    replacement: "  const room = limit;",
   },
   {
     breaks: "ready pods go only once no outdated one is left that is not ready",
@@ -171,7 +263,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "pods that were ready, and have not been for long, are replaced within the limit",
     ...ZONE,
-    find: "stalled.slice(0, countRoom(zone))",
+    find: "stalled.slice(0, countRoom(zone, zone.maxUnavailable))",
     replacement: "stalled",
   },
   {

@@ -35,8 +35,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a list of StatefulSets from before other groups had their turn is read again",
     file: "reconciler/run/tick.ts",
     tests: CHANGED,
-    find: "[key, zones], { budgetLists, gatheredAt, gates,",
-    replacement: "[key, zones], { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates,",
+    find: "given = { budgetLists, gatheredAt, gates,",
+    replacement: "given = { budgetLists, gatheredAt: gatheredAt && clock.monotonic(), gates,",
   },
   {
     breaks: "the time between zones must be over, not just reached",

@@ -1,7 +1,8 @@
 /** The statuses of groups: what a waiter may believe, and what is counted. */
 import type { Mutation } from "../mutation.ts";
 
-const WRITER = { tests: ["test/reconciler/group-status/act/group-statuses.test.ts"] };
+const WRITER_TESTS = ["generations", "group-statuses", "object-lives"];
+const WRITER = { tests: WRITER_TESTS.map((name) => `test/reconciler/group-status/act/${name}.test.ts`) };
 const STATUS = { tests: ["test/reconciler/group-status/decide-status.test.ts"] };
 const TOTALS = { tests: ["test/reconciler/group-status/totals.test.ts"] };
 
@@ -89,6 +90,34 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     find: "if (round.stop.aborted) throw error;",
     replacement: "if (error !== undefined) throw error;",
     tests: ["test/reconciler/group-status/act/budget-statuses.test.ts"],
+  },
+  {
+    breaks: "a budget protects only where the eviction webhook has answered",
+    file: "reconciler/budget/guard.ts",
+    find: 'if (probe?.result === "answered") return guarded(facts);',
+    replacement: 'if (probe?.result === "answered" || (hooks?.length && !probe)) return guarded(facts);',
+    tests: ["test/reconciler/budget/guard.test.ts"],
+  },
+  {
+    breaks: "the reconciler asks the eviction webhook of a namespace once a minute",
+    file: "reconciler/group-status/act/budget-statuses.ts",
+    find: 'if (found.result === "answered") answered.set',
+    replacement: 'if (found.result === "allowed") answered.set',
+    tests: ["test/cli/commands/guard.test.ts"],
+  },
+  {
+    breaks: "a probe reaches no pod",
+    file: "reconciler/budget/act/probe.ts",
+    find: "uid: NO_UID",
+    replacement: 'uid: ""',
+    tests: ["test/reconciler/budget/act/probe.test.ts"],
+  },
+  {
+    breaks: "a probe is a dry run",
+    file: "reconciler/budget/act/probe.ts",
+    find: ', dryRun: ["All"] }',
+    replacement: " }",
+    tests: ["test/reconciler/budget/act/probe.test.ts"],
   },
   {
     breaks: "each budget has its turn where lists of pods are slow",

@@ -79,6 +79,41 @@ describe("a pass that its zone has not used yet", () => {
     assert.equal(judgeGates([stored({}, begun)], view).holds.get(b.uid), undefined);
   });
 
+  describe("of a zone with a pod of an earlier rollout that was not settled", () => {
+    const viewWith = (updated: number, seconds: number) => {
+      const mixed = { ...b, status: { ...b.status, current: 2, updated } };
+      return viewOf(
+        zones.map((one) => (one.uid === b.uid ? mixed : one)),
+        mixed,
+        seconds,
+      );
+    };
+    const mixed = follow({}, { record: passed, view: viewWith(0, 11), answer: noData }).record;
+
+    for (const [what, updated, reason] of [
+      ["ends as the others do while no pod is replaced", 0, "GateWaiting"],
+      ["is kept once a pod is replaced", 1, undefined],
+    ] as const)
+      it(what, () => {
+        const holds = judgeGates([stored({}, mixed)], viewWith(updated, 71)).holds;
+        assert.deepEqual([began(mixed), holds.get(b.uid)?.reason], ["zone-a,zone-b", reason]);
+      });
+  });
+
+  for (const [what, replicas, existing, updated, reason] of [
+    ["is kept once all pods of the zone are updated and it is scaled to 0", 0, 0, 0, undefined],
+    ["is kept in a zone of updated pods alone", 1, 1, 1, undefined],
+    ["ends in a zone whose pods beyond its replicas are not gone yet", 0, 3, 0, "GateWaiting"],
+  ] as const)
+    it(what, () => {
+      const status = { ...b.status, replicas: existing, current: existing - updated, updated };
+      const scaled = zones.map((one) => (one.uid === b.uid ? { ...one, replicas, status } : one));
+      const view = viewOf(scaled, b, 86_400);
+      assert.equal(judgeGates([stored({}, begun)], view).holds.get(b.uid)?.reason, reason);
+      const next = follow({}, { record: begun, view: viewOf(scaled, OTHER, 86_400), answer: noData });
+      assert.deepEqual(next.asked, reason ? ["errors"] : []);
+    });
+
   it("is asked for again although a pod of the zone was lost meanwhile, as only the rollout begins a zone", () => {
     const view = viewOf(underWay, b, 86_400);
     assert.equal(judgeGates([stored({}, passed)], view).holds.get(b.uid)?.reason, "GateWaiting");

@@ -20,6 +20,7 @@ const record = (zones: readonly ZoneRecord[], more: Partial<GateRecord> = {}): G
   startedAt: T0,
   zones,
   stages: [],
+  bypasses: [],
   ...more,
 });
 const entry = (name: string, began?: "Now" | "Earlier", settledRevision = "1"): ZoneRecord => ({

@@ -1,6 +1,7 @@
 /** The API server's state: StatefulSets and pods as they currently are, the budget and Leases as they were written. */
 import { RolloutError } from "../../../infra/errors.ts";
-import type { DisruptionBudget, Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
+import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { podObject, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 

@@ -93,7 +93,7 @@ describe("pods that fit on other nodes", () => {
       NOBODY,
       /n4 \(cordoned\) and 1 more alone$/,
     ],
-    ["need none if no controller makes them anew", [[db("a", { kind: "" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
+    ["need none if no controller creates them again", [[db("a", { kind: "" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
     [
       "need none if a drain leaves them alone",
       [[db("a", { kind: "DaemonSet" }), [], { n2: "cordoned" }]],

@@ -14,11 +14,11 @@ const edited = (spec: object) => {
 };
 
 describe("a policy that is edited into one that cannot be obeyed", () => {
-  const unwell = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
+  const invalid = { window: { cron: "61 * * * * *", timeZone: "UTC" } };
 
   it("starts nothing, and says why", () => {
     const { started, skips } = planPass(
-      snapshot([node("b")], { policy: { ...edited(unwell), maxConcurrent: "unlimited" } }),
+      snapshot([node("b")], { policy: { ...edited(invalid), maxConcurrent: "unlimited" } }),
     );
     assert.deepEqual(started, []);
     assert.deepEqual(
@@ -33,7 +33,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
       node: { bootId: "boot-2", readySince: 0 },
       status: { current_version: "1.1.0", boot_reported_at: "2026-01-01T00:00:00Z" },
     });
-    const { writes } = planPass(snapshot([done], { policy: edited(unwell) }));
+    const { writes } = planPass(snapshot([done], { policy: edited(invalid) }));
     assert.deepEqual(
       writes.map(({ node, spec }) => `${node.name} ${spec.state}`),
       ["a Idle"],
@@ -43,7 +43,7 @@ describe("a policy that is edited into one that cannot be obeyed", () => {
   it("keeps its selector, and stays frozen", () => {
     const read = readPolicy({
       metadata,
-      spec: { ...unwell, nodeSelector: { pool: "x" }, unfreeze: "f1" },
+      spec: { ...invalid, nodeSelector: { pool: "x" }, unfreeze: "f1" },
       status: { ...NO_STATUS, frozen: { id: "f1", at: "", reason: "", message: "" } },
     });
     assert.deepEqual(read.nodeSelector, { pool: "x" });

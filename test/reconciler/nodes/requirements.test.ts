@@ -8,13 +8,13 @@ import { VARIABLES } from "../../../infra/config/variables.ts";
 import { readNode } from "../../../reconciler/nodes/node.ts";
 import { moveFor } from "../../../reconciler/nodes/state-machine.ts";
 import { ROUTES } from "../../../reconciler/nodes/routes.ts";
-import { parseWindow } from "../../../reconciler/nodes/window.ts";
+import { parseWindow } from "../../../reconciler/model/window.ts";
 import { allowedActive } from "../../../reconciler/nodes/policy.ts";
 import { collect, read } from "../../infra/manifests.ts";
 import { policy } from "./fixture.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
-const SOURCES = "{reconciler,functions}/nodes/**/*.ts";
+const SOURCES = "{{reconciler,functions}/nodes/**/*.ts,reconciler/model/window.ts}";
 
 interface Container {
   readonly env: readonly {

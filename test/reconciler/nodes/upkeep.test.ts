@@ -109,7 +109,7 @@ describe("a node without a policy", () => {
     [
       "goes back to Idle, also in the middle of its drain",
       busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate"),
-      ["withdraw"],
+      ["resetShadow"],
     ],
     ["stays Idle", node("a"), []],
     [

@@ -73,7 +73,7 @@ table("better than the original", [
     expected: "Rolling True/Ready False/RollingBack",
   },
   {
-    name: "S22 pods of a StatefulSet that was made anew around them are no rollback: first they are kept",
+    name: "S22 pods of a StatefulSet that was created again around them are no rollback: first they are kept",
     set: { uid: "uid-2", partition: 0, updated: 0 },
     pods: "nnn",
     status: ROLLED_BACK,
@@ -171,7 +171,7 @@ table("better than the original", [
   },
 ]);
 
-it("S22 a StatefulSet that was made anew is recorded once something is decided about it, not before its status is there", () => {
+it("S22 a StatefulSet that was created again is recorded once something is decided about it, not before its status is there", () => {
   const status = { phase: "Updated", targetUID: "uid-db", updateRevision: OLD };
   const uidAfter = (set: object): unknown => {
     const decision = decidePhased(snapshot({ set: { uid: "uid-2", ...set }, status }));

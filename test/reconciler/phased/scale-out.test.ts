@@ -87,7 +87,7 @@ function finish(world: World): string[] {
 }
 
 for (const ordered of [true, false])
-  it(`pods that are added to a StatefulSet that was made anew around its pods are replaced by none: it has no other revision (${ordered ? "OrderedReady" : "Parallel"})`, () => {
+  it(`pods that are added to a StatefulSet that was created again around its pods are replaced by none: it has no other revision (${ordered ? "OrderedReady" : "Parallel"})`, () => {
     const world = adopted({ replicas: 2, ordered });
     happen("remake", world, 0);
     runOn(world, 3);

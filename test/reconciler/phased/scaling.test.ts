@@ -108,7 +108,7 @@ table("scaled in the middle of a rollout", [
     expected: "held: ScaleOut",
   },
   {
-    name: "of a StatefulSet that was made anew around its pods, none: it would come back at its only revision",
+    name: "of a StatefulSet that was created again around its pods, none: it would come back at its only revision",
     set: { current: NEW, update: NEW, replicas: 3, partition: HELD, updated: 2, available: 2 },
     pods: "onn!",
     status: rolling(3, { replicas: 2 }),

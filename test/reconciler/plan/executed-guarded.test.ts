@@ -44,7 +44,7 @@ const start = fc.record({
 });
 type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 
-/** Of a pod, by its name: how often it was created anew, and since when it is ready. */
+/** Of a pod, by its name: how often it was created again, and since when it is ready. */
 type Lives = Map<string, { life: number; readySince: number | undefined }>;
 
 /** The group as a tick and its budget see it. */

@@ -26,7 +26,7 @@ export function countRevisions({ pods, status: { currentRevision, updateRevision
   return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
 }
 
-interface Around {
+interface ScalingFacts {
   readonly now: number;
   /** What mirroring zones are to have, by UID. */
   readonly references?: ReadonlyMap<string, ReferenceReading>;
@@ -39,7 +39,7 @@ interface Around {
 /** The zone that is scaled, if one is. A zone that may not shrink is refused, and the next one has its turn. */
 export function chooseScale(
   group: GroupSnapshot,
-  { now, references, prepared = new Map(), denies = () => undefined }: Around,
+  { now, references, prepared = new Map(), denies = () => undefined }: ScalingFacts,
 ): { readonly step: ScaleZone | undefined; readonly holds: readonly Hold[] } {
   const times = { zones: group.zones, tracked: new Map<string, string>(), now };
   const facts = new Map<string, ZoneFacts>();

@@ -9,7 +9,7 @@ import { zonesOf } from "../../cli/decide/worlds.ts";
 
 const CRASHING = { ready: false, working: false, broken: "CrashLoopBackOff" };
 const STARTING = { ready: false, working: false };
-const DELETE = "delete the broken pod, its controller makes it anew: kubectl -n test delete pod ingester-zone-a-0";
+const DELETE = "delete the broken pod, its controller creates it again: kubectl -n test delete pod ingester-zone-a-0";
 const LOOK = "look: kubectl -n test describe pod ingester-zone-a-0";
 
 interface Case {
@@ -69,7 +69,7 @@ const CASES: readonly Case[] = [
   {
     what: "a pod that starts, of a template that is well elsewhere: it may go",
     zone: { pods: { 0: STARTING } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, delete it, its controller makes it anew: kubectl -n test delete pod ingester-zone-a-0; or ${LOOK}`,
+    cure: `wait for ingester-zone-a-0; if it does not become ready, delete it, its controller creates it again: kubectl -n test delete pod ingester-zone-a-0; or ${LOOK}`,
   },
   {
     what: "pods of two zones that start: none is deleted",

@@ -35,6 +35,47 @@ describe("the Event of an object", () => {
   });
 });
 
+describe("an Event of a rollout", () => {
+  const zone = {
+    ...zonesAt("1")[0],
+    name: "ingester-zone-a",
+    observed: true,
+    images: ["app:2"],
+    status: { replicas: 3, ready: 3, updated: 3, current: 0, currentRevision: "a-1", updateRevision: "a-2" },
+  };
+  const events = (images: readonly string[]) => {
+    const { status } = zone;
+    const decision = {
+      action: "finishZone",
+      zone,
+      message: `all pods are updated to ${status.updateRevision}`,
+    } as const;
+    const outcome = {
+      namespace: "test",
+      group: "g",
+      zones: [{ ...zone, images }],
+      scalingHolds: [],
+      notes: [],
+      state: "acted",
+      decision,
+      effect: { replaced: [], denied: [] },
+    };
+    return draftEvents(outcome as unknown as Parameters<typeof draftEvents>[0], undefined, () => 0);
+  };
+
+  it("has the images beside the hash of a revision", () =>
+    assert.deepEqual(
+      events(["app:2"]).map(({ reason, message }) => [reason, message]),
+      [
+        ["ZoneUpdated", "all pods are updated to app:2 (a-2)"],
+        ["RolloutCompleted", "all zones of group g are updated and ready: app:2 (a-2)"],
+      ],
+    ));
+
+  it("is the same one whether the images are known or not", () =>
+    assert.deepEqual(events(["app:2"]).map(eventName), events([]).map(eventName)));
+});
+
 describe("a zone that a gate between zones holds has an Event", () => {
   const before = settledRecord(zonesAt("1"));
   const CASES = [

@@ -10,7 +10,7 @@ function view(...changes: readonly ZoneTraits[]): BatchView {
   const [zone] = judged;
   const pod = zone?.pods[1];
   assert.ok(zone && pod);
-  return { judged, zone, pod, now, servesNothing: false };
+  return { judged, zone, pod, now, servesNothing: false, at: Date.parse("2026-06-01T12:00:00Z") };
 }
 
 describe("a batch of deletions", () => {

@@ -220,6 +220,7 @@ describe("the end of a slow step", () => {
     };
     const gates = {
       of: () => ({ verdicts: undefined, follow: () => {}, readAgain: async () => undefined }),
+      bypassesOf: () => [],
       endGroup: async () => ({ progressed: false, nextAt: nextAt(stage.time.now()) }),
       end: async () => {},
     };

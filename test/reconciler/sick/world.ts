@@ -172,6 +172,8 @@ function observePod(zone: SickZone, ordinal: number, pod: SickPod): BudgetPod {
     neverReady: !pod.hasBeenReady,
     notReadySince: ready ? undefined : pod.since,
     readyAfterMs: undefined,
+    readyAt: ready ? pod.since : undefined,
+    restarts: 0,
     broken: ailing && BROKEN[ailing],
     working: ready || ailing === "limping",
     labels: { "rollout-group": "ingester" },

@@ -18,7 +18,7 @@ export interface NodeHost extends FleetNode {
   readonly reboot: () => void;
   /** Somebody turns it on again. */
   readonly repair: () => void;
-  /** The kubelet registers its node anew. */
+  /** The kubelet registers its node again. */
   readonly register: () => void;
 }
 

@@ -49,7 +49,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const asked = new Set<string>();
   /** Cordons of people. */
   const theirs = new Set<string>();
-  /** When a person last uncordoned a node, labelled it, or made it anew. */
+  /** When a person last uncordoned a node, labelled it, or created it again. */
   const touchedAt = new Map<string, number>();
   /** Until when the reboot of a node was wanted. */
   const wantedUntil = new Map<string, number>();

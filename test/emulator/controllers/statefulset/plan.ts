@@ -12,7 +12,7 @@ import type { Pod, Revision, StatefulSet, StatefulSetStatus } from "../objects.t
 import type { Revisions } from "./revisions.ts";
 
 /**
- * Returns the pods to create, to remove, and to label anew. `pods` are the set's own; `now` in ms since the epoch;
+ * Returns the pods to create, to remove, and to label again. `pods` are the set's own; `now` in ms since the epoch;
  * `isTaken` tells of a name whether a pod of others has it.
  */
 export function planSync(

@@ -20,8 +20,7 @@ export function syncRevisions(store: Store, set: StatefulSet): Revisions {
   const find = (revisionName = "") => store.get(REVISIONS, namespace, revisionName) as Revision | undefined;
   const latest = find(set.status?.updateRevision);
   const revision = (latest?.revision ?? 0) + 1;
-  const data = { spec: { template: { ...set.spec.template, $patch: "replace" } } };
-  const hash = hashOf(JSON.stringify(data, sortKeys));
+  const { data, hash } = revisionOf(set.spec.template);
   let update = find(`${name}-${hash}`);
   if (!update) {
     const labels = { ...set.spec.template.metadata?.labels, "controller.kubernetes.io/hash": hash };
@@ -42,6 +41,12 @@ export function syncRevisions(store: Store, set: StatefulSet): Revisions {
     }) as Revision;
   } else if (latest && latest !== update) update = store.update(REVISIONS, { ...update, revision }) as Revision;
   return { current: find(set.status?.currentRevision) ?? update, update };
+}
+
+/** What the revision of a template holds, and the hash that its name ends with. */
+export function revisionOf<T extends object>(template: T) {
+  const data = { spec: { template: { ...template, $patch: "replace" } } };
+  return { data, hash: hashOf(JSON.stringify(data, sortKeys)) };
 }
 
 /**

@@ -6,13 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startEmulator, type Emulator } from "../../../emulator/index.ts";
+import { COMPILED } from "../../../functions/process.ts";
 import * as on from "../stage.ts";
 
 const MAIN = join(import.meta.dirname, "../../../../infra/certs/act/main.ts");
 
 function run(env: Readonly<Record<string, string>>): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN], { env }, (error, stdout, stderr) =>
+    execFile(process.execPath, [MAIN], { env: { ...COMPILED, ...env } }, (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );
   });

@@ -23,7 +23,13 @@ describe("the client of Prometheus", () => {
     await using prometheus = await startPrometheus();
     prometheus.answer = () => 1;
     const answer = await client().query({ url: `127.0.0.1:${prometheus.port}/base/?x=1`, expr: `up{a="b  c"} > 0` });
-    assert.deepEqual(answer, { kind: "Vector", samples: 1, sample: `up{instance="pod-0"} 1`, warnings: [] });
+    assert.deepEqual(answer, {
+      kind: "Vector",
+      samples: 1,
+      sample: `up{instance="pod-0"} 1`,
+      value: "1",
+      warnings: [],
+    });
     const [{ method, path, search, expr, headers } = assert.fail()] = prometheus.seen;
     assert.deepEqual([method, path, search, expr], ["POST", "/base/api/v1/query", "x=1", `up{a="b  c"} > 0`]);
     assert.deepEqual([headers.authorization, headers["accept-encoding"]], [undefined, "identity"]);

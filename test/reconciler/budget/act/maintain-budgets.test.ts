@@ -87,7 +87,7 @@ describe("expired reservations", () => {
 });
 
 describe("a delay between zones (E23)", () => {
-  it("counts from when the pods of the other zones became ready, anew when they do so again, without a tick", async () => {
+  it("counts from when the pods of the other zones became ready, and again when they do so again, without a tick", async () => {
     stage = await setBudgetStage();
     writeBudget(stage, DELAYED);
     const one = startProcess(stage);

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { formatTimestamp } from "../../../../infra/timestamp.ts";
+import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
+import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
@@ -170,3 +173,72 @@ onCluster(
     assert.deepEqual(seen.deleted, []);
   },
 );
+
+onCluster("a bypass that the definition does not store makes no tick follow at once", async (gates) => {
+  const { stage, cluster } = gates;
+  const { store } = stage.emulator;
+  /** As under a definition of before: the field is pruned. */
+  const old: Cluster = {
+    ...cluster,
+    async change(resource, patch, call) {
+      const { status, ...body } = patch.body as { readonly status?: Readonly<Record<string, unknown>> };
+      const { bypasses: _, ...kept } = status ?? {};
+      return await cluster.change(resource, { ...patch, body: { ...body, ...(status && { status: kept }) } }, call);
+    },
+  };
+  writeGate(gates, {}, {});
+  await gates.tick(old, 3);
+  const set = store.get("statefulsets.apps", "default", B) ?? assert.fail();
+  const until = formatTimestamp(stage.time.now() + 60_000);
+  const annotations = { ...set.metadata.annotations, [ANNOTATIONS.bypassGatesUntil]: until };
+  store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+  await gates.tick(old, 1);
+  const { acted } = await gates.tick(old, 1);
+  assert.equal(acted, false);
+  assert.deepEqual(
+    gates.events.filter(({ reason }) => reason === "GatesBypassed").map(({ regarding }) => regarding.kind),
+    [],
+  );
+});
+
+onCluster("a bypass lets the zones that have one begin, one after the other, and ends by itself", async (gates) => {
+  const { stage, prometheus, cluster, seen } = gates;
+  const annotate = (name: string, forMs: number): void => {
+    const { store } = stage.emulator;
+    const set = store.get("statefulsets.apps", "default", name) ?? assert.fail();
+    const until = formatTimestamp(stage.time.now() + forMs);
+    const annotations = { ...set.metadata.annotations, [ANNOTATIONS.bypassGatesUntil]: until };
+    store.update("statefulsets.apps", { ...set, metadata: { ...set.metadata, annotations } });
+  };
+  writeGate(gates, {}, { failureThreshold: 1 });
+  await gates.tick(cluster, 2);
+  prometheus.answer = () => 1;
+  deploy(stage, "x:2");
+  await gates.tick(cluster, 30);
+  assert.deepEqual([statusOf(gates).stages.at(-1)?.state, zonesBegun(gates)], ["Failed", A]);
+  annotate(B, 60_000);
+  annotate(C, 25 * 3_600_000);
+  const { outcomes } = await gates.tick(cluster, 1);
+  assert.deepEqual(
+    outcomes[0]?.bypasses?.map(({ zone }) => zone),
+    [B],
+  );
+  await gates.tick(cluster, 90);
+  assert.deepEqual([zonesBegun(gates), seen.deleted.length, seen.violations], [[A, B].join(), 6, []]);
+  assert.deepEqual(
+    statusOf(gates).stages.map(({ zone, state }) => [zone, state]),
+    [
+      [B, "Bypassed"],
+      [C, "Failed"],
+    ],
+  );
+  const told = gates.events.filter(({ reason }) => reason.includes("Bypass"));
+  assert.deepEqual(
+    told.map(({ regarding, type, reason }) => [regarding.kind, regarding.name, type, reason]),
+    [
+      ["StatefulSet", B, "Warning", "GatesBypassed"],
+      ["StatefulSet", C, "Warning", "BypassRefused"],
+      ["RolloutGate", "gate", "Warning", "GatesBypassed"],
+    ],
+  );
+});

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import type { RolloutGroup } from "../../../../infra/kubernetes/resources.ts";
+import type { RolloutGroup } from "../../../../infra/kubernetes/custom-resources.ts";
 import type { LogFields } from "../../../../infra/log.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
 import type { TickResult } from "../../../../reconciler/model/outcome.ts";

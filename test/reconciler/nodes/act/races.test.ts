@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
-import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/resources.ts";
+import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
 import { readIdentity } from "../../../../reconciler/model/identity.ts";
 import { NO_STATUS } from "../../../../reconciler/nodes/policy-status.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
-import { phasedRollouts } from "../../../../infra/kubernetes/resources.ts";
+import { phasedRollouts } from "../../../../infra/kubernetes/custom-resources.ts";
 import { applySet, createRollout, type PhasedStage, setPhasedStage } from "./stage.ts";
 
 async function open(t: TestContext): Promise<PhasedStage> {

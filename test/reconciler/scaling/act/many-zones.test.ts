@@ -26,6 +26,27 @@ function countInFlight(cluster: Cluster): { readonly counting: Cluster; readonly
   return { counting, most: () => most };
 }
 
+it("zones that mirror one resource read it once a tick, and one at a time takes it over", async (t) => {
+  const on = await mirrorStage();
+  t.after(() => on.stage.close());
+  await on.reference(2, 2);
+  deploy(on.stage, "x:1", { zones: ["a", "b", "c"], replicas: 2, annotations: MIRROR });
+  await on.stage.time.advance(3000);
+  const { cluster, calls } = on.stage.connect();
+  const countReads = async (): Promise<number> => {
+    const before = calls.length;
+    await tickOnce(on.stage, cluster);
+    return calls.slice(before).filter((call) => /GET .*replicatemplates object scale/.test(call)).length;
+  };
+  assert.equal(await countReads(), 1);
+  await on.reference(3, 3);
+  await countReads();
+  const replicas = on.stage.emulator.store
+    .list("statefulsets.apps")
+    .map(({ spec }) => (spec as { replicas: number }).replicas);
+  assert.deepEqual(replicas, [3, 2, 2]);
+});
+
 describe("40 zones that wait to shrink", () => {
   it("cost one look at the pods for all of them, 8 lists at a time", async (t) => {
     const on = await mirrorStage();
@@ -51,7 +72,7 @@ describe("40 zones that wait to shrink", () => {
     await on.reference(1);
     deploy(on.stage, "x:1", { zones: ["a", "b", "c"], replicas: 2, annotations: MIRROR });
     await on.stage.time.advance(3000);
-    // Zone b is unwell: zone a waits for it, and zone b itself may shrink.
+    // Zone b is degraded: zone a waits for it, and zone b itself may shrink.
     on.stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
     const { cluster } = on.stage.connect();
     let looks = 0;

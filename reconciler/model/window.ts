@@ -1,20 +1,22 @@
 /**
- * When updates may start (NR8). The expressions are the original's: second minute hour day month weekday [year], 1 is
- * Sunday and 7 Saturday, day and weekday must both match.
+ * Windows by a cron expression: of node updates (NR8) and of rollouts (§1.12). The expressions are those of brupop:
+ * second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and weekday must both match.
  *
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock
- *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires, and closes when no node is left to be updated
+ *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires. Who uses it says when it closes: after a duration, or
+ *              once a campaign is over
  *
  * An hour that the local clock repeats opens twice, one that it skips never. A one-shot fires once in a repeated hour,
  * and at the end of a skipped one.
  */
 import { Cron, type CronOptions } from "croner";
-import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 export interface WindowSpec {
   readonly cron: string;
   readonly timeZone: string;
+  /** Nothing starts in the last seconds of a window. */
   readonly lastStartSeconds: number;
+  /** A one-shot ends after that time at the latest. */
   readonly durationSeconds?: number | undefined;
 }
 
@@ -25,13 +27,6 @@ export interface Window extends WindowSpec {
 
 export interface Problem {
   readonly problem: string;
-}
-
-/** The state of a one-shot's campaign that has to be remembered. */
-export interface Campaign {
-  readonly cron: string;
-  readonly timeZone: string;
-  readonly handledThrough: string;
 }
 
 const SHORTHAND = /^@(?:hourly|daily|midnight|weekly|monthly|yearly|annually)$/i;
@@ -69,50 +64,23 @@ function secondsRunOn(cron: string): boolean {
   return false;
 }
 
-export interface Opening {
-  readonly open: boolean;
-  /** To remember; undefined for a windowed expression. */
-  readonly campaign: Campaign | undefined;
-}
-
-/**
- * Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another
- * expression, a one-shot waits for its next occurrence.
- */
-export function isWindowOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
-  if (!window) return { open: true, campaign: undefined };
-  return window.kind === "windowed"
-    ? { open: isWithin(window, now), campaign: undefined }
-    : judgeCampaign(window, campaign, now);
-}
-
-function isWithin({ schedule, lastStartSeconds }: Window, now: number): boolean {
+/** True if the windowed expression matches at `now` (milliseconds), and goes on matching for `lastStartSeconds`. */
+export function isWithin({ schedule, lastStartSeconds }: Window, now: number): boolean {
   const times = lastStartSeconds > 0 ? [now, now + lastStartSeconds * 1000] : [now];
   return times.every((time) => schedule.match(new Date(time)));
 }
 
-function judgeCampaign(window: Window, campaign: Campaign | undefined, now: number): Opening {
-  const { cron, timeZone } = window;
-  if (campaign?.cron !== cron || campaign.timeZone !== timeZone)
-    return { open: false, campaign: { cron, timeZone, handledThrough: formatTimestamp(now) } };
-  const fired = lastOccurrence(window, now);
-  const handled = parseTimestamp(campaign.handledThrough) ?? now;
-  // The clock was ahead for a moment.
-  if (handled > now) return { open: false, campaign: { ...campaign, handledThrough: formatTimestamp(now) } };
-  return { open: fired !== undefined && fired > handled && now < endOf(window, fired), campaign };
-}
-
-/** The campaign once no node is left to be updated in it: the next occurrence opens it again. */
-export function closeCampaign(campaign: Campaign | undefined, now: number): Campaign | undefined {
-  return campaign && { ...campaign, handledThrough: formatTimestamp(now) };
-}
-
-function endOf({ durationSeconds, lastStartSeconds }: Window, fired: number): number {
+/** When a one-shot that fired at `fired` ends. */
+export function endOf({ durationSeconds, lastStartSeconds }: Window, fired: number): number {
   return durationSeconds === undefined ? Number.POSITIVE_INFINITY : fired + (durationSeconds - lastStartSeconds) * 1000;
 }
 
 /** The last occurrence at or before `now`; undefined if there was none. */
-function lastOccurrence({ schedule }: Window, now: number): number | undefined {
+export function lastOccurrence({ schedule }: Window, now: number): number | undefined {
   const [last] = schedule.previousRuns(1, new Date(now + 1000));
   return last && last.getTime() <= now ? last.getTime() : undefined;
 }
+
+/** The next occurrence after `now`: the start of a closed window; undefined if there is none. */
+export const nextOccurrence = ({ schedule }: Window, now: number): number | undefined =>
+  schedule.nextRun(new Date(now))?.getTime();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { closeCampaign, isWindowOpen, parseWindow, type Window } from "../../../reconciler/nodes/window.ts";
+import { parseWindow, type Window } from "../../../reconciler/model/window.ts";
+import { closeCampaign, isWindowOpen } from "../../../reconciler/nodes/campaign.ts";
 
 function window(
   cron: string,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { judgeTicking, type TickingFacts } from "../../../reconciler/report/ticking.ts";
+import { judgeTicking } from "../../../reconciler/report/judge-ticking.ts";
+import type { TickingFacts } from "../../../reconciler/report/ticking.ts";
 
 const NOW = Date.parse("2026-01-01T12:00:00Z");
 const ago = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();

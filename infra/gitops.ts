@@ -1,0 +1,30 @@
+/**
+ * `npm run gitops`: copies the health rules of `infra/gitops/rules` into the files for the engines that run Lua. Each of
+ * these files is copied by users as it is, so it has to hold its rules.
+ */
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const FOLDER = "infra/gitops";
+/** A rule in a file: from this comment to the next one. What lies between is written here. */
+const RULE = /^(?<indent> *)-- rule: (?<name>\w+)\n[^]*?^ *-- end of rule$/gm;
+
+/** Paths of the engines' files from the repository's root. */
+export const findEngineFiles = (root: string): string[] =>
+  globSync([`${FOLDER}/*.yaml`, `${FOLDER}/*/*.yaml`], { cwd: root }).toSorted();
+
+/** The text of a file with its rules as they are in the folder `rules`. Throws if it names one that there is not. */
+export function withRules(root: string, text: string): string {
+  const read = (name: string): string => readFileSync(join(root, FOLDER, "rules", `${name}.lua`), "utf8");
+  return text.replaceAll(RULE, (_, indent: string, name: string) => {
+    const common = name === "StatefulSet" ? read("answer") : read("answer") + read("common");
+    const lines = `-- rule: ${name}\n${common}${read(name)}-- end of rule`.split("\n");
+    return lines.map((line) => (line === "" ? line : indent + line)).join("\n");
+  });
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, "..");
+  for (const file of findEngineFiles(root).map((path) => join(root, path)))
+    writeFileSync(file, withRules(root, readFileSync(file, "utf8")));
+}

@@ -1,0 +1,3 @@
+local function answer(status, message)
+  return { status = status, message = message or "" }
+end

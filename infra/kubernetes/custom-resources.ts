@@ -1,0 +1,76 @@
+/** The kinds of objects that come with a definition: ours, and those of the systems that Zonewise replaces. */
+import type { ObjectMeta, Resource } from "./resources.ts";
+
+/** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
+export interface DisruptionBudget {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: {
+    readonly disruptedPods?: unknown;
+    readonly observedGeneration?: unknown;
+    readonly zones?: unknown;
+    readonly conditions?: unknown;
+  };
+}
+
+export const disruptionBudgets: Resource<DisruptionBudget> = {
+  group: "rollout-operator.grafana.com",
+  version: "v1",
+  plural: "zoneawarepoddisruptionbudgets",
+};
+
+/** An object with a status that others may write: reconciler/nodes/ reads what it needs of it. */
+export interface CustomObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+/** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
+export interface RolloutGroup {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly checkpoint?: string; readonly progressDeadlineSeconds?: number };
+  readonly status?: unknown;
+}
+
+export const rolloutGroups: Resource<RolloutGroup> = { group: "zonewise.dev", version: "v1", plural: "rolloutgroups" };
+
+/** A PhasedRollout of `sts.plus`. Users and earlier operators write its `spec` and `status`, which may be invalid. */
+export interface PhasedRolloutObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const bottlerocketShadows: Resource<CustomObject> = {
+  group: "brupop.bottlerocket.aws",
+  version: "v2",
+  plural: "bottlerocketshadows",
+};
+export const nodeUpdatePolicies: Resource<CustomObject> = {
+  group: "zonewise.dev",
+  version: "v1",
+  plural: "nodeupdatepolicies",
+};
+export const phasedRollouts: Resource<PhasedRolloutObject> = {
+  group: "sts.plus",
+  version: "v1alpha1",
+  plural: "phasedrollouts",
+};
+
+/** A RolloutGate. Users write its `spec`; its `status` is ours. */
+export interface RolloutGate {
+  readonly metadata: ObjectMeta;
+  readonly spec?: unknown;
+  readonly status?: unknown;
+}
+
+export const rolloutGates: Resource<RolloutGate> = { group: "zonewise.dev", version: "v1", plural: "rolloutgates" };

@@ -1,0 +1,58 @@
+/** What the placeholders in the expressions of a gate's checks stand for. */
+import { type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
+import type { Zone } from "../model/zone.ts";
+import type { Gate } from "./gate.ts";
+import type { GateRecord, Point, Stage } from "./record.ts";
+import type { RolloutView } from "./rollout.ts";
+
+interface Asked {
+  readonly stage: Stage;
+  readonly record: GateRecord;
+  readonly view: Pick<RolloutView, "zones" | "now">;
+}
+
+/**
+ * The candidate is what the rollout has updated so far: all pods of the zones that it has begun and that have its
+ * templates, but for the zone that waits. The other pods are those of all other zones.
+ */
+export function placeholderValues(gate: Gate, { stage, record, view: { zones, now } }: Asked): PlaceholderValues {
+  const begun = new Set(record.zones.flatMap(({ name, began }) => (began === undefined ? [] : [name])));
+  const isCandidate = ({ name, replicas, status }: Zone): boolean =>
+    begun.has(name) && name !== stage.zone && status.updated >= replicas;
+  const podsOf = (chosen: readonly Zone[]) =>
+    ({ kind: "pods", sets: chosen.map(({ name }) => ({ set: name })) }) as const;
+  return {
+    namespace: { kind: "name", name: gate.ref.namespace },
+    group: { kind: "name", name: gate.group },
+    ...(stage.zone !== "" && { zone: { kind: "name", name: stage.zone } as const }),
+    candidate_pods: podsOf(zones.filter(isCandidate)),
+    other_pods: podsOf(zones.filter((zone) => !isCandidate(zone))),
+    range: rangeSince(stage.since, now),
+  };
+}
+
+/** Where a placeholder stands for no pods: nothing is updated yet, or all is. */
+const WITHOUT_PODS = [
+  ["BeforeFirstZone", "candidate_pods"],
+  ["AfterLastZone", "other_pods"],
+] as const satisfies readonly (readonly [Point, string])[];
+
+/** Comparisons that have nothing to compare at a point of the gate, a sentence each: they would never pass there (§14.9). */
+export const findEmptyComparisons = ({ checks, when }: Pick<Gate, "checks" | "when">): string[] =>
+  checks.flatMap(({ name, query, baseline }) =>
+    WITHOUT_PODS.flatMap(([point, placeholder]) => {
+      const isUsed = baseline && [query.expr, baseline.expr].some((expr) => expr.includes(`$(${placeholder})`));
+      if (!isUsed || !when.includes(point)) return [];
+      return [`check ${name}: $(${placeholder}) stands for no pods at ${point}, and a baseline needs two numbers`];
+    }),
+  );
+
+/** Values to judge its expressions with: after the last zone no zone waits. */
+export const sampleValues = ({ ref, group, when }: Gate): PlaceholderValues => ({
+  namespace: { kind: "name", name: ref.namespace },
+  group: { kind: "name", name: group },
+  ...(!when.includes("AfterLastZone") && { zone: { kind: "name", name: "zone-a" } as const }),
+  candidate_pods: { kind: "pods", sets: [{ set: "zone-a" }] },
+  other_pods: { kind: "pods", sets: [{ set: "zone-b" }] },
+  range: { kind: "duration", seconds: 300 },
+});

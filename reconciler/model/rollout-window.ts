@@ -1,0 +1,226 @@
+/**
+ * When the rollout may take pods of a zone that serve (§1.12), by the annotations of its StatefulSet. A window that
+ * cannot be read is closed: nobody knows when its author wanted it open.
+ *
+ *   outside its window, or in a freeze     closed; the time of its opening is known
+ *   unreadable, or it never opens          closed, until somebody corrects it
+ *   otherwise, and without annotations     open
+ */
+import { parseGoDuration } from "../../infra/duration.ts";
+import { findNear } from "../../infra/edit-distance.ts";
+import { once } from "../../infra/once.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { ANNOTATIONS } from "./annotations.ts";
+import type { Hold } from "./decision.ts";
+import { endOf, isWithin, lastOccurrence, nextOccurrence, parseWindow, type Problem, type Window } from "./window.ts";
+
+/** From its start until before its end, milliseconds since the epoch. */
+interface Freeze {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface RolloutWindow {
+  /** Undefined: open except in freezes. */
+  readonly window: Window | undefined;
+  readonly freezes: readonly Freeze[];
+  /** Why it cannot be read, in a sentence: it is closed. */
+  readonly problem: string | undefined;
+}
+
+/** Why a window is closed, in the words of a hold. */
+export interface ClosedWindow extends Pick<Hold, "reason" | "message"> {
+  /** When it opens; undefined if time alone does not open it. */
+  readonly until?: number;
+}
+
+/** What a StatefulSet says of its window. */
+export interface WindowSettings {
+  /** Undefined without any annotation of a window. */
+  readonly window: RolloutWindow | undefined;
+  /** What is wrong with the annotations, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+type Strings = Readonly<Record<string, string>> | undefined;
+
+const WINDOW = ANNOTATIONS.rolloutWindow;
+const DURATION = ANNOTATIONS.rolloutWindowDuration;
+const TIME_ZONE = ANNOTATIONS.rolloutWindowTimeZone;
+const FREEZES = ANNOTATIONS.rolloutFreezes;
+const PREFIX = "zonewise.dev/rollout-";
+const KNOWN: readonly string[] = Object.values(ANNOTATIONS).filter((name) => name.startsWith(PREFIX));
+
+/** Characters of a value. A longer one is no window. */
+const MAX_LENGTH = 1000;
+const MAX_DURATION_S = 31 * 86_400;
+/** Texts that are remembered: reading an expression takes half a millisecond, and zones are read in every tick. */
+const MAX_REMEMBERED = 1000;
+
+/** Reads the annotations of a window. An empty value counts as not set. */
+export function readRolloutWindow(annotations: Strings): WindowSettings {
+  const read = (name: string): string => annotations?.[name]?.trim() ?? "";
+  const written = { cron: read(WINDOW), duration: read(DURATION), timeZone: read(TIME_ZONE), freezes: read(FREEZES) };
+  const window = written.cron + written.freezes === "" ? undefined : remember(written);
+  const useless = written.cron === "" ? [DURATION, TIME_ZONE].filter((name) => read(name) !== "") : [];
+  return {
+    window,
+    problems: [
+      ...(window?.problem === undefined ? [] : [`${window.problem}; the zone's pods stay until it is corrected`]),
+      ...useless.map((name) => `annotation ${name} has no effect without ${WINDOW}`),
+      ...findUnknown(annotations),
+    ],
+  };
+}
+
+/** A mistyped name would leave a zone without the window that its author relies on. */
+function findUnknown(annotations: Strings): string[] {
+  const unknown = Object.keys(annotations ?? {}).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
+  return unknown.map((name) => {
+    const [near] = findNear(name, KNOWN);
+    return `annotation ${name} is not known${near === undefined ? "" : `; is ${near} meant?`}`;
+  });
+}
+
+interface Written {
+  readonly cron: string;
+  readonly duration: string;
+  readonly timeZone: string;
+  readonly freezes: string;
+}
+
+const read = new Map<string, RolloutWindow>();
+const parseOnce = once(parse, (written: Written) => JSON.stringify(written), read);
+
+function remember(written: Written): RolloutWindow {
+  if (read.size >= MAX_REMEMBERED) read.clear();
+  return parseOnce(written);
+}
+
+/** What is wrong with an annotation, in a sentence. */
+const refuse = (name: string, value: string, why: string): Problem => ({
+  problem: `annotation ${name} is "${value.slice(0, MAX_LENGTH)}": ${why}`,
+});
+
+/** What cannot be read is a window with a problem. */
+function parse(written: Written): RolloutWindow {
+  const freezes = parseFreezes(written.freezes);
+  if ("problem" in freezes) return { window: undefined, freezes: [], ...freezes };
+  const window = written.cron === "" ? undefined : parseTimes(written);
+  if (window && "problem" in window) return { window: undefined, freezes, ...window };
+  return { window, freezes, problem: undefined };
+}
+
+function parseTimes({ cron, duration, timeZone }: Written): Window | Problem {
+  const durationSeconds = readSeconds(duration);
+  if (Number.isNaN(durationSeconds))
+    return refuse(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");
+  const spec = { cron, timeZone: timeZone || "UTC", lastStartSeconds: 0, durationSeconds };
+  const window = parseWindow(spec);
+  if (!("problem" in window)) return checkDuration(window, duration);
+  return "problem" in parseWindow({ ...spec, timeZone: "UTC" })
+    ? refuse(WINDOW, cron, explain(cron, window.problem))
+    : refuse(TIME_ZONE, timeZone, "it is no time zone of the IANA database, such as Europe/Berlin");
+}
+
+/** Undefined without a duration, NaN for a value that is none. */
+function readSeconds(duration: string): number | undefined {
+  if (duration === "") return undefined;
+  const seconds = (parseGoDuration(duration) ?? 0) / 1000;
+  return seconds >= 1 && seconds <= MAX_DURATION_S ? seconds : Number.NaN;
+}
+
+function checkDuration(window: Window, duration: string): Window | Problem {
+  const { cron, kind, durationSeconds } = window;
+  if (kind === "one-shot" && durationSeconds === undefined)
+    return refuse(WINDOW, cron, `it says when the window opens, and ${DURATION} is missing, which says for how long`);
+  if (kind === "windowed" && durationSeconds !== undefined)
+    return refuse(
+      DURATION,
+      duration,
+      `the window is open in every second that "${cron}" matches: leave one of both out`,
+    );
+  return window;
+}
+
+/** Five fields are what CronJobs have. */
+function explain(cron: string, problem: string): string {
+  const fields = cron.split(/\s+/).length;
+  if (fields === 6 || fields === 7 || cron.startsWith("@")) return problem;
+  return `it has ${fields} fields; there must be 6 or 7: second minute hour day month weekday [year]`;
+}
+
+/** Intervals as in ISO 8601, such as `2026-12-20T00:00:00Z/2027-01-04T00:00:00Z`. */
+function parseFreezes(text: string): readonly Freeze[] | Problem {
+  if (text.length > MAX_LENGTH) return refuse(FREEZES, text, `it has more than ${MAX_LENGTH} characters`);
+  const read = text === "" ? [] : text.split(",").map((one) => parseFreeze(one.trim()));
+  const bad = read.find((one) => typeof one === "string");
+  return bad === undefined ? read.filter((one) => typeof one !== "string") : refuse(FREEZES, text, bad);
+}
+
+/** The interval, or what is wrong with it. */
+function parseFreeze(text: string): Freeze | string {
+  const [from, to, ...rest] = text.split("/").map(parseTimestamp);
+  if (from === undefined || to === undefined || rest.length > 0)
+    return `"${text}" is no interval such as 2026-12-20T00:00:00Z/2027-01-04T00:00:00Z`;
+  return from < to ? { from, to } : `"${text}" ends before it begins`;
+}
+
+/** Why the window is closed at `now` (milliseconds since the epoch); undefined if it is open. */
+export function whyClosed(rollout: RolloutWindow | undefined, now: number): ClosedWindow | undefined {
+  if (!rollout) return undefined;
+  const last = closed.get(rollout);
+  if (last && last.from <= now && now < last.to) return last.answer;
+  const answer = judgeClosed(rollout, now);
+  const { to = Infinity } = findFreeze(rollout, now) ?? {};
+  if (answer) closed.set(rollout, { answer, from: now, to: Math.min(to, answer.until ?? Infinity) });
+  return answer;
+}
+
+/**
+ * What was answered last, and for which times it holds. Where few times match, as in the hour that a change of the clocks
+ * leaves out, an answer takes a tenth of a second, and each waiting zone is asked in every tick.
+ */
+const closed = new WeakMap<RolloutWindow, { answer: ClosedWindow; from: number; to: number }>();
+
+function judgeClosed(rollout: RolloutWindow, now: number): ClosedWindow | undefined {
+  const { window, problem } = rollout;
+  if (problem !== undefined) return { reason: "WindowInvalid", message: problem };
+  const frozen = findFreeze(rollout, now);
+  if (!frozen && (!window || isOpen(window, now))) return undefined;
+  const until = opensAt(rollout, now);
+  const named = window && `window ${window.cron} (${window.timeZone})`;
+  if (until === undefined) return { reason: "WindowInvalid", message: `${named} does not open any more` };
+  const at = formatTimestamp(until);
+  return frozen
+    ? {
+        reason: "WindowClosed",
+        until,
+        message: `a freeze lasts until ${formatTimestamp(frozen.to)}, and the rollout goes on at ${at}`,
+      }
+    : { reason: "WindowClosed", until, message: `${named} is closed, and opens at ${at}` };
+}
+
+const findFreeze = ({ freezes }: RolloutWindow, at: number): Freeze | undefined =>
+  freezes.find(({ from, to }) => from <= at && at < to);
+
+function isOpen(window: Window, at: number): boolean {
+  if (window.kind === "windowed") return isWithin(window, at);
+  const fired = lastOccurrence(window, at);
+  return fired !== undefined && at < endOf(window, fired);
+}
+
+/** The first time from `now` on at which it is open; undefined if there is none. */
+function opensAt(rollout: RolloutWindow, now: number): number | undefined {
+  const { window, freezes } = rollout;
+  let at = now;
+  // Each freeze is left once, for a time at which the window is open or for its next occurrence.
+  for (let steps = 2 * freezes.length + 2; steps > 0; steps--) {
+    const frozen = findFreeze(rollout, at);
+    if (!frozen && (!window || isOpen(window, at))) return at;
+    const next = frozen ? frozen.to : window && nextOccurrence(window, at);
+    if (next === undefined) return undefined;
+    at = next;
+  }
+  return at;
+}
