@@ -172,8 +172,9 @@ export function whyClosed(rollout: RolloutWindow | undefined, now: number): Clos
   const last = closed.get(rollout);
   if (last && last.from <= now && now < last.to) return last.answer;
   const answer = judgeClosed(rollout, now);
-  const { to = Infinity } = findFreeze(rollout, now) ?? {};
-  if (answer) closed.set(rollout, { answer, from: now, to: Math.min(to, answer.until ?? Infinity) });
+  // A freeze that begins or ends changes the words.
+  const changes = rollout.freezes.flatMap(({ from, to }) => [from, to]).filter((at) => at > now);
+  if (answer) closed.set(rollout, { answer, from: now, to: Math.min(answer.until ?? Infinity, ...changes) });
   return answer;
 }
 

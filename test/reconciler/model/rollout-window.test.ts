@@ -126,6 +126,14 @@ describe("a rollout window", () => {
       { numRuns: runs(1000) },
     );
   });
+
+  it("is named by the freeze once one begins, though it was closed before", () => {
+    const { window } = read({ window: "* * 0 * * *", freezes: "2026-08-04T05:00:00Z/2026-08-04T12:00:00Z" });
+    const say = (time: string) => whyClosed(window, at(time))?.message;
+    assert.match(say("2026-08-04T04:00:00Z") ?? "", /^window \* \* 0 \* \* \* \(UTC\) is closed/);
+    assert.match(say("2026-08-04T05:00:00Z") ?? "", /^a freeze lasts until 2026-08-04T12:00:00Z/);
+    assert.match(say("2026-08-04T12:00:00Z") ?? "", /^window \* \* 0 \* \* \* \(UTC\) is closed/);
+  });
 });
 
 describe("annotations of a window that cannot be read are named, and close it", () => {
