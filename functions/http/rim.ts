@@ -72,10 +72,9 @@ export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log"
   const { tracer = NO_TRACER } = rim;
   return async (request, response) => {
     try {
-      const { headers: caller, method = "" } = request;
-      const attributes = { "http.request.method": method, "http.route": endpoint.route };
-      await tracer.span({ name: `${method} ${endpoint.route}`, kind: "server", attributes, caller }, (span) =>
-        serveOne(endpoint, rim, { request, response, span }),
+      await tracer.span(
+        () => spanOf(endpoint, request),
+        (span) => serveOne(endpoint, rim, { request, response, span }),
       );
     } catch (error) {
       rim.log.error("unexpected error; the request is answered with 500", { error });
@@ -83,6 +82,13 @@ export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log"
     }
   };
 }
+
+const spanOf = ({ route }: Endpoint, { headers: caller, method = "" }: IncomingMessage) => ({
+  name: `${method} ${route}`,
+  kind: "server" as const,
+  attributes: { "http.request.method": method, "http.route": route },
+  caller,
+});
 
 interface Served {
   readonly request: IncomingMessage;

@@ -69,7 +69,10 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
   for (;;) {
     await takeToken(wiring, groupOf(call.path), deadline);
     deadline.signal.throwIfAborted();
-    const answer = await wiring.tracer.span(spanOf(call), (span) => measure(wiring, call, { deadline, span }));
+    const answer = await wiring.tracer.span(
+      () => spanOf(call),
+      (span) => measure(wiring, call, { deadline, span }),
+    );
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
     const error = errorOfStatus(status, await readBody(answer, deadline.signal), retryAfterMs(answer));

@@ -23,10 +23,13 @@ export interface SpanStart {
 }
 
 export interface Tracer {
-  /** Runs `work` in a span that ends with it; if it rejects, so does this, and the span has the error. */
-  readonly span: <T>(start: SpanStart, work: (span: Span) => Promise<T>) => Promise<T>;
-  /** A span without duration, for what is decided at once. */
-  readonly mark: (name: string, attributes: Attributes) => void;
+  /**
+   * Runs `work` in a span that ends with it; if it rejects, so does this, and the span has the error. `start` is called
+   * only if spans are recorded: a call of the API server costs no name or attributes without an exporter.
+   */
+  readonly span: <T>(start: () => SpanStart, work: (span: Span) => Promise<T>) => Promise<T>;
+  /** A span without duration, for what is decided at once. `describe` is called only if spans are recorded. */
+  readonly mark: (name: string, describe: () => Attributes) => void;
   /** The headers that give a request the context of the span around it. */
   readonly headers: () => Readonly<Record<string, string>>;
   /** Sends what has been recorded; resolves after 3 s at the latest, and never rejects. */

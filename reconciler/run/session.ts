@@ -188,7 +188,10 @@ interface Session {
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
 function tickInSpan(input: RunInput, session: Session): Promise<TickResult | undefined> {
   const { tracer = NO_TRACER } = input;
-  return tracer.span({ name: "tick" }, (span) => tickOnce(input, session, span));
+  return tracer.span(
+    () => ({ name: "tick" }),
+    (span) => tickOnce(input, session, span),
+  );
 }
 
 async function tickOnce(

@@ -121,7 +121,7 @@ async function rollOutZones(
   let decision = passGates(ungated, verdicts);
   const isLate = isOutdated(snapshot, actor);
   if (isLate && decision?.action === "deletePods") decision = passGates(ungated, await gated.readAgain());
-  actor.tracer?.mark("decide", describe(decision));
+  actor.tracer?.mark("decide", () => describe(decision));
   if (!decision) return { state: "settled" };
   if (decision.action === "hold") return { state: "held", hold: decision };
 

@@ -96,7 +96,10 @@ export async function tick(input: TickInput): Promise<TickResult> {
     if (isResyncDue) turns.onResync?.(key);
     await steps.start(key, () => {
       const given = { budgetLists, gatheredAt, gates, isResyncDue };
-      return tracer.span(spanOf(zones), (span) => takeTurn([key, zones], { ...given, span }, input));
+      return tracer.span(
+        () => spanOf(zones),
+        (span) => takeTurn([key, zones], { ...given, span }, input),
+      );
     });
   });
   await Promise.all([others, phasing, gates.end(list.groups)]);

@@ -38,7 +38,8 @@ export function createTracer(resource: Attributes, log: Log, exporter: SpanExpor
   provider.register();
   const tracer = provider.getTracer("zonewise");
   return {
-    async span({ name, kind, attributes = {}, caller }, work) {
+    async span(start, work) {
+      const { name, kind, attributes = {}, caller } = start();
       const parent = caller ? propagation.extract(context.active(), caller) : context.active();
       const options = { kind: kind ? KINDS[kind] : SpanKind.INTERNAL, attributes: known(attributes) };
       const span = tracer.startSpan(name, options, parent);
@@ -52,7 +53,7 @@ export function createTracer(resource: Attributes, log: Log, exporter: SpanExpor
         span.end();
       }
     },
-    mark: (name, attributes) => tracer.startSpan(name, { attributes: known(attributes) }).end(),
+    mark: (name, describe) => tracer.startSpan(name, { attributes: known(describe()) }).end(),
     headers() {
       const headers: Record<string, string> = {};
       propagation.inject(context.active(), headers);

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chooseTracing, loadTracer } from "../../../infra/tracing/load-tracer.ts";
-import { NO_TRACER } from "../../../infra/tracing/tracer.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { NO_TRACER, type SpanStart, type Tracer } from "../../../infra/tracing/tracer.ts";
 import { keepingLog } from "../../functions/stage.ts";
+import { json, stage } from "../stage.ts";
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 
@@ -40,4 +42,30 @@ describe("no traces are recorded", () => {
       );
       if (problem) assert.match(String(entries[0]?.["problem"]), problem);
     });
+});
+
+describe("without an exporter", () => {
+  const never = (): never => assert.fail("it was described");
+
+  it("no span and no mark is described", async () => {
+    assert.equal(await NO_TRACER.span(never, () => Promise.resolve(5)), 5);
+    NO_TRACER.mark("decide", never);
+  });
+
+  it("a call of the API server leaves it to the tracer to describe its span", async () => {
+    const started: (() => SpanStart)[] = [];
+    const tracer: Tracer = {
+      ...NO_TRACER,
+      span: (start, work) => {
+        started.push(start);
+        return NO_TRACER.span(start, work);
+      },
+    };
+    const { cluster } = await stage([json({})], { tracer });
+    await cluster.get(statefulSets, { namespace: "default", name: "web" });
+    assert.deepEqual(
+      started.map((start) => start().name),
+      ["GET apps/v1/statefulsets object"],
+    );
+  });
 });

@@ -43,11 +43,14 @@ describe("a process with an exporter", () => {
   }
 
   it("sends a span with its parent, its attributes, and the resource", async () => {
-    const result = await tracer.span({ name: "outer", attributes: { a: 1, none: undefined } }, async (span) => {
-      tracer.mark("inner", { b: true });
-      span.set({ c: "d" });
-      return 5;
-    });
+    const result = await tracer.span(
+      () => ({ name: "outer", attributes: { a: 1, none: undefined } }),
+      async (span) => {
+        tracer.mark("inner", () => ({ b: true }));
+        span.set({ c: "d" });
+        return 5;
+      },
+    );
     const [inner, outer] = await flushed();
     assert.equal(result, 5);
     assert.deepEqual([inner?.name, inner?.parent, inner?.trace], ["inner", outer?.id, outer?.trace]);
@@ -57,7 +60,10 @@ describe("a process with an exporter", () => {
   });
 
   it("marks a span as failed whose work rejects, and rejects as well", async () => {
-    const failing = tracer.span({ name: "failing" }, () => Promise.reject(new RolloutError("Conflict", "no")));
+    const failing = tracer.span(
+      () => ({ name: "failing" }),
+      () => Promise.reject(new RolloutError("Conflict", "no")),
+    );
     await assert.rejects(failing, { code: "Conflict" });
     const [span] = await flushed();
     assert.deepEqual([span?.failed, span?.attributes], [true, { "error.type": "Conflict" }]);
@@ -124,7 +130,10 @@ describe("a process with an exporter", () => {
     const away = { export: (_: unknown, done: Done) => done({ code: 1, error: new Error("away") }), shutdown };
     const other = createTracer({}, log, away);
     for (const i of [1, 2, 3]) {
-      const result = await other.span({ name: "lost" }, () => Promise.resolve(i));
+      const result = await other.span(
+        () => ({ name: "lost" }),
+        () => Promise.resolve(i),
+      );
       assert.equal(result, i);
       await other.flush();
     }
