@@ -2,7 +2,7 @@
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
-import { whyClosed } from "../../reconciler/model/rollout-window.ts";
+import { findClosedWindow } from "../../reconciler/model/rollout-window.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
 import { groupKey, readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { kubectl } from "../../reconciler/remedies/cures.ts";
@@ -17,7 +17,7 @@ export function examineWindows(objects: readonly StatefulSet[], now: number): Fi
 
 /** One that cannot be read is among the problems of its zone. */
 function examineOpening(zone: Zone, now: number): Finding[] {
-  const closed = zone.window?.problem === undefined ? whyClosed(zone.window, now) : undefined;
+  const closed = zone.window?.problem === undefined ? findClosedWindow(zone.window, now) : undefined;
   if (closed?.reason !== "WindowInvalid") return [];
   return [
     {

@@ -167,7 +167,7 @@ function parseFreeze(text: string): Freeze | string {
 }
 
 /** Why the window is closed at `now` (milliseconds since the epoch); undefined if it is open. */
-export function whyClosed(rollout: RolloutWindow | undefined, now: number): ClosedWindow | undefined {
+export function findClosedWindow(rollout: RolloutWindow | undefined, now: number): ClosedWindow | undefined {
   if (!rollout) return undefined;
   const last = closed.get(rollout);
   if (last && last.from <= now && now < last.to) return last.answer;

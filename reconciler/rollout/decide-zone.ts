@@ -13,7 +13,7 @@ import {
   isSteady,
   unavailable,
 } from "../model/readiness.ts";
-import { type ClosedWindow, whyClosed } from "../model/rollout-window.ts";
+import { type ClosedWindow, findClosedWindow } from "../model/rollout-window.ts";
 import { limitOf } from "./batch-limit.ts";
 import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
@@ -129,7 +129,7 @@ const outdatedPods: ZoneRule = (zone, { now }) => {
  * it takes back is at fault more likely than not.
  */
 export function whyWindowClosed(zone: ZoneWithPods, now: number): ClosedWindow | undefined {
-  return isGoingBack(zone) ? undefined : whyClosed(zone.window, now);
+  return isGoingBack(zone) ? undefined : findClosedWindow(zone.window, now);
 }
 
 function waitForWindow(zone: ZoneWithPods, now: number | undefined, left: string): Hold | undefined {

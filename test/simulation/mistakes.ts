@@ -1,5 +1,5 @@
 /**
- * What people write wrong in manifests, and mend after a while: in a fifth of the seeds, from a stream of its own, so
+ * What people write wrong in manifests, and correct after a while: in a fifth of the seeds, from a stream of its own, so
  * that the other histories are the same as without.
  */
 import { dig } from "../emulator/objects.ts";

@@ -14,7 +14,7 @@ interface Answered {
   readonly text: string;
 }
 
-interface Ask {
+interface Request {
   readonly path?: string;
   readonly method?: string;
   readonly host?: string;
@@ -27,7 +27,7 @@ async function serve(t: TestContext, read: () => Promise<PageRecords>, hosts: re
   const server = createServer((request, response) => void answer(request, response));
   const port = await listen(server);
   t.after(() => (server.closeAllConnections(), server.close()));
-  const ask = ({ path = "/", method = "GET", host = `localhost:${port}` }: Ask = {}): Promise<Answered> =>
+  const ask = ({ path = "/", method = "GET", host = `localhost:${port}` }: Request = {}): Promise<Answered> =>
     new Promise((resolve, reject) => {
       const sent = request({ port, path, method, headers: { host } }, (response) => {
         let text = "";
@@ -39,7 +39,7 @@ async function serve(t: TestContext, read: () => Promise<PageRecords>, hosts: re
   return { ask, entries };
 }
 
-const ROWS: readonly (readonly [what: string, ask: Ask, status: number, text: RegExp])[] = [
+const ROWS: readonly (readonly [what: string, ask: Request, status: number, text: RegExp])[] = [
   ["the page", {}, 200, /<title>1 Ready – Zonewise<\/title>/],
   ["the page by an address of this machine", { host: "127.0.0.1:8001" }, 200, /<main>/],
   ["the page by its address in IPv6", { host: "[::1]:8001" }, 200, /<main>/],

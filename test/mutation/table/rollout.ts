@@ -68,8 +68,8 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     breaks: "a template that was taken back waits for no window",
     file: ZONE.file,
     tests: WINDOW.tests,
-    find: "return isGoingBack(zone) ? undefined : whyClosed(zone.window, now);",
-    replacement: "return whyClosed(zone.window, now);",
+    find: "return isGoingBack(zone) ? undefined : findClosedWindow(zone.window, now);",
+    replacement: "return findClosedWindow(zone.window, now);",
   },
   {
     breaks: "pods that are older than their StatefulSet are no way back",

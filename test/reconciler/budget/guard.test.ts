@@ -73,7 +73,7 @@ describe("a configuration without a fault", () => {
     });
 
   for (const why of ["x509: certificate signed by unknown authority", "unable to verify the first certificate"])
-    it(`gets its CA anew where it is ${why.slice(0, 4)}…`, () =>
+    it(`gets its CA again where it is ${why.slice(0, 4)}…`, () =>
       assert.match(judgeGuard({ ...facts(hook()), probe: { result: "failed", why } }).remedy, /gives them the CA/));
 
   it("is no answer where its Service is a URL, an external name, or could not be read", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
-import { readRolloutWindow, whyClosed } from "../../../reconciler/model/rollout-window.ts";
+import { readRolloutWindow, findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
 import { runs } from "../../runs.ts";
 
 interface Settings {
@@ -27,7 +27,7 @@ const read = (settings: Settings) =>
 const at = (time: string): number => Date.parse(time);
 /** `open`, or the reason with the time of the opening. */
 function judge(settings: Settings, time: string): string {
-  const closed = whyClosed(read(settings).window, at(time));
+  const closed = findClosedWindow(read(settings).window, at(time));
   if (!closed) return "open";
   return closed.until === undefined ? closed.reason : `${closed.reason} ${formatTimestamp(closed.until)}`;
 }
@@ -112,15 +112,15 @@ describe("a rollout window", () => {
     fc.assert(
       fc.property(settings, moment, (given, now) => {
         const { window } = read(given);
-        const closed = whyClosed(window, now);
+        const closed = findClosedWindow(window, now);
         if (!closed) return;
         assert.ok(closed.until !== undefined && closed.until > now, JSON.stringify(closed));
         // A copy has no earlier answer.
-        const judge = (at: number) => whyClosed(window && { ...window }, at);
+        const judge = (at: number) => findClosedWindow(window && { ...window }, at);
         assert.equal(judge(closed.until), undefined, "it is open then");
         for (const at of [closed.until - 1000, (now + closed.until) / 2]) {
           assert.notEqual(judge(at), undefined, "it is closed until then");
-          assert.deepEqual(whyClosed(window, at), judge(at), "the earlier answer holds");
+          assert.deepEqual(findClosedWindow(window, at), judge(at), "the earlier answer holds");
         }
       }),
       { numRuns: runs(1000) },
@@ -129,7 +129,7 @@ describe("a rollout window", () => {
 
   it("is named by the freeze once one begins, though it was closed before", () => {
     const { window } = read({ window: "* * 0 * * *", freezes: "2026-08-04T05:00:00Z/2026-08-04T12:00:00Z" });
-    const say = (time: string) => whyClosed(window, at(time))?.message;
+    const say = (time: string) => findClosedWindow(window, at(time))?.message;
     assert.match(say("2026-08-04T04:00:00Z") ?? "", /^window \* \* 0 \* \* \* \(UTC\) is closed/);
     assert.match(say("2026-08-04T05:00:00Z") ?? "", /^a freeze lasts until 2026-08-04T12:00:00Z/);
     assert.match(say("2026-08-04T12:00:00Z") ?? "", /^window \* \* 0 \* \* \* \(UTC\) is closed/);
@@ -171,7 +171,7 @@ describe("annotations of a window that cannot be read are named, and close it", 
       const { window, problems } = read(settings);
       assert.match(problems[0] ?? "", says);
       assert.match(problems[0] ?? "", /; the zone's pods stay until it is corrected$/);
-      assert.equal(whyClosed(window, at("2026-06-01T12:00:00Z"))?.reason, "WindowInvalid");
+      assert.equal(findClosedWindow(window, at("2026-06-01T12:00:00Z"))?.reason, "WindowInvalid");
     });
 
   it("settings without a window have no effect, and are named", () =>

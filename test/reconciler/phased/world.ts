@@ -146,7 +146,7 @@ export function happen(what: Happening, world: World, at: number): void {
     onDelete: () => change(() => Object.assign(set, { strategy: "OnDelete", partition: 0 })),
     rollingUpdate: () => change(() => Object.assign(set, { strategy: "RollingUpdate" })),
     recreate: () => recreate(world, { pods: new Map() }),
-    // Around the pods, with another template.
+    // Beside the pods, with another template.
     remake: () => recreate(world, { template: set.template + 1 }),
   };
   moves[what]();

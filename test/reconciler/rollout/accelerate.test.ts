@@ -46,7 +46,7 @@ describe("the limit of a zone that accelerates", () => {
   for (const [name, pods, limit] of TABLE)
     it(`${name}: ${limit}`, () => assert.equal(limitOf(zone(rolling(pods))), limit));
 
-  it("grows anew with the pods that became ready after the one that did not come up", () => {
+  it("grows again with the pods that became ready after the one that did not come up", () => {
     const given = zone(rolling([...healthy(7), RESTARTED, ...healthy(3)]));
     const later = given.pods.map((pod, i) => (i > 7 ? { ...pod, readyAt: (pod.readyAt ?? 0) + 7_200_000 } : pod));
     assert.equal(limitOf({ ...given, pods: later }), 4);

@@ -66,7 +66,7 @@ describe("a closed window", () => {
     ["lets a template that was taken back go", [reverted, updated], "delete a-1"],
     ["lets it go behind a zone that waits for its window", [{ ...old, ...window() }, reverted], "delete b-1"],
     [
-      "holds pods that are older than their StatefulSet, which was made anew: they are no way back",
+      "holds pods that are older than their StatefulSet, which was created again: they are no way back",
       [{ ...reverted, pods: { 1: { revision: "x", createdAt: "2026-04-01T00:00:00Z" } } }, updated],
       "hold WindowClosed",
     ],

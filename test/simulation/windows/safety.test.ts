@@ -81,7 +81,7 @@ describe("the oracle of windows", () => {
     ["a zone without a window", { set: setWith({}) }, /^$/],
     ["the way back of a template", { set: REVERTED }, /^$/],
     [
-      "a pod that is older than its StatefulSet, which was made anew: no way back",
+      "a pod that is older than its StatefulSet, which was created again: no way back",
       { set: REVERTED, pod: object(`${ZONE}-0`, { creationTimestamp: "2026-06-01T10:00:00Z" }) },
       /outside the window/,
     ],
