@@ -59,7 +59,8 @@ export function examineStatefulSets(objects: readonly StatefulSet[]): Finding[] 
   return [...objects.flatMap(examineMetadata), ...own.flatMap(examineZone), ...examineGroups(grouped, all)];
 }
 
-const isGrouped = ({ labels }: Zone): boolean => labels[LABELS.rolloutGroup] !== undefined;
+/** Whether it is a zone of a rollout group. */
+export const isGrouped = ({ labels }: Zone): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
   const { labels, annotations, name = "", namespace = "" } = metadata;

@@ -1,9 +1,12 @@
-/** What `zonewise doctor` finds wrong with the resources whose replicas zones mirror. Pure. */
+/** What `zonewise doctor` finds wrong with the resources whose replicas zones mirror, and with autoscalers. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import type { HorizontalPodAutoscaler } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
-import type { Zone } from "../../reconciler/model/zone.ts";
-import { annotate, type Finding } from "./findings.ts";
+import { listSome } from "../../reconciler/model/list-some.ts";
+import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
+import { annotate, isGrouped, type Finding } from "./findings.ts";
+
+type ScaleTarget = NonNullable<HorizontalPodAutoscaler["spec"]>["scaleTargetRef"];
 
 /** What became of the read of the resource that a zone mirrors. */
 export interface MirrorReading {
@@ -14,13 +17,14 @@ export interface MirrorReading {
   readonly names: readonly string[];
 }
 
-/** Findings of all zones that mirror a resource, and of the autoscalers of their namespaces. */
-export function examineMirrors(
-  readings: readonly MirrorReading[],
+/** Findings of all zones that mirror a resource. */
+export const examineMirrors = (readings: readonly MirrorReading[]): Finding[] => readings.flatMap(examineMirror);
+
+/** Findings of the autoscalers of these zones, or of what they mirror. */
+export const examineAutoscalers = (
   autoscalers: readonly HorizontalPodAutoscaler[],
-): Finding[] {
-  return [...readings.flatMap(examineMirror), ...autoscalers.flatMap((one) => examineAutoscaler(one, readings))];
-}
+  zones: readonly Zone[],
+): Finding[] => autoscalers.flatMap((one) => examineAutoscaler(one, zones));
 
 function examineMirror({ zone, missing, names }: MirrorReading): Finding[] {
   const { mirror } = zone.scaling;
@@ -40,27 +44,50 @@ function examineMirror({ zone, missing, names }: MirrorReading): Finding[] {
   ];
 }
 
-/** An autoscaler that may set what zones mirror to 0 takes away all pods of all of them. */
-function examineAutoscaler(
-  { metadata = {}, spec }: HorizontalPodAutoscaler,
-  readings: readonly MirrorReading[],
-): Finding[] {
+/**
+ * An autoscaler that may scale to 0 what zones mirror, or a zone itself: with it go all that mirror or follow it
+ * (§1.14.3).
+ */
+function examineAutoscaler({ metadata = {}, spec }: HorizontalPodAutoscaler, zones: readonly Zone[]): Finding[] {
   const { namespace = "", name = "" } = metadata;
   const target = spec?.scaleTargetRef;
-  const mirroring = readings
-    .filter(
-      ({ zone: { namespace: place, scaling } }) =>
-        place === namespace && scaling.mirror?.kind === target?.kind && scaling.mirror?.name === target?.name,
-    )
-    .map(({ zone }) => zone.name);
-  if (spec?.minReplicas !== 0 || mirroring.length === 0) return [];
+  if (spec?.minReplicas !== 0 || !target) return [];
+  const near = zones.filter((zone) => zone.namespace === namespace);
+  const own = near.find((zone) => isTarget(zone, target));
+  const first = near.filter(({ scaling: { mirror } }) => mirror?.kind === target.kind && mirror.name === target.name);
+  const going = withFollowers([...(own ? [own] : []), ...first], near);
+  const others = going.filter((zone) => zone !== own).map((zone) => zone.name);
+  if (!own && others.length === 0) return [];
+  const groups = new Set(going.filter(isGrouped).map(groupKey));
+  const left = near.filter((zone) => groups.has(groupKey(zone)) && !going.includes(zone)).map((zone) => zone.name);
+  const also = others.length === 0 ? "" : `, and ${listSome(others)} with it`;
   return [
     {
       level: "warning",
-      check: "mirror-to-zero",
+      check: own ? "zone-to-zero" : "mirror-to-zero",
       object: `hpa/${name}`,
-      message: `it may scale ${target?.kind}/${target?.name} to 0, and ${mirroring.join(", ")} with it: no pod of them would be left`,
+      message: `it may scale ${target.kind}/${target.name} to 0${also}: ${describeLeft(going, left)}`,
       fix: `kubectl -n ${namespace} patch hpa ${name} --type=merge -p '{"spec":{"minReplicas":1}}'`,
     },
   ];
+}
+
+function describeLeft(going: readonly Zone[], left: readonly string[]): string {
+  const them = going.length === 1 ? "it" : "them";
+  if (left.length === 0) return `no pod of ${them} would be left`;
+  if (left.length > 1) return `no pod of ${them} would be left, and ${listSome(left)} would not wait for ${them}`;
+  return `${left[0]} alone would serve, and nothing would be kept whole while it rolls out or is drained`;
+}
+
+const isTarget = (zone: Zone, { apiVersion = "apps/v1", kind, name }: ScaleTarget): boolean =>
+  zone.name === name && kind === "StatefulSet" && apiVersion.startsWith("apps/");
+
+/** These zones, and those of their groups that follow one of them. */
+function withFollowers(zones: readonly Zone[], all: readonly Zone[]): Zone[] {
+  const going = new Set(zones);
+  // The set grows while it is walked over.
+  for (const leader of going)
+    for (const zone of all)
+      if (zone.scaling.leader === leader.name && groupKey(zone) === groupKey(leader)) going.add(zone);
+  return [...going];
 }

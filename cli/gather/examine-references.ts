@@ -1,4 +1,4 @@
-/** Reads what zones mirror, and the autoscalers of it, for `zonewise doctor`. */
+/** Reads what zones mirror, and autoscalers, for `zonewise doctor`. */
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import { horizontalPodAutoscalers, statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -8,8 +8,8 @@ import type { Mirror } from "../../reconciler/model/scaling.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { examineMirrors, type MirrorReading } from "../decide/mirror-findings.ts";
-import { notChecked, type Finding } from "../decide/findings.ts";
+import { examineAutoscalers, examineMirrors, type MirrorReading } from "../decide/mirror-findings.ts";
+import { isGrouped, notChecked, type Finding } from "../decide/findings.ts";
 import type { Session } from "../session.ts";
 
 const READS_AT_ONCE = 8;
@@ -18,8 +18,9 @@ const READS_AT_ONCE = 8;
 export async function examineReferences(session: Session): Promise<Finding[]> {
   const query = session.namespace === "" ? {} : { namespace: session.namespace };
   const { items } = await readAll({ resource: statefulSets, query, read: readZone }, session);
-  const mirroring = items.flatMap(readMirrored);
-  if (mirroring.length === 0) return [];
+  const concerned = items.filter((zone) => isGrouped(zone) || zone.scaling.mirror);
+  if (concerned.length === 0) return [];
+  const mirroring = concerned.flatMap(readMirrored);
   const mirrored = Map.groupBy(mirroring, ({ zone, mirror }) =>
     [zone.namespace, mirror.apiVersion, mirror.kind, mirror.name].join(" "),
   );
@@ -46,7 +47,7 @@ export async function examineReferences(session: Session): Promise<Finding[]> {
     return [];
   });
   const found = mirroring.flatMap(({ zone }) => readings.get(zone) ?? []);
-  return [...unread, ...examineMirrors(found, autoscalers)];
+  return [...unread, ...examineMirrors(found), ...examineAutoscalers(autoscalers, concerned)];
 }
 
 interface Mirrored {

@@ -199,7 +199,7 @@ type Part = readonly [subject: string, examine: Examination];
 
 const INSTALLED: readonly Part[] = [
   ["StatefulSets", examineZones(false)],
-  ["what zones mirror, and its autoscalers", examineReferences],
+  ["what zones mirror, and autoscalers", examineReferences],
   ["disruption budgets", examineGuards],
   ["whether evictions are judged", examineProtection],
   ["webhook configurations", examineHooks],
