@@ -10,7 +10,7 @@ import { listSome } from "../../reconciler/model/list-some.ts";
 import { leaderAmong, wouldCycle } from "../../reconciler/model/leaders.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
 import { groupKey, isSettledByStatus, readZone, type Zone } from "../../reconciler/model/zone.ts";
-import { kubectl } from "../../reconciler/remedies/cures.ts";
+import { growZone, kubectl } from "../../reconciler/remedies/cures.ts";
 import { explainError } from "./explain-error.ts";
 
 export interface Finding {
@@ -188,7 +188,7 @@ function examineSingle([zone, ...rest]: readonly Zone[], groups: readonly (reado
       message: near === undefined ? message : `${message}; is ${near} meant, and not ${zone.group}?`,
       fix:
         near === undefined
-          ? `give the other zones the same ${LABELS.rolloutGroup}`
+          ? `if there are other zones, give them the same ${LABELS.rolloutGroup}`
           : `if so: ${label(zone, `${LABELS.rolloutGroup}=${near}`)}`,
     },
   ];
@@ -272,15 +272,7 @@ function examineEmpty(zones: readonly Zone[]): Finding[] {
       level: "warning",
       check: "zone-empty",
       object: `statefulset/${zone.name}`,
-      message: `it has 0 replicas, and other zones of group ${zone.group} have pods: ${left}`,
-      fix: growEmpty(zone, Math.max(...serving.map(({ replicas }) => replicas))),
+      message: `it has 0 replicas, and ${serving.length === 1 ? "another zone" : "other zones"} of group ${zone.group} ${serving.length === 1 ? "has" : "have"} pods: ${left}`,
+      fix: growZone(zone, Math.max(...serving.map(({ replicas }) => replicas))),
     }));
-}
-
-/** Who takes its replicas from elsewhere does not keep those of a command. */
-function growEmpty(zone: Zone, replicas: number): string {
-  const { leader, mirror } = zone.scaling;
-  if (leader !== undefined) return kubectl(zone, `scale statefulset ${leader} --replicas=${replicas}`);
-  if (mirror) return `give ${mirror.kind} ${mirror.name} more than 0 replicas: ${kubectl(zone, "get hpa")}`;
-  return kubectl(zone, `scale statefulset ${zone.name} --replicas=${replicas}`);
 }

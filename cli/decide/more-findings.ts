@@ -4,7 +4,7 @@ import { type Gate, isReadable } from "../../reconciler/gates/gate.ts";
 import { describeBypass, noteBypasses } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
-import type { Zone } from "../../reconciler/model/zone.ts";
+import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import type { Phased } from "./explain-phased.ts";
 import type { Finding } from "./findings.ts";
@@ -121,8 +121,8 @@ const notRaised = ({ rollout, target }: Phased): Finding => ({
   fix: "kubectl apply -k infra/manifests/phased-policy (Kubernetes 1.36), or -k infra/manifests/webhooks",
 });
 
-/** Findings of all gates of a namespace; `groups` are its rollout groups. */
-export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>): Finding[] {
+/** Findings of all gates of a namespace; `groups` are its rollout groups with their zones, by `groupKey`. */
+export function examineGates(gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] {
   return gates.flatMap((gate): Finding[] => {
     const { ref, group, conditions } = gate;
     const object = `rolloutgate/${ref.name}`;
@@ -141,8 +141,9 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
     const wrong = conditions.find(({ type, status }) => type === "Valid" && status === "False");
     const why = wrong && `${wrong.reason}, ${wrong.message}`;
     const invalid = why === undefined ? [] : [notValid({ kind: "rolloutgate", namespace, name }, why)];
-    if (groups.has(`${namespace}/${group}`)) return invalid;
-    const others = [...groups].flatMap((key) =>
+    const zones = groups.get(groupKey({ namespace, group }));
+    if (zones) return [...invalid, ...examinePoints(gate, zones)];
+    const others = [...groups.keys()].flatMap((key) =>
       key.startsWith(`${namespace}/`) ? [key.slice(namespace.length + 1)] : [],
     );
     const [near] = findNear(group, others);
@@ -159,6 +160,22 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlySet<string>
       },
     ];
   });
+}
+
+/** A gate between zones is never asked in a group of one zone, nor beside zones of no pods alone (§1.14). */
+function examinePoints({ ref: { namespace, name }, when }: Gate, zones: readonly Zone[]): Finding[] {
+  const serving = zones.filter(({ replicas }) => replicas > 0);
+  if (when.some((point) => point !== "BetweenZones") || serving.length > 1) return [];
+  const why = zones.length === 1 ? "its group has one zone" : "fewer than two zones of its group have pods";
+  return [
+    {
+      level: "warning",
+      check: "gate-never-asked",
+      object: `rolloutgate/${name}`,
+      message: `it is asked between zones, and ${why}: it holds nothing`,
+      fix: `to ask before each rollout: kubectl -n ${namespace} patch rolloutgate ${name} --type=merge -p '{"spec":{"when":["BeforeFirstZone","BetweenZones"]}}'`,
+    },
+  ];
 }
 
 /**

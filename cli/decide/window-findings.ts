@@ -34,14 +34,15 @@ function examineOpening(zone: Zone, now: number): Finding[] {
 function examineMissing(zones: readonly Zone[]): Finding[] {
   const [first] = zones;
   const without = zones.filter(({ window }) => window === undefined).map(({ name }) => name);
+  const having = zones.filter(({ window }) => window !== undefined).map(({ name }) => name);
   if (!first || without.length === 0 || without.length === zones.length) return [];
   return [
     {
       level: "warning",
       check: "window-on-some-zones",
       object: `group/${first.group}`,
-      message: `other zones of it have a rollout window or a freeze, and ${listSome(without)} ${without.length === 1 ? "has" : "have"} none: nothing holds the rollout there`,
-      fix: `give each the annotations ${ANNOTATIONS.rolloutWindow}, or ${ANNOTATIONS.rolloutFreezes}, of the others: ${kubectl(first, `edit statefulset ${without.join(" ")}`)}`,
+      message: `${listSome(having)} ${having.length === 1 ? "has" : "have"} a rollout window or a freeze, and ${listSome(without)} ${without.length === 1 ? "has" : "have"} none: nothing holds the rollout there`,
+      fix: `give all the same annotations ${ANNOTATIONS.rolloutWindow}, or ${ANNOTATIONS.rolloutFreezes}: ${kubectl(first, `edit statefulset ${without.join(" ")}`)}`,
     },
   ];
 }

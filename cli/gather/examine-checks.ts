@@ -79,7 +79,7 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const bypasses = examineBypasses([...groups.values()].flat(), gates, session.clock.now());
   return [
     ...examinePhased(phased, { isGuarded, targetsOf }),
-    ...examineGates(gates, new Set(groups.keys())),
+    ...examineGates(gates, groups),
     ...bypasses,
   ];
 }

@@ -7,7 +7,7 @@ import { moveToFront } from "../model/order.ts";
 import type { BudgetZone } from "./budget-pod.ts";
 import { ageOf, isForEviction, isUnpinned, type Reservation } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
-import { verdict, type Verdict, type VerdictReason } from "./verdict.ts";
+import { TOO_FEW_ZONES, verdict, type Verdict, type VerdictReason } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
 type EvictionRule = Rule<[snapshot: EvictionSnapshot], Verdict>;
@@ -73,7 +73,7 @@ const aboveZero: EvictionRule = (snapshot) =>
   maxUnavailable(snapshot) === 0 ? about(snapshot, "MaxUnavailableZero", "max unavailable = 0") : undefined;
 
 const severalZones: EvictionRule = (snapshot) =>
-  snapshot.zones.length < 2 ? about(snapshot, "TooFewZones", "minimum number of StatefulSets not found") : undefined;
+  snapshot.zones.length < 2 ? about(snapshot, "TooFewZones", TOO_FEW_ZONES) : undefined;
 
 const partitionKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;

@@ -12,6 +12,9 @@ interface VerdictFacts {
   readonly log: string;
 }
 
+/** The original's sentence; also in the hold of a rollout that a budget of one zone denies. */
+export const TOO_FEW_ZONES = "minimum number of StatefulSets not found";
+
 /** The closed list of verdicts. */
 export const VERDICTS = {
   Allowed: { code: 200, metric: "allowed", log: "zpdb met" },
@@ -25,7 +28,7 @@ export const VERDICTS = {
   BudgetInvalid: { code: 400, metric: "cfg-invalid", log: "the zpdb of the pod is not valid" },
   OwnerNotFound: { code: 400, metric: "sts-no-found", log: "unable to find pod owner" },
   MaxUnavailableZero: { code: 429, metric: "max-unavailable-0", log: "max unavailable = 0" },
-  TooFewZones: { code: 400, metric: "min-sts-not-found", log: "minimum number of StatefulSets not found" },
+  TooFewZones: { code: 400, metric: "min-sts-not-found", log: TOO_FEW_ZONES },
   PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },
   BudgetSpent: { code: 429, metric: "denied", log: "zpdb exceeded" },
   /** An earlier disruption of the pod was allowed: a second, unpinned one might reach its successor. */

@@ -76,7 +76,7 @@ export function refuseFurther(
   if (!turn || now - (parseTimestamp(turn.since) ?? Number.NEGATIVE_INFINITY) <= TURN_MS) return undefined;
   const message =
     `its downscales have been admitted since ${turn.since} and none was stored, so something else refuses them; it is refused until ` +
-    `${formatTimestamp(turn.endsAt)} (for another ${Math.ceil((turn.endsAt - now) / 1000)} s), so that other zones of its group have their turn.`;
+    `${formatTimestamp(turn.endsAt)} (for another ${Math.ceil((turn.endsAt - now) / 1000)} s), so that any other zone of its group has its turn.`;
   return { reason: "NeverStored", message };
 }
 

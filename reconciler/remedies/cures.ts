@@ -5,7 +5,7 @@ import { matchesLabels } from "../budget/selector.ts";
 import { LABELS } from "../model/annotations.ts";
 import { listSome } from "../model/list-some.ts";
 import { isLost } from "../model/lost.ts";
-import { isZoneRecorded } from "../model/zone.ts";
+import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
 /** What a remedy is about: the objects that block, and the group as it is. */
 export interface RuleContext {
@@ -26,6 +26,14 @@ export const keepBudget = (at: Pick<RuleContext, "namespace">, kept: string, nam
   `keep one, such as ${kept}: ${kubectl(at, `delete zpdb ${names.filter((name) => name !== kept).join(" ")}`)}`;
 export const zonewise = ({ namespace }: Pick<RuleContext, "namespace">, command: string): string =>
   `zonewise -n ${namespace} ${command}`;
+
+/** The command that gives a zone replicas. Who takes its replicas from elsewhere does not keep those of a command. */
+export function growZone(zone: Zone, replicas: number): string {
+  const { leader, mirror } = zone.scaling;
+  if (leader !== undefined) return kubectl(zone, `scale statefulset ${leader} --replicas=${replicas}`);
+  if (mirror) return `give ${mirror.kind} ${mirror.name} more than 0 replicas: ${kubectl(zone, "get hpa")}`;
+  return kubectl(zone, `scale statefulset ${zone.name} --replicas=${replicas}`);
+}
 
 export const named =
   (kind: string) =>

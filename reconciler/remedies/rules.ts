@@ -1,12 +1,12 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
-import type { VerdictReason } from "../budget/verdict.ts";
+import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { listSome } from "../model/list-some.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
 import { wouldCycle } from "../model/leaders.ts";
 import { MAX_ZONES } from "../model/too-many-zones.ts";
-import { cureLabels, curePods, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
+import { cureLabels, curePods, growZone, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
 
 /** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
 export type Denial = Exclude<
@@ -133,11 +133,12 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   BudgetSpent: {
     rule: "the disruption budget has room: all other zones are whole, and the pod's own has fewer unavailable pods than it allows",
-    remedy: (context) => curePods(context, "wait for the pods that it counts, or make them ready"),
+    remedy: (context) => curePods(context, "wait for the pods that it counts, or make them ready") + cureEmpty(context),
   },
   BudgetUnusable: {
     rule: "the disruption budget of a pod is valid, fits its StatefulSets, and is the only one",
-    remedy: (context) => cureLabels(context) ?? editBudget(context),
+    remedy: (context) =>
+      context.message.includes(TOO_FEW_ZONES) ? cureTooFew(context) : (cureLabels(context) ?? editBudget(context)),
   },
   GateWaiting: {
     rule: "the checks of a gate have passed before the next zone begins",
@@ -246,8 +247,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   },
   TooFewZones: {
     rule: "the disruption budget selects two StatefulSets or more",
-    remedy: (context) =>
-      `give the other zones the labels that the budget selects: ${kubectl(context, `get zpdb ${budget(context)} -o jsonpath={.spec.selector}`)}; ${zonewise(context, "doctor")} names those that lack them`,
+    remedy: cureTooFew,
   },
   PartitionUnknown: {
     rule: "the budget's regular expression finds the partition in the pod's name",
@@ -260,6 +260,25 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     remedy: () => "try again; if it lasts, the log of the functions says why",
   },
 };
+
+/** In a group of one zone there is no other that could be given labels (§1.14.1). */
+function cureTooFew(context: RuleContext): string {
+  const { zones } = context;
+  const name = budget(context);
+  const selector = kubectl(context, `get zpdb ${name} -o jsonpath={.spec.selector}`);
+  const give = `give the other zones the labels that the budget selects: ${selector}; ${zonewise(context, "doctor")} names those that lack them`;
+  if (zones.length > 1) return give;
+  return `without another zone such a budget protects nothing, and a PodDisruptionBudget does: ${kubectl(context, `delete zpdb ${name}`)}; if there are other zones, give them its labels: ${selector}`;
+}
+
+/** By partition, a zone of no pods counts as one that is missing for each eviction (§1.14.3). */
+function cureEmpty({ zones, message }: RuleContext): string {
+  const empty = message.includes(" partition ") ? zones.filter(({ replicas }) => replicas === 0) : [];
+  const most = Math.max(...zones.map(({ replicas }) => replicas));
+  if (empty.length === 0 || most === 0) return "";
+  const grow = empty.map((one) => growZone(one, most)).join(" && ");
+  return `; or, as a budget by partition counts a zone of 0 replicas as missing: ${grow}`;
+}
 
 function observe(context: RuleContext): string {
   const gate = gateOf(context);

@@ -53,6 +53,7 @@ export function minTimeOver(zone: Zone, snapshot: ZoneTimes, label: "required" |
 
 /** The newest downscale of any other zone, or the hold of one that cannot be read. */
 function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale | Hold | undefined {
+  if (zones.every(({ uid }) => uid === zone.uid)) return undefined;
   if (!tracked)
     return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [
       zone,

@@ -123,7 +123,7 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
   TooFewZones: {
     world: withBudget([{}], {}),
     objects: ["ingester"],
-    helps: /get zpdb ingester .*zonewise -n test doctor/,
+    helps: /delete zpdb ingester; if there are other zones, .*get zpdb ingester /,
   },
   PartitionUnknown: {
     world: two({ podNamePartitionRegex: "(x)" }),

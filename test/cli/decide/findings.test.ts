@@ -104,7 +104,7 @@ describe("zonewise doctor", () => {
       name: "a leader in a larger group: the own zone is the mistyped one",
       objects: sets({}, { ...OTHER, ...leadBy("ingester-zone-a") }, {}),
       found: ["warning single-zone statefulset/ingester-zone-b", "error leader-missing statefulset/ingester-zone-b"],
-      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=ingester|give the other zones .*)$/,
+      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=ingester|if there are other zones, .*)$/,
     },
     {
       name: "a leader that is alone in its group, as its follower is",
@@ -117,7 +117,7 @@ describe("zonewise doctor", () => {
         "warning single-zone statefulset/ingester-zone-b",
         "error leader-missing statefulset/ingester-zone-b",
       ],
-      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=first|give the other zones .*)$/,
+      fix: /^(kubectl -n test label --overwrite statefulset ingester-zone-b rollout-group=first|if there are other zones, .*)$/,
     },
     {
       name: "a leader in another group of as many zones",
@@ -154,13 +154,13 @@ describe("zonewise doctor", () => {
       name: "a group whose label is empty, and near to none",
       objects: sets({ labels: { "rollout-group": "" } }, {}, {}),
       found: ["warning single-zone statefulset/ingester-zone-a"],
-      fix: "give the other zones the same rollout-group",
+      fix: "if there are other zones, give them the same rollout-group",
     },
     {
       name: "a group whose name is a part of another one's",
       objects: sets({ labels: { "rollout-group": "ing" } }, {}, {}),
       found: ["warning single-zone statefulset/ingester-zone-a"],
-      fix: "give the other zones the same rollout-group",
+      fix: "if there are other zones, give them the same rollout-group",
     },
     {
       name: "that all zones are paused in the middle of a rollout",
@@ -215,7 +215,7 @@ describe("zonewise doctor", () => {
       name: "a window that one zone lacks",
       objects: sets({ annotations: { [WINDOW]: "* * 2 * * *" } }, {}),
       found: ["warning window-on-some-zones group/ingester"],
-      says: /other zones of it have a rollout window or a freeze, and ingester-zone-b has none/,
+      says: /ingester-zone-a has a rollout window or a freeze, and ingester-zone-b has none/,
     },
     {
       name: "nothing of windows that are open at different times, or of one that is closed now",

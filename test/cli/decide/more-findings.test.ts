@@ -15,6 +15,7 @@ import {
 import type { Finding } from "../../../cli/decide/findings.ts";
 import type { Phased } from "../../../cli/decide/explain-phased.ts";
 import { readTarget } from "../../../reconciler/phased/target.ts";
+import { group, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf } from "../../reconciler/gates/builders.ts";
 import { at, policy } from "../../reconciler/nodes/fixture.ts";
 import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../reconciler/phased/builders.ts";
@@ -25,6 +26,9 @@ const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased 
   rollout: rollout(traits),
   target: set ? readTarget(setObject(set)) : undefined,
 });
+
+/** Groups of two zones each. */
+const groupsOf = (...keys: readonly string[]) => new Map(keys.map((key) => [key, group({}, {}).zones]));
 
 const recordOf = (bypasses: GateRecord["bypasses"]): GateRecord => ({
   identity: "i",
@@ -120,7 +124,7 @@ describe("zonewise doctor", () => {
     );
     const gate = gateOf();
     const valid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message: "at character 8" };
-    const groups = new Set([`${gate.ref.namespace}/${gate.group}`]);
+    const groups = groupsOf(`${gate.ref.namespace}/${gate.group}`);
     const [finding] = examineGates([{ ...gate, conditions: [valid as never] }], groups);
     assert.deepEqual(
       [finding?.object, finding?.message],
@@ -132,18 +136,43 @@ describe("zonewise doctor", () => {
     const gate = gateOf();
     const near = `${gate.group}s`;
     assert.equal(
-      examineGates([gate], new Set([`${gate.ref.namespace}/${near}`, `elsewhere/${gate.group}`]))[0]?.fix,
+      examineGates([gate], groupsOf(`${gate.ref.namespace}/${near}`, `elsewhere/${gate.group}`))[0]?.fix,
       `if so: kubectl -n ${gate.ref.namespace} patch rolloutgate gate --type=merge -p '{"spec":{"group":"${near}"}}'`,
     );
   });
 
   it("finds a gate of a group that does not exist, and one that cannot be read", () => {
     const gate = gateOf();
-    assert.deepEqual(summaryOf(examineGates([gate], new Set([`${gate.ref.namespace}/${gate.group}`]))), []);
-    assert.deepEqual(summaryOf(examineGates([gate], new Set())), ["warning gate-without-group rolloutgate/gate"]);
-    assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], new Set())), [
+    assert.deepEqual(summaryOf(examineGates([gate], groupsOf(`${gate.ref.namespace}/${gate.group}`))), []);
+    assert.deepEqual(summaryOf(examineGates([gate], groupsOf())), ["warning gate-without-group rolloutgate/gate"]);
+    assert.deepEqual(summaryOf(examineGates([{ ...gate, checks: [] }], groupsOf())), [
       "error gate-unreadable rolloutgate/gate",
     ]);
+  });
+
+  describe("finds a gate that is never asked", () => {
+    const none: ZoneTraits = { replicas: 0 };
+    for (const [name, when, zones, found] of [
+      ["between zones of one", ["BetweenZones"], [{}], /, and its group has one zone: it holds nothing$/],
+      ["between two zones", ["BetweenZones"], [{}, {}], undefined],
+      [
+        "between two zones, one of no pods",
+        ["BetweenZones"],
+        [{}, none],
+        /fewer than two zones of its group have pods: it holds nothing$/,
+      ],
+      ["between three zones, one of no pods", ["BetweenZones"], [{}, none, {}], undefined],
+      ["also before the first of one zone", ["BeforeFirstZone", "BetweenZones"], [{}], undefined],
+      ["after the last of one zone", ["AfterLastZone"], [{}], undefined],
+    ] as const satisfies readonly (readonly [string, readonly string[], readonly ZoneTraits[], RegExp | undefined])[])
+      it(`${name}: ${found ? "it is found" : "nothing"}`, () => {
+        const gate = gateOf({ spec: { when } });
+        const groups = new Map([[`${gate.ref.namespace}/${gate.group}`, group(...zones).zones]]);
+        const [finding, ...more] = examineGates([gate], groups);
+        assert.deepEqual(more, []);
+        assert.equal(finding?.check, found && "gate-never-asked");
+        if (found) assert.match(finding?.message ?? "", found);
+      });
   });
 
   it("finds bypasses of gates: those that count, and those that are refused", () => {

@@ -46,14 +46,17 @@ const reservedPod = (name: string): Reservations => ({
 interface Downscale {
   readonly spec?: object;
   readonly zones?: Readonly<Record<string, ZoneTraits>>;
+  /** The zones that the budget selects; three by default. */
+  readonly only?: readonly string[];
   /** The first ordinal of zone c that goes. */
   readonly from?: number;
   readonly reservations?: Reservations;
   readonly now?: number;
 }
 
-function judge({ spec, zones = {}, from = 2, reservations = {}, now = NOW }: Downscale): string {
-  const all = Object.entries({ a: {}, b: {}, c: {}, ...zones }).map(([letter, traits]) => zoneOf(letter, traits));
+function judge(downscale: Downscale): string {
+  const { spec, zones = {}, only = ["a", "b", "c"], from = 2, reservations = {}, now = NOW } = downscale;
+  const all = only.map((letter) => zoneOf(letter, zones[letter]));
   const { reason, message } = decideDownscale({
     now,
     budget: budget(spec),
@@ -86,6 +89,29 @@ describe("a downscale of zone c under a budget", () => {
     [
       "does not count its own zone",
       { zones: { c: { pods: { 0: UNREADY, 1: UNREADY } } }, reservations: reservedPod("ingester-zone-c-1") },
+      "Allowed",
+    ],
+    ["goes as the only zone that the budget selects", { only: ["c"] }, "Allowed"],
+    [
+      "goes as the only zone, whatever is not ready in it",
+      { only: ["c"], zones: { c: { pods: { 0: UNREADY } } } },
+      "Allowed",
+    ],
+    ["goes to no pods beside one other zone", { only: ["b", "c"], from: 0 }, "Allowed"],
+    [
+      "waits for the one other zone",
+      { only: ["b", "c"], zones: { b: { pods: { 1: UNREADY } } } },
+      "BudgetSpent: 1 pod not ready in ingester-zone-b",
+    ],
+    ["goes beside another zone of no pods", { only: ["b", "c"], zones: { b: { replicas: 0 } } }, "Allowed"],
+    [
+      "waits for the last pod of another zone of no replicas",
+      { only: ["b", "c"], zones: { b: { replicas: 0, pods: { 0: {} } } } },
+      "BudgetSpent: 1 pod to be removed in ingester-zone-b",
+    ],
+    [
+      "partition: goes beside another zone of no pods",
+      { spec: PARTITIONS, only: ["b", "c"], zones: { b: { replicas: 0 } } },
       "Allowed",
     ],
     ["goes although the budget allows no eviction", { spec: { maxUnavailable: 0 } }, "Allowed"],

@@ -100,6 +100,15 @@ describe("what a budget protects", () => {
       protect([{ statusReady: 2 }, {}], PARTITIONS, { withPods: partitionsWithout("ingester-zone-a-1") }),
     ],
     ["one zone alone: none", "3/3 0", protect([{}])],
+    ["beside a zone of no pods: its own limit", "0/0 0, 3/3 1", protect([{ replicas: 0 }, {}])],
+    [
+      "beside a zone whose last pod is still there: none",
+      "0/1 0, 3/3 0",
+      protect([{ replicas: 0, statusReplicas: 1, statusReady: 0 }, {}]),
+    ],
+    ["partitions beside a zone of no pods: none", "0/0 0, 3/3 0", protect([{ replicas: 0 }, {}], PARTITIONS)],
+    ["partitions, of which one zone has fewer", "1/1 1, 3/3 1", protect([{ replicas: 1 }, {}], PARTITIONS)],
+    ["two zones of no pods", "0/0 0, 0/0 0", protect([{ replicas: 0 }, { replicas: 0 }])],
     [
       "more replicas than are counted",
       "3/6000 -, 3/6000 -",

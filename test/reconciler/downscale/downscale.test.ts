@@ -87,6 +87,13 @@ describe("the pods to remove (P17, P18)", () => {
 describe("waiting for other zones' health (P09, P12)", () => {
   const CASES: readonly [string, Parameters<typeof zone>[0], string | undefined][] = [
     ["all pods updated and ready", {}, undefined],
+    ["no replicas and no pods", { replicas: 0 }, undefined],
+    ["no replicas, and a new template", { replicas: 0, at: "prev" }, undefined],
+    [
+      "no replicas, and its last pod terminates",
+      { replicas: 0, statusReplicas: 1, pods: { 0: { terminating: true } } },
+      "statefulset ingester-zone-a has 0 replicas, and ingester-zone-a-0 is still terminating",
+    ],
     [
       "outdated pods",
       { at: "prev" },
@@ -123,6 +130,11 @@ describe("waiting for other zones' health (P09, P12)", () => {
       "statefulset ingester-zone-a has 1 non-updated replicas and 1 non-ready replicas",
     ],
   ];
+  it("the only zone of a group waits for nobody, not for its own pods either", () => {
+    const only = zone({ name: "ingester-zone-x", pods: { 1: { ready: false } } });
+    assert.equal(refuseByHealth([only], { zone: SHRINKING, size: 0, now: 0 }), undefined);
+  });
+
   for (const [name, traits, expected] of CASES)
     it(name, () =>
       assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { GateRecord, ZoneRecord } from "../../../reconciler/gates/record.ts";
 import { currentRecord, needOf, needsLastStage, type Need } from "../../../reconciler/gates/rollout.ts";
+import type { Zone } from "../../../reconciler/model/zone.ts";
 import { zone, type ZoneTraits } from "../builders.ts";
 import { gateOf, OTHER, SETTLED, settledRecord, stored, T0, viewOf } from "./builders.ts";
 
@@ -67,6 +68,33 @@ describe("what a zone needs to begin", () => {
     ["a zone that the record does not know", ALL.when, [entry(A, "Now")], newC, "BetweenZones"],
   ] as const satisfies readonly (readonly [string, readonly string[], readonly ZoneRecord[], unknown, Need])[])
     it(`${name}: ${need}`, () => assert.equal(needOf({ when }, record(zones), own), need));
+});
+
+describe("few zones, and zones of no pods, need to begin", () => {
+  const none = (name: string) => at(name, "2", { replicas: 0 });
+  const before = settledRecord([A, B].map((name) => at(name, "1")));
+  for (const [name, zones, need] of [
+    ["the only zone", [newA], "BeforeFirstZone"],
+    ["the first of two zones", [newA, newB], "BeforeFirstZone"],
+    ["the only zone with pods, after one of no pods that is recorded", [newB, none(A)], "BeforeFirstZone"],
+    [
+      "the only zone with pods, before one of no pods",
+      [newA, at(B, "1", { replicas: 0, updateRevision: "2" })],
+      "BeforeFirstZone",
+    ],
+    ["the second of two zones", [newB, at(A, "2")], "BetweenZones"],
+  ] as const satisfies readonly (readonly [string, readonly Zone[], Need])[])
+    it(`${name}: ${need}`, () => {
+      const [own = assert.fail()] = zones;
+      const started = currentRecord(stored({ spec: ALL }, before), viewOf(zones, own));
+      assert.equal(needOf(ALL, started, own), need);
+    });
+
+  it("a zone of no pods alone does not make the checks after the last zone wait", () => {
+    const zones = [none(A), none(B)];
+    const gate = stored({ spec: ALL }, before);
+    assert.equal(needsLastStage(gate, currentRecord(gate, viewOf(zones, SETTLED))), false);
+  });
 });
 
 describe("the record of a rollout", () => {

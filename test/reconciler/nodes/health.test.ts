@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { whyNotReturned, whyUnfit, whyWorkMissing, type ReturnedWork } from "../../../reconciler/nodes/health.ts";
 import { whyHeldByRollout } from "../../../reconciler/nodes/rollout-hold.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { statefulSetObject } from "../builders.ts";
+import { LAST, PREVIOUS, statefulSetObject } from "../builders.ts";
 import { at, busyNode, entry, MINUTE, NOW, pod } from "./fixture.ts";
 
 describe("a node before its update (NR31)", () => {
@@ -104,12 +104,17 @@ describe("a rollout in progress", () => {
   const zone = (letter: string, rolling: boolean) =>
     readZone(statefulSetObject({ name: `ingester-zone-${letter}`, replicas: 3, ...(rolling && { statusReady: 2 }) }));
   const [a, b, rollingA, rollingB] = [zone("a", false), zone("b", false), zone("a", true), zone("b", true)];
+  const noneB = (currentRevision: string) =>
+    readZone(statefulSetObject({ name: "ingester-zone-b", replicas: 0, currentRevision }));
   const here = [pod("x", { owner: a.uid, kind: "StatefulSet" })];
   for (const [title, pods, zones, held] of [
     ["of another zone holds the node", here, [a, rollingB], true],
     ["of the node's own zone does not", here, [rollingA, b], false],
     ["of another zone does not hold nodes without pods of the group", [pod("y")], [a, rollingB], false],
     ["of no zone does not", here, [a, b], false],
+    ["of the only zone of a group does not", here, [rollingA], false],
+    ["of another zone that has no pods, and is not recorded yet, holds the node", here, [a, noneB(PREVIOUS)], true],
+    ["of another zone that has no pods, once it is recorded, does not", here, [a, noneB(LAST)], false],
   ] as const)
     it(title, () => assert.equal(whyHeldByRollout(pods, zones) !== undefined, held));
 });

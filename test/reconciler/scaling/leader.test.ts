@@ -126,6 +126,22 @@ const TABLE: readonly [string, ZoneTraits[], string[]][] = [
   ],
   ["F03 force affects only its own zone", [{}, leader("a", { [FORCE]: "0" }), leader("a")], ["-", "0", "-"]],
   ["force without leader or reference does nothing", [{ annotations: { [FORCE]: "0" } }], ["-"]],
+  ["a leader of no pods takes its only follower along", [{ replicas: 0 }, leader("a")], ["-", "0"]],
+  [
+    "a leader of no pods, which another zone followed there a moment ago",
+    [{ replicas: 0 }, { replicas: 0, ...leader("a"), ...downscaled(1) }, { ...leader("a"), ...minTime("12h") }],
+    ["-", "-", "MinTimeBetweenZones"],
+  ],
+  ["leader and follower of no pods", [{ replicas: 0 }, { replicas: 0, ...leader("a") }], ["-", "-"]],
+  [
+    "a leader that comes back from no pods is awaited by its follower",
+    [
+      { replicas: 3, statusReady: 0 },
+      { replicas: 0, ...leader("a", readyOnly) },
+    ],
+    ["-", "LeaderNotReady"],
+  ],
+  ["and is followed once it is ready", [{ replicas: 3 }, { replicas: 0, ...leader("a", readyOnly) }], ["-", "3"]],
   ["a zone that follows itself", [leader("a")], ["LeaderCycle"]],
   [
     "two that follow each other, and one that follows them",

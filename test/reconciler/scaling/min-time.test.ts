@@ -8,6 +8,14 @@ describe("the time between scaling down two zones (L11, L12)", () => {
   const label = minTime("12h");
   const own = { annotations: { [LAST]: ago(0) } };
   const cases: readonly [string, ZoneTraits[], Record<string, string>, string | undefined][] = [
+    ["the only zone of its group", [{ ...label, ...own }], {}, undefined],
+    [
+      "the only zone, which the tracker has scaled down a moment ago",
+      [label],
+      { "ingester-zone-a": ago(0) },
+      undefined,
+    ],
+    ["the only other zone went to no pods", [label, { replicas: 0, ...downscaled(10) }], {}, "MinTimeBetweenZones"],
     ["none scaled down: no label needed", [{}, {}], {}, undefined],
     ["its own downscale does not count", [{ ...label, ...own }, {}], {}, undefined],
     ["one that cannot be read", [label, { annotations: { [LAST]: "yesterday" } }], {}, "MinTimeUnknown"],
@@ -53,6 +61,13 @@ describe("the time between scaling down two zones (L11, L12)", () => {
     const [zone] = given.zones;
     assert.ok(zone);
     assert.equal(minTimeOver(zone, given, "required")?.reason, "MinTimeUnknown");
+  });
+
+  it("a zone tracker that cannot be read does not hold the only zone of a group", () => {
+    const given = { ...snapshot([label]), tracked: undefined };
+    const [zone] = given.zones;
+    assert.ok(zone);
+    assert.equal(minTimeOver(zone, given, "required"), undefined);
   });
 
   it("names the start and the end, and has the same dedupKey as before", () => {

@@ -69,6 +69,13 @@ describe("while another zone", () => {
       { statusReplicas: 4, statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 1 } } },
       "zone-a waits to shrink: zone-b: zone-b-3 CrashLoopBackOff",
     ],
+    ["has no replicas and no pods", { replicas: 0 }, undefined],
+    ["has no replicas, no pods and a new template", { replicas: 0, currentRevision: PREVIOUS }, undefined],
+    [
+      "has no replicas, and its last pod terminates",
+      { replicas: 0, statusReplicas: 1, pods: { 0: { terminating: true } } },
+      "zone-a waits to shrink: zone-b: zone-b-0 terminating",
+    ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
     [
       "has a terminating pod",
