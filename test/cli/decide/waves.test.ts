@@ -35,6 +35,11 @@ const CASES = [
     waves: [["n1", "n2"]],
   },
   {
+    name: "nodes of the only zone, or beside zones of no pods, go together",
+    nodes: [node("n2", "z1", "a"), node("n1", "z1", "a"), node("n3", "z2")],
+    waves: [["n1", "n2", "n3"]],
+  },
+  {
     name: "a node with pods of both zones goes alone",
     nodes: [node("n1", "z1", "a"), node("n2", "z1", "a", "b"), node("n3", "z1", "b")],
     waves: [["n1"], ["n2"], ["n3"]],

@@ -212,6 +212,24 @@ for (const [mode, recordOf] of MODES) {
         assert.deepEqual(stage.seen, []);
       });
 
+    for (const [name, other, waits] of [
+      ["as the only zone of its group", undefined, false],
+      ["as one of two zones", {}, false],
+      ["beside a zone of no pods", { replicas: 0 }, false],
+      ["beside a zone of no pods whose template is new", { replicas: 0, updated: 0 }, false],
+      ["beside a zone of which a pod is not ready", { ready: 2 }, true],
+    ] as const)
+      it(`a zone ${waits ? "waits" : "is prepared"} to go to no pods ${name}`, async (t) => {
+        const stage = await play(t, recordOf);
+        settle(stage, recordOf);
+        const zone = createZone(stage, A);
+        if (other) createZone(stage, B, other);
+        const answer = await callWebhook(stage.webhook, reviewOf(zone, 0));
+        assert.equal(answer.allowed, !waits, answer.message);
+        const pods = waits ? [] : [`POST ${A}-0`, `POST ${A}-1`, `POST ${A}-2`];
+        assert.deepEqual(stage.seen.toSorted(), pods);
+      });
+
     it("waits for no other zone if all the pods that go serve nothing: they may be what the others wait for", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
