@@ -54,30 +54,33 @@ function examineAutoscaler({ metadata = {}, spec }: HorizontalPodAutoscaler, zon
   if (spec?.minReplicas !== 0 || !target) return [];
   const near = zones.filter((zone) => zone.namespace === namespace);
   const own = near.find((zone) => isTarget(zone, target));
-  const first = near.filter(({ scaling: { mirror } }) => mirror?.kind === target.kind && mirror.name === target.name);
-  const going = withFollowers([...(own ? [own] : []), ...first], near);
+  const going = withFollowers([...(own ? [own] : []), ...near.filter((zone) => mirrors(zone, target))], near);
+  if (going.length === 0) return [];
   const others = going.filter((zone) => zone !== own).map((zone) => zone.name);
-  if (!own && others.length === 0) return [];
-  const groups = new Set(going.filter(isGrouped).map(groupKey));
-  const left = near.filter((zone) => groups.has(groupKey(zone)) && !going.includes(zone)).map((zone) => zone.name);
   const also = others.length === 0 ? "" : `, and ${listSome(others)} with it`;
   return [
     {
       level: "warning",
       check: own ? "zone-to-zero" : "mirror-to-zero",
       object: `hpa/${name}`,
-      message: `it may scale ${target.kind}/${target.name} to 0${also}: ${describeLeft(going, left)}`,
+      message: `it may scale ${target.kind}/${target.name} to 0${also}: ${describeLeft(going, near)}`,
       fix: `kubectl -n ${namespace} patch hpa ${name} --type=merge -p '{"spec":{"minReplicas":1}}'`,
     },
   ];
 }
 
-function describeLeft(going: readonly Zone[], left: readonly string[]): string {
+/** What the groups of these zones are left with. */
+function describeLeft(going: readonly Zone[], zones: readonly Zone[]): string {
+  const groups = new Set(going.filter(isGrouped).map(groupKey));
+  const left = zones.filter((zone) => groups.has(groupKey(zone)) && !going.includes(zone)).map((zone) => zone.name);
   const them = going.length === 1 ? "it" : "them";
   if (left.length === 0) return `no pod of ${them} would be left`;
   if (left.length > 1) return `no pod of ${them} would be left, and ${listSome(left)} would not wait for ${them}`;
   return `${left[0]} alone would serve, and nothing would be kept whole while it rolls out or is drained`;
 }
+
+const mirrors = ({ scaling: { mirror } }: Zone, { kind, name }: ScaleTarget): boolean =>
+  mirror?.kind === kind && mirror.name === name;
 
 const isTarget = (zone: Zone, { apiVersion = "apps/v1", kind, name }: ScaleTarget): boolean =>
   zone.name === name && kind === "StatefulSet" && apiVersion.startsWith("apps/");
