@@ -53,21 +53,25 @@ function examineAutoscaler({ metadata = {}, spec }: HorizontalPodAutoscaler, zon
   const target = spec?.scaleTargetRef;
   if (spec?.minReplicas !== 0 || !target) return [];
   const near = zones.filter((zone) => zone.namespace === namespace);
-  const own = near.find((zone) => isTarget(zone, target));
-  const going = withFollowers([...(own ? [own] : []), ...near.filter((zone) => mirrors(zone, target))], near);
+  const going = withFollowers(
+    near.filter((zone) => isTarget(zone, target) || mirrors(zone, target)),
+    near,
+  );
   if (going.length === 0) return [];
-  const others = going.filter((zone) => zone !== own).map((zone) => zone.name);
-  const also = others.length === 0 ? "" : `, and ${listSome(others)} with it`;
+  const others = going.filter((zone) => !isTarget(zone, target)).map((zone) => zone.name);
   return [
     {
       level: "warning",
-      check: own ? "zone-to-zero" : "mirror-to-zero",
+      check: others.length < going.length ? "zone-to-zero" : "mirror-to-zero",
       object: `hpa/${name}`,
-      message: `it may scale ${target.kind}/${target.name} to 0${also}: ${describeLeft(going, near)}`,
+      message: `it may scale ${target.kind}/${target.name} to 0${describeOthers(others)}: ${describeLeft(going, near)}`,
       fix: `kubectl -n ${namespace} patch hpa ${name} --type=merge -p '{"spec":{"minReplicas":1}}'`,
     },
   ];
 }
+
+const describeOthers = (names: readonly string[]): string =>
+  names.length === 0 ? "" : `, and ${listSome(names)} with it`;
 
 /** What the groups of these zones are left with. */
 function describeLeft(going: readonly Zone[], zones: readonly Zone[]): string {

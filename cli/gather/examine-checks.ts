@@ -77,11 +77,7 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
   const targetsOf = phased.every(({ target }) => target) ? () => [] : await gatherTargets(session);
   const bypasses = examineBypasses([...groups.values()].flat(), gates, session.clock.now());
-  return [
-    ...examinePhased(phased, { isGuarded, targetsOf }),
-    ...examineGates(gates, groups),
-    ...bypasses,
-  ];
+  return [...examinePhased(phased, { isGuarded, targetsOf }), ...examineGates(gates, groups), ...bypasses];
 }
 
 /** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace. */
