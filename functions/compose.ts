@@ -15,6 +15,7 @@ import { createBodyReader } from "./http/body.ts";
 import type { Webhook } from "./http/webhook.ts";
 import { recordInAnnotation, recordInTracker } from "./downscale/downscale-record.ts";
 import { createNoDownscale } from "./downscale/no-downscale.ts";
+import { createPodDeletion } from "./eviction/pod-deletion.ts";
 import { createPodEviction } from "./eviction/pod-eviction.ts";
 import { createPrepareDownscale } from "./downscale/prepare-downscale.ts";
 import { createBackgroundTasks, type BackgroundTasks } from "./http/background-tasks.ts";
@@ -80,6 +81,7 @@ export async function compose(env: Environment, machine: Machine, lookup?: Looku
       emitEvents: budgets.emitEvents,
     }),
     createPodEviction({ reserver: budgets.reserver, metrics: metrics.budgets }),
+    createPodDeletion({ ...budgets, metrics: metrics.budgets }),
     createZpdbValidation(),
     createPhasedDefaults(),
     createPhasedValidation(tools),

@@ -8,6 +8,7 @@ export const { reconcile, reconcileEvent } = createReconcileTargets(process.env,
 export const noDownscale = asTarget("noDownscale");
 export const phasedDefaults = asTarget("phasedDefaults");
 export const phasedValidation = asTarget("phasedValidation");
+export const podDeletion = asTarget("podDeletion");
 export const podEviction = asTarget("podEviction");
 export const prepareDownscale = asTarget("prepareDownscale");
 export const raisePartition = asTarget("raisePartition");

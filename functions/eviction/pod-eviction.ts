@@ -8,18 +8,11 @@
  */
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
-import { hasCode } from "../../infra/errors.ts";
-import {
-  type DisruptionResult,
-  judged,
-  NOT_NOW,
-  verdict,
-  VERDICTS,
-  type Verdict,
-} from "../../reconciler/budget/verdict.ts";
+import { type DisruptionResult, judged, NOT_NOW, verdict, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { EVICTION_PATHS, isProbe, PROBE_ANSWER } from "../../reconciler/budget/guard.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
+import { answerResult, deny } from "./answer-result.ts";
 
 export interface PodEvictionTools {
   readonly reserver: Reserver;
@@ -33,22 +26,9 @@ const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
 export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webhook {
   const respond = (result: DisruptionResult, eviction: Eviction, mutating: boolean): Answer => {
-    const { code, metric } = VERDICTS[result.verdict.reason];
-    metrics.decided({ reason: metric, status: code });
-    switch (result.outcome) {
-      case "allowed": {
-        const patch = mutating ? pinPod(result.verdict, eviction) : undefined;
-        return { ...allow(result.verdict), ...(patch && { patch }) };
-      }
-      case "denied":
-        return deny(result.verdict);
-      case "undecided":
-        // A lost race is ordinary; any other cause is a fault, which `onFault` answers in the same way.
-        if (!hasCode(result.cause, "Conflict")) throw result.cause;
-        return deny(result.verdict);
-      default:
-        return result satisfies never;
-    }
+    const answer = answerResult(result, metrics);
+    const patch = mutating && result.outcome === "allowed" ? pinPod(result.verdict, eviction) : undefined;
+    return { ...answer, ...(patch && { patch }) };
   };
   return {
     name: "podEviction",
@@ -135,21 +115,4 @@ function checkRequest({
   if (namespace === "" || name === "")
     return verdict("InvalidRequest", "request did not include both a namespace and a name");
   return undefined;
-}
-
-function deny(denied: Verdict): Answer {
-  const { reason, message } = denied;
-  return { allowed: false, code: VERDICTS[reason].code, message, reason, log: logFields(denied) };
-}
-
-function allow(allowed: Verdict): Answer {
-  const { reason, message } = allowed;
-  const fields = logFields(allowed);
-  const answer = { allowed: true, reason, log: reason === "Allowed" ? { ...fields, reason: message } : fields };
-  return ["PodNotReady", "OtherPod"].includes(reason) ? { ...answer, warnings: [message] } : answer;
-}
-
-function logFields({ reason, objects }: Verdict): NonNullable<Answer["log"]> {
-  const budget = objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
-  return { reason: VERDICTS[reason].log, ...(budget !== undefined && { budget }) };
 }

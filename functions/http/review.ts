@@ -33,7 +33,7 @@ const REQUEST = z.object({
   resource,
   object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
-  userInfo: z.object({ username: text }).nullish(),
+  userInfo: z.object({ username: text, groups: z.array(z.string()).nullish() }).nullish(),
   options: z.object({ fieldManager: text }).nullish().catch(undefined),
 });
 
@@ -75,7 +75,7 @@ function readRequest({
     ...(subResource && { subResource }),
     ...(namespace && { namespace }),
     ...(name && { name }),
-    ...(userInfo && { userInfo }),
+    ...(userInfo && { userInfo: { username: userInfo.username, ...(userInfo.groups && { groups: userInfo.groups }) } }),
     ...(options?.fieldManager && { fieldManager: options.fieldManager }),
   };
 }

@@ -29,7 +29,7 @@ export interface AdmissionRequest {
   readonly resource: GroupVersionResource;
   readonly object?: unknown;
   readonly oldObject?: unknown;
-  readonly userInfo?: { readonly username?: string };
+  readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };
   /** As the caller calls itself (`options.fieldManager`). */
   readonly fieldManager?: string;
 }
@@ -64,6 +64,7 @@ export interface Webhook {
     | "noDownscale"
     | "prepareDownscale"
     | "podEviction"
+    | "podDeletion"
     | "zpdbValidation"
     | "phasedDefaults"
     | "phasedValidation"

@@ -43,6 +43,8 @@ export const ANNOTATIONS = {
   bypassGatesUntil: "zonewise.dev/bypass-gates-until",
   /** Beside it: why. */
   bypassGatesReason: "zonewise.dev/bypass-gates-reason",
+  /** On a pod, exactly `true`: a person may delete it, whatever its disruption budget says. */
+  deleteByHand: "zonewise/delete-by-hand",
   /** On a StatefulSet: the name of the PhasedRollout that manages its partition. */
   phasedRollout: "sts.plus/phasedRollout",
   /** On a StatefulSet: the partition that it had before a PhasedRollout claimed it. */

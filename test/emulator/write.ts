@@ -223,25 +223,40 @@ export async function removeCollection(api: Api, request: ApiRequest): Promise<A
   return listAnswer(request, objects, { resourceVersion, ...(request.kind.custom && { continue: "" }) });
 }
 
-export async function remove(api: Api, request: ApiRequest): Promise<Answer> {
-  const { store, admission } = api;
-  const { resource, namespace, name } = request;
-  const body = fieldsOf(request.body);
+/**
+ * The validation of a deletion belongs to its write: the object that admission was asked about is the one that goes, and
+ * admission is asked again if it has changed meanwhile (registry/rest.AdmissionToValidateObjectDeleteFunc).
+ */
+export async function remove(api: Api, given: ApiRequest): Promise<Answer> {
+  const { store, clock } = api;
+  const { resource, namespace, name } = given;
+  const body = fieldsOf(given.body);
   const options = deleteOptions(body);
-  const current = getExisting(api, request);
-  if (resource === "namespaces" && /^(default|kube-system)$/.test(name))
-    throw forbidden(resource, name, "this namespace may not be deleted");
-  const attributes = { operation: "DELETE", oldObject: current } as const;
-  await admission.mutate(request, attributes);
-  await admission.validate(request, attributes);
-  const isDryRun = request.dryRun || Array.isArray(body["dryRun"]);
-  if (isDryRun) checkDeletePreconditions(current, options);
-  const last = isDryRun
-    ? markDeleted(current, options, api.clock.now())
+  const request = { ...given, dryRun: given.dryRun || Array.isArray(body["dryRun"]) };
+  const current = await admitRemoval(api, request);
+  if (request.dryRun) checkDeletePreconditions(current, options);
+  const last = request.dryRun
+    ? markDeleted(current, options, clock.now())
     : store.remove(resource, namespace, name, options);
-  const isGone = isDryRun ? isRemovable(last) : !store.get(resource, namespace, name);
+  const isGone = request.dryRun ? isRemovable(last) : !store.get(resource, namespace, name);
   // The response carries a pod even if it is removed (ReturnDeletedObject).
   if (!isGone || resource === "pods") return objectAnswer(request, last);
   const { plural, group } = request.kind;
   return successAnswer(200, { details: { name, ...(group && { group }), kind: plural, uid: last.metadata.uid } });
+}
+
+/** Returns the object as admission has let it go; throws a denial. */
+async function admitRemoval(api: Api, request: ApiRequest): Promise<KubeObject> {
+  const { store, admission } = api;
+  const { resource, namespace, name } = request;
+  for (;;) {
+    const current = getExisting(api, request);
+    if (resource === "namespaces" && /^(default|kube-system)$/.test(name))
+      throw forbidden(resource, name, "this namespace may not be deleted");
+    const attributes = { operation: "DELETE", oldObject: current } as const;
+    await admission.mutate(request, attributes);
+    await admission.validate(request, attributes);
+    const { metadata } = store.get(resource, namespace, name) ?? {};
+    if (metadata?.resourceVersion === current.metadata.resourceVersion) return current;
+  }
 }

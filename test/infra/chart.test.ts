@@ -93,7 +93,9 @@ describe("the version in package.json is that of every artefact", () => {
 it("each webhook has a failure policy among the values", () => {
   const camelCase = (name: string): string => name.replace(/-[a-z]/g, (part) => part.slice(1).toUpperCase());
   const { failurePolicies } = values["webhooks"] as { failurePolicies: object };
-  const names = listCopies(ROOT).flatMap(({ from }) => /\/webhooks\/(.+)\.yaml$/.exec(from)?.[1] ?? []);
+  const names = listCopies(ROOT).flatMap(
+    ({ from }) => /\/(?:webhooks|pod-deletion-webhook)\/(.+)\.yaml$/.exec(from)?.[1] ?? [],
+  );
   assert.deepEqual(Object.keys(failurePolicies).toSorted(), names.map(camelCase).toSorted());
 });
 
@@ -131,6 +133,7 @@ const TAKEN: readonly (readonly [string, unknown])[] = [
   ["serviceMonitor.interval", "15s"],
   ["podMonitor.enabled", true],
   ["phasedPolicy.enabled", true],
+  ["podDeletionWebhook.enabled", true],
   ["prometheusSecrets", { names: ["zonewise-prometheus"], namespaces: ["cell-a"] }],
   ["prometheusRule.namespace", "monitoring"],
   ["dashboards.annotations", { "k8s-sidecar-target-directory": "/tmp/dashboards/Zonewise" }],
@@ -168,6 +171,7 @@ const REFUSED: readonly (readonly [string, unknown, RegExp])[] = [
   ],
   ["networkPolicy.enabled", true, /^\/networkPolicy\/apiServer must match pattern/m],
   ["networkPolicy.apiServer", undefined, /^\/networkPolicy must have required property 'apiServer'/m],
+  ["podDeletionWebhook.enabled", "yes", /^\/podDeletionWebhook\/enabled must be boolean/m],
   ["service.name", "", /^\/service\/name must match pattern/m],
   ["hostnetwork", true, /additional properties.*"hostnetwork"/],
   ["webhooks.failurepolicy", "Ignore", /^\/webhooks .*additional properties.*"failurepolicy"/m],
@@ -231,6 +235,18 @@ describe("the schema of the chart's values", () => {
     assert.match(refusalOf(both), /^\/podMonitor\/enabled must be equal to constant/m);
     const alone = { ...withValue("webhooks.enabled", false), serviceMonitor: both.serviceMonitor };
     assert.match(refusalOf(alone), /^\/serviceMonitor\/enabled must be equal to constant/m);
+  });
+
+  it("refuses both guards of deletions at once, and the webhook without the functions", () => {
+    const webhook = withValue("podDeletionWebhook.enabled", true);
+    assert.match(
+      refusalOf({ ...webhook, podDeletionPolicy: { enabled: true } }),
+      /^\/podDeletionWebhook\/enabled must be equal to constant/m,
+    );
+    assert.match(
+      refusalOf({ ...webhook, webhooks: { ...(values["webhooks"] as object), enabled: false } }),
+      /^\/podDeletionWebhook\/enabled must be equal to constant/m,
+    );
   });
 
   for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy"])

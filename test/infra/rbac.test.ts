@@ -81,7 +81,7 @@ const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: Reg
   ["zonewise-node-api-certificates", "infra/certs/act/node-api.ts", /webhookconfigurations$/],
   ["zonewise-status", "functions/status/main.ts"],
 ];
-const CONFIGURATIONS = HOOKS.map(({ name }) => `${name}-zonewise`);
+const CONFIGURATIONS = [...HOOKS.map(({ name }) => name), "pod-deletion"].map((name) => `${name}-zonewise`);
 
 it("NR39: the agents have no right to write", () => {
   const rights = rulesBoundTo("brupop-agent-service-account").flatMap(rightsOf);

@@ -73,6 +73,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     values: { podDeletionPolicy: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/pod-deletion-policy" }],
   },
+  "the webhook on deletions of pods": {
+    values: { podDeletionWebhook: { enabled: true } },
+    kustomize: [{}, { folder: "infra/manifests/pod-deletion-webhook" }],
+  },
   "the policy on replicas": {
     values: { replicasPolicy: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/replicas-policy" }],

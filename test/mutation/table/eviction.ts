@@ -22,13 +22,13 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an allowed eviction is pinned to the judged pod",
     ...EVICTION,
-    find: "const patch = mutating ? pinPod(result.verdict, eviction) : undefined;",
+    find: `const patch = mutating && result.outcome === "allowed" ? pinPod(result.verdict, eviction) : undefined;`,
     replacement: `const patch = undefined as Answer["patch"];`,
   },
   {
     breaks: "an eviction of a terminating pod is pinned to it",
     ...EVICTION,
-    find: "const patch = mutating ? pinPod(",
+    find: `const patch = mutating && result.outcome === "allowed" ? pinPod(`,
     replacement: `const patch = mutating && result.verdict.reason === "Allowed" ? pinPod(`,
   },
   {

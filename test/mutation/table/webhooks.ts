@@ -118,6 +118,20 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "a deletion by a kubelet asks no budget",
+    file: "reconciler/budget/deletion.ts",
+    tests: ["test/infra/pod-deletion-webhook.test.ts"],
+    find: 'groups.includes("system:nodes") ? "ByKubelet" : undefined',
+    replacement: 'groups.length < 0 ? "ByKubelet" : undefined',
+  },
+  {
+    breaks: "a deletion that is allowed is reserved for the pod that is deleted",
+    file: "functions/eviction/pod-deletion.ts",
+    tests: ["test/functions/eviction/pod-deletion.test.ts"],
+    find: "const { dryRun } = request;",
+    replacement: "const dryRun = true;",
+  },
+  {
     breaks: "no policy on deletions of pods is chosen where a reconciler of another namespace would be refused",
     ...CHART,
     find: '"podDeletionPolicy": { "properties": { "enabled": { "const": false } } },',

@@ -1,0 +1,41 @@
+/** Answers what a disruption budget has decided about a pod that is to go, by an eviction or a deletion. */
+import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { type DisruptionResult, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
+import type { Answer } from "../http/webhook.ts";
+
+/** Counts the decision, and answers it. Throws the cause of a fault, which `onFault` answers as "not now". */
+export function answerResult(result: DisruptionResult, metrics: Pick<BudgetMetrics, "decided">): Answer {
+  const { code, metric } = VERDICTS[result.verdict.reason];
+  metrics.decided({ reason: metric, status: code });
+  switch (result.outcome) {
+    case "allowed":
+      return allow(result.verdict);
+    case "denied":
+      return deny(result.verdict);
+    case "undecided":
+      // A lost race is ordinary; any other cause is a fault.
+      if (!hasCode(result.cause, "Conflict")) throw result.cause;
+      return deny(result.verdict);
+    default:
+      return result satisfies never;
+  }
+}
+
+/** 429 for "not now", 400 for what is wrong. */
+export function deny(denied: Verdict): Answer {
+  const { reason, message } = denied;
+  return { allowed: false, code: VERDICTS[reason].code, message, reason, log: logFields(denied) };
+}
+
+function allow(allowed: Verdict): Answer {
+  const { reason, message } = allowed;
+  const fields = logFields(allowed);
+  const answer = { allowed: true, reason, log: reason === "Allowed" ? { ...fields, reason: message } : fields };
+  return ["PodNotReady", "OtherPod"].includes(reason) ? { ...answer, warnings: [message] } : answer;
+}
+
+function logFields({ reason, objects }: Verdict): NonNullable<Answer["log"]> {
+  const budget = objects.find(({ kind }) => kind === "ZoneAwarePodDisruptionBudget")?.name;
+  return { reason: VERDICTS[reason].log, ...(budget !== undefined && { budget }) };
+}

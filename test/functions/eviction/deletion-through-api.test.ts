@@ -1,0 +1,125 @@
+/** Deletions of pods behind the embedded cluster's API server, over TLS (§5.12). */
+import assert from "node:assert/strict";
+import { afterEach, describe, it, type TestContext } from "node:test";
+import { createPodDeletion } from "../../../functions/eviction/pod-deletion.ts";
+import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
+import { connect } from "../../cluster/conformance/client.ts";
+import { reserved, setBudgetStage, startProcess, writeBudget } from "../../reconciler/budget-stage.ts";
+import type { Stage } from "../../reconciler/stage.ts";
+import { serve } from "../serve-one.ts";
+import { uidOf } from "./eviction-stage.ts";
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+const PODS = "/api/v1/namespaces/default/pods";
+const A = "ingester-zone-a-0";
+const B = "ingester-zone-b-0";
+
+/**
+ * Registered without conditions, of which the embedded cluster does not know all: the function decides by itself who
+ * asks. `whileAsked` runs before each answer.
+ */
+async function guard(t: TestContext, whileAsked: () => void = () => {}) {
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: ["localhost"],
+    organization: "test",
+    validityDays: 1,
+    now: new Date(),
+  });
+  const { reserver, metrics } = startProcess(stage, evictionIdentity("one"));
+  const webhook = createPodDeletion({ reserver, metrics: metrics.budgets, emitEvents: () => {} });
+  const asked: string[] = [];
+  const handle: typeof webhook.handle = async (request, context) => {
+    asked.push(`${request.operation} ${request.name}`);
+    whileAsked();
+    // The server counts by the machine's clock, and the stage has its own.
+    return await webhook.handle(request, { ...context, deadlineAt: stage.clock.monotonic() + 60_000 });
+  };
+  const { server, port } = await serve({ ...webhook, handle }, { cert: certPem, key: keyPem });
+  t.after(() => (server.closeAllConnections(), server.close()));
+  stage.emulator.store.create("validatingwebhookconfigurations.admissionregistration.k8s.io", {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: "pod-deletion" },
+    webhooks: [
+      {
+        name: "pod-deletion.example.com",
+        admissionReviewVersions: ["v1"],
+        sideEffects: "NoneOnDryRun",
+        clientConfig: {
+          url: `https://localhost:${port}/admission/pod-deletion`,
+          caBundle: Buffer.from(caPem).toString("base64"),
+        },
+        rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["DELETE"], resources: ["pods"] }],
+        failurePolicy: "Fail",
+        timeoutSeconds: 30,
+      },
+    ],
+  });
+  const client = connect(stage.emulator.kubeconfig());
+  t.after(() => client.close());
+  const remove = async (name: string, body: object = {}) =>
+    await client.call({ method: "DELETE", path: `${PODS}/${name}`, body });
+  const evict = async (name: string) =>
+    await client.call({
+      method: "POST",
+      path: `${PODS}/${name}/eviction`,
+      body: { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } },
+    });
+  return { asked, remove, evict };
+}
+
+const isGoing = (name: string): boolean =>
+  stage.emulator.store.get("pods", "default", name)?.metadata.deletionTimestamp !== undefined;
+
+describe("deletions of pods through the API server", () => {
+  it("two users who delete in two zones at once: one of the pods stays, and the refusal says what to do", async (t) => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { remove } = await guard(t);
+    const answers = await Promise.all([remove(A), remove(B)]);
+    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 429]);
+    assert.equal([A, B].filter(isGoing).length, 1);
+    const refused = answers.find(({ status }) => status === 429);
+    assert.match(
+      (refused?.body as { message: string }).message,
+      /denied the request: ingester-zone-\w-0 is not deleted: .*zonewise\/delete-by-hand=true$/,
+    );
+  });
+
+  it("a dry run in the body of the deletion reserves nothing", async (t) => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { remove } = await guard(t);
+    assert.equal((await remove(A, { dryRun: ["All"] })).status, 200);
+    assert.deepEqual([reserved(stage), isGoing(A)], [{}, false]);
+  });
+
+  it("an eviction asks about no deletion", async (t) => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { asked, evict } = await guard(t);
+    assert.equal((await evict(A)).status, 201);
+    assert.deepEqual(asked, []);
+  });
+
+  it("a pod that is replaced while its deletion is judged keeps its successor from going unasked", async (t) => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { store } = stage.emulator;
+    let isFirst = true;
+    const { asked, remove } = await guard(t, () => {
+      if (!isFirst) return;
+      isFirst = false;
+      const { metadata, ...pod } = store.get("pods", "default", A) ?? assert.fail();
+      store.remove("pods", "default", A, { gracePeriodSeconds: 0 });
+      const { uid: _uid, resourceVersion: _version, ...kept } = metadata;
+      store.create("pods", { ...pod, metadata: kept });
+    });
+    assert.equal((await remove(A)).status, 200);
+    assert.deepEqual(asked, [`DELETE ${A}`, `DELETE ${A}`]);
+    assert.equal(reserved(stage)[A]?.uid, uidOf(stage, A));
+  });
+});
