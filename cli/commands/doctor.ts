@@ -11,6 +11,8 @@ import type { Command, Session } from "../session.ts";
 /** Checks of findings about what may be wrong and was not seen: they are no "all is well". */
 const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
 
+const STYLES = { error: "bad", warning: "waiting", note: "plain" } as const;
+
 export const doctor: Command = {
   name: "doctor",
   arguments: "",
@@ -34,11 +36,12 @@ export const doctor: Command = {
     const { io } = session;
     print(session, findings, () => {
       const blocks = findings.map(({ level, check, object, message, fix }) => {
-        const title = io.style(level === "error" ? "bad" : "waiting", level);
+        const title = io.style(STYLES[level], level);
         const found = wrapAfter(`${object}: ${message} (${check})`, level.length + 2, io);
-        return `${title}  ${found}\n       ${fix}\n`;
+        return `${title}  ${found}\n${fix === "" ? "" : `       ${fix}\n`}`;
       });
-      return blocks.join("") || "nothing found\n";
+      const isWell = findings.every(({ level }) => level === "note");
+      return `${isWell ? "nothing found\n" : ""}${blocks.join("")}`;
     });
     if (findings.some(({ level }) => level === "error")) return EXIT.no;
     return findings.some(({ check }) => NOT_SEEN.has(check)) ? EXIT.unknown : EXIT.ok;

@@ -8,6 +8,7 @@ import { LABELS } from "../../reconciler/model/annotations.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, denyUnguarded, denyWithoutTick, type Explanation } from "../decide/answer.ts";
+import { explainDeletion } from "../decide/explain-deletion.ts";
 import {
   explainBypasses,
   explainGroup,
@@ -21,7 +22,7 @@ import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
-import { createGuards, gatherGuard } from "../gather/guard.ts";
+import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
@@ -63,7 +64,9 @@ export const explain: Command = {
     print(session, explained, () =>
       explained.map((one) => renderAnswers(one, session.io, session.clock.now())).join("\n"),
     );
-    return explained.every(({ answers }) => answers.every(({ allowed }) => allowed)) ? EXIT.ok : EXIT.no;
+    return explained.every(({ answers }) => answers.every(({ allowed, informs }) => allowed || informs))
+      ? EXIT.ok
+      : EXIT.no;
   },
 };
 
@@ -95,7 +98,14 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   },
   pod: async (session, name) => {
     const object = await session.cluster.get(pods, { namespace: session.namespace, name }).catch(absent);
-    return object && [await explainOne(session, readBudgetPod(object), createPodTools(session))];
+    if (!object) return undefined;
+    const pod = readBudgetPod(object);
+    const tools = createPodTools(session);
+    const explained = await explainOne(session, pod, tools);
+    const { state, world } = await tools.worlds(pod);
+    if (!state) return [explained];
+    const guard = await createDeletionGuards(session)(pod.namespace, pod.labels);
+    return [{ ...explained, answers: [...explained.answers, explainDeletion(object, pod, { guard, world })] }];
   },
   node: async (session, name) => {
     const node = await session.cluster.get(nodes, { name }).catch(absent);

@@ -30,6 +30,8 @@ export interface Explanation {
   readonly remedy: string;
   /** The next tick carries it out; absent where there is nothing to do, or nothing that a tick does. */
   readonly byTick?: true;
+  /** It is said beside the others: no exit code counts it. */
+  readonly informs?: true;
 }
 
 type Denied = Omit<Explanation, "allowed" | "since" | "until"> & {

@@ -14,8 +14,8 @@ import { growZone, kubectl } from "../../reconciler/remedies/cures.ts";
 import { explainError } from "./explain-error.ts";
 
 export interface Finding {
-  /** `error`: it does not work, or does what nobody wants. `warning`: it may be meant. */
-  readonly level: "error" | "warning";
+  /** `error`: it does not work, or does what nobody wants. `warning`: it may be meant. `note`: nothing is wrong. */
+  readonly level: "error" | "warning" | "note";
   /** Name of the check. */
   readonly check: string;
   /** `statefulset/zone-a`. */

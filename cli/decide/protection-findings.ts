@@ -2,6 +2,7 @@
 import { isInjected } from "../../infra/certs/configurations.ts";
 import type { PodDisruptionBudget, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
 import { EVICTION_PATHS, type Guard } from "../../reconciler/budget/guard.ts";
+import type { DeletionGuard } from "../../reconciler/budget/deletion-guard.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import { findCovering, type StoredBudget } from "../../reconciler/budget/scope.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
@@ -24,6 +25,15 @@ export function examineGuard(budget: string, guard: Guard & { readonly notTried?
       ? { level: "warning", check: "not-checked", object, message, fix }
       : { level: "warning", check: "not-tried", object, message, fix: "run it as one who may create pods/eviction" },
   ];
+}
+
+/** Whether anything guards deletions of the pods of a namespace with budgets; guards are opt-in, so that none is no fault. */
+export function examineDeletions(namespace: string, { by, message, remedy: fix }: DeletionGuard): Finding[] {
+  const object = `namespace/${namespace}`;
+  if (by === "unknown") return [{ level: "warning", check: "not-checked", object, message, fix }];
+  if (by === "down") return [{ level: "error", check: "deletions-refused", object, message, fix }];
+  const check = by === "none" ? "deletions-not-guarded" : "deletions-guarded";
+  return [{ level: "note", check, object, message, fix }];
 }
 
 /** Findings of all budgets of a namespace, with its StatefulSets and its PodDisruptionBudgets, if they could be read. */

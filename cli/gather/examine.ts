@@ -16,6 +16,7 @@ import {
 import { absent } from "../../infra/errors.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { readZone, selectorText } from "../../reconciler/model/zone.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
 import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
 import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";
@@ -23,11 +24,11 @@ import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { ORIGINAL } from "../../reconciler/report/ticking.ts";
 import { examineStatefulSets, notChecked, type Finding } from "../decide/findings.ts";
 import { examineMinTimes, hasOldLabel } from "../decide/min-time-findings.ts";
-import { examineBudgets, examineGuard, examineWebhooks } from "../decide/protection-findings.ts";
+import { examineBudgets, examineDeletions, examineGuard, examineWebhooks } from "../decide/protection-findings.ts";
 import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
 import { examineWindows } from "../decide/window-findings.ts";
 import type { Session } from "../session.ts";
-import { createGuards } from "./guard.ts";
+import { createDeletionGuards, createGuards } from "./guard.ts";
 import { findDenied } from "./denied-rights.ts";
 import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
 import { examineReferences } from "./examine-references.ts";
@@ -91,6 +92,15 @@ const examineProtection: Examination = async (session) => {
     const guard = await guards(pod ?? { namespace });
     return own.flatMap(({ ref, matchLabels }) => (matchLabels ? examineGuard(ref.name, guard) : []));
   });
+  return (await Promise.all(seen)).flat();
+};
+
+/** Of the pods of groups in each namespace with a budget: by the labels that the guards look for. */
+const examineDeletionGuards: Examination = async (session) => {
+  const budgets = (await listBudgets(session.namespace, session)) ?? [];
+  const guards = createDeletionGuards(session);
+  const places = [...new Set(budgets.map(({ ref }) => ref.namespace))];
+  const seen = places.map(async (one) => examineDeletions(one, await guards(one, { [LABELS.rolloutGroup]: "" })));
   return (await Promise.all(seen)).flat();
 };
 
@@ -202,6 +212,7 @@ const INSTALLED: readonly Part[] = [
   ["what zones mirror, and autoscalers", examineReferences],
   ["disruption budgets", examineGuards],
   ["whether evictions are judged", examineProtection],
+  ["whether deletions of pods are guarded", examineDeletionGuards],
   ["webhook configurations", examineHooks],
   ["definitions", examineDefinitions],
   ["owners of definitions", examineOwners],
@@ -223,7 +234,7 @@ export async function examine(session: Session, isBefore: boolean): Promise<Find
     (isBefore ? BEFORE : INSTALLED).map(async ([subject, one]) => await one(session).catch(toFinding(subject))),
   );
   const findings = all.flat();
-  return [...findings.filter(({ level }) => level === "error"), ...findings.filter(({ level }) => level === "warning")];
+  return (["error", "warning", "note"] as const).flatMap((level) => findings.filter((one) => one.level === level));
 }
 
 const toFinding =

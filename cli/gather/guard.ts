@@ -1,9 +1,11 @@
 /** Whether a webhook guards the pods of a namespace: what is registered, and a dry-run eviction that asks it. */
 import { namespaces } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
+import { readDeletionGuards } from "../../reconciler/budget/act/read-deletion-guard.ts";
 import { readHooks } from "../../reconciler/budget/act/read-guard.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { askWebhook } from "../../reconciler/budget/act/probe.ts";
+import { type DeletionGuard, judgeDeletionGuard } from "../../reconciler/budget/deletion-guard.ts";
 import { judgeGuard, type Guard } from "../../reconciler/budget/guard.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
 import type { World } from "../../reconciler/plan/world.ts";
@@ -45,6 +47,18 @@ export function createGuards(session: Session): (pod: Pick<BudgetPod, "namespace
     },
     ({ namespace }) => namespace,
   );
+}
+
+/** What guards deletions of pods with these labels in a namespace; reads once. Never rejects. */
+export function createDeletionGuards(
+  session: Session,
+): (namespace: string, podLabels: Readonly<Record<string, string>>) => Promise<DeletionGuard> {
+  const read = once(async (_all: "all") => await readDeletionGuards({ cluster: session.cluster }));
+  const labelsOf = once(async (namespace: string) => await readLabels(session, namespace));
+  return async (namespace, podLabels) => {
+    const [reading, labels] = await Promise.all([read("all"), labelsOf(namespace)]);
+    return judgeDeletionGuard({ ...reading, ...labels, namespace }, podLabels);
+  };
 }
 
 async function readLabels({ cluster }: Session, name: string) {

@@ -23,7 +23,7 @@ export const PROBE_ANSWER = "the eviction webhook answers: this was a probe, and
 export const isProbe = (eviction: unknown): boolean =>
   fieldsOf(fieldsOf(fieldsOf(eviction)["metadata"])["annotations"])[PROBE] !== undefined;
 
-/** An entry of a webhook configuration that is called for evictions at one of our paths. */
+/** An entry of a webhook configuration that is called for evictions, or for deletions of pods, at one of our paths. */
 export interface EvictionHook {
   /** Of the configuration, and of the entry. */
   readonly configuration: string;
@@ -95,13 +95,20 @@ export function judgeGuard(facts: GuardFacts): Guard {
 }
 
 /** Whether every eviction in a namespace with these labels is sent to it: they have labels only if their client gives some. */
-export const selects = (hook: EvictionHook, facts: Pick<GuardFacts, "labels" | "labelsKnown">): boolean =>
-  isKnown(hook, facts) && matchesSelector(hook.namespaceSelector, facts.labels) && takesEvictions(hook);
+export const selects = (hook: EvictionHook, facts: Labelled): boolean =>
+  selectsNamespace(hook, facts) && takesEvictions(hook);
+
+type InNamespace = Pick<EvictionHook, "namespaceSelector">;
+type Labelled = Pick<GuardFacts, "labels" | "labelsKnown">;
+
+/** False if the labels that it asks for are not known. */
+export const selectsNamespace = (one: InNamespace, facts: Labelled): boolean =>
+  isKnown(one, facts) && matchesSelector(one.namespaceSelector, facts.labels);
 
 const takesEvictions = ({ objectSelector }: EvictionHook): boolean => matchesSelector(objectSelector, {});
 
 /** Every namespace has its name as a label; of others nothing is known before the namespace is read. */
-const isKnown = ({ namespaceSelector }: EvictionHook, { labelsKnown }: Pick<GuardFacts, "labelsKnown">): boolean =>
+const isKnown = ({ namespaceSelector }: InNamespace, { labelsKnown }: Pick<GuardFacts, "labelsKnown">): boolean =>
   labelsKnown ||
   [
     ...Object.keys(namespaceSelector.matchLabels ?? {}),
@@ -164,7 +171,11 @@ function whyNotSeen(hook: EvictionHook, { namespace, probe, endpoints, unread }:
   return `${name} is registered for evictions in ${namespace}, and was not seen to answer; ${untried}`;
 }
 
-function whyNotCallable({ service, caProblem }: EvictionHook, { endpoints }: GuardFacts): string | undefined {
+/** What keeps the API server from calling it; undefined if nothing is seen. */
+export function whyNotCallable(
+  { service, caProblem }: EvictionHook,
+  { endpoints }: Pick<GuardFacts, "endpoints">,
+): string | undefined {
   if (service !== undefined && endpoints.get(service) === 0)
     return `Service ${service} does not exist or has no ready endpoint`;
   return caProblem;

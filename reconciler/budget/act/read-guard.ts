@@ -30,8 +30,25 @@ type Webhook = NonNullable<WebhookConfiguration["webhooks"]>[number];
 /** What is read once for all namespaces. */
 export type GuardReading = Pick<GuardFacts, "hooks" | "endpoints" | "unread">;
 
+/** What webhooks are looked for: of evictions, or of deletions of pods. */
+export interface Asked {
+  readonly paths: readonly string[];
+  readonly operation: "CREATE" | "DELETE";
+  /** As rules name them. */
+  readonly resources: readonly string[];
+}
+
+const EVICTIONS: Asked = {
+  paths: EVICTION_PATHS,
+  operation: "CREATE",
+  resources: ["pods/eviction", "pods/*", "*/eviction", "*/*"],
+};
+
+/** The webhooks of evictions. Never rejects: what cannot be read is said. */
+export const readHooks = async (source: GuardSource): Promise<GuardReading> => await readHooksOf(EVICTIONS, source);
+
 /** Never rejects: what cannot be read is said. */
-export async function readHooks(source: GuardSource): Promise<GuardReading> {
+export async function readHooksOf(asked: Asked, source: GuardSource): Promise<GuardReading> {
   const unread: string[] = [];
   const note = (what: string) => noteUnread(unread, what);
   const { cluster, call } = source;
@@ -44,32 +61,32 @@ export async function readHooks(source: GuardSource): Promise<GuardReading> {
   ]);
   const all = [...(mutating ?? []), ...(validating ?? [])].flatMap((configuration) =>
     (configuration.webhooks ?? [])
-      .filter(isForEvictions)
+      .filter((hook) => isFor(asked, hook))
       .map((hook) =>
         readHook(configuration.metadata?.name ?? "", hook, isInjected(configuration) ? served : undefined),
       ),
   );
   const endpoints = new Map<string, number>();
-  const asked = all.filter((hook) => source.matters?.(hook) ?? true);
-  for (const service of new Set(asked.flatMap((hook) => hook.service ?? []))) {
+  const mattering = all.filter((hook) => source.matters?.(hook) ?? true);
+  for (const service of new Set(mattering.flatMap((hook) => hook.service ?? []))) {
     const count = await countReady(source, service).catch(note(`Service ${service} and its endpointslices`));
     if (count !== undefined) endpoints.set(service, count);
   }
   return { hooks: mutating && validating ? all : all.length > 0 ? all : undefined, endpoints, unread };
 }
 
-/** True for an entry that the API server calls for every CREATE of an eviction, at a path of ours. */
-function isForEvictions({ clientConfig, rules = [] }: Webhook): boolean {
+/** True for an entry that the API server calls for every such request, at a path of ours. */
+function isFor({ paths, operation, resources: named }: Asked, { clientConfig, rules = [] }: Webhook): boolean {
   const path = clientConfig.service ? (clientConfig.service.path ?? "") : pathOf(clientConfig.url);
-  if (!EVICTION_PATHS.includes(path.replace(/\/$/, ""))) return false;
+  if (!paths.includes(path.replace(/\/$/, ""))) return false;
   const has = (among: readonly string[] = [], ...names: readonly string[]): boolean =>
     among.some((one) => one === "*" || names.includes(one));
   return rules.some(
     ({ operations, apiGroups, apiVersions, resources, scope = "*" }) =>
-      has(operations, "CREATE") &&
+      has(operations, operation) &&
       has(apiGroups, "") &&
       has(apiVersions, "v1") &&
-      (resources ?? []).some((one) => ["pods/eviction", "pods/*", "*/eviction", "*/*"].includes(one)) &&
+      (resources ?? []).some((one) => named.includes(one)) &&
       scope !== "Cluster",
   );
 }

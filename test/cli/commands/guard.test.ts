@@ -79,6 +79,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     assert.doesNotMatch((await run("doctor")).out, /zpdb/);
     const { code, out } = await run("explain pod/ingester-zone-a-0");
     assert.match(out, /evict: yes {2}Allowed/);
+    assert.match(out, /delete by hand: yes {2}kubectl delete pod in default asks no disruption budget; /);
     assert.equal(code, 0);
     assert.equal((await run("drain-order node-1")).code, 0);
     assert.equal((await run("evict --dry-run ingester-zone-a-0")).code, 0);
