@@ -38,6 +38,8 @@ export interface Configuration {
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
+  /** Whether Evictions that name us are answered. */
+  readonly evictionResponder: boolean;
   readonly nodeUpdates: NodeUpdateConfiguration;
   readonly statusPageHosts: readonly string[];
 }
@@ -184,6 +186,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    evictionResponder: given.EVICTION_RESPONDER,
     nodeUpdates: {
       enabled: given.NODE_UPDATES,
       namespace: given.NODE_UPDATES_NAMESPACE,

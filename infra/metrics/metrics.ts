@@ -28,6 +28,8 @@ export interface Metrics {
   readonly phased: CheckMetrics;
   readonly gates: CheckMetrics;
   tickDone(result: string): void;
+  /** An Eviction was answered. */
+  evictionAnswered(answer: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
   reconcileDone(
@@ -77,6 +79,7 @@ export function createMetrics(): Metrics {
   const groupDuration = histogram(METRICS.groupDuration);
   const groupSuccess = gauge(METRICS.groupSuccess);
   const ticks = counter(METRICS.ticks);
+  const evictionAnswers = counter(METRICS.evictionAnswers);
   const podsReplaced = counter(METRICS.podsReplaced);
   const blocked = gauge(METRICS.groupBlocked);
   const failurePolicy = gauge(METRICS.failurePolicy);
@@ -128,6 +131,7 @@ export function createMetrics(): Metrics {
     budgets: createBudgetMetrics({ counter, gauge }),
     phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
     gates: createCheckMetrics(METRICS.gateChecks, { counter }),
+    evictionAnswered: (answer) => evictionAnswers.inc({ answer }),
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

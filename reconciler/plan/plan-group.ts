@@ -96,7 +96,8 @@ function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now }:
   return { steps, end: holds.length > 0 ? "blocked" : "settled", holds, endsAt: now };
 }
 
-const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
+/** What the group waits for. */
+export const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
 
 function describe(step: GroupStep): Undated {
   const { message, zone } = step;
@@ -112,8 +113,11 @@ function describe(step: GroupStep): Undated {
   }
 }
 
-/** The world after the next step or wait; undefined if it would be the same for ever. */
-function advance(world: World, outlook: GroupOutlook): World | undefined {
+/**
+ * The world after the next step or wait; undefined if it would be the same for ever. `isAwaited`: somebody else waits for
+ * a budget, so that its delays and reservations count also where the group itself waits for nothing.
+ */
+export function advance(world: World, outlook: GroupOutlook, isAwaited = false): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };
   // The gates are followed from what the step was decided on, as in a tick.
@@ -122,7 +126,7 @@ function advance(world: World, outlook: GroupOutlook): World | undefined {
   if (followed.progressed) return followed.world;
   const settled = settle(followed.world);
   if (settled) return settled.world;
-  const at = nextMoment(followed.world, outlook, followed.nextAt);
+  const at = nextMoment(followed.world, outlook, { nextCheck: followed.nextAt, isAwaited });
   return at === undefined ? undefined : { ...followed.world, now: at };
 }
 
@@ -158,7 +162,7 @@ const WAITS_FOR_PODS = [RECOVERY_MS, GIVEN_UP_MS];
 function nextMoment(
   { budgets, zones, now }: World,
   outlook: GroupOutlook,
-  nextCheck: number | undefined,
+  { nextCheck, isAwaited }: { readonly nextCheck: number | undefined; readonly isAwaited: boolean },
 ): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) =>
@@ -174,7 +178,7 @@ function nextMoment(
   const ready = pods.flatMap(({ readySince }) =>
     readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1),
   );
-  const isWaiting = holdsOf(outlook).length > 0;
+  const isWaiting = isAwaited || holdsOf(outlook).length > 0;
   const all = [
     ...untils,
     ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : []),

@@ -18,6 +18,8 @@ import { createPhasedTick } from "../phased/act/phased-tick.ts";
 import { createReferences } from "../scaling/act/references.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/disruption-request.ts";
+import { evictionIdentity } from "../budget/reservation.ts";
+import type { AnswerEvictions } from "../evictions/act/answer-evictions.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
@@ -71,7 +73,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const { reserver, onBudgets, compilePartition } = composeBudgets({
+  const { reserver, createReserverAs, onBudgets, compilePartition } = composeBudgets({
     cluster,
     clock,
     log,
@@ -134,6 +136,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       identity,
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
+    answerEvictions: configuration.evictionResponder ? await loadAnswers() : undefined,
     concludeDownscales: createConcluder({ log, podHttp, clusterDomain, zoneTracker }),
     scaling: {
       references: createReferences(cluster),
@@ -159,6 +162,13 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
+  /** What looks ahead is large, and few installations answer Evictions. */
+  async function loadAnswers(): Promise<AnswerEvictions> {
+    const { createAnswerEvictions } = await import("../evictions/act/answer-evictions.ts");
+    const served = namespaces === "*" ? [""] : namespaces;
+    const own = { settings: { zoneTracker, clusterDomain }, reserver: createReserverAs(evictionIdentity(identity)) };
+    return createAnswerEvictions({ clock, log, metrics, namespaces: served, ...own });
+  }
   function nodeUpdateOptions(): NodeUpdateOptions {
     const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;

@@ -71,7 +71,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
     steps,
     turns,
     resync,
-    writes: { budgets: Promise.resolve() },
+    writes: { beside: Promise.resolve() },
   };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
@@ -88,14 +88,14 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   }
   sayWhyItEnds(held, input);
   // What goes on beside the ticks would be cut off by the end of the only one.
-  if (input.once) await Promise.all([injecting, session.writes.budgets]);
+  if (input.once) await Promise.all([injecting, session.writes.beside]);
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();
   // Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease.
   const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
     Promise.race([work, clock.sleep(ms, flushing.signal)]);
-  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.budgets])).then(held.release);
+  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.beside])).then(held.release);
   await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
   return addLate(verdict, late);
 }
@@ -182,7 +182,8 @@ interface Session {
   readonly steps: Steps;
   readonly turns: GroupTurns;
   readonly resync: Resync;
-  readonly writes: { budgets: Promise<unknown> };
+  /** What goes on beside the ticks and writes under the Lease. */
+  readonly writes: { beside: Promise<unknown> };
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
@@ -227,7 +228,8 @@ async function tickOnce(
     resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    writes.budgets = Promise.all([writes.budgets, input.budgetStatuses.write(result.groups, context)]);
+    const answering = input.answerEvictions?.(context, { emitEvents });
+    writes.beside = Promise.all([writes.beside, input.budgetStatuses.write(result.groups, context), answering]);
     await totals.record(startedAt);
     span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
     return result;

@@ -45,7 +45,7 @@ it("the floors of ARCHITECTURE.md are those that lint knows", () => {
   const { overrides } = JSON.parse(readPage(".oxlintrc.json")) as { overrides: { rules: Record<string, unknown> }[] };
   const [, rows = []] =
     overrides.map(({ rules }) => rules["access/downwards"] as [string, string[][]] | undefined).find(Boolean) ?? [];
-  const floors = [...text.matchAll(/^\| \d \| (.*) \|$/gm)].map(([, folders = ""]) =>
+  const floors = [...text.matchAll(/^\| \d+ \| (.*) \|$/gm)].map(([, folders = ""]) =>
     folders.replaceAll(/[`,]|\/(?=`)/g, "").split(" "),
   );
   assert.deepEqual(floors, rows);

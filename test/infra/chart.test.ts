@@ -249,7 +249,7 @@ describe("the schema of the chart's values", () => {
     );
   });
 
-  for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy"])
+  for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy", "evictionResponder"])
     it(`refuses ${policy} with a reconciler of all namespaces, as it concerns the release's own alone`, () => {
       const chosen = { webhooks: { ...(values["webhooks"] as object), enabled: false }, [policy]: { enabled: true } };
       assert.match(

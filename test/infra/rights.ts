@@ -126,6 +126,7 @@ const FILES = [
   "certificates/rbac",
   "status-page/rbac",
   "prometheus-secrets/rbac",
+  "eviction-responder/rbac",
   ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
 ];
 const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));

@@ -68,7 +68,15 @@ export function clockOf(time: ManualClock): Clock {
 export function deploy(
   stage: Stage,
   image: string,
-  { group = "ingester", zones = ["a", "b", "c"], replicas = 3, annotations = {}, labels = {}, podLabels = {} } = {},
+  {
+    group = "ingester",
+    zones = ["a", "b", "c"],
+    replicas = 3,
+    annotations = {},
+    labels = {},
+    podLabels = {},
+    podAnnotations = {},
+  } = {},
 ): void {
   const { store } = stage.emulator;
   for (const zone of zones) {
@@ -81,7 +89,7 @@ export function deploy(
       updateStrategy: { type: "OnDelete" },
       selector: { matchLabels: { name } },
       template: {
-        metadata: { labels: { ...podLabels, name } },
+        metadata: { labels: { ...podLabels, name }, annotations: podAnnotations },
         spec: { terminationGracePeriodSeconds: 30, containers: [{ name: "c", image }] },
       },
     };
