@@ -27,10 +27,14 @@ export interface ReconcileTargets {
 
 /**
  * The targets of one process, which share their ticks and what they remember from call to call. Nothing happens before
- * the first call.
+ * the first call, which composes the run.
  */
-export function createReconcileTargets(env: Environment, clock: Clock): ReconcileTargets {
-  const tickOnce = shareNext(createRunner(env, clock));
+export function createReconcileTargets(
+  env: Environment,
+  clock: Clock,
+  composeRun: typeof compose = compose,
+): ReconcileTargets {
+  const tickOnce = shareNext(createRunner(() => composeRun(env, clock)));
   return {
     async reconcile(request, response) {
       if (request.method !== "POST") {
@@ -70,11 +74,11 @@ function shareNext<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /** Runs one tick, and pushes the metrics. */
-function createRunner(env: Environment, clock: Clock): () => Promise<RunResult> {
+function createRunner(composeRun: () => Promise<Composition>): () => Promise<RunResult> {
   const memory: NonNullable<RunInput["memory"]> = new Map();
   let composition: Promise<Composition> | undefined;
   return async () => {
-    composition ??= compose(env, clock);
+    composition ??= composeRun();
     const { push, run: input } = await composition.catch((error: unknown) => {
       // Each caller gets the error, and the next call tries again: the environment does not change, the files that it
       // names may.

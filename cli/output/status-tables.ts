@@ -2,6 +2,7 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { withoutBlocks } from "../../reconciler/group-status/blocks.ts";
 import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
+import { findClosedWindow } from "../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
 import {
   describeProgress,
@@ -101,7 +102,7 @@ export function renderGroup(state: GroupState, look: Look, now: number): string 
   return [
     renderGroups([state], look, now),
     sentence === "" ? "" : `\n${wrapWords(sentence, look.width?.() ?? Infinity).join("\n")}\n`,
-    ...describeBypasses(status.zones ?? [], now).map(
+    ...[...describeBypasses(status.zones ?? [], now), ...describeWindows(state, now)].map(
       (line) => `\n${wrapWords(line, look.width?.() ?? Infinity).join("\n")}\n`,
     ),
     section(
@@ -124,6 +125,17 @@ const describeBypasses = (zones: readonly ZoneRow[], now: number): string[] =>
       ? [`${name} may begin without its gates until ${until}${reason === undefined ? "" : ` (${reason})`}`]
       : [],
   );
+
+/** Of the zones that are not said to wait for it. */
+function describeWindows({ zones, status: { blocked = [] } = {} }: GroupState, now: number): string[] {
+  const told = new Set(
+    blocked.flatMap(({ reason, objects }) => (reason.startsWith("Window") ? objects.map(({ name }) => name) : [])),
+  );
+  return zones.flatMap(({ name, window }) => {
+    const closed = told.has(name) ? undefined : findClosedWindow(window, now);
+    return closed ? [`${name} keeps its pods that serve: ${closed.message}`] : [];
+  });
+}
 
 const describeZone =
   (group: GroupState) =>

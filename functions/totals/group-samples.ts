@@ -7,6 +7,8 @@ import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import { windowOf } from "../../reconciler/group-status/zones.ts";
+import { findClosedWindow, type RolloutWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
@@ -85,34 +87,35 @@ export function sampleHeadroom(
 type Labels = Sample["labels"];
 type Row = readonly [metric: { readonly name: string }, samples: readonly Sample[]];
 
-/** Groups beyond `most` have no series. */
+/** Groups beyond `most` have no series. `now` in milliseconds since the epoch. */
 export function sampleGroups(
   groups: readonly GroupRecord[],
   { passes, lastTick, series }: Totals,
-  most: number,
+  { most, now }: { readonly most: number; readonly now: number },
 ): Samples {
   const samples = new Map<string, Sample[]>([...series].map(([name, own]) => [name, [...own]]));
   const add = ([{ name }, more]: Row): void => void samples.set(name, [...(samples.get(name) ?? []), ...more]);
   const at = secondsOf(lastTick);
   if (at !== undefined) add([METRICS.lastTick, [{ labels: {}, value: at }]]);
-  const rows = groups.slice(0, most).flatMap((group) => sampleGroup(group, passes, at));
+  const rows = groups.slice(0, most).flatMap((group) => sampleGroup(group, { passes, lastTick: at, now }));
   const byMetric = Map.groupBy(rows, ([{ name }]) => name);
   for (const [name, own] of byMetric) add([{ name }, own.flatMap(([, more]) => more)]);
   return samples;
 }
 
-function sampleGroup(
-  { namespace, deadline, status }: GroupRecord,
-  passes: number,
-  lastTick: number | undefined,
-): Row[] {
+function sampleGroup({ namespace, deadline, status }: GroupRecord, { passes, lastTick, now }: Moment): Row[] {
   const labels = { namespace, rollout_group: status.group ?? "" };
   return [
     ...sampleTotals(labels, status.totals, { passes, lastTick }),
     ...sampleState(labels, status, lastTick),
     ...sampleClock(labels, status, deadline),
-    ...sampleZones(labels, status),
+    ...sampleZones(labels, status, now),
   ];
+}
+
+interface Moment extends Ticks {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
 }
 
 interface Ticks {
@@ -181,15 +184,28 @@ function sampleClock(
 /** True for a wait that a user has asked for. */
 const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
 
-function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>): Row[] {
-  return zones.slice(0, MAX_ZONES).flatMap(({ name, replicas, pods, updated, ready, gatesBypassedUntil }): Row[] => {
+function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>, now: number): Row[] {
+  return zones.slice(0, MAX_ZONES).flatMap((zone): Row[] => {
+    const { name, replicas, pods, updated, ready, gatesBypassedUntil } = zone;
     const bypassed = secondsOf(gatesBypassedUntil);
     const counts = Object.entries({ wanted: replicas, existing: pods, updated, ready });
+    const own = { ...labels, zone: name };
     return [
-      [METRICS.zonePods, counts.map(([state, value]) => ({ labels: { ...labels, zone: name, state }, value }))],
-      ...(bypassed === undefined ? [] : [one(METRICS.gatesBypassed, { ...labels, zone: name }, bypassed)]),
+      [METRICS.zonePods, counts.map(([state, value]) => ({ labels: { ...own, state }, value }))],
+      ...(bypassed === undefined || bypassed * 1000 <= now ? [] : [one(METRICS.gatesBypassed, own, bypassed)]),
+      ...sampleWindow(own, windowOf(zone), now),
     ];
   });
+}
+
+/** By the time of the scrape: windows open and close without a tick. */
+function sampleWindow(labels: Labels, window: RolloutWindow | undefined, now: number): Row[] {
+  if (!window) return [];
+  const closed = findClosedWindow(window, now);
+  return [
+    one(METRICS.windowOpen, labels, closed ? 0 : 1),
+    ...(closed?.until === undefined ? [] : [one(METRICS.windowOpens, labels, closed.until / 1000)]),
+  ];
 }
 
 const one = (metric: { readonly name: string }, labels: Labels, value: number): Row => [metric, [{ labels, value }]];

@@ -43,10 +43,11 @@ async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions,
     protections.push(...(await listProtections(cluster, scope, call)));
   }
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
+  const now = clock.now();
   return new Map([
-    ...sampleGroups(groups, totals, MAX_GROUPS),
+    ...sampleGroups(groups, totals, { most: MAX_GROUPS, now }),
     samplePhases(phases),
     sampleProtections(protections),
-    sampleHeadroom(protections, totals, clock.now()),
+    sampleHeadroom(protections, totals, now),
   ]);
 }

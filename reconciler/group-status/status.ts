@@ -1,6 +1,7 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
 
 import type { Condition } from "../model/condition.ts";
+import type { WrittenWindow } from "../model/rollout-window.ts";
 
 /** What a group is doing, in one word. */
 export type GroupPhase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
@@ -52,6 +53,8 @@ export interface ZoneRow {
   /** Until when it may begin without its gates, and why. */
   readonly gatesBypassedUntil?: string;
   readonly gatesBypassReason?: string;
+  /** The annotations of its rollout window: whether it is open is a matter of the time. */
+  readonly rolloutWindow?: Partial<WrittenWindow>;
   /** The StatefulSet's generation. */
   readonly generation: number;
   readonly observedGeneration: number;

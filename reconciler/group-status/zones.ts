@@ -1,5 +1,6 @@
 /** The zones of a group in its status. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
+import { readWrittenWindow, type RolloutWindow, type WrittenWindow } from "../model/rollout-window.ts";
 import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { Block, RemainingStep, GroupSummary, ZoneRow } from "./status.ts";
 
@@ -17,9 +18,25 @@ export function describeZone({ name, status, scaling, ...zone }: Zone, bypasses:
     ...(scaling.lastDownscale !== undefined && { lastDownscale: scaling.lastDownscale }),
     ...(bypass && { gatesBypassedUntil: formatTimestamp(bypass.until) }),
     ...(bypass?.reason !== undefined && { gatesBypassReason: bypass.reason }),
+    ...(zone.window && { rolloutWindow: describeWindow(zone.window) }),
     generation: zone.generation,
     observedGeneration: zone.observedGeneration,
   };
+}
+
+/** Characters of an annotation in a status: a longer one is none that can be read, and stays one. */
+const MAX_WRITTEN = 1001;
+
+function describeWindow({ written }: RolloutWindow): Partial<WrittenWindow> {
+  const set = Object.entries(written).filter(([, text]) => text !== "");
+  return Object.fromEntries(set.map(([name, text]) => [name, text.slice(0, MAX_WRITTEN)]));
+}
+
+/** The window of a zone in a status; undefined if it has none. */
+export function windowOf({ rolloutWindow }: Partial<ZoneRow>): RolloutWindow | undefined {
+  if (!rolloutWindow) return undefined;
+  const { cron = "", duration = "", timeZone = "", freezes = "" } = rolloutWindow;
+  return readWrittenWindow({ cron, duration, timeZone, freezes });
 }
 
 /** The first zone of the plan is the one in progress. */

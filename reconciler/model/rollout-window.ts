@@ -20,7 +20,16 @@ interface Freeze {
   readonly to: number;
 }
 
+/** The annotations of a window as they are written, trimmed; "" for each that is not set. */
+export interface WrittenWindow {
+  readonly cron: string;
+  readonly duration: string;
+  readonly timeZone: string;
+  readonly freezes: string;
+}
+
 export interface RolloutWindow {
+  readonly written: WrittenWindow;
   /** Undefined: open except in freezes. */
   readonly window: Window | undefined;
   readonly freezes: readonly Freeze[];
@@ -61,7 +70,7 @@ const MAX_REMEMBERED = 1000;
 export function readRolloutWindow(annotations: Strings): WindowSettings {
   const read = (name: string): string => annotations?.[name]?.trim() ?? "";
   const written = { cron: read(WINDOW), duration: read(DURATION), timeZone: read(TIME_ZONE), freezes: read(FREEZES) };
-  const window = written.cron + written.freezes === "" ? undefined : remember(written);
+  const window = written.cron + written.freezes === "" ? undefined : readWrittenWindow(written);
   const useless = written.cron === "" ? [DURATION, TIME_ZONE].filter((name) => read(name) !== "") : [];
   return {
     window,
@@ -82,17 +91,11 @@ function findUnknown(annotations: Strings): string[] {
   });
 }
 
-interface Written {
-  readonly cron: string;
-  readonly duration: string;
-  readonly timeZone: string;
-  readonly freezes: string;
-}
-
 const read = new Map<string, RolloutWindow>();
-const parseOnce = once(parse, (written: Written) => JSON.stringify(written), read);
+const parseOnce = once(parse, (written: WrittenWindow) => JSON.stringify(written), read);
 
-function remember(written: Written): RolloutWindow {
+/** The window of these annotations. One that cannot be read has a problem. */
+export function readWrittenWindow(written: WrittenWindow): RolloutWindow {
   if (read.size >= MAX_REMEMBERED) read.clear();
   return parseOnce(written);
 }
@@ -103,15 +106,15 @@ const refuse = (name: string, value: string, why: string): Problem => ({
 });
 
 /** What cannot be read is a window with a problem. */
-function parse(written: Written): RolloutWindow {
+function parse(written: WrittenWindow): RolloutWindow {
   const freezes = parseFreezes(written.freezes);
-  if ("problem" in freezes) return { window: undefined, freezes: [], ...freezes };
+  if ("problem" in freezes) return { written, window: undefined, freezes: [], ...freezes };
   const window = written.cron === "" ? undefined : parseTimes(written);
-  if (window && "problem" in window) return { window: undefined, freezes, ...window };
-  return { window, freezes, problem: undefined };
+  if (window && "problem" in window) return { written, window: undefined, freezes, ...window };
+  return { written, window, freezes, problem: undefined };
 }
 
-function parseTimes({ cron, duration, timeZone }: Written): Window | Problem {
+function parseTimes({ cron, duration, timeZone }: WrittenWindow): Window | Problem {
   const durationSeconds = readSeconds(duration);
   if (Number.isNaN(durationSeconds))
     return refuse(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");

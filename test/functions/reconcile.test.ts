@@ -4,6 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
+import { createReconcileTargets } from "../../functions/reconcile.ts";
+import { systemClock } from "../../infra/clock.ts";
+import { NO_TRACER, type Tracer } from "../../infra/tracing/tracer.ts";
+import { compose } from "../../reconciler/run/compose.ts";
 import { startEmulator, type Emulator } from "../emulator/index.ts";
 import { SERVING, startTarget } from "./target.ts";
 
@@ -63,6 +67,21 @@ describe("reconcile as a function", () => {
     };
     const answer = await fetch(url, { method: "POST", headers, body: "{}" });
     assert.equal(answer.status, 204);
+  });
+
+  it("sends its traces after each tick, and waits for no collector", { timeout: 120_000 }, async () => {
+    const flushes: string[] = [];
+    const never = new Promise<void>(() => {});
+    const tracer: Tracer = { ...NO_TRACER, flush: () => (flushes.push("flush"), never) };
+    const env = { KUBECONFIG: join(folder, "kubeconfig"), KUBERNETES_NAMESPACE: "default", LOG_LEVEL: "error" };
+    const { reconcileEvent } = createReconcileTargets(env, systemClock, async (...given) => {
+      const { run, ...composition } = await compose(...given);
+      return { ...composition, run: { ...run, tracer } };
+    });
+    // With a wait for the collector neither would ever end.
+    await reconcileEvent(undefined as never);
+    await reconcileEvent(undefined as never);
+    assert.deepEqual(flushes, ["flush", "flush"]);
   });
 
   it("names the wrong variable, without a stack trace", async (t) => {

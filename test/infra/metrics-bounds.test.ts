@@ -51,6 +51,8 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   rolloutDuration: MAX_GROUPS,
   zonePods: MAX_GROUPS * MAX_ZONES * 4,
   gatesBypassed: MAX_GROUPS * MAX_ZONES,
+  windowOpen: MAX_GROUPS * MAX_ZONES,
+  windowOpens: MAX_GROUPS * MAX_ZONES,
   requests: 2 * 3,
   requestBytes: 2,
   responseBytes: 2,
@@ -122,6 +124,7 @@ const EVENTS: readonly Event[] = [
       paused: false,
       generation: 1,
       observedGeneration: 1,
+      rolloutWindow: { freezes: "2025-01-01T00:00:00Z/2027-01-01T00:00:00Z" },
     }));
     const groups = Array.from({ length: 1200 }, (_, i) => ({
       namespace: "a",
@@ -129,7 +132,8 @@ const EVENTS: readonly Event[] = [
       status: { group: `${text}${i}`, phase: "Waiting", zones } as const,
     }));
     const phases = groups.map(({ namespace }, i) => ({ namespace, name: `${text}${i}`, phase: "Rolling" }));
-    const shown = sampleGroups(groups, { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() }, MAX_GROUPS);
+    const totals = { passes: 1, lastTick: "2026-01-01T00:00:00Z", series: new Map() };
+    const shown = sampleGroups(groups, totals, { most: MAX_GROUPS, now: Date.parse("2026-01-01T00:00:00Z") });
     const evictionsAllowed = zones.map(({ name }) => ({ zone: name, count: 1 }));
     const budgets = phases.map((one) => ({ ...one, isProtecting: true, reason: "Protecting", evictionsAllowed }));
     const headroom = sampleHeadroom(budgets, { lastTick: "2026-01-01T00:00:00Z" }, Date.parse("2026-01-01T00:00:00Z"));

@@ -3,10 +3,12 @@
  * pods record them. Pure.
  */
 import { h, type ComponentChild } from "preact";
-import { parseTimestamp } from "../../../infra/timestamp.ts";
+import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
 import { withoutBlocks } from "../../../reconciler/group-status/blocks.ts";
 import type { Block, RemainingStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
+import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../../reconciler/model/zone.ts";
 import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { type PageGroup, keyOf, type LiveZone } from "./records.ts";
@@ -37,7 +39,7 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
     blocked.length > 0 &&
       h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now, isStopped }))),
-    showZones(group, zones, live),
+    showZones(group, { zones, live, now }),
     progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
     plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map(showStep))],
   );
@@ -78,11 +80,13 @@ const isInFuture = (time: string | undefined, now: number): boolean => (parseTim
 
 const ZONE_COLUMNS = ["Zone", "Revision", "Updated", "Ready", "Pods"] as const;
 
-function showZones(
-  group: PageGroup,
-  zones: readonly ZoneRow[],
-  live: readonly LiveZone[] | undefined,
-): ComponentChild | undefined {
+interface ShownZones {
+  readonly zones: readonly ZoneRow[];
+  readonly live: readonly LiveZone[] | undefined;
+  readonly now: number;
+}
+
+function showZones(group: PageGroup, { zones, live, now }: ShownZones): ComponentChild | undefined {
   if (zones.length === 0) return undefined;
   const head = ZONE_COLUMNS.map((name) => h("th", { scope: "col" }, name));
   return h(
@@ -99,6 +103,7 @@ function showZones(
           showZone(
             zone,
             live?.find(({ name }) => name === zone.name),
+            now,
           ),
         ),
       ),
@@ -106,15 +111,23 @@ function showZones(
   );
 }
 
-function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined): ComponentChild {
-  const { name = "", replicas, updated, ready, paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
-  const until = gatesBypassedUntil === undefined ? [] : [gatesBypassedUntil];
+/** What holds of a zone beside its pods, by the time of the view: windows and bypasses end without a tick. */
+function notesOf(zone: Partial<ZoneRow>, now: number): string {
+  const { paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
   const why = gatesBypassReason === undefined ? "" : ` (${gatesBypassReason})`;
-  const notes = [
+  const closed = findClosedWindow(windowOf(zone), now);
+  const opens = closed?.until === undefined ? "for good" : `until ${formatTimestamp(closed.until)}`;
+  return [
     ...(paused ? ["paused"] : []),
-    ...until.map((time) => `gates bypassed until ${time}${why}`),
+    ...(isInFuture(gatesBypassedUntil, now) ? [`gates bypassed until ${gatesBypassedUntil}${why}`] : []),
+    ...(closed ? [`window closed ${opens}`] : []),
     ...(lastDownscale === undefined ? [] : [`last downscale ${lastDownscale}`]),
   ].join(", ");
+}
+
+function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined, now: number): ComponentChild {
+  const { name = "", replicas, updated, ready } = zone;
+  const notes = notesOf(zone, now);
   const cells = [
     [h("span", { class: "mono" }, describeRevisions(zone)), live && isOf(live, zone) && ` ${live.images.join(", ")}`],
     `${updated}/${replicas}`,

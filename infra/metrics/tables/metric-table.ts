@@ -159,6 +159,20 @@ export const METRICS = {
     labels: [...GROUP, "zone"],
     foreign: true,
   },
+  windowOpen: {
+    name: "zonewise_rollout_window_open",
+    type: "gauge",
+    help: "1 while the rollout window of a zone is open, 0 while it is closed; of zones that have a window or a freeze.",
+    labels: [...GROUP, "zone"],
+    foreign: true,
+  },
+  windowOpens: {
+    name: "zonewise_rollout_window_opens_timestamp_seconds",
+    type: "gauge",
+    help: "Unix time at which the rollout window of a zone opens, while it is closed; none if it does not open any more.",
+    labels: [...GROUP, "zone"],
+    foreign: true,
+  },
   requests: {
     name: "rollout_operator_request_duration_seconds",
     type: "histogram",

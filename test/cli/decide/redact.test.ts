@@ -140,4 +140,24 @@ describe("an object in a dump", () => {
     assert.ok(!JSON.stringify(pod).includes("planted"), JSON.stringify(pod));
     assert.match(JSON.stringify(pod), /"exitCode":1/);
   });
+
+  it("keeps of a gate what it compares and how long it soaks, and no credential of its checks", () => {
+    const query = { url: "http://prometheus", expr: "a", caBundle: "planted", headers: { authorization: "planted" } };
+    const baseline = { expr: "b", at: "BeforeRollout", maxRatio: "2", minRatio: "0.5", maxDifference: "0.01" };
+    const check = { name: "errors", query, successWhen: "WithinBaseline", baseline: { ...baseline, token: "planted" } };
+    const gate = prune({
+      kind: "RolloutGate",
+      metadata: { name: "gate" },
+      spec: { group: "ingester", soakSeconds: 1800, checks: [check], notes: "planted" },
+    }) as { spec: { soakSeconds: number; checks: readonly object[] } };
+    assert.ok(!JSON.stringify(gate).includes("planted"), JSON.stringify(gate));
+    const kept = { name: "errors", query: { expr: "a", url: "http://prometheus" }, successWhen: "WithinBaseline" };
+    assert.deepEqual(gate.spec, { group: "ingester", soakSeconds: 1800, checks: [{ ...kept, baseline }] });
+  });
+
+  it("has no credential in the expressions of a baseline", () => {
+    const baseline = { expr: 'up{token="swordfish"}', maxRatio: "2" };
+    const said = scrub(prune({ kind: "RolloutGate", spec: { checks: [{ baseline }] } }), NONE, NONE).value;
+    assert.ok(!JSON.stringify(said).includes("swordfish"), JSON.stringify(said));
+  });
 });

@@ -120,6 +120,22 @@ describe("one group", () => {
     assert.match(text, /ZonePaused .* b waits for app:2 \(zone-a-last\)$/m);
   });
 
+  describe("says of a zone whose window is closed", () => {
+    const closed = zone({ name: "zone-a", annotations: { "zonewise.dev/rollout-window": "* * 5 * * *" } });
+    const open = zone({ name: "zone-b", annotations: { "zonewise.dev/rollout-window": "* * * * * *" } });
+    const render = (blocked: readonly Block[]): string =>
+      renderGroup({ ...stateOf("a", "Ready", { blocked }), zones: [closed, open] }, { style: plain }, NOW);
+    const told = /\nzone-a keeps its pods that serve: window \* \* 5 \* \* \* \(UTC\) is closed, and opens at \d{4}-/;
+    it("when it opens", () => {
+      assert.match(render([]), told);
+      assert.doesNotMatch(render([]), /zone-b keeps/);
+    });
+    it("nothing more than that it waits for it", () => {
+      const waits = { ...block("WindowClosed", "zone-a waits"), objects: [{ kind: "StatefulSet", name: "zone-a" }] };
+      assert.doesNotMatch(render([waits]), told);
+    });
+  });
+
   for (const [what, blocked, colour] of [
     ["is green", [], 32],
     ["is not green if it waits to be scaled", [block("MinTimeBetweenZones")], 33],

@@ -18,9 +18,17 @@ import { compressRules, type PrometheusServer, readRules, startPrometheus } from
 
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 2 }));
 
+/** Its rollout window is closed, and nothing is to roll out. */
+const FROZEN = {
+  group: "frozen",
+  name: "frozen",
+  replicas: 1,
+  annotations: { "zonewise.dev/rollout-freezes": "2026-01-01T00:00:00Z/2100-01-01T00:00:00Z" },
+};
+
 before(async () => {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
-  await define(admin, "rolloutgroups", "zoneawarepoddisruptionbudgets");
+  await define(admin, "rolloutgates", "rolloutgroups", "zoneawarepoddisruptionbudgets");
   admin.close();
 });
 
@@ -37,6 +45,7 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
   const asAdmin = { KUBECONFIG: process.env["KUBECONFIG"] ?? "", RECONCILE_INTERVAL: "500ms" };
   await applyRbac(admin, namespace, "functions");
   await stage.create(ZONES);
+  await stage.create([FROZEN]);
   const reconciler = stage.start(asAdmin);
   const caPem = await writeCertificate(stage);
   const functions = await startFunctions(stage);
@@ -58,9 +67,12 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
 
     stage.diagnostic("a workload: rollouts and evictions");
     const panels = [...(await readPanels())];
-    // It has data only while a webhook fails open.
-    const [, failOpen] = panels.find(([title]) => title.startsWith("Webhooks that fail open ")) ?? assert.fail();
-    const missing = new Map(panels.filter(([, query]) => query !== failOpen));
+    const queryOf = (start: string): string =>
+      panels.find(([title]) => title.startsWith(start))?.[1] ?? assert.fail(start);
+    // They have data only while a webhook fails open, and while gates are bypassed.
+    const failOpen = queryOf("Webhooks that fail open ");
+    const bypassed = queryOf("Time for which a zone may begin without its gates ");
+    const missing = new Map(panels.filter(([, query]) => query !== failOpen && query !== bypassed));
     let image = 1;
     await until(
       () => [...missing].map(([title, query]) => `${title}: ${query}`).join("\n"),
@@ -114,6 +126,21 @@ scenario("every panel has data, no alert lasts without its fault, and each fires
     await follow("nobody");
     await untilFiring(prometheus, "ZonewiseGroupBlocked");
     await follow(null);
+    await untilQuiet(prometheus);
+
+    stage.diagnostic("gates that are bypassed");
+    await call("POST", `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`, {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGate",
+      metadata: { name: "soak" },
+      spec: { group: "frozen", soakSeconds: 1 },
+    });
+    const bypass = (until: string | null): Promise<void> =>
+      stage.patchZone("frozen", { metadata: { annotations: { "zonewise.dev/bypass-gates-until": until } } });
+    await bypass(new Date(Date.now() + 3_600_000).toISOString());
+    await untilFiring(prometheus, "ZonewiseGatesBypassed");
+    await until("the panel shows it", async () => (await prometheus.query(bypassed)) === 1);
+    await bypass(null);
     await untilQuiet(prometheus);
 
     stage.diagnostic("a template that crashes");

@@ -17,6 +17,8 @@ const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
 const BLOCKED = (reason: string): string =>
   `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
 
+const BYPASS = 'zonewise_gates_bypassed_until_timestamp_seconds{namespace="cache", rollout_group="ingester", zone="a"}';
+
 const FROZEN = 'zonewise_node_updates_frozen{namespace="brupop", policy="default"}';
 const ACTIVE = 'zonewise_node_updates_active{namespace="brupop", policy="default"}';
 const CRASHES = 'zonewise_node_update_crash_count{namespace="brupop", node="node-1"}';
@@ -79,6 +81,8 @@ const CASES: readonly (readonly [
   ["a group that does not", "ZonewiseGroupFailing", { [FAILED]: "7x30" }, 25],
   ["a group that somebody has to fix", "ZonewiseGroupBlocked", { [BLOCKED("LeaderNotFound")]: "1x30" }, 14, 16],
   ["a group that waits by itself", "ZonewiseGroupBlocked", { [BLOCKED("ZoneNotReady")]: "1x30" }, 25],
+  ["a bypass of gates for half an hour", "ZonewiseGatesBypassed", { [BYPASS]: "1800x60" }, 0, 2],
+  ["a bypass that is over", "ZonewiseGatesBypassed", { [BYPASS]: "1800x60" }, 31],
   ["a certificate for a week less a minute", "ZonewiseCertificateExpiring", { [EXPIRY]: "604740x30" }, 4, 6],
   ["a policy that is frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "0x5 1x30" }, 10, 12],
   ["a policy that was frozen", "ZonewiseNodeUpdatesFrozen", { [FROZEN]: "1x3 0x30" }, 20],

@@ -71,6 +71,16 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     "gates bypassed until 2026-11-22T04:00:00Z (known alert)",
   ],
   [
+    "until when the window of a zone is closed",
+    { groups: [group("c", { zones: [zone("zone-a", { rolloutWindow: { cron: "* * 4 * * *" } })] })] },
+    "zone-a window closed until 2026-11-22T04:00:00Z",
+  ],
+  [
+    "that a window does not open by itself",
+    { groups: [group("c", { zones: [zone("zone-a", { rolloutWindow: { cron: "at night" } })] })] },
+    "zone-a window closed for good",
+  ],
+  [
     "the state of a zone",
     { groups: [store] },
     "zone-a paused, last downscale 2026-11-22T01:00:00Z 11111 → 22222 1/3 2/3 3 pods",

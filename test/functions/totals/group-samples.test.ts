@@ -2,15 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { sampleGroups } from "../../../functions/totals/group-samples.ts";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
-import type { GroupPhase } from "../../../reconciler/group-status/status.ts";
+import type { GroupPhase, ZoneRow } from "../../../reconciler/group-status/status.ts";
 
 const TIME = "2026-01-01T00:00:00Z";
+const AT = { most: 10, now: Date.parse(TIME) };
 
 /** The series of the progress clock. */
 function clockOf(phase: GroupPhase, reason?: string): number {
   const blocked = reason === undefined ? [] : [{ reason, message: "", cause: "", objects: [], since: TIME }];
   const status = { group: "ingester", phase, blocked, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
-  const samples = sampleGroups([{ namespace: "cache", deadline: 1800, status }], { passes: 1, series: new Map() }, 10);
+  const samples = sampleGroups([{ namespace: "cache", deadline: 1800, status }], { passes: 1, series: new Map() }, AT);
   assert.equal(
     samples.get(METRICS.progressDeadline.name)?.length,
     samples.get(METRICS.lastStep.name)?.length,
@@ -39,7 +40,7 @@ describe("the duration of a rollout", () => {
       ...(progress && { progress: { stepsLeft: 0, startTime: TIME, lastStepTime: TIME, ...progress } }),
     };
     const totals = { passes: 1, lastTick: "2026-01-01T00:00:30Z", series: new Map() };
-    return sampleGroups([{ namespace: "cache", deadline: 1800, status }], totals, 10).get(
+    return sampleGroups([{ namespace: "cache", deadline: 1800, status }], totals, AT).get(
       METRICS.rolloutDuration.name,
     )?.[0]?.value;
   };
@@ -64,7 +65,7 @@ it("the durations of reconciles are a histogram with cumulative buckets", () => 
   const samples = sampleGroups(
     [{ namespace: "cache", deadline: 1800, status: { group: "ingester", totals } }],
     { passes: 1, series: new Map() },
-    10,
+    AT,
   );
   const shown = samples
     .get(METRICS.groupDuration.name)
@@ -87,7 +88,7 @@ it("the histogram has no buckets where the definition drops them", () => {
   const samples = sampleGroups(
     [{ namespace: "cache", deadline: 1800, status: { group: "ingester", totals } }],
     { passes: 1, series: new Map() },
-    10,
+    AT,
   );
   assert.deepEqual(
     samples.get(METRICS.groupDuration.name)?.map(({ labels, value }) => [labels["le"], value]),
@@ -99,21 +100,49 @@ it("the histogram has no buckets where the definition drops them", () => {
   );
 });
 
-it("the end of a bypass is shown for the zones that have one", () => {
-  const row = { currentRevision: "1", updateRevision: "1", replicas: 3, pods: 3, updated: 3, ready: 3, paused: false };
-  const zones = [
-    { ...row, name: "zone-a", generation: 1, observedGeneration: 1 },
-    { ...row, name: "zone-b", generation: 1, observedGeneration: 1, gatesBypassedUntil: "2026-01-01T00:00:30Z" },
-  ];
+const ROW = {
+  ...{ currentRevision: "1", updateRevision: "1", replicas: 3, pods: 3, updated: 3, ready: 3, paused: false },
+  ...{ generation: 1, observedGeneration: 1 },
+};
+
+function samplesOf(zones: readonly ZoneRow[], name: string): readonly (readonly [zone: unknown, value: number])[] {
   const samples = sampleGroups(
     [{ namespace: "cache", deadline: 1800, status: { group: "ingester", zones } }],
     { passes: 1, series: new Map() },
-    10,
+    AT,
   );
-  assert.deepEqual(samples.get(METRICS.gatesBypassed.name), [
-    {
-      labels: { namespace: "cache", rollout_group: "ingester", zone: "zone-b" },
-      value: Date.parse("2026-01-01T00:00:30Z") / 1000,
-    },
-  ]);
+  return (samples.get(name) ?? []).map(({ labels: { namespace, rollout_group, zone }, value }) => {
+    assert.deepEqual([namespace, rollout_group], ["cache", "ingester"]);
+    return [zone, value];
+  });
+}
+
+it("the end of a bypass is shown for the zones that have one, until it is over", () => {
+  const zones = [
+    { ...ROW, name: "zone-a" },
+    { ...ROW, name: "zone-b", gatesBypassedUntil: "2026-01-01T00:00:30Z" },
+    { ...ROW, name: "zone-c", gatesBypassedUntil: TIME },
+  ];
+  assert.deepEqual(samplesOf(zones, METRICS.gatesBypassed.name), [["zone-b", AT.now / 1000 + 30]]);
+});
+
+describe("the rollout window of a zone, by the time of the scrape", () => {
+  const HOURS = 3600;
+  const TABLE: readonly [name: string, window: ZoneRow["rolloutWindow"], open?: number, opensInSeconds?: number][] = [
+    ["has no series without a window", undefined],
+    ["is open", { cron: "* * 0-4 * * *" }, 1],
+    ["is closed, and opens", { cron: "* * 2-4 * * *" }, 0, 2 * HOURS],
+    ["goes by its time zone", { cron: "* * 2-4 * * *", timeZone: "Europe/Berlin" }, 0, HOURS],
+    ["opens for its duration", { cron: "0 0 23 * * *", duration: "2h" }, 1],
+    ["is closed by a freeze", { freezes: "2025-12-31T00:00:00Z/2026-01-02T00:00:00Z" }, 0, 24 * HOURS],
+    ["never opens any more", { cron: "* * 2 * * * 2020" }, 0],
+    ["cannot be read", { cron: "at night" }, 0],
+  ];
+  for (const [name, rolloutWindow, open, opensInSeconds] of TABLE)
+    it(name, () => {
+      const zones = [{ ...ROW, name: "zone-a", ...(rolloutWindow && { rolloutWindow }) }];
+      const shown = [METRICS.windowOpen, METRICS.windowOpens].map((metric) => samplesOf(zones, metric.name));
+      const opens = opensInSeconds === undefined ? [] : [["zone-a", AT.now / 1000 + opensInSeconds]];
+      assert.deepEqual(shown, [open === undefined ? [] : [["zone-a", open]], opens]);
+    });
 });

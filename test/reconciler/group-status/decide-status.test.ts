@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compareStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";
@@ -135,6 +136,25 @@ describe("the phase and the conditions", () => {
         [4, "2026-01-01T00:01:00Z"],
         [4, "2026-01-01T00:00:00Z"],
       ],
+    );
+  });
+
+  it("a zone has the annotations of its rollout window as they are written, a long one cut to what stays unreadable", () => {
+    const window = "zonewise.dev/rollout-window";
+    const { zones } = decide({
+      traits: [
+        {},
+        { annotations: { [window]: " * * 2 * * * ", [`${window}-time-zone`]: "Europe/Berlin" } },
+        { annotations: { "zonewise.dev/rollout-freezes": "x".repeat(5000) } },
+      ],
+    });
+    assert.deepEqual(
+      zones.map(({ rolloutWindow }) => rolloutWindow),
+      [undefined, { cron: "* * 2 * * *", timeZone: "Europe/Berlin" }, { freezes: "x".repeat(1001) }],
+    );
+    assert.deepEqual(
+      zones.map((row) => windowOf(row)?.problem?.slice(0, 40)),
+      [undefined, undefined, "annotation zonewise.dev/rollout-freezes "],
     );
   });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseMaxUnavailable, parsePaused } from "../../../reconciler/model/annotations.ts";
+import { parseBypass, parseMaxUnavailable, parsePaused } from "../../../reconciler/model/annotations.ts";
 
 const TABLE: readonly [string, string | undefined, number | undefined, number, boolean][] = [
   ["M01", undefined, 10, 1, false],
@@ -51,4 +51,22 @@ describe("rollout-paused", () => {
       assert.equal(parsePaused(written).problem !== undefined, problem);
     });
   }
+});
+
+describe("the reason of a bypass", () => {
+  const UNTIL = "2026-01-01T12:00:00Z";
+  const HALF = "\ud83d";
+  for (const [name, written, reason] of [
+    ["is as it is written", "a known alert", "a known alert"],
+    ["is one line", " a\n\tknown\u0007 alert ", "a known alert"],
+    ["is absent if it is empty", " \n ", undefined],
+    ["is cut after 200 characters", "x".repeat(300), "x".repeat(200)],
+    [
+      "has no half of a character where it is cut, which no status could store",
+      `${"x".repeat(199)}😀`,
+      `${"x".repeat(199)}�`,
+    ],
+    ["has no half of a character that was written", `a ${HALF} b`, "a � b"],
+  ] as const)
+    it(name, () => assert.equal(parseBypass(UNTIL, written).value?.reason, reason));
 });
