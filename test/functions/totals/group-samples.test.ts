@@ -100,10 +100,8 @@ it("the histogram has no buckets where the definition drops them", () => {
   );
 });
 
-const ROW = {
-  ...{ currentRevision: "1", updateRevision: "1", replicas: 3, pods: 3, updated: 3, ready: 3, paused: false },
-  ...{ generation: 1, observedGeneration: 1 },
-};
+const PODS = { replicas: 3, pods: 3, updated: 3, ready: 3, paused: false };
+const ROW = { ...PODS, currentRevision: "1", updateRevision: "1", generation: 1, observedGeneration: 1 };
 
 function samplesOf(zones: readonly ZoneRow[], name: string): readonly (readonly [zone: unknown, value: number])[] {
   const samples = sampleGroups(
