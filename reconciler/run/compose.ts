@@ -19,7 +19,7 @@ import { createReferences } from "../scaling/act/references.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/disruption-request.ts";
 import { evictionIdentity } from "../budget/reservation.ts";
-import type { AnswerEvictions } from "../evictions/act/answer-evictions.ts";
+import { type AnswerEvictions, createAnswerEvictions } from "../evictions/act/answer-evictions.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
@@ -136,7 +136,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       identity,
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
-    answerEvictions: configuration.evictionResponder ? await loadAnswers() : undefined,
+    answerEvictions: configuration.evictionResponder ? composeAnswers() : undefined,
     concludeDownscales: createConcluder({ log, podHttp, clusterDomain, zoneTracker }),
     scaling: {
       references: createReferences(cluster),
@@ -162,9 +162,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
-  /** What looks ahead is large, and few installations answer Evictions. */
-  async function loadAnswers(): Promise<AnswerEvictions> {
-    const { createAnswerEvictions } = await import("../evictions/act/answer-evictions.ts");
+  function composeAnswers(): AnswerEvictions {
     const served = namespaces === "*" ? [""] : namespaces;
     const own = { settings: { zoneTracker, clusterDomain }, reserver: createReserverAs(evictionIdentity(identity)) };
     return createAnswerEvictions({ clock, log, metrics, namespaces: served, ...own });
