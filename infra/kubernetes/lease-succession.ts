@@ -6,7 +6,7 @@
  *
  *   - for the whole duration: no clocks are compared; or
  *   - for half the duration, in which a live holder would have renewed (1/3, and 1/6 that a renewal may take), if by the API server's time its
- *     duration and `CLOCK_SKEW_MS` are over, too. So two processes may write at once only if a holder cannot renew and, in that same moment,
+ *     duration and `CLOCK_SKEW_MS` are over, too. A Lease without its time, or without its duration, tells neither. So two processes may write at once only if a holder cannot renew and, in that same moment,
  *     the challenger's time is ahead of the time that the holder wrote by more than 1/3 of the duration and `CLOCK_SKEW_MS`: 10 s by default.
  */
 import { parseTimestamp } from "../timestamp.ts";
@@ -16,6 +16,8 @@ import type { Lease } from "./resources.ts";
 export interface Observation {
   /** The process that asks for the Lease. */
   readonly identity: string;
+  /** Milliseconds for which it would have the Lease: those of a holder whose Lease does not say. */
+  readonly durationMs: number;
   /** Milliseconds since the challenger first saw the latest renewal. */
   readonly unchangedMs: number;
   /** The API server's time, milliseconds since the epoch; undefined if it is not known. */
@@ -23,12 +25,20 @@ export interface Observation {
 }
 
 /** True for a Lease that is free, is the challenger's own, or has expired (§13.2). */
-export function mayTake(found: Lease | undefined, { identity, unchangedMs, now }: Observation): boolean {
+export function mayTake(found: Lease | undefined, observation: Observation): boolean {
+  const { identity, unchangedMs, durationMs: ownMs } = observation;
   const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
   if (!found || !holderIdentity || holderIdentity === identity) return true;
-  const durationMs = leaseDurationSeconds * 1000;
+  const durationMs = leaseDurationSeconds * 1000 || ownMs;
   if (unchangedMs >= durationMs) return true;
-  return now !== undefined && unchangedMs >= durationMs / 2 && !isHeldByOther(found, identity, now);
+  return unchangedMs >= durationMs / 2 && hasExpired(found, observation);
+}
+
+/** By the clocks. A Lease without its times tells nothing. */
+function hasExpired(found: Lease, { identity, now }: Observation): boolean {
+  const { renewTime = "", leaseDurationSeconds } = found.spec ?? {};
+  if (now === undefined || !leaseDurationSeconds || parseTimestamp(renewTime) === undefined) return false;
+  return !isHeldByOther(found, identity, now);
 }
 
 /** Differs after each renewal, and not after an announcement. */

@@ -59,7 +59,7 @@ export async function acquireLease(
   const announce = createAnnouncer(tools, options, signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
-    if (mayTake(found, { identity, unchangedMs: countUnchanged(found), now: clock.earliest?.() })) {
+    if (mayTake(found, { identity, durationMs, unchangedMs: countUnchanged(found), now: clock.earliest?.() })) {
       const held = await takeLease(tools, options, found).catch(lostRace);
       if (held) return held;
     } else if (announces) await announce(found);

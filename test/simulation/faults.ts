@@ -1,7 +1,7 @@
 /** Which fault happens at which call: as the seed draws it, or of those only the ones that a list names. */
 import { spreadHash } from "../../reconciler/model/hash.ts";
 import { type Draw, drawFrom } from "./draw.ts";
-import { BURST_MS, type Fault, type Shape } from "./shape.ts";
+import { ANSWER_FAULTS, BURST_MS, type Fault, type Shape } from "./shape.ts";
 
 export interface FaultsOptions {
   readonly draw: Draw;
@@ -41,6 +41,15 @@ const [STREAM, ONE_OF, FIRST] = [0x2c1b3c6d, 8, 0.15];
 export const drawFirstCalls = (seed: number): number | undefined =>
   drawFrom(seed ^ STREAM).below(ONE_OF) === 0 ? FIRST : undefined;
 
+const [ANSWERS, OF_ANSWERS] = [0x616e7377, 4];
+
+/** How often answers are cut or refused as too old, in a quarter of the seeds. */
+export function drawAnswers(seed: number): Shape["answers"] {
+  const draw = drawFrom(seed ^ ANSWERS);
+  if (draw.below(OF_ANSWERS) > 0) return undefined;
+  return Object.fromEntries(ANSWER_FAULTS.map((fault) => [fault, draw.of([0.002, 0.01, 0.05])])) as Shape["answers"];
+}
+
 /** By how much more often faults strike in a burst, and less often outside. */
 const [IN_BURST, OUTSIDE] = [2, 0.5];
 
@@ -48,7 +57,11 @@ export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions
   const asked = new Map<Fault, Map<string, Cell>>();
   const cells = new Map<string, number>();
   const struck: string[] = [];
-  const levels: Readonly<Partial<Record<Fault, number>>> = { ...shape.faults, ...shape.nodes?.faults };
+  const levels: Readonly<Partial<Record<Fault, number>>> = {
+    ...shape.faults,
+    ...shape.answers,
+    ...shape.nodes?.faults,
+  };
   let isCalm = false;
   const isBurst = (): boolean => shape.bursts.some((at) => age() >= at && age() < at + BURST_MS);
   function cellOf(fault: Fault, site: string): Cell {
@@ -60,7 +73,7 @@ export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions
   }
   return {
     strikes(fault, site) {
-      if (isCalm) return false;
+      if (isCalm || (levels[fault] === undefined && ANSWER_FAULTS.some((one) => one === fault))) return false;
       const cell = cellOf(fault, site);
       const before = cell.asked++;
       const rate = (levels[fault] ?? 0) * (1 + RARE / (1 + before)) * (isBurst() ? IN_BURST : OUTSIDE);

@@ -8,14 +8,18 @@ import { drawFrom, type Draw } from "./draw.ts";
 import { GROUP } from "./names.ts";
 import { insist, pause, type People, SETS } from "./person.ts";
 import { type Shape, zoneObject } from "./shape.ts";
+import { unreadableIn } from "./unreadable.ts";
 
 const STREAM = 0x51ed270b;
+const UNREADABLE = 0x756e7265;
 const ONE_OF = 5;
 
-/** How many mistakes are made, and the stream of the rest; undefined for none. */
-export function drawMistakes(seed: number): { readonly mistakes: number | undefined; readonly mistakeDraw: Draw } {
-  const draw = drawFrom(seed ^ STREAM);
-  return { mistakes: draw.below(ONE_OF) === 0 ? draw.between(1, 4) : undefined, mistakeDraw: draw };
+/** How many mistakes are made, in manifests and otherwise, and the stream of the rest; undefined for none. */
+export function drawMistakes(seed: number) {
+  const draw: Draw = drawFrom(seed ^ STREAM);
+  const mistakes = draw.below(ONE_OF) === 0 ? draw.between(1, 4) : undefined;
+  const unreadable = drawFrom(seed ^ UNREADABLE).below(ONE_OF) === 0 ? draw.between(1, 3) : undefined;
+  return { mistakes, unreadable, mistakeDraw: draw };
 }
 
 /** One field of an object, wrong and as it should be. */
@@ -79,6 +83,16 @@ const mistakesIn = ({ followers, mirrored, phased }: Shape): readonly Mistaken[]
   ...(phased ? OF_PHASED : []),
 ];
 
+/** One that a manifest cannot have. */
+async function spoil(people: People, onMistake: (text: string) => void): Promise<void> {
+  const { draw, shape } = people;
+  const { what, spoil: write, mend } = draw.of(unreadableIn(shape));
+  onMistake(`${what} cannot be read`);
+  await write(people);
+  await pause(people, draw.between(1000, draw.of([20_000, 200_000])));
+  await mend(people);
+}
+
 /** Sets the mistakes of the troubled time. Returns a function that resolves once those that were made are mended. */
 export function setMistakes(people: People, onMistake: (text: string) => void): () => Promise<unknown> {
   const { schedule, draw, shape } = people;
@@ -95,5 +109,7 @@ export function setMistakes(people: People, onMistake: (text: string) => void): 
       );
     });
   }
+  for (let i = 0; i < (shape.unreadable ?? 0); i++)
+    schedule.after(draw.between(2000, shape.troubledMs), () => void made.push(spoil(people, onMistake)));
   return () => Promise.all(made);
 }

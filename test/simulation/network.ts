@@ -13,6 +13,7 @@ import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { Mount } from "./certificates/trust.ts";
+import { answerExpired, answerWith, breakOff } from "./answers.ts";
 import type { Draw } from "./draw.ts";
 import {
   type Answering,
@@ -48,6 +49,8 @@ export interface NetworkOptions {
   /** The webhook servers that run. */
   readonly servers: () => readonly WebhookServer[];
   readonly onReview: (review: Review) => void;
+  /** A review reaches a webhook server. */
+  readonly onArrival: (path: string, sent: string) => void;
   /** The API server gets no answer to this review: it fails open under `Ignore`. */
   readonly onUnanswered: (path: string, sent: string) => void;
   /** Why the API server does not trust this server by the bundle; undefined if it does. */
@@ -131,6 +134,9 @@ export function createNetwork(options: NetworkOptions) {
         const killed = strikes("killAfter", site);
         const isWatch = sent.path.includes("watch=");
         const stale = sent.method === "GET" && !isWatch && strikes("stale", site);
+        const isExpired = (isWatch || sent.path.includes("continue=")) && strikes("expired", site);
+        if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
+        const cut = sent.method === "GET" && strikes("bodyCut", site);
         const answering: Answering = {
           head(status, headers) {
             options.onCall(caller, sent, status);
@@ -138,7 +144,10 @@ export function createNetwork(options: NetworkOptions) {
             if (!lost) deliver(quick() + lateMs, () => client.head(status, headers));
             else deliver(quick(), () => client.fail(reset()));
           },
-          chunk: (data) => void (lost || deliver(0, () => client.chunk(data))),
+          chunk: (data) => {
+            if (cut) deliver(0, () => breakOff(client, data));
+            else if (!lost) deliver(0, () => client.chunk(data));
+          },
           end: () => void (lost || deliver(0, () => client.end())),
           destroy: () => deliver(quick(), () => client.fail(reset())),
         };
@@ -207,6 +216,7 @@ export function createNetwork(options: NetworkOptions) {
       const slowMs = strikes("webhookSlow", site) ? slow() : 0;
       process.after(quick() + (draw.chance(0.5) ? slowMs : 0), () => {
         const arrivedAt = schedule.now();
+        options.onArrival(url.pathname, data);
         const handler = routes.get(url.pathname);
         const end = serverEnd(sent, {
           head: (code) => void (status = code),
@@ -288,15 +298,6 @@ export function inOrder(process: Process, quick: () => number): (ms: number, run
     last = at;
     process.after(at - process.clock.monotonic(), run);
   };
-}
-
-export function answerWith(client: Client, status: number, body?: string): void {
-  if (client.closed) return;
-  const text =
-    body ?? JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: status, message: "" });
-  client.head(status, { "content-type": "application/json" });
-  client.chunk(text);
-  client.end();
 }
 
 /** `webhooks-2` -> `webhooks`. */

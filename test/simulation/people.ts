@@ -1,4 +1,5 @@
 /** Humans and drainers: what they do to the world, drawn from the seed. */
+import { batchActions } from "./batches/people.ts";
 import { budgetActions, setBudgetRight } from "./budgets.ts";
 import { dig } from "../emulator/objects.ts";
 import { certificateActions } from "./certificates/people.ts";
@@ -7,7 +8,7 @@ import { nodeActions, setNodesRight } from "./nodes/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
-import { type Action, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
+import { type Action, annotatePod, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
 const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
@@ -34,9 +35,6 @@ async function inEachZone(people: People, act: (zone: string) => Promise<unknown
     if (people.draw.chance(0.1)) await pause(people, people.draw.between(1, 5000));
   }
 }
-
-const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
-  world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
 
 /** One pod is ill for a while. */
 async function afflictPod(people: People, ill: object, well: object): Promise<void> {
@@ -115,7 +113,10 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const uid = world.store.get("pods", NAMESPACE, name)?.metadata.uid;
     const isDry = draw.chance(0.25);
     const deleteOptions = draw.chance(0.2) ? { preconditions: { uid } } : isDry ? { dryRun: ["All"] } : undefined;
-    await drain(people, name, isDry && draw.chance(0.5) ? "?dryRun=All" : "", deleteOptions);
+    const query = isDry && draw.chance(0.5) ? "?dryRun=All" : "";
+    // Whoever only tries tries all: nothing goes.
+    const tried = deleteOptions && "dryRun" in deleteOptions ? pods : [name];
+    await Promise.all(tried.map((pod) => drain(people, pod, query, deleteOptions)));
   },
   /** Nodes of one or several zones are drained at once. */
   evictMany: async (people) => {
@@ -161,7 +162,14 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 /** How many times as often as others these actions happen. */
-const OFTEN: Readonly<Record<string, number>> = { newImage: 3, scale: 4, evict: 2, evictMany: 2 };
+const OFTEN: Readonly<Record<string, number>> = {
+  newImage: 3,
+  scale: 4,
+  evict: 2,
+  evictMany: 2,
+  afflictUpdated: 4,
+  bypassGates: 3,
+};
 
 const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...ACTIONS,
@@ -170,6 +178,7 @@ const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...checkActions(people),
   ...nodeActions(people),
   ...(people.shape.windows && windowActions),
+  ...(people.shape.accelerates && batchActions),
 });
 
 export interface SetActions {

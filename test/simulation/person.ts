@@ -37,6 +37,21 @@ export async function insist(people: People, path: string, patch: object): Promi
   }
 }
 
+export const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
+  world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
+
+interface Affliction {
+  readonly ill: object;
+  readonly well: object;
+}
+
+/** A pod is ill for so many milliseconds, by its annotations. */
+export async function afflict(people: People, pod: string, { ill, well }: Affliction, ms: number): Promise<void> {
+  await annotatePod(people, pod, ill);
+  await pause(people, ms);
+  await annotatePod(people, pod, well);
+}
+
 /** Creates a deleted object again, once the one before is gone. */
 export async function recreate(people: People, path: string, object: Draft): Promise<void> {
   for (const end = people.schedule.now() + GONE_MS; people.schedule.now() < end;) {

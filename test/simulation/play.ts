@@ -1,15 +1,19 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
+import { createBatchSafety } from "./batches/safety.ts";
+import { drawBatches } from "./batches/shape.ts";
 import { secretObject } from "./certificates/trust.ts";
+import { drawGateMore } from "./checks/objects.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
-import { createFaults, drawFirstCalls } from "./faults.ts";
+import { createFaults, drawAnswers, drawFirstCalls } from "./faults.ts";
 import { drawMistakes, setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
+import { createReservationSafety } from "./reservations.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
@@ -17,7 +21,7 @@ import { createNodeSafety } from "./nodes/safety.ts";
 import { drawNodes } from "./nodes/shape.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import { drawWindows } from "./windows/shape.ts";
-import { drawShape, type Shape } from "./shape.ts";
+import { drawShape, isCalm, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { createWorld, type World } from "./world.ts";
 import { createWriteSafety } from "./writes.ts";
@@ -70,6 +74,8 @@ const WINDOWS_TAKE = 3;
 const settleMs = ({ nodes, zones, windows }: Shape): number =>
   (nodes ? NODES_SETTLE_MS + nodes.drain.timeoutSeconds * 1000 * zones.length * nodes.perZone : SETTLE_MS) *
   (windows ? WINDOWS_TAKE : 1);
+/** A process stands still, and a call is on its way; and without faults. */
+const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
 /** Statuses are written this much later at most: a budget's conditions have 30 s. */
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
@@ -96,9 +102,12 @@ async function playSeeded(
 ): Promise<History> {
   const schedule = createSchedule();
   const { nodes, nodeDraw } = drawNodes(seed);
-  const { mistakes, mistakeDraw } = drawMistakes(seed);
-  const own = { windows: drawWindows(seed), mistakes, firstCalls: drawFirstCalls(seed) };
-  const group = { ...drawShape(draw), ...own };
+  const { mistakeDraw, ...mistakes } = drawMistakes(seed);
+  const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed) };
+  const own = { windows: drawWindows(seed), ...mistakes, ...faultsOf };
+  const bare = drawShape(draw);
+  const whole = { ...bare, ...own, ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
+  const group = { ...whole, ...drawBatches(seed, whole) };
   const drawn = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
   const shape = reduceShape(drawn, reduction.shape);
   const digest = createHash("sha256");
@@ -146,11 +155,25 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
-  const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods });
+  /** How many milliseconds ago what an actor does now may have been decided. */
+  const decidedMs = (actor: string): number => {
+    const since = schedule.now() - SLOWLY_DECIDED_MS;
+    const isSlow =
+      !isCalm(shape) ||
+      (world
+        .processes()
+        .find(({ name }) => name === actor)
+        ?.stoodStillMs(since) ?? 1) > 0;
+    return isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
+  };
+  const reservations = createReservationSafety({ violated, now: schedule.now });
+  const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods, decidedMs });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
   const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
-  const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf });
+  const batches =
+    shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
+  const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
   const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
   const world: World = createWorld({
     secret,
@@ -172,6 +195,7 @@ async function playSeeded(
       writes.onRequest(caller, method, path, body.toString());
     },
     onReview: safety.onReview,
+    onArrival: reservations.onArrival,
     onUnanswered: safety.onUnanswered,
     onAnswer: (told) => {
       tell("prometheus", `${told.expr} is ${told.verdict}`);
@@ -188,9 +212,11 @@ async function playSeeded(
       `${event.type} ${event.resource} ${name} ${uid.slice(0, 4)}${deletionTimestamp ? " terminating" : ""}`,
     );
     safety.onEvent(event, caller);
+    reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
     nodeSafety?.onEvent(event, caller);
     windows?.onEvent(event, caller);
+    if (batches) batches.onEvent(event, caller);
     if (isUnrest(event, shape))
       unrest = `${event.type} ${event.resource} ${name} by ${caller?.actor ?? "a controller"}`;
   });
@@ -231,7 +257,7 @@ async function playSeeded(
     looks = unsettled.length > 0 ? wanted : looks - 1;
   } while (looks > 0 && schedule.now() < end && !isOver());
   if (!isOver()) for (const what of unsettled) violated(`not settled: ${what}`);
-  await runFor(LATE_MS);
+  await runFor(LATE_MS + 1000 * (shape.gate?.soakSeconds ?? 0));
   unrest = "";
   await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);

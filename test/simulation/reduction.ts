@@ -24,11 +24,13 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "certificate",
   "windows",
   "mistakes",
+  "unreadable",
+  "answers",
   "firstCalls",
 ]);
 
 /** Those of them that are numbers. */
-const COUNTED: ReadonlySet<string> = new Set(["budget", "pageSize", "mistakes"]);
+const COUNTED: ReadonlySet<string> = new Set(["budget", "pageSize", "mistakes", "unreadable"]);
 
 /** The shape's values that a command may give: its actions and faults have lists of their own. */
 type Value = number | boolean | undefined | string | object;

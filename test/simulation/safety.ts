@@ -8,7 +8,7 @@ import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, type Fields, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
-import type { Shape } from "./shape.ts";
+import { misjudgedMs, type Shape } from "./shape.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
@@ -57,8 +57,6 @@ const SICK_MS = 150_000;
 const IN_FLIGHT_MS = 45_000;
 /** By how much a process may misjudge the API server's time: as long as the last answer took. */
 const MISJUDGED_MS = 45_000;
-/** Pods and API servers tell whole seconds, and a clock that is right at first gets no worse by answers than that. */
-const WHOLE_SECONDS_MS = 3000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
@@ -214,7 +212,7 @@ export function createSafety(options: SafetyOptions): Safety {
     if (delayMs === 0) return;
     for (const { metadata } of surplus) {
       const toldMs = now() - (leavingSince(metadata.uid) ?? now());
-      if (toldMs < delayMs - Math.min(MISJUDGED_MS, shape.skewMs + WHOLE_SECONDS_MS))
+      if (toldMs < delayMs - misjudgedMs(shape))
         violated(`${zone} is scaled to ${to}: ${metadata.name} has known it for ${toldMs} ms instead of ${delayMs}`);
     }
   }

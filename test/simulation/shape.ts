@@ -26,13 +26,18 @@ export const FAULTS = [
   "watchCut",
   "controllerStalls",
 ] as const;
-export type Fault = (typeof FAULTS)[number] | HostFault;
+/** What is answered is gone by now, or does not arrive whole. */
+export const ANSWER_FAULTS = ["expired", "bodyCut"] as const;
+export type AnswerFault = (typeof ANSWER_FAULTS)[number];
+export type Fault = (typeof FAULTS)[number] | AnswerFault | HostFault;
 
 export interface Shape {
   readonly zones: readonly string[];
   readonly replicas: number;
   /** Pods of a zone that a rollout may take at once. */
   readonly maxUnavailable: number;
+  /** Batches of a zone grow up to that, one pod at first. */
+  readonly accelerates: boolean;
   /** Pods of a zone that may be unavailable by the budget; undefined without a budget. */
   readonly budget: number | undefined;
   /** The budget counts by partition: the pods of one ordinal. */
@@ -70,8 +75,12 @@ export interface Shape {
   readonly windows: WindowsShape | undefined;
   /** Fields of manifests that people write wrong for a while; undefined for none. */
   readonly mistakes: number | undefined;
+  /** Objects that nobody can read for a while; undefined for none. */
+  readonly unreadable: number | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
   readonly firstCalls: number | undefined;
+  /** The same of what befalls answers on their way; undefined for nothing. */
+  readonly answers: Readonly<Record<AnswerFault, number>> | undefined;
   /** Probability of each fault at a call site. */
   readonly faults: Readonly<Record<(typeof FAULTS)[number], number>>;
   /** Humans' and drainers' actions. */
@@ -97,6 +106,7 @@ export function drawShape(draw: Draw): Shape {
     zones: ["a", "b", "c", "d"].slice(0, draw.between(2, 4)).map((zone) => `${GROUP}-zone-${zone}`),
     replicas,
     maxUnavailable: draw.between(1, 3),
+    accelerates: false,
     budget: draw.chance(0.85) ? draw.between(1, 2) : undefined,
     partitioned: draw.chance(0.3),
     followers,
@@ -119,6 +129,8 @@ export function drawShape(draw: Draw): Shape {
     nodes: undefined,
     windows: undefined,
     mistakes: undefined,
+    unreadable: undefined,
+    answers: undefined,
     firstCalls: undefined,
     faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],
     actions: draw.between(4, 24),
@@ -126,6 +138,16 @@ export function drawShape(draw: Draw): Shape {
     troubledMs,
   };
 }
+
+/** By how much a process may misjudge the API server's time at most: as long as the last answer took. */
+const MISJUDGED_MS = 45_000;
+/** Pods and API servers tell whole seconds, and a clock that is right at first gets no worse by answers than that. */
+const WHOLE_SECONDS_MS = 3000;
+export const misjudgedMs = ({ skewMs }: Shape): number => Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
+
+/** True without any fault of the network; hosts of nodes may have some. */
+export const isCalm = ({ faults, firstCalls, answers }: Shape): boolean =>
+  (firstCalls ?? answers) === undefined && Object.values(faults).every((rate) => rate === 0);
 
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
   const bursts: number[] = [];
@@ -156,6 +178,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
       },
       annotations: {
         "rollout-max-unavailable": String(maxUnavailable),
+        ...(shape.accelerates && { "zonewise.dev/rollout-accelerate": "true" }),
         ...(windows && windowAnnotations(windows)),
         ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
         ...(prepared && {

@@ -17,6 +17,7 @@ import { createApi } from "../emulator/index.ts";
 import { type Draft, listOf } from "../emulator/objects.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import {
+  BASELINE_CHECK,
   GATE_CHECK,
   gateObject,
   GATES,
@@ -43,6 +44,7 @@ export interface WorldOptions {
   readonly shape: Shape;
   readonly onCall: NetworkOptions["onCall"];
   readonly onReview: NetworkOptions["onReview"];
+  readonly onArrival: NetworkOptions["onArrival"];
   readonly onUnanswered: NetworkOptions["onUnanswered"];
   /** A process begins, ends, or writes a line to its log. */
   readonly onProcess: (name: string, text: string) => void;
@@ -140,6 +142,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     draw,
     checks: {
       ...(shape.gate && { [GATE_CHECK]: shape.gate }),
+      ...(shape.gate?.compares && { [BASELINE_CHECK]: { ...shape.gate, last: "good" as const } }),
       ...(shape.phased && { [PHASED_CHECK]: shape.phased }),
       ...loaded?.checks,
     },

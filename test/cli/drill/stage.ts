@@ -69,6 +69,7 @@ export async function openInstallation(t: TestContext, { reconciles = true } = {
     strikes: () => false,
     onCall: () => {},
     onReview: () => {},
+    onArrival: () => {},
     onUnanswered: () => {},
     onProcess: (name, text) => {
       if (!reconciles && name.startsWith("reconciler") && text.startsWith("starts"))

@@ -63,6 +63,7 @@ test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no long
   annotate("a", { "sim/crash": "false" });
   await clock.advance(1000);
   assert.equal(isReady(get("a")), true);
+  assert.equal(get("a").status.containerStatuses?.[0]?.restartCount, 3, "restarts are not forgotten");
 });
 
 test("an image of a registry that cannot exist is not pulled, again and again, until it is another", async () => {

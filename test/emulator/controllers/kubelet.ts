@@ -140,7 +140,9 @@ export function statusOf({ spec, status }: Pod, observed: Observed, now: string)
     const changed = { type, status: isTrue ? "True" : "False", lastTransitionTime: now };
     return conditions.find((previous) => previous.type === type && previous.status === changed.status) ?? changed;
   });
-  const containers = { ready: up, started: up, restartCount: crashing ? 3 : 0, imageID: "simulated", lastState: {} };
+  // It never becomes less.
+  const restartCount = Math.max(crashing ? 3 : 0, ...(status.containerStatuses ?? []).map((one) => one.restartCount));
+  const containers = { ready: up, started: up, restartCount, imageID: "simulated", lastState: {} };
   const state = crashing ? CRASHING : { running: { startedAt: startTime } };
   const missing = { ready: false, started: false, restartCount: 0, imageID: "", lastState: {} };
   return {

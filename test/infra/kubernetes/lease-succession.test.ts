@@ -18,6 +18,10 @@ function leaseOf(spec: Lease["spec"], annotations: Record<string, string> = {}):
 const held = (renewTime = "2026-01-01T00:00:00.000000Z") =>
   leaseOf({ holderIdentity: "holder", leaseDurationSeconds: 15, renewTime });
 
+const endless = leaseOf({ holderIdentity: "holder", renewTime: "2026-01-01T00:00:00.000000Z" });
+/** Of the challenger. */
+const durationMs = 30_000;
+
 describe("a Lease of 15 s", () => {
   const CASES: readonly [
     what: string,
@@ -45,11 +49,16 @@ describe("a Lease of 15 s", () => {
     ["seen for as long as a renewal takes, expired by the clocks", held(), 7500, 20_000, true],
     ["seen for as long as a renewal takes, almost expired by the clocks", held(), 7500, 19_999, false],
     ["seen for as long as a renewal takes, renewed in the future by the clocks", held(), 7500, -60_000, false],
+    ["whose time somebody removed, seen for less than its duration", held(""), 14_999, 3_600_000, false],
+    ["whose time somebody removed, seen for its duration", held(""), 15_000, 3_600_000, true],
+    ["whose time nobody can read, seen for less than its duration", held("soon"), 14_999, 3_600_000, false],
+    ["whose duration somebody removed, seen for less than ours", endless, 29_999, 3_600_000, false],
+    ["whose duration somebody removed, seen for ours", endless, 30_000, 3_600_000, true],
   ];
   for (const [what, lease, unchangedMs, sinceRenewalMs, taken] of CASES)
     it(`${what}: ${taken ? "may be taken" : "is another's"}`, () => {
       const now = sinceRenewalMs === undefined ? undefined : RENEWED + sinceRenewalMs;
-      assert.equal(mayTake(lease, { identity: "challenger", unchangedMs, now }), taken);
+      assert.equal(mayTake(lease, { identity: "challenger", durationMs, unchangedMs, now }), taken);
     });
 });
 

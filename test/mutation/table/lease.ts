@@ -65,8 +65,20 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a challenger takes the Lease before its duration only if by the clocks it has expired",
     ...SUCCESSION,
-    find: " && !isHeldByOther(found, identity, now)",
+    find: "return !isHeldByOther(found, identity, now);",
+    replacement: "return true;",
+  },
+  {
+    breaks: "a Lease without its time is waited for its whole duration",
+    ...SUCCESSION,
+    find: " || parseTimestamp(renewTime) === undefined",
     replacement: "",
+  },
+  {
+    breaks: "a Lease without its duration is waited for one",
+    ...SUCCESSION,
+    find: "leaseDurationSeconds * 1000 || ownMs",
+    replacement: "leaseDurationSeconds * 1000",
   },
   {
     breaks: "a challenger goes by the clocks only while API servers agree",

@@ -2,7 +2,7 @@
 import { dig, type Draft, listOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
-import { type Action, pause, type People, recreate } from "../person.ts";
+import { type Action, insist, pause, type People, recreate } from "../person.ts";
 import { CONFIGURATIONS, SECRET } from "./trust.ts";
 
 const pathOf = (resource: string): string => `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
@@ -23,6 +23,20 @@ const bundleOf = (object: KubeObject): Draft => ({
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   deleteSecret: ({ world }) => world.ask("human", "DELETE", `/api/v1/namespaces/${NAMESPACE}/secrets/${SECRET}`),
+  /** What is in it is no certificate: somebody deletes it after a while, as the job says. */
+  spoilSecret: async (people) => {
+    const { world, draw } = people;
+    const path = `/api/v1/namespaces/${NAMESPACE}/secrets/${SECRET}`;
+    const names = draw.of([
+      ["tls.crt", "cert"],
+      ["tls.key", "key"],
+      ["ca.crt", "ca"],
+    ]);
+    const text = Buffer.from("no certificate").toString("base64");
+    await insist(people, path, { data: Object.fromEntries(names.map((name) => [name, text])) });
+    await pause(people, draw.between(1, draw.of([20_000, 200_000])));
+    await world.ask("human", "DELETE", path);
+  },
   /** GitOps writes a configuration as its manifest has it, without a bundle. */
   loseBundle: (people) => {
     const [path, object] = drawConfiguration(people);

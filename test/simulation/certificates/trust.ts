@@ -45,13 +45,22 @@ export function mountSecret(store: Store, schedule: Schedule, delayMs: () => num
   let shown: X509Certificate | undefined;
   const look = (): void => {
     const pem = textOf(dig(store.get("secrets", NAMESPACE, SECRET), "data", "tls.crt"));
-    if (pem !== undefined) shown = new X509Certificate(Buffer.from(pem, "base64"));
+    if (pem !== undefined) shown = readCertificate(pem) ?? shown;
   };
   look();
   store.subscribe(({ resource, object }) => {
     if (resource === "secrets" && object.metadata.name === SECRET) schedule.after(delayMs(), look);
   });
   return { shown: () => shown };
+}
+
+/** A server goes on with the certificate that it had, if it cannot read another. */
+function readCertificate(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(Buffer.from(pem, "base64"));
+  } catch {
+    return undefined;
+  }
 }
 
 export const kubeletDelay = (draw: Draw): number => draw.between(100, KUBELET_MS);

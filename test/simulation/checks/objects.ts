@@ -1,6 +1,6 @@
 /** What Prometheus guards: a gate between the zones of the group, and a StatefulSet that rolls pod by pod. */
 import type { Draft } from "../../emulator/objects.ts";
-import type { Draw } from "../draw.ts";
+import { type Draw, drawFrom } from "../draw.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { type Asked, PROMETHEUS_URL } from "./prometheus.ts";
 
@@ -19,9 +19,41 @@ export interface CheckShape extends Asked {
   readonly failureThreshold: number | undefined;
 }
 
-export interface GateShape extends CheckShape {
+export interface GateShape extends CheckShape, Partial<GateMore> {
   readonly when: readonly string[];
   readonly onError: "Wait" | "Proceed";
+}
+
+export interface GateMore {
+  /** Between the end of a zone and the begin of the next one; 0 for none. */
+  readonly soakSeconds: number;
+  /** The gate only soaks. */
+  readonly asksNothing: boolean;
+  /** The number of the query is compared with that of another one. */
+  readonly compares: boolean;
+  /** People let zones begin without the gate, for a time. */
+  readonly isBypassed: boolean;
+}
+
+/** Apart from all else that the seed draws. */
+const STREAM = 0x736f616b;
+
+/** What a gate of this seed has beside what `drawGate` gave it. */
+export function drawGateMore(seed: number, gate: GateShape): GateShape {
+  const draw = drawFrom(seed ^ STREAM);
+  const soakSeconds = draw.chance(0.5) ? draw.of([30, 90]) : 0;
+  const asksNothing = soakSeconds > 0 && draw.chance(0.3);
+  const compares = !asksNothing && draw.chance(0.4);
+  return {
+    ...gate,
+    soakSeconds,
+    asksNothing,
+    compares,
+    isBypassed: draw.chance(0.5),
+    ...(asksNothing && { last: "good" as const }),
+    // An error beside a failure would count as a success.
+    ...(compares && { onError: "Wait" as const, successWhen: "WithinBaseline" as const }),
+  };
 }
 
 export interface PhasedShape extends CheckShape {
@@ -57,8 +89,9 @@ export const drawPhased = (draw: Draw): PhasedShape => ({
   finalCheck: draw.chance(0.3),
 });
 
-/** Both name the check that their expression begins with. */
+/** Each names the check that its expressions begin with. */
 export const GATE_CHECK = "gate";
+export const BASELINE_CHECK = "baseline";
 export const PHASED_CHECK = "phased";
 
 function checkObject(expr: string, shape: CheckShape) {
@@ -74,12 +107,21 @@ function checkObject(expr: string, shape: CheckShape) {
 }
 
 export function gateObject(shape: GateShape, expr = GATE_CHECK): Draft {
-  const { when, onError } = shape;
+  const { when, onError, soakSeconds = 0, asksNothing = false, compares = false } = shape;
+  const baseline = compares && { baseline: { expr: `${BASELINE_CHECK}{group="$(group)"}`, maxRatio: "1.5" } };
+  const check = { name: "errors", ...checkObject(expr, shape), ...baseline };
   return {
     apiVersion: "zonewise.dev/v1",
     kind: "RolloutGate",
     metadata: { name: GATE, namespace: NAMESPACE },
-    spec: { group: GROUP, when, onError, mode: "Enforce", checks: [{ name: "errors", ...checkObject(expr, shape) }] },
+    spec: {
+      group: GROUP,
+      when,
+      onError,
+      mode: "Enforce",
+      ...(soakSeconds > 0 && { soakSeconds }),
+      ...(!asksNothing && { checks: [check] }),
+    },
   };
 }
 

@@ -30,7 +30,7 @@ const LATE_MS = 5500;
 
 /** What a check takes for good, and how it is answered once the trouble has ended. */
 export interface Asked {
-  readonly successWhen: "NoData" | "Data";
+  readonly successWhen: "NoData" | "Data" | "WithinBaseline";
   readonly last: Mood;
 }
 
@@ -65,7 +65,10 @@ export function createPrometheus({ schedule, draw, checks, onAnswer }: Prometheu
     const name = /^\w*/.exec(expr)?.[0] ?? "";
     const mood = moods.get(name) ?? "bad";
     onAnswer({ at: schedule.now(), expr, verdict: MOODS[mood] });
-    return say(mood, checks[name]?.successWhen ?? "NoData");
+    const { successWhen = "NoData" } = checks[name] ?? {};
+    return successWhen === "WithinBaseline"
+      ? sayNumber(mood, NUMBERS[name] ?? NUMBERS["gate"])
+      : say(mood, successWhen);
   }
 
   return {
@@ -78,14 +81,27 @@ export function createPrometheus({ schedule, draw, checks, onAnswer }: Prometheu
   };
 }
 
-const vector = (samples: number, rest: object = {}): HostAnswer => ({
+const vector = (samples: number, rest: object = {}, value = "1"): HostAnswer => ({
   status: 200,
   body: JSON.stringify({
     status: "success",
-    data: { resultType: "vector", result: Array.from({ length: samples }, () => ({ metric: {}, value: [0, "1"] })) },
+    data: { resultType: "vector", result: Array.from({ length: samples }, () => ({ metric: {}, value: [0, value] })) },
     ...rest,
   }),
 });
+
+/** What is compared is good if both are: otherwise the one is too high, or the other too low. */
+const NUMBERS: Readonly<Record<string, Readonly<Partial<Record<Mood, string>>>>> = {
+  gate: { bad: "3" },
+  baseline: { bad: "0.1" },
+};
+
+function sayNumber(mood: Mood, numbers: (typeof NUMBERS)[string] = {}): ReturnType<typeof say> {
+  if (mood === "partial") return vector(1, { isPartial: true });
+  if (mood === "good" || mood === "bad" || mood === "late")
+    return { ...vector(1, {}, numbers[mood] ?? "1"), ...(mood === "late" && { lateMs: LATE_MS }) };
+  return say(mood, "Data");
+}
 
 function say(mood: Mood, successWhen: Asked["successWhen"]): HostAnswer | "silent" | undefined {
   const isData = (mood === "bad") !== (successWhen === "Data");

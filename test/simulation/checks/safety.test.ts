@@ -61,6 +61,10 @@ interface Stage {
   readonly templateMinutes?: number;
   /** The StatefulSet of the PhasedRollout is made around the pods. */
   readonly remade?: boolean;
+  /** A bypass on the zone: so many minutes ahead as it was written, with the new template. */
+  readonly bypassMinutes?: number;
+  /** The baseline of the check was asked so; not at all if undefined. */
+  readonly toldBaseline?: readonly Verdict[];
 }
 
 function judge(
@@ -72,6 +76,8 @@ function judge(
     settled = "old",
     templateMinutes = 20,
     remade = false,
+    bypassMinutes,
+    toldBaseline = [],
   }: Stage,
   act: (onEvent: (event: StoreEvent, caller: Caller) => void) => void,
 ): string {
@@ -84,6 +90,7 @@ function judge(
     violated: (what) => void violations.push(what),
     listPods: () => pods,
     now: () => time,
+    decidedMs: () => 150_000,
   });
   const spec = { ...(guard["spec"] as object), mode };
   oracle.onEvent({ type: "ADDED", resource: GATES, object: object("errors", { spec }) }, HUMAN);
@@ -94,15 +101,22 @@ function judge(
   if (remade) oracle.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: set(PHASED) }, HUMAN);
   const end = BEGIN + 60 * MINUTE;
   time = end - templateMinutes * MINUTE;
-  const zoneAt = (revision: string): StoreEvent => ({
-    type: "MODIFIED",
-    resource: "statefulsets.apps",
-    object: set(ZONE, { revision }),
-  });
+  const until = bypassMinutes === undefined ? "" : new Date(time + bypassMinutes * MINUTE).toISOString();
+  const annotations = { "zonewise.dev/bypass-gates-until": until };
+  const zoneAt = (revision: string): StoreEvent => {
+    const zone = set(ZONE, { revision });
+    return {
+      type: "MODIFIED",
+      resource: "statefulsets.apps",
+      object: { ...zone, metadata: { ...zone.metadata, annotations } },
+    };
+  };
   for (const revision of [settled, settled, "new"]) oracle.onEvent(zoneAt(revision), HUMAN);
   for (const [i, verdict] of told.entries())
     for (const name of expr === undefined ? ["gate", "phased"] : [expr])
       oracle.onAnswer({ at: end - (told.length - i) * 10_000, expr: name, verdict });
+  for (const [i, verdict] of toldBaseline.entries())
+    oracle.onAnswer({ at: end - (toldBaseline.length - i) * 10_000, expr: 'baseline{group="ingester"}', verdict });
   time = end;
   act(oracle.onEvent);
   return violations.join("; ");
@@ -116,6 +130,9 @@ const begins = (onEvent: (event: StoreEvent, caller: Caller) => void, caller = R
 
 const zonePods = (...revisions: readonly string[]): KubeObject[] =>
   revisions.map((revision, i) => pod(`${ZONE}-${i}`, revision));
+
+const PASSED = ["Success", "Success"] as const;
+const COMPARED = { compares: true, successWhen: "WithinBaseline" } as const;
 
 const GATED: readonly (readonly [what: string, Stage, expected: RegExp | undefined])[] = [
   ["that nobody has checked", { told: [] }, /has not passed/],
@@ -140,6 +157,22 @@ const GATED: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     { told: ["Success", "Success", ...Array.from({ length: 30 }, () => "Failure" as const)] },
     /has not passed/,
   ],
+  ["before its soak time is over", { told: PASSED, gate: { soakSeconds: 1260 } }, /1200000 ms after .*, not 1260000/],
+  ["after its soak time", { told: PASSED, gate: { soakSeconds: 1200 } }, undefined],
+  ["of a gate that only soaks, too soon", { told: [], gate: { soakSeconds: 1260, asksNothing: true } }, /not 1260000/],
+  ["of a gate that only soaks", { told: [], gate: { soakSeconds: 1200, asksNothing: true } }, undefined],
+  ["of a gate that nobody can read", { told: PASSED, gate: { asksNothing: true } }, /nobody can read/],
+  ["by a candidate without its baseline", { told: PASSED, gate: COMPARED }, /has not passed/],
+  [
+    "by a baseline that fails",
+    { told: PASSED, gate: COMPARED, toldBaseline: ["Failure", "Success"] },
+    /has not passed/,
+  ],
+  ["by a comparison", { told: PASSED, gate: COMPARED, toldBaseline: PASSED }, undefined],
+  ["by a bypass that lasts", { told: [], bypassMinutes: 30 }, undefined],
+  ["by a bypass that is just over", { told: [], bypassMinutes: 18 }, undefined],
+  ["by a bypass that is over", { told: [], bypassMinutes: 10 }, /has not passed/],
+  ["by a bypass that was too far ahead", { told: [], bypassMinutes: 2 * 1440 }, /has not passed/],
 ];
 
 describe("the oracle of gates", () => {

@@ -2,14 +2,15 @@
  * The oracle of checks, from the store's history and Prometheus' answers alone. It shares no rule with the product.
  *
  * A zone that nothing of a new template has reached begins only after the gate's check has succeeded often enough in a
- * row for this template. The reconciler lowers a partition to release one pod, after as many successes since the pod
+ * row for this template, and after the soak time, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod, after as many successes since the pod
  * before, while all pods are there.
  */
 import { dig, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { GROUP, NAMESPACE } from "../names.ts";
+import { createBypasses } from "./bypasses.ts";
 import type { Caller } from "../network.ts";
-import type { Shape } from "../shape.ts";
+import { misjudgedMs, type Shape } from "../shape.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
@@ -18,6 +19,8 @@ export interface CheckSafetyOptions {
   readonly violated: (what: string) => void;
   readonly listPods: (set: string) => readonly KubeObject[];
   readonly now: () => number;
+  /** How many milliseconds ago what this actor does now may have been decided. */
+  readonly decidedMs: (actor: string) => number;
 }
 
 export interface CheckSafety {
@@ -30,7 +33,11 @@ const DECIDED_MS = 150_000;
 /** A check that is not answered any more counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
 
-export function createCheckSafety({ shape, violated, listPods, now }: CheckSafetyOptions): CheckSafety {
+export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
+  const bypasses = createBypasses(now);
+  /** When each zone was done: all its pods have its template, the last one by the rollout. */
+  const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
+  const lastTaken = new Map<string, string>();
   const answers = new Map<string, Told[]>();
   /** The gate and the PhasedRollout as they are, and since when their spec is what it is. */
   const specs = new Map<string, { readonly object: KubeObject; readonly since: number }>();
@@ -73,7 +80,22 @@ export function createCheckSafety({ shape, violated, listPods, now }: CheckSafet
     return Math.min(first?.at ?? 0, now());
   }
 
-  function onZonePod(zone: string, { object, previous }: StoreEvent): void {
+  /** The first time that a zone has the template that it has now. */
+  function noteDone(zone: string): void {
+    const revision = updateRevisions.get(zone) ?? "";
+    const isDone = listPods(zone).every((pod) => revisionOf(pod) === revision && isReady(pod));
+    if (isDone && doneAt.get(zone)?.revision !== revision) doneAt.set(zone, { revision, at: now() });
+  }
+
+  /** When the zone before was done. */
+  function zonesDoneAt(): number {
+    const rolled = [...doneAt].filter(
+      ([zone, { revision }]) => updateRevisions.get(zone) === revision && lastTaken.get(zone)?.startsWith("reconciler"),
+    );
+    return Math.max(0, ...rolled.map(([, { at }]) => at));
+  }
+
+  function onZonePod(zone: string, { object, previous }: StoreEvent, actor: string): void {
     const gate = specs.get(GATES);
     const spec = fieldsOf(gate?.object["spec"]);
     const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
@@ -87,13 +109,22 @@ export function createCheckSafety({ shape, violated, listPods, now }: CheckSafet
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
     if (settled.get(zone) !== revision) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    const expr = textOf(dig(check, "query", "expr")) ?? "";
+    if (bypasses.isBypassed(zone, decidedMs(actor) + misjudgedMs(shape))) return;
+    const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();
     // What was decided before the templates changed had its checks for earlier ones, but not before the zone was outdated.
     const since = now() - templated < DECIDED_MS ? (outdatedSince.get(zone) ?? 0) : templated;
-    if (!hasPassed(check as CheckShape, expr, since, errors))
+    const told = exprs.map((expr) => expr.replace("$(group)", GROUP));
+    if (!told.every((expr) => hasPassed(check as CheckShape, expr, since, errors)))
       violated(`${zone} begins with ${object.metadata.name} although its gate has not passed`);
+    const soakedMs = now() - (now() - templated < DECIDED_MS ? since : Math.max(since, zonesDoneAt()));
+    const soakMs = 1000 * (numberOf(spec["soakSeconds"]) ?? 0);
+    if (told.length === 0 && soakMs === 0)
+      violated(`${zone} begins with ${object.metadata.name} although nobody can read its gate`);
+    // Two processes, each by its clock.
+    if (soakedMs < soakMs - 2 * misjudgedMs(shape))
+      violated(`${zone} begins with ${object.metadata.name} ${soakedMs} ms after the zone before, not ${soakMs}`);
   }
 
   function onZone(zone: string, object: KubeObject): void {
@@ -106,7 +137,9 @@ export function createCheckSafety({ shape, violated, listPods, now }: CheckSafet
     const id = JSON.stringify([...updateRevisions].toSorted());
     if (templates.at(-1)?.id !== id) templates.push({ id, at: now() });
     noteRan(zone);
+    noteDone(zone);
     noteSettled();
+    bypasses.note(zone, object);
   }
 
   /** Long enough for a reconciler to have seen it; the world begins settled. */
@@ -171,8 +204,10 @@ export function createCheckSafety({ shape, violated, listPods, now }: CheckSafet
     }
     const begins = type === "MODIFIED" && object.metadata.deletionTimestamp !== undefined;
     if (begins && previous?.metadata.deletionTimestamp === undefined && isReconciler(caller))
-      onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) });
+      onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) }, caller?.actor ?? "");
+    if (begins && previous?.metadata.deletionTimestamp === undefined) lastTaken.set(zone, caller?.actor ?? "");
     noteRan(zone);
+    noteDone(zone);
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {

@@ -1,6 +1,7 @@
 /** People who freeze rollouts. */
 import { type Action, insist, pause, SETS } from "../person.ts";
-import { FREEZES, windowAnnotations } from "./shape.ts";
+import type { Shape } from "../shape.ts";
+import { FREEZES, SPOILT, windowAnnotations } from "./shape.ts";
 
 const without = (names: readonly string[]) => ({
   metadata: { annotations: Object.fromEntries(names.map((name) => [name, null])) },
@@ -18,7 +19,21 @@ export const windowActions: Readonly<Record<string, Action>> = {
     // Ended early by a person, or by itself.
     if (draw.chance(0.3)) for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, without([FREEZES]));
   },
+  /** Somebody writes what nobody can read, and mends it after a while. */
+  spoilWindow: async (people) => {
+    const { draw, shape } = people;
+    const annotations = draw.of(SPOILT);
+    for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
+    await pause(people, draw.between(20_000, 250_000));
+    for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, mended(shape, Object.keys(annotations)));
+  },
 };
+
+/** These annotations as the zones were written with. */
+function mended({ windows }: Shape, names: readonly string[]): object {
+  const right: Readonly<Record<string, string>> = windows ? windowAnnotations(windows) : {};
+  return { metadata: { annotations: Object.fromEntries(names.map((name) => [name, right[name] ?? null])) } };
+}
 
 /** The end of the trouble: no freeze, and in some seeds no window. */
 export const windowsRight: Action = async (people) => {

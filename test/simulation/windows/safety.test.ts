@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import { createWindowSafety } from "./safety.ts";
-import { FREEZES } from "./shape.ts";
+import { FREEZES, SPOILT } from "./shape.ts";
 
 /** A full hour: the window is open for two minutes. */
 const START = Date.parse("2026-06-01T12:00:00Z");
@@ -22,6 +22,7 @@ const object = (name: string, more: object = {}): KubeObject => ({
     uid: name,
     resourceVersion: "1",
     creationTimestamp: "2026-06-01T11:00:00Z",
+    labels: { "controller-revision-hash": "b" },
     ...more,
   },
   status: { conditions: [{ type: "Ready", status: "True" }] },
@@ -55,14 +56,17 @@ function play({
   by = "reconciler-1",
   written = -10,
 }: Play): string {
-  let now = START + written * MINUTE;
+  let now = START - 30 * MINUTE;
   const violations: string[] = [];
   const safety = createWindowSafety({
     violated: (what) => void violations.push(what),
     now: () => now,
     setOf: () => set,
+    decidedMs: () => 150_000,
   });
-  safety.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: set }, undefined);
+  safety.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: setWith({}) }, undefined);
+  now = START + written * MINUTE;
+  safety.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: set }, undefined);
   now = START + at * MINUTE;
   safety.onEvent(taken(pod), { actor: by, call: "DELETE pods/x" });
   return violations.join();
@@ -87,6 +91,11 @@ describe("the oracle of windows", () => {
     ],
     ["a pod taken in a freeze", { set: setWith(FROZEN), at: 1 }, /is taken by reconciler-1 in a freeze/],
     ["a pod taken after a freeze", { set: setWith(FROZEN), at: 11 }, /^$/],
+    ...SPOILT.map(
+      (spoilt) =>
+        [`a pod taken under ${JSON.stringify(spoilt)}`, { set: setWith(spoilt), at: 1 }, /nobody can read/] as const,
+    ),
+    ["a pod taken under what was spoilt lately", { set: setWith(SPOILT[0] ?? {}), at: 1, written: 0 }, /^$/],
   ];
   for (const [name, given, says] of TABLE)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(play(given), says));

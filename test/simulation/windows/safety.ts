@@ -2,16 +2,18 @@
  * What must never happen where zones have windows: outside them no reconciler takes a pod that is ready, but for the way
  * back of a template. Judged from the store alone, by the minutes that the window was drawn with.
  */
-import { dig, fieldsOf, isTrue } from "../../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { FREEZES, OF_MINUTES, OPEN_MINUTES } from "./shape.ts";
+import { FREEZES, OF_MINUTES, OPEN_MINUTES, PREFIX, SPOILT, WINDOW } from "./shape.ts";
 
 export interface WindowSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly setOf: (zone: string) => KubeObject | undefined;
+  /** How many milliseconds ago what this actor does now may have been decided. */
+  readonly decidedMs: (actor: string) => number;
 }
 
 export interface WindowSafety {
@@ -20,25 +22,56 @@ export interface WindowSafety {
 
 /** By how much a process may misjudge the time, a call on its way included. */
 const MISJUDGED_MS = 45_000;
-/** Longer than a read is old, and a process stands still: who judges has seen what was changed. */
-const SEEN_MS = 150_000;
+/** So much of the past is kept: longer than anything was decided ago. */
+const KEPT_MS = 200_000;
 const MINUTE_MS = 60_000;
 
-export function createWindowSafety({ violated, now, setOf }: WindowSafetyOptions): WindowSafety {
-  /** When the StatefulSet of a zone was last made or written by somebody, but for its status. */
-  const changedAt = new Map<string, number>();
+/** What a zone said from a time on. */
+interface Said {
+  readonly from: number;
+  readonly text: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The revision that all its pods get without a question; undefined if it is on no way back. */
+  readonly back: string | undefined;
+}
 
-  function onSet({ type, object, previous }: StoreEvent): void {
-    const told = ({ metadata, ["spec"]: spec }: KubeObject): string => JSON.stringify([spec, metadata.annotations]);
-    if (type !== "MODIFIED" || !previous || told(previous) !== told(object)) changedAt.set(object.metadata.name, now());
+export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSafetyOptions): WindowSafety {
+  const said = new Map<string, Said[]>();
+
+  function onSet({ type, object }: StoreEvent): void {
+    const { name, annotations: all = {} } = object.metadata;
+    const annotations = Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith(PREFIX)));
+    const { currentRevision, updateRevision } = fieldsOf(dig(object, "status"));
+    const back = currentRevision === updateRevision ? textOf(updateRevision) : undefined;
+    const text = JSON.stringify([type, annotations, back]);
+    const before = said.get(name) ?? [];
+    if (before.at(-1)?.text === text) return;
+    const kept = before.filter((_, i) => (before[i + 1]?.from ?? Infinity) > now() - KEPT_MS);
+    said.set(name, [...kept, { from: now(), text, annotations, back }]);
   }
 
+  /** Closed by all that the zone has said since this may have been decided. */
   function onTaken(pod: KubeObject, zone: string, by: string): void {
-    const set = setOf(zone);
-    const annotations = set?.metadata.annotations ?? {};
-    if (!set || now() - (changedAt.get(zone) ?? -Infinity) < SEEN_MS || isWayBack(pod, set)) return;
-    const why = isFrozen(annotations[FREEZES]) ? "in a freeze" : isClosed(annotations) ? "outside the window" : "";
-    if (why !== "") violated(`${pod.metadata.name} is taken by ${by} ${why}`);
+    const since = now() - decidedMs(by);
+    const all = said.get(zone) ?? [];
+    const seen = all.filter((_, i) => (all[i + 1]?.from ?? Infinity) >= since);
+    const revision = pod.metadata.labels?.["controller-revision-hash"];
+    // The StatefulSet was made anew around it.
+    const isForeign = Date.parse(pod.metadata.creationTimestamp) < Date.parse(createdAt(zone));
+    const why = seen.map(({ annotations, back }) =>
+      back !== undefined && back !== revision && !isForeign ? undefined : whyClosed(annotations),
+    );
+    const [first] = why;
+    if (first !== undefined && !why.includes(undefined)) violated(`${pod.metadata.name} is taken by ${by} ${first}`);
+  }
+
+  const createdAt = (zone: string): string => setOf(zone)?.metadata.creationTimestamp ?? "";
+
+  function whyClosed(annotations: Said["annotations"]): string | undefined {
+    if (SPOILT.some((spoilt) => Object.entries(spoilt).every(([name, text]) => annotations[name] === text)))
+      return "by a window that nobody can read";
+    if (isFrozen(annotations[FREEZES])) return "in a freeze";
+    return isClosed(annotations) ? "outside the window" : undefined;
   }
 
   function isFrozen(freeze: string | undefined): boolean {
@@ -46,10 +79,10 @@ export function createWindowSafety({ violated, now, setOf }: WindowSafetyOptions
     return now() - from > MISJUDGED_MS && to - now() > MISJUDGED_MS;
   }
 
-  function isClosed(annotations: Readonly<Record<string, string>>): boolean {
+  function isClosed(annotations: Said["annotations"]): boolean {
     const ms = now() % (OF_MINUTES * MINUTE_MS);
     const isSure = ms > OPEN_MINUTES * MINUTE_MS + MISJUDGED_MS && ms < OF_MINUTES * MINUTE_MS - MISJUDGED_MS;
-    return isSure && annotations["zonewise.dev/rollout-window"] !== undefined;
+    return isSure && annotations[WINDOW] !== undefined;
   }
 
   return {
@@ -63,11 +96,4 @@ export function createWindowSafety({ violated, now, setOf }: WindowSafetyOptions
       if (caller?.actor.startsWith("reconciler")) onTaken(previous, name.replace(/-\d+$/, ""), caller.actor);
     },
   };
-}
-
-/** The StatefulSet made the pod of a template that it has given up again. */
-function isWayBack(pod: KubeObject, set: KubeObject): boolean {
-  const { currentRevision, updateRevision } = fieldsOf(dig(set, "status"));
-  const isOlder = Date.parse(pod.metadata.creationTimestamp) < Date.parse(set.metadata.creationTimestamp);
-  return currentRevision === updateRevision && !isOlder;
 }

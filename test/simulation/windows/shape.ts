@@ -21,7 +21,7 @@ export function drawWindows(seed: number): WindowsShape | undefined {
   return draw.below(ONE_OF) === 0 ? { windowed: draw.chance(0.5), removed: draw.chance(0.5) } : undefined;
 }
 
-const PREFIX = "zonewise.dev/rollout";
+export const PREFIX = "zonewise.dev/rollout";
 const MINUTES = Array.from({ length: 60 }, (_, minute) => minute).filter(
   (minute) => minute % OF_MINUTES < OPEN_MINUTES,
 );
@@ -32,3 +32,11 @@ export const windowAnnotations = ({ windowed }: WindowsShape): Readonly<Record<s
     : { [`${PREFIX}-window`]: `0 */${OF_MINUTES} * * * *`, [`${PREFIX}-window-duration`]: `${OPEN_MINUTES}m` };
 
 export const FREEZES = `${PREFIX}-freezes`;
+export const WINDOW = `${PREFIX}-window`;
+
+/** What nobody can read: the zone's pods stay. */
+export const SPOILT: readonly Readonly<Record<string, string>>[] = [
+  { [WINDOW]: "0 2 * * *" },
+  { [FREEZES]: "2026-01-01/soon" },
+  { [`${PREFIX}-window-time-zone`]: "Mars/Olympus", [WINDOW]: "* * * * * *" },
+];
