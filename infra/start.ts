@@ -42,6 +42,7 @@ export async function start(
   const tracer = machine.tracer ?? (await loadTracer(env, service, log));
   const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
+  metrics.apiLimited(rate.qps);
   const clock = createServerClock(machine);
   const cluster = connectCluster(connection, {
     timeoutMs,

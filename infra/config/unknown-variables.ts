@@ -57,7 +57,7 @@ export function warnOfVariables(env: Environment, log: Log): void {
   if (variables.length > 0)
     log.warn("an unknown variable has nearly the name of a known one: it has no effect", { variables });
   for (const [variable, { hasNoEffect }] of VARIABLE_ROWS)
-    if (hasNoEffect && env[variable]) log.warn("this variable has no effect any more: remove it", { variable });
+    if (hasNoEffect && env[variable]) log.warn("this variable has no effect: remove it", { variable });
 }
 
 const firstWord = (name: string): string | undefined => name.split("_")[0];

@@ -111,6 +111,48 @@ export const VARIABLES = {
     allowed: "any text",
     hasNoEffect: true,
   },
+  KUBERNETES_POD_NAME: {
+    schema: text,
+    meaning:
+      "Has no effect, as no pod is chosen to answer (`POD_NAME` names the process); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
+  LEADER_ELECTION_ENABLED: {
+    schema: text,
+    meaning:
+      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
+  LEADER_ELECTION_LEASE_DURATION: {
+    schema: text,
+    meaning:
+      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
+  LEADER_ELECTION_LEASE_NAME: {
+    schema: text,
+    meaning:
+      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
+  LEADER_ELECTION_RENEW_DEADLINE: {
+    schema: text,
+    meaning:
+      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
+  LEADER_ELECTION_RETRY_PERIOD: {
+    schema: text,
+    meaning:
+      "Has no effect: every replica of the functions answers, and the reconciler's runs have their Lease (`LEASE_NAME`); a process warns if it is set",
+    allowed: "any text",
+    hasNoEffect: true,
+  },
   SERVER_TLS_REQUEST_TIMEOUT: {
     ...aboveZero,
     meaning: "Time that a webhook request may take at most; answers come by 90% of it",

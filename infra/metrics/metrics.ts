@@ -27,6 +27,8 @@ export interface Metrics {
   readonly budgets: BudgetMetrics;
   readonly phased: CheckMetrics;
   readonly gates: CheckMetrics;
+  /** The calls a second in each API group that the process allows itself; 0 is no limit, and has no series. */
+  apiLimited(qps: number): void;
   tickDone(result: string): void;
   /** An Eviction was answered. */
   evictionAnswered(answer: string): void;
@@ -72,6 +74,8 @@ export function createMetrics(): Metrics {
 
   const apiRequests = histogram(METRICS.apiRequests);
   const rateLimited = counter(METRICS.rateLimited);
+  const rateLimit = gauge(METRICS.rateLimit);
+  rateLimit.remove({});
   const podRequests = histogram(METRICS.podRequests);
   const clusterRefused = counter(METRICS.clusterRefused);
   const groupReconciles = counter(METRICS.groupReconciles);
@@ -132,6 +136,9 @@ export function createMetrics(): Metrics {
     phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
     gates: createCheckMetrics(METRICS.gateChecks, { counter }),
     evictionAnswered: (answer) => evictionAnswers.inc({ answer }),
+    apiLimited: (qps) => {
+      if (qps > 0) rateLimit.set({}, qps);
+    },
     tickDone: (result) => ticks.inc({ result }),
     reconcileStarted: (group) => {
       groupReconciles.inc(labelsOf(group));

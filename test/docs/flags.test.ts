@@ -14,7 +14,8 @@ const variables: ReadonlyMap<string, Variable> = new Map(VARIABLE_ROWS);
 
 const FLAGS = `
   kubernetes.api-url kubernetes.client-burst kubernetes.client-qps kubernetes.client-timeout kubernetes.cluster-domain kubernetes.config-file
-  kubernetes.namespace log.format log.level pods.client-timeout reconcile.interval server-tls.cert-file server-tls.enabled server-tls.key-file
+  kubernetes.namespace kubernetes.pod-name leader-election.enabled leader-election.lease-duration leader-election.lease-name
+  leader-election.renew-deadline leader-election.retry-period log.format log.level pods.client-timeout reconcile.interval server-tls.cert-file server-tls.enabled server-tls.key-file
   server-tls.port server-tls.request-timeout server-tls.self-signed-cert.dns-name server-tls.self-signed-cert.enabled
   server-tls.self-signed-cert.expiration server-tls.self-signed-cert.org server-tls.self-signed-cert.secret-name
   server.cluster-validation.http.enabled server.cluster-validation.http.excluded-paths server.cluster-validation.http.excluded-user-agents

@@ -31,6 +31,7 @@ import { skippingClock } from "./stage.ts";
 const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   apiRequests: MAX_SERIES + 1,
   rateLimited: 6,
+  rateLimit: 1,
   podRequests: MAX_SERIES + 1,
   clusterRefused: MAX_SERIES + 1,
   failurePolicy: 2 * MAX_WEBHOOKS,

@@ -25,6 +25,12 @@ export const METRICS = {
     help: "Calls of the Kubernetes API that were not sent, for want of a token of the client-side rate limiter.",
     labels: ["api_group"],
   },
+  rateLimit: {
+    name: "rollout_operator_kubernetes_api_client_rate_limit_qps",
+    type: "gauge",
+    help: "Calls of the Kubernetes API a second that the process allows itself in each API group; none without a limit.",
+    labels: [],
+  },
   podRequests: {
     name: "rollout_operator_pod_http_client_request_duration_seconds",
     type: "histogram",

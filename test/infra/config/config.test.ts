@@ -138,6 +138,11 @@ const TAKEN: readonly [name: string, Environment, Partial<Configuration>][] = [
   ],
   ["a variable that has no effect, whatever it is", { ZPDB_POD_READY_ANNOTATION_PATCH_TIMEOUT: "soon" }, {}],
   [
+    "those of the original's election, which have no effect either",
+    { LEADER_ELECTION_ENABLED: "true", LEADER_ELECTION_LEASE_DURATION: "0", KUBERNETES_POD_NAME: "a" },
+    {},
+  ],
+  [
     "a Lease, whole seconds up",
     { LEASE_NAME: "a.b", LEASE_DURATION: "1001ms" },
     { lease: { name: "a.b", durationSeconds: 2 } },

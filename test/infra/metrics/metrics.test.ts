@@ -111,6 +111,9 @@ describe("the metrics", () => {
     const text = await metrics.render();
     assert.match(text, /_bucket{le="0.05",path="core\/v1\/pods object",method="GET",status_code="200"} 1/);
     assert.match(text, /rollout_operator_kubernetes_api_client_rate_limited_requests_total{api_group="apps"} 1/);
+    assert.doesNotMatch(text, /rate_limit_qps \d/);
+    metrics.apiLimited(20);
+    assert.match(await metrics.render(), /rollout_operator_kubernetes_api_client_rate_limit_qps 20/);
   });
 });
 
