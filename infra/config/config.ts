@@ -38,6 +38,8 @@ export interface Configuration {
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
+  /** Where profiles are served; undefined for nowhere. */
+  readonly profilePort: number | undefined;
   /** Whether Evictions that name us are answered. */
   readonly evictionResponder: boolean;
   readonly nodeUpdates: NodeUpdateConfiguration;
@@ -186,6 +188,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
+    profilePort: given.PROFILE_PORT,
     evictionResponder: given.EVICTION_RESPONDER,
     nodeUpdates: {
       enabled: given.NODE_UPDATES,

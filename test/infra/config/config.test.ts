@@ -33,6 +33,7 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
+      profilePort: undefined,
       evictionResponder: false,
       nodeUpdates: {
         enabled: false,
