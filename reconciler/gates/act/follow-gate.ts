@@ -30,10 +30,21 @@ import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 export interface GateContext extends Omit<Context, "stop"> {
   readonly round: Round;
   readonly log: Log;
+  /** What this process has written last, by the UID of the gate. */
+  readonly sent: Map<string, SentStatus>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
   readonly onVerdict: (verdict: CheckVerdict) => void;
   /** Reads expressions; called only if the spec has changed, as the grammar is large. */
   readonly readExpressions: (gate: Gate) => Promise<ExpressionFindings>;
+}
+
+/**
+ * A status, and the version of the gate that it was stored in. A definition of an earlier version drops what it does not
+ * know: that would be sent again in each tick, and is not stored either.
+ */
+export interface SentStatus {
+  readonly resourceVersion: string;
+  readonly status: ReturnType<typeof statusOf>;
 }
 
 export interface Followed {
@@ -71,15 +82,17 @@ async function follow(gate: Gate, view: RolloutView | undefined, context: GateCo
   const nextAt = next?.nextAt;
   const object = { ...gate.ref, resourceVersion: gate.resourceVersion };
   const before = statusOf(gate.observedGeneration, gate.record, gate.conditions);
-  const change = {
-    object,
-    before,
-    after: statusOf(gate.generation, record, conditions),
-    isSame: isSameReport,
-    by: "patch",
-  } as const;
-  const stored = await writeStatus(rolloutGates, change, context);
+  const after = statusOf(gate.generation, record, conditions);
+  const sent = context.sent.get(gate.ref.uid);
+  const isSent = sent?.resourceVersion === gate.resourceVersion && isSameReport(sent.status, after);
+  if (isSent) return { progressed: false, nextAt };
+  const stored = await writeStatus(
+    rolloutGates,
+    { object, before, after, isSame: isSameReport, by: "patch" } as const,
+    context,
+  );
   if (!stored) return { progressed: false, nextAt };
+  context.sent.set(gate.ref.uid, { resourceVersion: stored.metadata.resourceVersion ?? "", status: after });
   // What a definition does not know is not stored, and would look new in each tick.
   const { record: kept } = readRecord(stored.status);
   context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, view)]);

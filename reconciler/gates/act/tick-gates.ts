@@ -23,7 +23,7 @@ import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
 import { type Bypass, groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
-import { followGate, type Followed } from "./follow-gate.ts";
+import { followGate, type SentStatus, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
 export interface GatesScope {
@@ -74,6 +74,7 @@ export function createGates(tools: GatesTools): Gates {
   const { clock, log, metrics } = tools;
   const list = createGateLister(clock, log);
   const readExpressions = (gate: Gate): Promise<ExpressionFindings> => findInExpressions(gate, tools.loadReader);
+  const sent = new Map<string, SentStatus>();
 
   return {
     async begin(context, { namespaces, emitEvents, beginRound }) {
@@ -87,7 +88,9 @@ export function createGates(tools: GatesTools): Gates {
       const onChange = (gate: Gate, changes: readonly GateChange[]): void =>
         emitEvents(changes.map(({ regarding = gate.ref, ...change }) => ({ ...change, regarding })));
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
-      const following = { ...context, log, onChange, onVerdict, readExpressions };
+      const living = new Set([...byGroup.values()].flat().map(({ ref }) => ref.uid));
+      for (const uid of sent.keys()) if (!living.has(uid)) sent.delete(uid);
+      const following = { ...context, log, sent, onChange, onVerdict, readExpressions };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
         using round = beginRound();
         return await Promise.all(gates.map((gate) => followGate(gate, view, { ...following, round })));
