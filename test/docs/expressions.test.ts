@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
+import type { RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
+import { readGate } from "../../reconciler/gates/gate.ts";
+import { findEmptyComparisons, sampleValues } from "../../reconciler/gates/placeholder-values.ts";
 import { readExpression } from "../../reconciler/checks/expression.ts";
-import { sampleValues } from "../../reconciler/gates/placeholder-values.ts";
 import { gateOf } from "../reconciler/gates/builders.ts";
 import { PAGES, readPage, ROOT } from "./pages.ts";
 
@@ -58,5 +60,24 @@ describe("the expressions of the documentation", () => {
       if (successWhen === "WithinBaseline") return;
       if (successWhen === "NoData") assert.match(expr, /\bor absent\(/, "no data is no success");
       if (/\brate\(/.test(expr)) assert.match(expr, /\bor up\{[^}]+\} == 0\b/);
+    });
+});
+
+describe("the gates of the examples", () => {
+  const gates = EXAMPLES.flatMap((path) =>
+    parseAllDocuments(readPage(path))
+      .map((one) => one.toJS() as RolloutGate & { readonly kind?: string })
+      .filter(({ kind }) => kind === "RolloutGate"),
+  );
+  it("are found", () => assert.ok(gates.some(({ metadata }) => metadata.name === "against-the-other-zones")));
+  for (const object of gates)
+    it(`${object.metadata.name} can be read, and compares pods that there are`, () => {
+      const metadata = { ...object.metadata, namespace: "mimir" };
+      const gate = readGate({ ...object, metadata }) ?? assert.fail();
+      assert.ok(gate.checks.length > 0, "its spec cannot be read");
+      assert.deepEqual(findEmptyComparisons(gate), []);
+      for (const { query, baseline } of gate.checks)
+        for (const expr of [query.expr, baseline?.expr ?? "up"])
+          assert.deepEqual(readExpression(expr, sampleValues(gate)), { warnings: [] });
     });
 });
