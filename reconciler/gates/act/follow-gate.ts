@@ -80,23 +80,24 @@ async function follow(gate: Gate, view: RolloutView | undefined, context: GateCo
   const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
   const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
   const nextAt = next?.nextAt;
-  const object = { ...gate.ref, resourceVersion: gate.resourceVersion };
-  const before = statusOf(gate.observedGeneration, gate.record, gate.conditions);
-  const after = statusOf(gate.generation, record, conditions);
-  const sent = context.sent.get(gate.ref.uid);
-  const isSent = sent?.resourceVersion === gate.resourceVersion && isSameReport(sent.status, after);
-  if (isSent) return { progressed: false, nextAt };
-  const stored = await writeStatus(
-    rolloutGates,
-    { object, before, after, isSame: isSameReport, by: "patch" } as const,
-    context,
-  );
+  const stored = await store(gate, statusOf(gate.generation, record, conditions), context);
   if (!stored) return { progressed: false, nextAt };
-  context.sent.set(gate.ref.uid, { resourceVersion: stored.metadata.resourceVersion ?? "", status: after });
   // What a definition does not know is not stored, and would look new in each tick.
   const { record: kept } = readRecord(stored.status);
   context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, view)]);
   return { progressed: outlineOf(kept) !== outlineOf(gate.record), nextAt };
+}
+
+/** Undefined if the gate says so already, or if this very version of it was sent that. */
+async function store(gate: Gate, after: SentStatus["status"], context: GateContext) {
+  const { ref, resourceVersion, observedGeneration, record, conditions } = gate;
+  const sent = context.sent.get(ref.uid);
+  if (sent?.resourceVersion === resourceVersion && isSameReport(sent.status, after)) return undefined;
+  const before = statusOf(observedGeneration, record, conditions);
+  const change = { object: { ...ref, resourceVersion }, before, after, isSame: isSameReport, by: "patch" } as const;
+  const stored = await writeStatus(rolloutGates, change, context);
+  if (stored) context.sent.set(ref.uid, { resourceVersion: stored.metadata.resourceVersion ?? "", status: after });
+  return stored;
 }
 
 function changesBetween(gate: Gate, record: GateRecord | undefined, view: RolloutView | undefined): GateChange[] {
