@@ -2,7 +2,7 @@
 import { events as eventResource, type Event } from "../../infra/kubernetes/resources.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { byTime, lastSeen } from "../../reconciler/report/events.ts";
+import { byTime, lastSeen } from "../../reconciler/report/event-times.ts";
 import { EXIT } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
 import { formatAge } from "../output/age.ts";

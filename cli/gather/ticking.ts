@@ -30,7 +30,7 @@ const READ_MS = 5000;
  */
 export async function gatherTicking(reader: Reader, places?: readonly string[]): Promise<readonly NoTick[]> {
   const found = new Map<string, NoTick>();
-  const namespaces = places ?? (await listNamespaces(reader, shareDeadline(reader.clock)));
+  const namespaces = places ?? (await findPlaces(reader));
   if (typeof namespaces === "string") return [notKnown({ namespace: HOME, lease: CRON_JOB }, namespaces)];
   const call = shareDeadline(reader.clock);
   await visitEach(namespaces, { atOnce: AT_A_TIME }, async (namespace) => {
@@ -64,8 +64,10 @@ function shareDeadline({ monotonic }: Reader["clock"]): Call & { readonly isOver
  * Of all namespaces, those with a RolloutGroup, a zone, or a reconciler; without any, or the right to list them, that of an
  * installation for all. Without an answer of the API server, why there is none.
  */
-async function listNamespaces({ cluster, namespace }: Reader, call: Call): Promise<readonly string[] | string> {
+export async function findPlaces(reader: Omit<Reader, "settings">): Promise<readonly string[] | string> {
+  const { cluster, namespace } = reader;
   if (namespace !== "") return [namespace];
+  const call = shareDeadline(reader.clock);
   const listGroups = () => cluster.list(rolloutGroups, {}, call);
   const listZones = () => cluster.list(statefulSetNames, { labelSelector: LABELS.rolloutGroup }, call);
   const listReconcilers = () => cluster.list(cronJobs, { fieldSelector: `metadata.name=${CRON_JOB}` }, call);

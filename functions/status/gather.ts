@@ -12,7 +12,7 @@ import { visitEach } from "../../infra/slots.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
-import { byTime, lastSeen } from "../../reconciler/report/events.ts";
+import { byTime, lastSeen } from "../../reconciler/report/event-times.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
@@ -33,6 +33,16 @@ export interface GatherOptions {
   readonly now: () => number;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
+  /** What is known of the reconciler, and of those whose ticks the groups wait for. */
+  readonly reconciler: () => Promise<ReconcilerRecord>;
+  /** What an error is said to be; its message by default. */
+  readonly describe?: (error: unknown) => string;
+}
+
+/** Where the reconciler of one installation is. */
+export interface ReconcilerPlace {
+  readonly cluster: Cluster;
+  readonly now: () => number;
   /** The reconciler's Lease. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Name of the reconciler's CronJob beside it. */
@@ -53,17 +63,9 @@ const MAX_DECISIONS = 30;
 /** Never rejects. `earlier` is what was read before, for parts that cannot be read now. */
 export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
   const problems: string[] = [];
-  async function part<T>(what: string, read: Promise<T>, before: T): Promise<T> {
-    try {
-      return await read;
-    } catch (error) {
-      const shown = before === UNREAD ? "" : ", and are shown as they were read last";
-      problems.push(`${what} could not be read${shown}: ${messageOf(error)}`);
-      return before;
-    }
-  }
+  const part = readParts(problems, options.describe);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
-    part("the reconciler's Lease and totals", readReconciler(options), earlier.reconciler),
+    part("the reconciler's Lease and totals", options.reconciler(), earlier.reconciler),
     part("the rollout groups", readGroups(options), earlier.groups),
     part("the disruption budgets", readBudgets(options), earlier.budgets),
     part("the last decisions", readDecisions(options), earlier.decisions),
@@ -72,8 +74,25 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
   return { readAt: options.now(), reconciler, groups, zones, budgets, decisions, problems };
 }
 
-async function listAll<O>(
-  { cluster, namespaces }: GatherOptions,
+/** Resolves with what was read, or with what was read before and a problem. */
+export type ReadPart = <T>(what: string, read: Promise<T>, before: T) => Promise<T>;
+
+/** Reads each part alone; `problems` gets a sentence for each that cannot be read. */
+export function readParts(problems: string[], describe: (error: unknown) => string = messageOf): ReadPart {
+  return async (what, read, before) => {
+    try {
+      return await read;
+    } catch (error) {
+      const shown = before === UNREAD ? "" : ", and are shown as they were read last";
+      problems.push(`${what} could not be read${shown}: ${describe(error)}`);
+      return before;
+    }
+  };
+}
+
+/** All objects of the namespaces, or of that of the query. Rejects with the first error. */
+export async function listAll<O>(
+  { cluster, namespaces }: Pick<GatherOptions, "cluster" | "namespaces">,
   resource: Resource<O>,
   query: Query = {},
 ): Promise<O[]> {
@@ -85,7 +104,9 @@ async function listAll<O>(
   return items;
 }
 
-async function readReconciler({ cluster, lease, cronJob, now }: GatherOptions): Promise<ReconcilerRecord> {
+/** The reconciler of one installation: by its Lease, and by its CronJob if that says of no tick. */
+export async function readReconciler(place: ReconcilerPlace): Promise<ReconcilerRecord> {
+  const { cluster, lease, cronJob, now } = place;
   const call = { deadlineMs: READ_MS };
   const found = await cluster.get(leases, lease, call).catch(absent);
   const { namespace, name } = lease;
@@ -94,7 +115,8 @@ async function readReconciler({ cluster, lease, cronJob, now }: GatherOptions): 
   return { ...(found && describeLease(found)), ...(noTick && { noTick }) };
 }
 
-function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
+/** What the reconciler's Lease says of it. */
+export function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
   const { lastTick, series } = parseTotals(metadata?.annotations?.[TOTALS]);
   const [expiry] = series.get(METRICS.certificateExpiry.name) ?? [];
   return {

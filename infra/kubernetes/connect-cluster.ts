@@ -5,6 +5,7 @@ import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement, Watcher, 
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
+import { FULL, METADATA, METADATA_LIST, PAGE_SIZE } from "./list-forms.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type ApiObserver, requestObject } from "./request.ts";
@@ -27,13 +28,8 @@ export interface ClusterOptions {
   readonly signal?: AbortSignal;
 }
 
-const PAGE_SIZE = 500;
-const FULL = "application/json";
 // A server that has no protobuf of a kind answers in JSON.
 const DECODED = `${PROTOBUF},${FULL}`;
-// Servers without PartialObjectMetadata return the full object; both have the metadata.
-const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-const METADATA_LIST = METADATA.replace("ObjectMetadata", "ObjectMetadataList");
 
 const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {
   merge: "application/merge-patch+json",

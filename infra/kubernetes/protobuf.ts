@@ -87,14 +87,15 @@ const ENVELOPE = (message: Message): Message => ({
 });
 const LAST_ASCII = 127;
 const SLOTS = 512;
-const MAGIC = Buffer.from("k8s\0");
+// No Buffer while modules load: browsers load this one, too, and decode nothing.
+const MAGIC = "k8s\0";
 
 /**
  * Decodes a response of the expected kind.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
 export function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+  if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC)
     throw new Error("it does not begin as protobuf of Kubernetes does");
   const reader = new PbfReader(bytes);
   reader.pos = MAGIC.length;

@@ -1,33 +1,16 @@
 /** The status page as HTML. It renders what is recorded and derives nothing; preact escapes every text. Pure. */
 import { h, type ComponentChild } from "preact";
 import { renderToString } from "preact-render-to-string";
-import type { Focus } from "../gather.ts";
-import {
-  isQuiet,
-  keyOf,
-  listPart,
-  type PageGroup,
-  type PageRecords,
-  type Part,
-  PHASE_ORDER,
-  UNREAD,
-} from "./records.ts";
+import type { PageRecords } from "./records.ts";
 import { SCRIPT } from "./script.ts";
-import { showGroup } from "./show-group.ts";
-import { isStopped, showBudgets, showDecisions, showNoTick, showQuietGroups, showReconciler } from "./show-tables.ts";
+import { type PageView, sayHeadline, showProblems, showSections } from "./sections.ts";
+import { showReconciler } from "./show-tables.ts";
 import { STYLE } from "./style.ts";
-
-export interface PageView {
-  readonly records: PageRecords;
-  /** The key of the group that is shown alone. */
-  readonly focus: Focus;
-}
+import { showUnseen } from "./unseen.ts";
 
 /** Script and style are elements of the page, which its Content-Security-Policy names by their hashes. */
-export function renderPage({ records, focus }: PageView): string {
-  const groups = listPart(records.groups).filter((group) => focus === undefined || keyOf(group) === focus);
-  const phases = records.groups === UNREAD ? "Rollout groups could not be read" : sayHeadline(groups);
-  const headline = isStopped(records.reconciler) ? `No tick. As recorded: ${phases}` : phases;
+export function renderPage(view: PageView): string {
+  const headline = sayHeadline(view);
   const html = h(
     "html",
     { lang: "en" },
@@ -43,31 +26,15 @@ export function renderPage({ records, focus }: PageView): string {
     h(
       "body",
       {},
-      showHeader(records, headline),
-      showMain(records, groups, focus),
+      showHeader(view.records, headline),
+      h("main", {}, ...showSections(view)),
       h("script", { dangerouslySetInnerHTML: { __html: SCRIPT } }),
     ),
   );
   return `<!doctype html>${showUnseen(renderToString(html))}`;
 }
 
-/** Characters that are not seen, or that change the order in which others are read: messages are any user's. */
-const UNSEEN = /[\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]/g;
-
-const showUnseen = (text: string): string =>
-  text.replaceAll(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
-
-/** The first line of the page, and the title of its window: how many groups are in each phase. */
-function sayHeadline(groups: readonly PageGroup[]): string {
-  const byPhase = Map.groupBy(groups, ({ status }) => status.phase ?? "Unknown");
-  const counts = ["Unknown" as const, ...PHASE_ORDER].flatMap((phase) => {
-    const count = byPhase.get(phase)?.length ?? 0;
-    return count > 0 ? [`${count} ${phase}`] : [];
-  });
-  return counts.join(", ") || "No rollout groups";
-}
-
-function showHeader({ reconciler, readAt, problems }: PageRecords, headline: string): ComponentChild {
+function showHeader(records: PageRecords, headline: string): ComponentChild {
   return h(
     "header",
     {},
@@ -76,55 +43,7 @@ function showHeader({ reconciler, readAt, problems }: PageRecords, headline: str
     h("button", { id: "pause", type: "button", hidden: true, "aria-pressed": "false" }, "Pause updates"),
     h("noscript", {}, h("p", {}, "Without JavaScript this page stays as it is: reload it.")),
     h("p", { id: "connection", class: "problem", role: "alert", hidden: true }),
-    h("div", { id: "reconciler" }, showReconciler(reconciler, readAt)),
-    h(
-      "div",
-      { id: "problems" },
-      showNoTick(reconciler),
-      ...problems.map((problem) => h("p", { class: "problem" }, problem)),
-    ),
+    h("div", { id: "reconciler" }, showReconciler(records.reconciler, records.readAt)),
+    h("div", { id: "problems" }, ...showProblems(records)),
   );
-}
-
-function showMain(records: PageRecords, groups: readonly PageGroup[], focus: Focus): ComponentChild {
-  const { zones, budgets, decisions, readAt: now } = records;
-  const busy = groups.filter((group) => focus !== undefined || !isQuiet(group));
-  const quiet = groups.filter((group) => !busy.includes(group));
-  return h(
-    "main",
-    {},
-    focus !== undefined && h("p", { id: "back" }, h("a", { href: "?" }, "All groups")),
-    h("h2", {}, "Groups"),
-    groups.length === 0 && h("p", { id: "none" }, whyNone(records, focus)),
-    ...busy.map((group) =>
-      showGroup({ group, live: zones.get(keyOf(group)), now, isStopped: isStopped(records.reconciler) }),
-    ),
-    quiet.length > 0 && h("div", { id: "quiet" }, showQuietGroups(quiet, now)),
-    h("h2", {}, "Disruption budgets"),
-    h(
-      "div",
-      { id: "budgets" },
-      sayOr(budgets, "There is none.", (all) => showBudgets(all, now)),
-    ),
-    h("h2", {}, "Last decisions"),
-    h(
-      "div",
-      { id: "decisions" },
-      sayOr(decisions, "None is recorded.", (all) => showDecisions(all, now)),
-    ),
-  );
-}
-
-function whyNone({ groups }: PageRecords, focus: Focus): string {
-  if (groups === UNREAD) return NOT_READ;
-  if (!groups)
-    return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
-  return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
-}
-
-const NOT_READ = "Not read yet.";
-
-function sayOr<T>(all: Part<T>, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild {
-  const known = listPart(all);
-  return known.length > 0 ? show(known) : h("p", {}, all === UNREAD ? NOT_READ : none);
 }

@@ -22,31 +22,37 @@ export interface GroupSection {
   readonly now: number;
   /** The reconciler does not tick. */
   readonly isStopped: boolean;
+  readonly addressOf: AddressOf;
 }
 
-/** The address of a group's own page. */
-export const addressOf = (group: PageGroup): string =>
-  `?namespace=${encodeURIComponent(group.namespace)}&group=${encodeURIComponent(group.name)}`;
+/** The address of a group's own page; of all groups without one. */
+export type AddressOf = (group: PageGroup | undefined) => string;
 
-export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
+/** That of the status page: the page's own, with the group's name. */
+export const ownAddress: AddressOf = (group) =>
+  group === undefined
+    ? "?"
+    : `?namespace=${encodeURIComponent(group.namespace)}&group=${encodeURIComponent(group.name)}`;
+
+export function showGroup({ group, live, now, isStopped, addressOf }: GroupSection): ComponentChild {
   const { message = "", blocked = [], zones = [], plan = [], progress } = group.status;
   const sentence = withoutBlocks(message, blocked);
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
-    showTitle(group, `${id}-name`),
+    showTitle(group, `${id}-name`, addressOf(group)),
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
     blocked.length > 0 &&
-      h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now, isStopped }))),
+      h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now }))),
     showZones(group, { zones, live, now }),
     progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
     plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map(showStep))],
   );
 }
 
-function showTitle(group: PageGroup, id: string): ComponentChild {
-  return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
+function showTitle(group: PageGroup, id: string, address: string): ComponentChild {
+  return h("h3", { id }, h("a", { href: address, id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
 }
 
 /** A group that is ready may still wait, to be scaled: it has the colour of those that wait. */
@@ -57,7 +63,10 @@ export function showPhase({ status }: PageGroup): ComponentChild {
   return h("span", { class: `phase ${colour}` }, phase);
 }
 
-function showBlock(block: Partial<Block>, { group, live = [], now }: GroupSection): ComponentChild {
+function showBlock(
+  block: Partial<Block>,
+  { group, live = [], now }: Pick<GroupSection, "group" | "live" | "now">,
+): ComponentChild {
   const { reason = "", message = "", objects = [], since, nextCheck } = block;
   const { namespace, name, status } = group;
   const helps = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });

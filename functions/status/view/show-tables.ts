@@ -2,7 +2,7 @@
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import { readDownscaleKey } from "../../../reconciler/budget/reservation.ts";
-import { addressOf, showPhase } from "./show-group.ts";
+import { type AddressOf, ownAddress, showPhase } from "./show-group.ts";
 import {
   keyOf,
   UNREAD,
@@ -14,14 +14,15 @@ import {
 } from "./records.ts";
 import { showTime } from "./time.ts";
 
-interface Table {
+export interface Table {
   readonly label: string;
   readonly columns: readonly string[];
   /** The first cell of each names its row. */
   readonly rows: readonly (readonly ComponentChildren[])[];
 }
 
-function showTable({ label, columns, rows }: Table): ComponentChild {
+/** A table that scrolls in itself; on a phone, a row below the other. */
+export function showTable({ label, columns, rows }: Table): ComponentChild {
   const head = columns.map((name) => h("th", { scope: "col" }, name));
   const body = rows.map(([first, ...rest]) =>
     h(
@@ -38,7 +39,11 @@ function showTable({ label, columns, rows }: Table): ComponentChild {
   );
 }
 
-export function showQuietGroups(groups: readonly PageGroup[], now: number): ComponentChild {
+export function showQuietGroups(
+  groups: readonly PageGroup[],
+  now: number,
+  addressOf: AddressOf = ownAddress,
+): ComponentChild {
   return showTable({
     label: "Groups with nothing to do",
     columns: ["Group", "Phase", "Zones", "Updated", "Ready", "Last rollout"],
@@ -82,7 +87,8 @@ function describeKey(key: string): string {
   return leaving ? `${leaving.statefulSet}-${leaving.from} and the pods after it, by a downscale,` : key;
 }
 
-const listOf = (items: readonly ComponentChild[]): ComponentChildren =>
+/** The items as a list, or that there is none. */
+export const listOf = (items: readonly ComponentChild[]): ComponentChildren =>
   items.length > 0 ? h("ul", {}, ...items) : "none";
 
 export function showDecisions(decisions: readonly DecisionRecord[], now: number): ComponentChild {

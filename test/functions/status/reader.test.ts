@@ -1,6 +1,7 @@
 /** What the page reads of the embedded cluster, and what it costs. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { readReconciler } from "../../../functions/status/gather.ts";
 import { createReader } from "../../../functions/status/reader.ts";
 import { keyOf, listPart, UNREAD } from "../../../functions/status/view/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
@@ -21,13 +22,10 @@ async function setReader(t: TestContext, ...definitions: readonly string[]) {
   await define(stage.emulator.store, definitions);
   writeLease({ emulator: stage.emulator, clock: { now: () => NOW } }, { tickedMs: 2000, holder: "zonewise-1" });
   const clock = { at: 0, monotonic: () => clock.at };
-  const options = {
-    cluster: stage.cluster,
-    now: () => NOW,
-    namespaces: ["default"],
-    lease: LEASE,
-    cronJob: "zonewise-reconciler",
-  };
+  const { cluster } = stage;
+  const now = () => NOW;
+  const place = { cluster, now, lease: LEASE, cronJob: "zonewise-reconciler" };
+  const options = { cluster, now, namespaces: ["default"], reconciler: () => readReconciler(place) };
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
 }
 

@@ -1,0 +1,5 @@
+/** What is used of Headlamp's store. */
+declare module "react-redux" {
+  import type { FilterState } from "@kinvolk/headlamp-plugin/lib/redux/filterSlice";
+  export function useSelector<T>(select: (state: { readonly filter: FilterState }) => T): T;
+}
