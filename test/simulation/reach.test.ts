@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { formatReach, lostCells, parseReach, type Reach } from "./reach.ts";
+import { formatReach, lostCells, mergeReach, parseReach, type Reach } from "./reach.ts";
 
 const reach = (seeds: number, cells: Readonly<Record<string, number>>): Reach => ({
   seeds,
@@ -32,6 +32,11 @@ describe("a record of what was reached", () => {
       const found = lostCells(reach(300, { "hold BudgetSpent": recorded }), reach(seeds, { "hold BudgetSpent": now }));
       assert.deepEqual(found, lost ? ["hold BudgetSpent"] : []);
     });
+
+  it("counts what its parts have reached together", () => {
+    const parts = [reach(30, { "hold A": 3, "hold B": 0 }), reach(20, { "hold A": 1, "hold C": 5 })];
+    assert.deepEqual(mergeReach(parts), reach(50, { "hold A": 4, "hold B": 0, "hold C": 5 }));
+  });
 
   it("misses a cell that exists no more", () =>
     assert.deepEqual(lostCells(reach(300, { "hold Old": 300 }), reach(100, {})), ["hold Old"]));

@@ -185,6 +185,13 @@ export function parseReach(text: string): Reach {
   };
 }
 
+/** What several parts have reached together. */
+export function mergeReach(parts: readonly Reach[]): Reach {
+  const cells = new Map<string, number>();
+  for (const part of parts) for (const [cell, times] of part.cells) cells.set(cell, (cells.get(cell) ?? 0) + times);
+  return { seeds: parts.reduce((sum, { seeds }) => sum + seeds, 0), cells };
+}
+
 /** A cell that is expected this often is reached: by chance it fails to be once in twenty thousand times. */
 const SURE = 10;
 

@@ -21,6 +21,7 @@ with the command that shows it again. The first one is shrunk to a smaller histo
   --rest SECONDS    for which a settled world is watched, 600 by default
   --reach           prints what no seed reached, and fails if reached.txt has that these many seeds did
   --record-reach    writes reached.txt
+  --reach-to FILE   writes what was reached there, for whoever judges several parts as one
   --finds N         ends once so many histories went wrong, and shrinks none
   --shrink          shrinks each that goes wrong, not only the first
   --help
@@ -36,6 +37,7 @@ const OPTIONS = {
   rest: { type: "string", default: "600" },
   reach: { type: "boolean", default: false },
   "record-reach": { type: "boolean", default: false },
+  "reach-to": { type: "string" },
   finds: { type: "string" },
   shrink: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
@@ -63,7 +65,8 @@ const seeds =
 const isReduced = (options.with ?? options.actions ?? options.strikes) !== undefined;
 
 // Only what is imported after this is counted.
-const count = options.reach || options["record-reach"] ? startReach() : undefined;
+const counts = options.reach || options["record-reach"] || options["reach-to"] !== undefined;
+const count = counts ? startReach() : undefined;
 const { play } = await import("./play.ts");
 const { describeShrunk } = await import("./shrink.ts");
 
@@ -132,8 +135,9 @@ function describeThrown(seed: number, error: unknown): string {
 /** Prints or writes what was reached; false if less was than the record has. */
 function judgeReach({ result }: ReachCount): boolean {
   const found = result();
-  if (options["record-reach"]) {
-    writeFileSync(RECORD, formatReach(found));
+  const path = options["reach-to"] ?? (options["record-reach"] ? RECORD : undefined);
+  if (path !== undefined) {
+    writeFileSync(path, formatReach(found));
     return true;
   }
   const never = [...found.cells].filter(([, times]) => times === 0).map(([cell]) => cell);
