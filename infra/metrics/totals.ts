@@ -4,6 +4,7 @@
  *
  *   the annotation when the Lease was taken + the growth of the process's own counters since then = the annotation from now on
  */
+import { fieldsOf, isFields } from "../json.ts";
 import type { MetricRow } from "./tables/metric-row.ts";
 import { METRICS } from "./tables/metric-table.ts";
 import type { Sample, Samples } from "./registry.ts";
@@ -29,22 +30,35 @@ export const KEPT: readonly MetricRow[] = Object.values(METRICS).filter((row: Me
 export const nameProcess = ({ kept }: MetricRow, samples: readonly Sample[]): Sample[] =>
   samples.map(({ labels, value }) => ({ labels: kept === "shared" ? { ...labels, ...OF_RECONCILER } : labels, value }));
 
-/** An annotation that cannot be read counts as none. */
+/** An annotation that cannot be read counts as none, and so does a sample: anybody may write a Lease. */
 export function parseTotals(text: string | undefined): Totals {
   try {
-    const { passes, lastTick, series } = JSON.parse(text ?? "{}") as Partial<Record<keyof Totals, unknown>>;
-    const known = Object.entries((series ?? {}) as Record<string, [Sample["labels"], number][]>).filter(([name]) =>
-      KEPT.some((row) => row.name === name),
-    );
+    const { passes, lastTick, series } = fieldsOf(JSON.parse(text ?? "{}"));
+    const kept = fieldsOf(series);
+    const known = KEPT.filter(({ name }) => Array.isArray(kept[name]));
     return {
-      passes: typeof passes === "number" ? passes : 0,
+      passes: isNumber(passes) ? passes : 0,
       ...(typeof lastTick === "string" && { lastTick }),
-      series: new Map(known.map(([name, samples]) => [name, samples.map(([labels, value]) => ({ labels, value }))])),
+      series: new Map(known.map((row) => [row.name, (kept[row.name] as unknown[]).flatMap(readSample(row))])),
     };
   } catch {
     return { passes: 0, series: new Map() };
   }
 }
+
+const isNumber = (value: unknown): value is number => Number.isFinite(value);
+
+/** `[labels, value]`; nothing for what the metric would refuse. */
+const readSample = (row: MetricRow) => {
+  const known = new Set([...row.labels, ...Object.keys(OF_RECONCILER)]);
+  const isLabel = ([name, value]: readonly [string, unknown]): boolean =>
+    known.has(name) && (typeof value === "string" || isNumber(value));
+  return (sample: unknown): Sample[] => {
+    const [labels, value] = Array.isArray(sample) ? (sample as readonly unknown[]) : [];
+    if (!isFields(labels) || !isNumber(value) || !Object.entries(labels).every(isLabel)) return [];
+    return [{ labels: labels as Sample["labels"], value }];
+  };
+};
 
 export function formatTotals({ passes, lastTick, series }: Totals): string {
   const compact = [...series]

@@ -35,7 +35,12 @@ const ofLease = (what: string, patch: object): Unreadable => ({
 });
 
 const TOTALS = {
-  metadata: { annotations: { "zonewise/totals": '{"passes":"x","series":{"a":[[1]]}', "zonewise/successor": "soon" } },
+  metadata: {
+    annotations: {
+      "zonewise/totals": '{"passes":"x","series":{"zonewise_ticks_total":[[null,"x"]]}}',
+      "zonewise/successor": "soon",
+    },
+  },
 };
 
 const OF_LEASE: readonly Unreadable[] = [

@@ -98,6 +98,14 @@ describe("totals on the Lease", () => {
     );
   });
 
+  it("go on where somebody has written what is no sample", async () => {
+    const samples = [null, 7, [null, 1], [[], 1], [{ result: "ok" }, "x"], [{ result: {} }, 1], [{ other: "ok" }, 1]];
+    const series = { zonewise_ticks_total: [...samples, [{ result: "ok" }, 5]], unknown: [[null, 1]] };
+    const annotations = new Map([[TOTALS, JSON.stringify({ passes: 5, series })]]);
+    await run(annotations, 1);
+    assert.equal(flat(parseTotals(annotations.get(TOTALS)).series)[TICKS], 6);
+  });
+
   it("that cannot be read count as none", () => {
     for (const text of [
       undefined,
