@@ -6,6 +6,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
+import { createPodDeletion } from "../../functions/eviction/pod-deletion.ts";
 import { createPhasedDefaults } from "../../functions/phased/phased-defaults.ts";
 import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
@@ -14,8 +15,10 @@ import { systemClock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { createLog } from "../../infra/log.ts";
+import { createMetrics } from "../../infra/metrics/metrics.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
+import { judged, NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import { reviewText, serve } from "./http.ts";
 import { startPrepareDownscale } from "./stage.ts";
 import { runs } from "../runs.ts";
@@ -35,6 +38,11 @@ const WEBHOOKS: readonly Webhook[] = [
   createPhasedDefaults(),
   createPhasedValidation(tools),
   createRaisePartition(),
+  createPodDeletion({
+    reserver: { reserve: async () => judged(NOT_NOW) },
+    metrics: createMetrics().budgets,
+    emitEvents: () => {},
+  }),
 ];
 
 const workload = (kind: string, replicas: number): object => ({
@@ -75,6 +83,25 @@ const REAL: readonly object[] = [
   { ...common, oldObject: workload("StatefulSet", 3), object: workload("StatefulSet", 1) },
   { ...common, oldObject: SCALE, object: { ...SCALE, spec: { replicas: 1 } }, subResource: "scale" },
   { ...common, object: budget },
+  {
+    ...common,
+    operation: "DELETE",
+    name: "web-0",
+    kind: { group: "", version: "v1", kind: "Pod" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    userInfo: { username: "alice", groups: ["system:authenticated"] },
+    oldObject: {
+      metadata: {
+        name: "web-0",
+        namespace: "shop",
+        uid: "p",
+        labels: { "rollout-group": "g" },
+        annotations: { "zonewise/delete-by-hand": "no" },
+        ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "s", controller: true }],
+      },
+      status: { phase: "Running" },
+    },
+  },
 ];
 
 type Path = readonly (string | number)[];

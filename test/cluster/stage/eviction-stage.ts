@@ -16,6 +16,7 @@ import {
   deleteManifest,
   type Manifest,
   renderConfigurations,
+  type Rendering,
   SERVICE,
 } from "./manifests.ts";
 import { type TestProcess, startEntry } from "./process.ts";
@@ -44,6 +45,8 @@ interface Options {
   readonly registration?: Registration;
   /** The webhooks to register, by the names of their configurations. */
   readonly hooks?: readonly string[];
+  /** Webhooks of an optional folder, which are registered besides. */
+  readonly optional?: { readonly hooks: readonly string[]; readonly rendering: Rendering };
   /** For the processes. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -52,7 +55,7 @@ interface Options {
 export async function serveWebhooks(
   stage: Stage,
   count: number,
-  { registration = "ours", hooks = ["pod-eviction"], env = {} }: Options = {},
+  { registration = "ours", hooks = ["pod-eviction"], optional, env = {} }: Options = {},
 ): Promise<Webhooks> {
   const { admin, namespace, folder } = stage;
   const name = `${SERVICE}.${namespace}.svc`;
@@ -79,7 +82,7 @@ export async function serveWebhooks(
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);
   const server = { caPem: tls.caPem, port: balancer.port };
-  const configurations = await register({ admin, namespace }, { registration, hooks }, server).catch(
+  const configurations = await register({ admin, namespace }, { registration, hooks, optional }, server).catch(
     async (error: unknown) => {
       balancer.close();
       await Promise.all(processes.map((one) => one.kill()));
@@ -118,7 +121,13 @@ async function portOf(running: TestProcess): Promise<number> {
 
 async function register(
   { admin, namespace }: { readonly admin: Admin; readonly namespace: string },
-  { registration, hooks }: { readonly registration: Registration; readonly hooks: readonly string[] },
+  {
+    registration,
+    hooks,
+    optional,
+  }: Required<Pick<Options, "registration" | "hooks">> & {
+    readonly optional: Options["optional"] | undefined;
+  },
   server: { readonly caPem: string; readonly port: number },
 ): Promise<Manifest[]> {
   await define(admin, "zoneawarepoddisruptionbudgets");
@@ -129,8 +138,11 @@ async function register(
   const ours = await renderConfigurations(namespace, hooks, server);
   const originals = ours.map(asOriginal);
   const configurations = { ours, "original's": originals, both: [...ours, ...originals] }[registration];
-  for (const configuration of configurations) await createManifest(admin, configuration);
-  return configurations;
+  const more = optional
+    ? await renderConfigurations(namespace, optional.hooks, { ...server, rendering: optional.rendering })
+    : [];
+  for (const configuration of [...configurations, ...more]) await createManifest(admin, configuration);
+  return [...configurations, ...more];
 }
 
 /** Returns the same webhooks, registered as the original registers them. */

@@ -73,6 +73,16 @@ describe("/admission/pod-deletion", () => {
     assert.equal((await askToDelete(A)).answer.allowed, true);
   });
 
+  it("the rollout counts a deletion, too", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    assert.equal((await askToDelete(A)).answer.allowed, true);
+    assert.equal(
+      await startProcess(stage, "reconciler").requestDisruption("zone-b-0", { rollout: { maxUnavailable: 1 } }),
+      `1 pod not ready in ingester-zone-a (ready, but allowed to go: ${A})`,
+    );
+  });
+
   it("a pod that the rollout deletes is not deleted by others in the same moment", async () => {
     stage = await setBudgetStage();
     writeBudget(stage);
