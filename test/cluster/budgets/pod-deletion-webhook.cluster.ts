@@ -59,7 +59,7 @@ function guarded(name: string, run: (stage: Guarded) => Promise<void>): void {
         asked: () =>
           webhooks.processes.flatMap((one) => one.output().match(/"request.operation":"DELETE"/g) ?? []).length,
         reserved: async () => {
-          const { status } = (await call("GET", budget)) as { status?: { disruptedPods?: object } };
+          const { status } = await call<{ status?: { disruptedPods?: object } }>("GET", budget);
           return Object.keys(status?.disruptedPods ?? {});
         },
       });
