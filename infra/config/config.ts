@@ -192,6 +192,7 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     evictionResponder: given.EVICTION_RESPONDER,
     nodeUpdates: {
       enabled: given.NODE_UPDATES,
+      lifecycleConditions: given.NODE_LIFECYCLE_CONDITIONS,
       namespace: given.NODE_UPDATES_NAMESPACE,
       maxConcurrent: given.MAX_CONCURRENT_UPDATE,
       cron: given.SCHEDULER_CRON_EXPRESSION,

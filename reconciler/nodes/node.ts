@@ -15,6 +15,7 @@ import {
   type ShadowSpec,
   type ShadowStatus,
 } from "./shadow.ts";
+import type { LifecycleCondition } from "./lifecycle-conditions.ts";
 import type { Taint } from "./taints.ts";
 
 export interface Shadow {
@@ -58,6 +59,8 @@ export interface UpdateNode {
   /** The annotations by which we keep autoscalers away, separated by commas. */
   readonly protectedBy: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
+  /** The lifecycle conditions; undefined where they are not asked for. */
+  readonly lifecycle?: readonly LifecycleCondition[];
   readonly shadow: Shadow | undefined;
 }
 

@@ -1,6 +1,7 @@
 /** What must hold before the next state of a node is wanted (§17.3). */
 import type { DrainAnswer } from "./drain-together.ts";
 import { whyNotReturned } from "./health.ts";
+import { maintenanceOf } from "./lifecycle-conditions.ts";
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { NodeReading, PolicySnapshot } from "./snapshot.ts";
@@ -25,6 +26,8 @@ export const PRECONDITIONS: Readonly<Record<Precondition, Judge>> = {
     if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
     if (!node.ready) return "the node is not Ready";
     if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
+    const maintenance = maintenanceOf(node);
+    if (maintenance !== undefined) return maintenance;
     if (!reading) return { toRead: [node.name] };
     const why = reading.rollout ?? reading.obstacle ?? reading.unknown;
     return why ?? messageOf(whyNotTogether());

@@ -4,6 +4,7 @@
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import { maintenanceOf } from "./lifecycle-conditions.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
@@ -34,10 +35,13 @@ const onePolicy: SkipRule = ({ name }, { contested }) => {
   return policies && skip("SeveralPolicies", `policies ${policies.join(" and ")} select it`);
 };
 
-const stays: SkipRule = ({ terminating, removedBy, managed }) => {
+const stays: SkipRule = (node) => {
+  const { terminating, removedBy } = node;
   if (terminating) return skip("NodeTerminating", "the node is being deleted");
   if (removedBy !== undefined) return skip("BeingRemoved", `the node has taint ${removedBy}`);
-  return managed ? undefined : skip("NotManaged", "the node has lost its label");
+  const maintenance = maintenanceOf(node);
+  if (maintenance !== undefined) return skip("InMaintenance", maintenance);
+  return node.managed ? undefined : skip("NotManaged", "the node has lost its label");
 };
 
 const reported: SkipRule = (node) => {

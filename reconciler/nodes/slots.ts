@@ -3,6 +3,7 @@
  * in service (§17.5).
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import { maintenanceOf } from "./lifecycle-conditions.ts";
 import type { UpdateNode } from "./node.ts";
 import { allowedActive } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
@@ -11,7 +12,7 @@ import { isAtRest, isInReboot } from "./state-machine.ts";
 export interface Slots {
   /** 0 or more. */
   readonly free: number;
-  /** Released nodes that count. */
+  /** Nodes that count although they are not active: released ones, and those that somebody else drains or maintains. */
   readonly released: readonly string[];
 }
 
@@ -29,10 +30,14 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
   const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
   const lost = released.filter((node) => !node.ready && isOut(node));
-  const taken = policy.status.active.length + returning.length;
+  const counted = new Set(released.map(({ name }) => name));
+  const maintained = nodes.filter(
+    (node) => !isActive.has(node.name) && !counted.has(node.name) && maintenanceOf(node) !== undefined,
+  );
+  const taken = policy.status.active.length + returning.length + maintained.length;
   const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
   const free = Math.max(remaining - lost.length, taken === 0 ? Math.min(1, remaining) : 0);
-  return { free, released: [...returning, ...lost].map(({ name }) => name) };
+  return { free, released: [...returning, ...lost, ...maintained].map(({ name }) => name) };
 }
 
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */

@@ -61,6 +61,7 @@ export const SKIP_REASONS = [
   "NotManaged",
   "NodeTerminating",
   "BeingRemoved",
+  "InMaintenance",
   "ShadowUnreadable",
   "AgentSilent",
   "Recovering",

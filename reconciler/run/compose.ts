@@ -168,11 +168,12 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     return createAnswerEvictions({ clock, log, metrics, namespaces: served, ...own });
   }
   function nodeUpdateOptions(): NodeUpdateOptions {
-    const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const { namespace: shadows, lifecycleConditions, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
     const tools = { clock, log, metrics, checker, loadReader };
-    return { ...tools, namespace: shadows, secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
+    const own = { lifecycleConditions, secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
+    return { ...tools, namespace: shadows, ...own };
   }
 
   async function push(): Promise<void> {

@@ -128,6 +128,7 @@ const FILES = [
   "prometheus-secrets/rbac",
   "eviction-responder/rbac",
   ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
+  "node-updates/lifecycle-conditions/rbac",
 ];
 const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));
 

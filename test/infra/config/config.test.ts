@@ -37,6 +37,7 @@ describe("the configuration", () => {
       evictionResponder: false,
       nodeUpdates: {
         enabled: false,
+        lifecycleConditions: false,
         namespace: "brupop-bottlerocket-aws",
         maxConcurrent: "1",
         cron: undefined,

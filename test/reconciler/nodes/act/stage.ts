@@ -169,7 +169,9 @@ interface StoredNode extends KubeObject {
 export function setNode(stage: Stage, name: string, { ready = true, bootId = "boot-1" }): void {
   const node = stage.emulator.store.get("nodes", undefined, name) as StoredNode;
   const time = new Date(stage.clock.now()).toISOString().replace(/\.\d+/, "");
-  const conditions = [{ type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
+  // It leaves alone what others say of the node.
+  const others = (node.status?.conditions ?? []).filter((one) => (one as { type: string }).type !== "Ready");
+  const conditions = [...others, { type: "Ready", status: ready ? "True" : "Unknown", lastTransitionTime: time }];
   stage.emulator.store.update("nodes", {
     ...node,
     status: { ...node.status, conditions, nodeInfo: { bootID: bootId } },

@@ -1,0 +1,153 @@
+/**
+ * The lifecycle conditions of a Node (KEP-5683, alpha in Kubernetes 1.37), which any authorized actor may write: what we
+ * say of a node that is updated, and what others say of one. Opt-in (§17.13). Ours have our reason; a condition that is
+ * True with another one is somebody else's, and is neither changed nor cleared.
+ *
+ *   phase                            MaintenancePlanned  DrainInProgress  Drained  MaintenanceInProgress
+ *   Starting, Staging, Holding       True
+ *   Draining                         True                True
+ *   Rebooting                                                             True     True
+ *   Returning                                                                      True
+ *   Monitoring, Recovering                                                         True while our cordon is there
+ *   no slot
+ */
+import type { Node } from "../../infra/kubernetes/resources.ts";
+import { formatTimestamp } from "../../infra/timestamp.ts";
+import type { ActiveNode, NodePhase } from "./policy-status.ts";
+
+export const LIFECYCLE_TYPES = ["DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"] as const;
+export type LifecycleType = (typeof LIFECYCLE_TYPES)[number];
+
+/** The reason of all that we write. */
+export const OUR_REASON = "ZonewiseNodeUpdate";
+
+export interface LifecycleCondition {
+  readonly type: LifecycleType;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the rules know of a node's conditions. */
+export interface LifecycleNode {
+  readonly name: string;
+  readonly resourceVersion: string;
+  readonly cordonedBy: string | undefined;
+  /** Undefined where they are not asked for. */
+  readonly lifecycle?: readonly LifecycleCondition[];
+}
+
+const isLifecycle = (type: string): type is LifecycleType => (LIFECYCLE_TYPES as readonly string[]).includes(type);
+
+/** Those of the four types, whoever wrote them. */
+export function readLifecycle(status: Node["status"]): LifecycleCondition[] {
+  return (status?.conditions ?? []).flatMap(({ type, status, reason = "", message = "" }) =>
+    isLifecycle(type) ? [{ type, status, reason, message }] : [],
+  );
+}
+
+const isTrue = ({ status }: LifecycleCondition): boolean => status === "True";
+const isOurs = ({ reason }: LifecycleCondition): boolean => reason === OUR_REASON;
+
+/** A mark of ours, which is taken back also once nobody updates the node any more. */
+export const hasOurConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): boolean =>
+  lifecycle.some((one) => isTrue(one) && isOurs(one));
+
+/** Of these, another one's is reason enough not to begin; a plan for some day is none. */
+const UNDER_WAY: ReadonlySet<LifecycleType> = new Set(["DrainInProgress", "Drained", "MaintenanceInProgress"]);
+
+/** That somebody else drains or maintains the node, in a sentence; undefined if nobody does. */
+export function maintenanceOf({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): string | undefined {
+  const found = lifecycle.find((one) => UNDER_WAY.has(one.type) && isTrue(one) && !isOurs(one));
+  if (!found) return undefined;
+  const { type, reason, message } = found;
+  return `the node has condition ${type} of somebody else (${reason || "without a reason"}${message && `: ${message.slice(0, 200)}`})`;
+}
+
+/** Of a phase; the message is that of the attempt, so that a phase that goes on needs no write. */
+function wantedTypes(phase: NodePhase, isCordoned: boolean): readonly LifecycleType[] {
+  switch (phase) {
+    case "Starting":
+    case "Staging":
+    case "Holding":
+      return ["MaintenancePlanned"];
+    case "Draining":
+      return ["MaintenancePlanned", "DrainInProgress"];
+    case "Rebooting":
+      return ["Drained", "MaintenanceInProgress"];
+    case "Returning":
+      return ["MaintenanceInProgress"];
+    case "Monitoring":
+    case "Recovering":
+      return isCordoned ? ["MaintenanceInProgress"] : [];
+    default:
+      return phase satisfies never;
+  }
+}
+
+/** A node with a slot, and whose it is. */
+export interface ActiveUpdate extends Pick<ActiveNode, "phase" | "to"> {
+  readonly policy: string;
+  /** The last round of its drain found no pod: a forced reboot may leave some. */
+  readonly isDrained: boolean;
+}
+
+/** A strategic merge patch of the Node's status, bound to the version that was read. */
+export interface ConditionPatch {
+  readonly node: string;
+  readonly patch: {
+    readonly metadata: { readonly resourceVersion: string };
+    readonly status: { readonly conditions: readonly object[] };
+  };
+}
+
+/**
+ * The conditions to write, at most one patch a node; none for a node whose conditions say it already. A condition that
+ * is over is set to False, as the kubelet does with its own. `now` in milliseconds since the epoch.
+ */
+export function planConditions(
+  nodes: readonly LifecycleNode[],
+  active: ReadonlyMap<string, ActiveUpdate>,
+  now: number,
+): ConditionPatch[] {
+  return nodes.flatMap((node) => {
+    const { name, resourceVersion, lifecycle } = node;
+    if (!lifecycle) return [];
+    const changes = changesOf(node, lifecycle, active.get(name));
+    const at = formatTimestamp(now);
+    const conditions = changes.map(({ isTurned, ...one }) => ({
+      ...one,
+      lastHeartbeatTime: at,
+      ...(isTurned && { lastTransitionTime: at }),
+    }));
+    return conditions.length > 0
+      ? [{ node: name, patch: { metadata: { resourceVersion }, status: { conditions } } }]
+      : [];
+  });
+}
+
+function changesOf(
+  { cordonedBy }: LifecycleNode,
+  lifecycle: readonly LifecycleCondition[],
+  update: ActiveUpdate | undefined,
+): (LifecycleCondition & { readonly isTurned: boolean })[] {
+  const wanted = update ? wantedTypes(update.phase, cordonedBy !== undefined) : [];
+  const types = update?.isDrained === true ? wanted : wanted.filter((type) => type !== "Drained");
+  const message = update ? `update to ${update.to}, by NodeUpdatePolicy ${update.policy}` : "no update is under way";
+  return LIFECYCLE_TYPES.flatMap((type) => {
+    const found = lifecycle.find((one) => one.type === type);
+    const next = changeOf(found, { type, isWanted: types.includes(type), message });
+    return next ? [{ ...next, isTurned: next.status !== found?.status }] : [];
+  });
+}
+
+/** Undefined if it says so already, is not wanted and not True, or is True by somebody else. */
+function changeOf(
+  found: LifecycleCondition | undefined,
+  { type, isWanted, message }: { readonly type: LifecycleType; readonly isWanted: boolean; readonly message: string },
+): LifecycleCondition | undefined {
+  const isActive = found !== undefined && isTrue(found);
+  if (isActive && (!isOurs(found) || (isWanted && found.message === message))) return undefined;
+  if (!isActive && !isWanted) return undefined;
+  return { type, status: isWanted ? "True" : "False", reason: OUR_REASON, message };
+}
