@@ -119,15 +119,20 @@ function describeFailure(error: unknown): string {
   return messageOf(error) || code;
 }
 
-/** The whole body; rejects with the signal's reason if the signal aborts the read. */
-export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+/** The body as it arrives; rejects with the signal's reason if the signal aborts the read. */
+export async function* readChunks(answer: http.IncomingMessage, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk as Buffer);
-    return Buffer.concat(chunks);
+    for await (const chunk of answer) yield chunk as Buffer;
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   }
+}
+
+/** The whole body; rejects as `readChunks`. */
+export async function readBytes(answer: http.IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of readChunks(answer, signal)) chunks.push(chunk);
+  return Buffer.concat(chunks);
 }
 
 /**

@@ -8,8 +8,8 @@ import { absent } from "../errors.ts";
 import { FULL, METADATA, METADATA_LIST, PAGE_SIZE } from "./list-forms.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
-import { type ApiCall, type ApiObserver, requestObject } from "./request.ts";
-import type { ListBody, Resource } from "./resources.ts";
+import { type ApiCall, type ApiObserver, requestList, requestObject } from "./request.ts";
+import type { Resource } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
 import { NO_TRACER, type Tracer } from "../tracing/tracer.ts";
 import { type OnEvent, streamHints, WATCH_SECONDS } from "./watch.ts";
@@ -48,10 +48,9 @@ interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** What a list is asked for in, and how its answer is read. */
-function formOf<T>({ decodeList: decode, metadataOnly }: Resource<T>) {
-  return metadataOnly ? { accept: METADATA_LIST } : decode && { accept: DECODED, decode };
-}
+/** What a list is asked for in. */
+const formOf = ({ createListDecoder, metadataOnly }: Resource): string =>
+  metadataOnly ? METADATA_LIST : createListDecoder ? DECODED : FULL;
 
 /**
  * The port over HTTPS. Opens connections as calls need them and keeps them; `connection.close()` ends the idle ones.
@@ -87,13 +86,15 @@ export function connectCluster(
           limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE),
           continue: token,
         };
-        const body = (await requestObject(wiring, {
+        const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",
-          ...formOf(resource),
-        })) as ListBody<T>;
-        yield { items: body.items ?? [], resourceVersion: versionOf(body) };
-        token = body.metadata?.continue || undefined;
+          accept: formOf(resource),
+        } as const;
+        for await (const part of requestList<T>(wiring, get, resource.createListDecoder?.())) {
+          yield { items: part.items ?? [], resourceVersion: versionOf(part) };
+          token = part.metadata?.continue || undefined;
+        }
       } while (token !== undefined);
     },
     async get<T>(resource: Resource<T>, ref: Ref, call?: Call) {

@@ -2,7 +2,19 @@
  * Decodes lists of pods, and failures, from protobuf. The field numbers are those of k8s.io/api/core/v1/generated.proto
  * and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto; every field that is read is also in the type `PodObject`.
  */
-import { element, entry, flag, integer, type Message, object, decodeResponse, text, time } from "./protobuf.ts";
+import {
+  createDecoder,
+  type Decoder,
+  decodeResponse,
+  element,
+  entry,
+  flag,
+  integer,
+  type Message,
+  object,
+  text,
+  time,
+} from "./protobuf.ts";
 
 const OWNER: Message = {
   1: text("kind"),
@@ -45,10 +57,8 @@ const POD: Message = { 1: object("metadata", METADATA), 3: object("status", POD_
 const POD_LIST: Message = { 1: object("metadata", LIST_METADATA), 2: element("items", POD) };
 const STATUS: Message = { 2: text("status"), 3: text("message"), 4: text("reason"), 6: integer("code") };
 
-/** Decodes a list of pods; throws if `bytes` is none. */
-export function decodePodList(bytes: Buffer): Readonly<Record<string, unknown>> {
-  return decodeResponse(bytes, "PodList", POD_LIST);
-}
+/** A decoder of one list of pods, or of one page. */
+export const createPodListDecoder = (): Decoder => createDecoder("PodList", POD_LIST);
 
 /** Decodes a metav1.Status; throws if `bytes` is none. */
 export function decodeStatus(bytes: Buffer): unknown {

@@ -81,10 +81,10 @@ export const entry =
 const TIME: Message = { 1: integer("seconds") };
 const ENTRY: Message = { 1: text("key"), 2: text("value") };
 // runtime.Unknown, of k8s.io/apimachinery/pkg/runtime.
-const ENVELOPE = (message: Message): Message => ({
-  1: object("type", { 2: text("kind") }),
-  2: object("object", message),
-});
+const ENVELOPE: Message = { 1: object("type", { 2: text("kind") }) };
+const OBJECT_FIELD = 2;
+/** Bytes of a field's number and length together, at most. */
+const HEAD_BYTES = 20;
 const LAST_ASCII = 127;
 const SLOTS = 512;
 // No Buffer while modules load: browsers load this one, too, and decode nothing.
@@ -95,23 +95,126 @@ const MAGIC = "k8s\0";
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
  */
 export function decodeResponse(bytes: Buffer, kind: string, message: Message): Fields {
-  if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC)
-    throw new Error("it does not begin as protobuf of Kubernetes does");
-  const reader = new PbfReader(bytes);
-  reader.pos = MAGIC.length;
-  const { type, object } = readFields(ENVELOPE(message), {
-    reader,
-    bytes,
-    times: new Map(),
-    texts: [],
-  }) as {
-    type?: { kind?: string };
-    object?: Fields;
-  };
-  if (type?.kind !== kind) throw new Error(`it is a ${type?.kind?.slice(0, 100)}, not a ${kind}`);
-  if (!object) throw new Error(`the ${kind} is missing`);
+  const decoder = createDecoder(kind, message);
+  const object = decoder.read(bytes);
+  decoder.end();
   return object;
 }
+
+/** Decodes a response as it arrives, so that a long list is never in memory as a whole. */
+export interface Decoder<T = Fields> {
+  /** The fields of the object that these bytes complete. Throws as soon as the response cannot be of the kind. */
+  readonly read: (bytes: Buffer) => T;
+  /** Throws unless the object is complete. */
+  readonly end: () => void;
+}
+
+/** A decoder of one response of the kind. */
+export function createDecoder(kind: string, message: Message): Decoder {
+  const times: Source["times"] = new Map();
+  const texts: Source["texts"] = [];
+  const envelope: { type?: { kind?: string } } = {};
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let neededBytes = MAGIC.length;
+  let hasBegun = false;
+  /** Bytes of the object that are still to be read; undefined before it and after it. */
+  let objectBytes: number | undefined;
+  let hasObject = false;
+
+  function read(bytes: Buffer, isLast: boolean): Fields {
+    const into: Fields = {};
+    waiting.push(bytes);
+    waitingBytes += bytes.length;
+    if (waitingBytes < neededBytes && !isLast) return into;
+    const all = waiting.length === 1 ? bytes : Buffer.concat(waiting);
+    const source = { reader: new PbfReader(all), bytes: all, times, texts };
+    neededBytes = 1;
+    if (!hasBegun) begin(source);
+    let at = source.reader.pos;
+    while (at < all.length) {
+      const missing = readField(source, into, isLast);
+      if (missing > 0) {
+        neededBytes = missing;
+        break;
+      }
+      at = source.reader.pos;
+    }
+    // A copy: a slice would keep what was read.
+    waiting = at < all.length ? [Buffer.from(all.subarray(at))] : [];
+    waitingBytes = all.length - at;
+    return into;
+  }
+
+  function begin({ reader, bytes }: Source): void {
+    if (bytes.toString("latin1", 0, MAGIC.length) !== MAGIC)
+      throw new Error("it does not begin as protobuf of Kubernetes does");
+    reader.pos = MAGIC.length;
+    hasBegun = true;
+  }
+
+  /** Reads a field of the envelope or of the object. If it is incomplete, the bytes that it needs; otherwise 0. */
+  function readField(source: Source, into: Fields, isLast: boolean): number {
+    const { reader, bytes } = source;
+    const start = reader.pos;
+    const mostBytes = objectBytes ?? Infinity;
+    reader.length = Math.min(bytes.length, start + mostBytes);
+    const hereBytes = bytes.length - start;
+    if (!isLast && hereBytes < Math.min(HEAD_BYTES, mostBytes) && !hasHead(bytes, start)) return hereBytes + 1;
+    const field = reader.nextField();
+    if (reader.type === WITH_LENGTH) {
+      const valueAt = reader.pos;
+      const end = reader.readVarint() + reader.pos;
+      if (end - start > mostBytes || (isLast && end > bytes.length)) throw tooLong();
+      if (objectBytes === undefined && field === OBJECT_FIELD) {
+        confirmKind();
+        hasObject = true;
+        leave(end - reader.pos);
+        return 0;
+      }
+      if (end > bytes.length) return end - start;
+      reader.pos = valueAt;
+    }
+    const [fields, target] = objectBytes === undefined ? [ENVELOPE, envelope as Fields] : [message, into];
+    const onField = fields[field];
+    if (onField) onField(target, source);
+    else reader.skip(reader.type);
+    if (reader.pos > bytes.length && reader.pos - start <= mostBytes && !isLast) return reader.pos - start;
+    if (reader.pos > reader.length) throw tooLong();
+    if (objectBytes !== undefined) leave(objectBytes - (reader.pos - start));
+    return 0;
+  }
+
+  /** Goes on with what is left of the object, or after it. */
+  function leave(left: number): void {
+    objectBytes = left === 0 ? undefined : left;
+  }
+
+  function confirmKind(): void {
+    const found = envelope.type?.kind;
+    if (found !== kind) throw new Error(`it is a ${found?.slice(0, 100)}, not a ${kind}`);
+  }
+
+  return {
+    read: (bytes) => read(bytes, false),
+    end() {
+      read(Buffer.alloc(0), true);
+      confirmKind();
+      if (!hasObject) throw new Error(`the ${kind} is missing`);
+      if (objectBytes !== undefined) throw tooLong();
+    },
+  };
+}
+
+/** True if the bytes from `start` on have a field's number, and its length or its value if that is a number. */
+function hasHead(bytes: Buffer, start: number): boolean {
+  const type = (bytes[start] ?? 0) & 7;
+  let missing = type === NUMBER || type === WITH_LENGTH ? 2 : 1;
+  for (let at = start; at < bytes.length && missing > 0; at++) if ((bytes[at] ?? 0) <= LAST_ASCII) missing--;
+  return missing === 0;
+}
+
+const tooLong = (): Error => new Error("a value reaches beyond its message");
 
 function readMessage(message: Message, source: Source): Fields {
   const { reader } = source;
@@ -126,7 +229,7 @@ function readFields(message: Message, source: Source): Fields {
   const { reader } = source;
   const into: Fields = {};
   for (let field = reader.nextField(); field !== 0; field = reader.nextField()) message[field]?.(into, source);
-  if (reader.pos !== reader.length) throw new Error("a value reaches beyond its message");
+  if (reader.pos !== reader.length) throw tooLong();
   return into;
 }
 
@@ -167,6 +270,6 @@ function nameTime(seconds: number, { times }: Source): string {
 function endOfValue(reader: PbfReader): number {
   const length = reader.type === WITH_LENGTH ? reader.readVarint() : Infinity;
   const end = reader.pos + length;
-  if (end > reader.length) throw new Error("a value reaches beyond its message");
+  if (end > reader.length) throw tooLong();
   return end;
 }

@@ -6,9 +6,10 @@ import { type Clock, startStopwatch } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
-import { readBytes, readText } from "../http.ts";
-import { PROTOBUF } from "./protobuf.ts";
+import { readBytes, readChunks, readText } from "../http.ts";
+import { type Decoder, PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
+import type { ListBody } from "./resources.ts";
 import type { OnDate } from "../server-clock.ts";
 import type { Span, Tracer } from "../tracing/tracer.ts";
 import { openExchange, type WireRequest } from "./transport.ts";
@@ -46,8 +47,6 @@ export interface ApiCall extends Omit<WireRequest, "path" | "trace"> {
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly deadlineMs: number;
   readonly signal: AbortSignal | undefined;
-  /** Decodes a response in protobuf. */
-  readonly decode?: (bytes: Buffer) => unknown;
 }
 
 /** Sends the call and resolves with the object of the response. Rejects only with a RolloutError. */
@@ -55,9 +54,55 @@ export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unkn
   using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   try {
     const answer = await openAnswer(wiring, call, deadline);
-    return parseBody(await readBody(answer, deadline.signal), call.decode);
+    return parseBody(await readBody(answer, deadline.signal));
   } catch (error) {
     throw errorOfCall(call.what, error);
+  }
+}
+
+/**
+ * Sends the call for a list and yields its parts, each with the list's metadata, as they arrive; at least one. The whole
+ * list is one part if the server answers in JSON. Rejects only with a RolloutError. The deadline includes the caller's
+ * work between the parts.
+ */
+export async function* requestList<T>(
+  wiring: Wiring,
+  call: ApiCall,
+  decoder: Decoder<ListBody<T>> | undefined,
+): AsyncGenerator<ListBody<T>> {
+  using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
+  try {
+    const answer = await openAnswer(wiring, call, deadline);
+    if (decoder && isProtobuf(answer)) yield* readParts(answer, deadline.signal, decoder);
+    else yield parseBody(await readBody(answer, deadline.signal)) as ListBody<T>;
+  } catch (error) {
+    throw errorOfCall(call.what, error);
+  }
+}
+
+async function* readParts<T>(
+  answer: IncomingMessage,
+  signal: AbortSignal,
+  decoder: Decoder<ListBody<T>>,
+): AsyncGenerator<ListBody<T>> {
+  let metadata: ListBody<T>["metadata"];
+  let hasItems = false;
+  for await (const chunk of readChunks(answer, signal)) {
+    const part = decode(() => decoder.read(chunk));
+    metadata ??= part.metadata;
+    if (!part.items) continue;
+    hasItems = true;
+    yield { ...(metadata && { metadata }), items: part.items };
+  }
+  decode(() => decoder.end());
+  if (!hasItems) yield { ...(metadata && { metadata }), items: [] };
+}
+
+function decode<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (cause) {
+    throw new RolloutError("ServerError", NOT_PROTOBUF, { cause });
   }
 }
 
@@ -145,22 +190,19 @@ function retryAfterMs(answer: IncomingMessage): number | undefined {
   return header !== undefined && /^\d+$/.test(header) ? Number(header) * 1000 : undefined;
 }
 
+const isProtobuf = (answer: IncomingMessage): boolean => answer.headers["content-type"]?.startsWith(PROTOBUF) ?? false;
+
 /** Bytes of a protobuf response, also of a failed call that requested protobuf; otherwise text. */
-function readBody(answer: IncomingMessage, signal: AbortSignal): Promise<Buffer | string> {
-  return answer.headers["content-type"]?.startsWith(PROTOBUF) ? readBytes(answer, signal) : readText(answer, signal);
-}
+const readBody = (answer: IncomingMessage, signal: AbortSignal): Promise<Buffer | string> =>
+  isProtobuf(answer) ? readBytes(answer, signal) : readText(answer, signal);
 
-function parseBody(body: Buffer | string, decode: ApiCall["decode"]): unknown {
+const NOT_PROTOBUF = "the answer is not the protobuf that was asked for";
+
+function parseBody(body: Buffer | string): unknown {
+  if (typeof body !== "string") throw new RolloutError("ServerError", NOT_PROTOBUF);
   try {
-    if (typeof body === "string") return JSON.parse(body);
-    if (decode) return decode(body);
+    return JSON.parse(body);
   } catch (cause) {
-    throw new RolloutError("ServerError", describeUnread(body), { cause });
+    throw new RolloutError("ServerError", `the answer is not JSON: ${body.slice(0, 100)}`, { cause });
   }
-  throw new RolloutError("ServerError", describeUnread(body));
 }
-
-const describeUnread = (body: Buffer | string): string =>
-  typeof body === "string"
-    ? `the answer is not JSON: ${body.slice(0, 100)}`
-    : "the answer is not the protobuf that was asked for";

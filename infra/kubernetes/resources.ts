@@ -23,7 +23,8 @@ import type {
   V1ValidatingWebhookConfiguration,
   V2HorizontalPodAutoscaler,
 } from "@kubernetes/client-node";
-import { decodePodList } from "./pod-protobuf.ts";
+import { createPodListDecoder } from "./pod-protobuf.ts";
+import type { Decoder } from "./protobuf.ts";
 
 /** A client-node type as plain JSON: its Dates are RFC 3339 strings. */
 export type Json<T> = T extends Date
@@ -48,8 +49,8 @@ export interface Resource<T = unknown> {
   readonly plural: string;
   /** Objects a page of a list, for large objects. */
   readonly pageSize?: number;
-  /** Decodes a list in protobuf: parsing long lists of large objects as JSON takes several times as long. */
-  readonly decodeList?: (bytes: Buffer) => ListBody<T>;
+  /** For lists in protobuf: parsing long lists of large objects as JSON takes several times as long. */
+  readonly createListDecoder?: () => Decoder<ListBody<T>>;
   /** A list gets the metadata alone, for large objects of which no more is read. */
   readonly metadataOnly?: true;
   /** Carries the type only; never set. */
@@ -125,7 +126,7 @@ export const pods: Resource<PodObject> = {
   version: "v1",
   plural: "pods",
   pageSize: 100,
-  decodeList: decodePodList,
+  createListDecoder: createPodListDecoder,
 };
 export const leases: Resource<Lease> = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 export const secrets: Resource<Secret> = { group: "", version: "v1", plural: "secrets" };

@@ -5,7 +5,7 @@ import { pods } from "../../infra/kubernetes/resources.ts";
 import { reportList } from "./client-figures.ts";
 
 const [kubeconfig = "", pageSize, form] = process.argv.slice(2);
-const { decodeList: _, ...podsInJson } = pods;
+const { createListDecoder: _, ...podsInJson } = pods;
 const cluster = connectCluster(await loadConnection({ kubeconfig }), { timeoutMs: 60_000 });
 
 await reportList(async () => {

@@ -100,7 +100,7 @@ export async function withSetup<T>(
 }
 
 async function timeList(kubeconfig: string, group: string, form: ListForm): Promise<number[]> {
-  const { decodeList: _, ...podsInJson } = pods;
+  const { createListDecoder: _, ...podsInJson } = pods;
   const resource = form === "json" ? podsInJson : pods;
   const cluster = connectCluster(await loadConnection({ kubeconfig }), { timeoutMs: 60_000 });
   const times: number[] = [];

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../../infra/kubernetes/connection.ts";
+import { createPodListDecoder } from "../../../infra/kubernetes/pod-protobuf.ts";
 import { type PodObject, pods } from "../../../infra/kubernetes/resources.ts";
 import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { remove } from "../stage/client.ts";
@@ -27,7 +28,13 @@ scenario("pods in protobuf are those in JSON: ready, crashing, terminating and a
   try {
     const cluster = connectCluster(connection, { timeoutMs: 60_000 });
     let decoded = 0;
-    const counted: typeof pods = { ...pods, decodeList: (bytes) => (decoded++, pods.decodeList?.(bytes) ?? {}) };
+    const counted: typeof pods = {
+      ...pods,
+      createListDecoder() {
+        const { read, end } = createPodListDecoder();
+        return { read, end: () => (decoded++, end()) };
+      },
+    };
     const readJson = async () =>
       (await call<{ items: PodObject[] }>("GET", `/api/v1/namespaces/${namespace}/pods`)).items.map(readBudgetPod);
     const readProtobuf = async () => {

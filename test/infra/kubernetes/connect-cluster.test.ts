@@ -1,5 +1,6 @@
 /** The port's requests, and its results from the answers. */
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -99,6 +100,34 @@ describe("a list", () => {
         ["application/vnd.kubernetes.protobuf,application/json", "next"],
       ],
     );
+  });
+
+  it("passes pods in protobuf on as they arrive, and ends with the error of a body that is cut off", async () => {
+    const bytes = seal("PodList", writeMessage("PodList", pageOf(["p1", "p2"])));
+    const first = bytes.indexOf("p2");
+    const { promise: isRead, resolve: goOn } = Promise.withResolvers<void>();
+    const cut = async (response: ServerResponse): Promise<void> => {
+      response
+        .writeHead(200, { "content-type": "application/vnd.kubernetes.protobuf" })
+        .write(bytes.subarray(0, first));
+      await isRead;
+      response.destroy();
+    };
+    const { cluster } = await stage([(response) => void cut(response)]);
+    const list = cluster.list(pods, { namespace: "cache" });
+    const { value } = await list.next();
+    assert.deepEqual(value, { items: [{ metadata: { name: "p1" } }], resourceVersion: "9" });
+    goOn();
+    await assert.rejects(list.next(), { name: "RolloutError", message: /^list pods cache: / });
+    assert.ok((await list.next()).done);
+  });
+
+  it("refuses a list in protobuf that ends before its last pod", async () => {
+    const bytes = seal("PodList", writeMessage("PodList", pageOf(["p1", "p2"])));
+    const { cluster } = await stage([raw(bytes.subarray(0, -3))]);
+    const list = cluster.list(pods, { namespace: "cache" });
+    assert.equal((await list.next()).value.items.length, 1);
+    await assert.rejects(list.next(), { code: "ServerError", message: /not the protobuf that was asked for$/ });
   });
 
   it("reads a failure in protobuf, which is the server's answer to a request for protobuf", async () => {

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { PbfWriter } from "pbf";
-import { decodePodList, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
+import { createPodListDecoder, decodeStatus } from "../../../infra/kubernetes/pod-protobuf.ts";
 import type { ListBody, PodObject } from "../../../infra/kubernetes/resources.ts";
 import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import { podJson } from "../../bench/pod-list.ts";
@@ -17,8 +17,22 @@ import { arbitraryPod } from "./arbitrary-pod.ts";
 const TIME = "2026-01-02T03:04:05Z";
 
 const encode = (list: object): Buffer => seal("PodList", writeMessage("PodList", list));
-const decodeList = (bytes: Buffer): ListBody<PodObject> => decodePodList(bytes);
-const decode = (pods: readonly object[]) => decodeList(encode({ metadata: {}, items: pods })).items;
+
+/** The list of a response that arrives in pieces of so many bytes, of which the last size counts for the rest. */
+function decodePodList(bytes: Buffer, sizes: readonly number[] = [bytes.length]): ListBody<PodObject> {
+  const decoder = createPodListDecoder();
+  const list: { metadata?: object; items?: PodObject[] } = {};
+  for (let at = 0, i = 0; at < bytes.length; i++) {
+    const size = sizes[Math.min(i, sizes.length - 1)] || 1;
+    const { metadata, items } = decoder.read(bytes.subarray(at, (at += size))) as typeof list;
+    if (metadata) list.metadata = metadata;
+    if (items) list.items = [...(list.items ?? []), ...items];
+  }
+  decoder.end();
+  return list;
+}
+const decode = (pods: readonly object[], sizes?: readonly number[]) =>
+  decodePodList(encode({ metadata: {}, items: pods }), sizes).items;
 
 /** A field that is a message. */
 const nest = (field: number, bytes: Iterable<number>): Buffer =>
@@ -95,13 +109,27 @@ describe("a list of pods in protobuf", () => {
     const pod = Buffer.concat([writer.finish(), writeMessage("Pod", PODS["names"])]);
     const list = new PbfWriter();
     list.writeBytesField(2, pod);
-    assert.deepEqual(decodeList(seal("PodList", list.finish())).items, [PODS["names"]]);
+    assert.deepEqual(decodePodList(seal("PodList", list.finish())).items, [PODS["names"]]);
   });
 
-  it("gives the rules the same pods as JSON, for any pods", () => {
+  it("reads a pod as soon as its last byte is there, and its own metadata before", () => {
+    const decoder = createPodListDecoder();
+    const bytes = encode({ metadata: { resourceVersion: "7" }, items: [PODS["owners"], PODS["names"]] });
+    const parts = [...bytes].map((byte) => decoder.read(Buffer.of(byte)));
+    decoder.end();
+    const read = parts.flatMap((part, at) => (Object.keys(part).length > 0 ? [[at, part] as const] : []));
+    assert.deepEqual(
+      read.map(([, part]) => part),
+      [{ metadata: { resourceVersion: "7" } }, { items: [PODS["owners"]] }, { items: [PODS["names"]] }],
+    );
+    assert.equal(read.at(-1)?.[0], bytes.length - 1);
+  });
+
+  it("gives the rules the same pods as JSON, for any pods in pieces of any sizes", () => {
+    const anySizes = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1 });
     fc.assert(
-      fc.property(fc.array(arbitraryPod), (pods) => {
-        assert.deepEqual(decode(pods) ?? [], pods);
+      fc.property(fc.array(arbitraryPod), anySizes, (pods, sizes) => {
+        assert.deepEqual(decode(pods, sizes) ?? [], pods);
         assert.deepEqual((decode(pods) ?? []).map(readBudgetPod), (pods as PodObject[]).map(readBudgetPod));
       }),
     );
@@ -125,7 +153,8 @@ describe("what is no list of pods in protobuf", () => {
 
   it("is refused wherever it is cut off", () => {
     for (let length = 0; length < PAGE.length; length++)
-      assert.throws(() => decodePodList(PAGE.subarray(0, length)), `${length} bytes`);
+      for (const size of [length, 7, 1])
+        assert.throws(() => decodePodList(PAGE.subarray(0, length), [size]), `${length} bytes in pieces of ${size}`);
   });
 
   it("is refused, or read as something else, with any of its bytes changed: neither takes long, nor more than a list does", () => {
