@@ -81,9 +81,10 @@ export function connectCluster(
       do {
         const bounds =
           call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
+        const size = query.pageSize ?? resource.pageSize ?? PAGE_SIZE;
         const page = {
           ...selectors(query),
-          limit: String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE),
+          limit: Number.isFinite(size) ? String(size) : undefined,
           continue: token,
         };
         const get = {

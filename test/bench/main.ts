@@ -12,6 +12,7 @@ import { benchCli } from "./cli.ts";
 import { benchClient } from "./client.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchLarge } from "./large.ts";
+import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
@@ -36,6 +37,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   cli: benchCli,
   memory: benchMemory,
   client: benchClient,
+  lists: benchLists,
   webhooks: benchWebhooks,
   evictions: benchEvictions,
   "status-page": benchStatusPage,

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { placedPods } from "../../../infra/kubernetes/scheduling.ts";
 import { seal, writeMessage } from "../../emulator/protobuf/write.ts";
 import { failure, json, type Reply, stage } from "../stage.ts";
 
@@ -54,14 +55,20 @@ describe("a list", () => {
     assert.ok(!("resourceVersion" in (seen[0]?.query ?? {})));
   });
 
-  it("takes pods, which are large, in smaller pages than others", async () => {
+  it("takes whole pods, which are large, in smaller pages than what is decoded as it arrives", async () => {
     const { cluster, seen } = await stage([page([])]);
-    for (const resource of [pods, statefulSets] satisfies Resource[])
+    for (const resource of [placedPods, pods, statefulSets] satisfies Resource[])
       for await (const { items } of cluster.list<unknown>(resource, {})) assert.deepEqual(items, []);
     assert.deepEqual(
       seen.map(({ query }) => query["limit"]),
-      ["100", "500"],
+      ["100", "500", "500"],
     );
+  });
+
+  it("comes in one page if that is asked for", async () => {
+    const { cluster, seen } = await stage([page(["p1"])]);
+    for await (const { items } of cluster.list(pods, { pageSize: Infinity })) assert.equal(items.length, 1);
+    assert.ok(!("limit" in (seen[0]?.query ?? {})));
   });
 
   it("goes over all namespaces when none is named", async () => {
