@@ -35,7 +35,7 @@ const lease = { namespace: "z", name: "r" };
 
 describe("the port through Headlamp", () => {
   it("asks page by page, with selectors, in the user's own name and for one cluster", async () => {
-    const first = "/api/v1/namespaces/z/pods?labelSelector=name%3Da&limit=100";
+    const first = "/api/v1/namespaces/z/pods?labelSelector=name%3Da&limit=500";
     const { cluster, asked, params, dates } = open({
       [first]: { metadata: { continue: "t" }, items: [{ metadata: { name: "a-0" } }] },
       [`${first}&continue=t`]: { metadata: {}, items: [{ metadata: { name: "a-1" } }] },
