@@ -159,7 +159,11 @@ describe("the health by Flux's CEL", () => {
 describe("the health by the rules of Open Cluster Management", () => {
   interface Configuration {
     readonly resourceIdentifier: { readonly group: string; readonly resource: string };
-    readonly conditionRules: readonly { readonly condition: string; readonly celExpressions: readonly string[] }[];
+    /** The API refuses plain texts: `CelConditionExpressions` of open-cluster-management.io/api/work/v1. */
+    readonly conditionRules: readonly {
+      readonly condition: string;
+      readonly celExpressions: readonly { readonly expression: string }[];
+    }[];
     readonly feedbackRules: readonly {
       readonly jsonPaths: readonly { readonly name: string; readonly path: string }[];
     }[];
@@ -176,7 +180,8 @@ describe("the health by the rules of Open Cluster Management", () => {
     const is = (condition: string): boolean =>
       conditionRules.some(
         (rule) =>
-          rule.condition === condition && rule.celExpressions.every((one) => evaluate(one, { object }) === true),
+          rule.condition === condition &&
+          rule.celExpressions.every(({ expression }) => evaluate(expression, { object }) === true),
       );
     if (object.kind !== "RolloutGroup") return assert.equal(is("Healthy"), isHealthy(health));
     // As a ManifestWorkReplicaSet reads the two conditions of a ManifestWork.
@@ -201,9 +206,9 @@ describe("the health by the rules of Open Cluster Management", () => {
         const { [field]: _, ...rest } = status;
         if (!(field in status)) continue;
         for (const { celExpressions, condition } of configurationOf(object).conditionRules)
-          for (const one of celExpressions)
+          for (const { expression } of celExpressions)
             assert.equal(
-              evaluate(one, { object: { ...object, status: rest } }),
+              evaluate(expression, { object: { ...object, status: rest } }),
               condition === "Progressing",
               `${name} without ${field}: ${condition}`,
             );
