@@ -43,6 +43,29 @@ const OUT_OF_REACH: readonly (readonly [RegExp, string])[] = [
 export const whyOutOfReach = ({ file, breaks }: Pick<Mutation, "file" | "breaks">): string | undefined =>
   OUT_OF_REACH.find(([pattern]) => pattern.test(`${file} ${breaks}`))?.[1];
 
+const NOT_MET = "none of these histories meets what it guards against";
+/** Shorter than what the oracles allow a process that stands still, and a call on its way. */
+const MOMENTS = "what it prevents can be seen for milliseconds, which the oracles allow every process";
+const UNREADY = "it takes pods that are not ready, and the oracles judge those that are";
+/** By the sentence: why an oracle does not find a bug that changes histories. */
+const REASONS: readonly (readonly [RegExp, string])[] = [
+  [/handed its Lease over/, "the next run takes the Lease a little later: only time is lost"],
+  [/^the zone is confirmed|^the group is read again|older than the spec|own deletion counts as seen/, MOMENTS],
+  [/reads the budgets before the pods/, MOMENTS],
+  [/while two zones are unhealthy/, "each zone is held by the other one all the same"],
+  [/half-working|may come back|surplus pod that has served/, UNREADY],
+  [/ready pods go only once/, "the order of a zone's pods: its limit holds all the same"],
+  [/denial is not repeated/, "an eviction is denied for longer: nothing is taken"],
+  [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
+];
+
+/** Why a planted bug was not found, in words; "" for one that was. */
+export function reasonOf({ result, what = "" }: Planted, breaks: string): string {
+  if (result !== "not found") return "";
+  if (what.endsWith("changes 0")) return NOT_MET;
+  return REASONS.find(([pattern]) => pattern.test(breaks))?.[1] ?? "a hole: no oracle judges what it does";
+}
+
 const MAX_CHARS = 160;
 
 /** Reads what `simulate.ts` printed. */
@@ -82,11 +105,14 @@ export function describePlanted({ result, seeds, what = "" }: Planted): string {
 export function formatPlanted(table: ReadonlyMap<string, Planted>, mutations: readonly Mutation[]): string {
   const lines = mutations.flatMap(({ breaks, file }) => {
     const planted = table.get(breaks);
-    return planted ? [`${breaks}\t${describePlanted(planted)}\t${file}`] : [];
+    if (!planted) return [];
+    const reason = reasonOf(planted, breaks);
+    return [`${breaks}\t${describePlanted(planted)}\t${file}${reason === "" ? "" : `\t${reason}`}`];
   });
   return [
     "# Which planted bugs an oracle finds: the rule that each breaks, the result, the median number of seeds until then",
-    "# (or how many were played), and what was seen. Written by `npm run simulate:planted -- --write`.",
+    "# (or how many were played), what was seen, the file, and why a bug was not found. Written by",
+    "# `npm run simulate:planted -- --write`.",
     ...lines,
     "",
   ].join("\n");

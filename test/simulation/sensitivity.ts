@@ -9,6 +9,7 @@
  * A history that does not run the line is the same with the bug, so it is counted and not played.
  */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -49,8 +50,8 @@ const options = readOrExit(() => {
   requireWhole(values, ["seeds", "plays", "finds", "every", "rest"]);
   return { ...values, words: positionals };
 }, USAGE);
-/** Milliseconds for all histories of a bug: one that does not end is found. */
-const ROW_MS = 600_000;
+/** Milliseconds for all histories of a bug, on a machine that others use as well: one that does not end is found. */
+const ROW_MS = 3_600_000;
 const ROOT = join(import.meta.dirname, "../..");
 const TABLE = join(import.meta.dirname, "planted.txt");
 const readTable = (): Map<string, Planted> =>
@@ -108,7 +109,8 @@ async function playWith({ breaks }: Mutation, { digests, seeds }: Runs): Promise
     timeout: ROW_MS,
     killSignal: "SIGKILL",
   });
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  // Its output may end before it is known how the process ended.
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return plantedOf({ output, errors, ended: child.signalCode === null, seeds: last, digests: new Map(played) });
 }
 
