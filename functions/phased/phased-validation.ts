@@ -9,6 +9,8 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { readExpression } from "../../reconciler/checks/expression.ts";
+import { NEEDS_BASELINE } from "../../reconciler/phased/phased-rollout.ts";
+import { compares, SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 const OBJECT = z.object({
@@ -20,7 +22,9 @@ const OBJECT = z.object({
     check: z.object({
       successThreshold: z.number().nullish(),
       query: z.object({ expr: z.string(), url: z.string(), successWhen: z.string().nullish() }),
+      baseline: z.object({ expr: z.string() }).nullish(),
     }),
+    finalCheck: z.boolean().nullish(),
   }),
 });
 
@@ -50,16 +54,39 @@ async function judge(
   request: AdmissionRequest,
   lookup: Lookup,
 ): Promise<Answer> {
-  const expression = readExpression(spec.check.query.expr);
-  const problems = findProblems(spec, expression.error, OBJECT.safeParse(request.oldObject).data?.spec);
+  const expressions = readExpressions(spec);
+  const problems = [
+    ...findProblems(spec, OBJECT.safeParse(request.oldObject).data?.spec),
+    ...expressions.flatMap(({ field, error }) => (error === undefined ? [] : [`${field}: ${error}`])),
+    ...findInBaseline(spec),
+  ];
   if (problems.length > 0) return deny(problems);
   const rival = await findRival({ ...request, name: metadata?.name ?? request.name ?? "" }, spec, lookup);
   const warnings = [
     ...warnOfMeaning(spec),
-    ...expression.warnings.map((text) => `spec.check.query.expr: ${text}`),
+    ...expressions.flatMap(({ field, warnings }) => warnings.map((text) => `${field}: ${text}`)),
     ...rival,
   ];
   return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
+}
+
+function readExpressions({ check: { query, baseline } }: Spec) {
+  const found = [
+    ["spec.check.query.expr", query.expr],
+    ...(baseline ? [["spec.check.baseline.expr", baseline.expr] as const] : []),
+  ] as const;
+  return found.map(([field, expr]) => ({ field, ...readExpression(expr, SAMPLE_VALUES) }));
+}
+
+function findInBaseline({ check: { query, baseline }, finalCheck }: Spec): string[] {
+  const problems = [];
+  if ((query.successWhen === "WithinBaseline") !== Boolean(baseline))
+    problems.push(`spec.check.baseline: ${NEEDS_BASELINE}`);
+  if (baseline && finalCheck && compares({ query, baseline: { at: "Now", ...baseline } }, "other_pods"))
+    problems.push(
+      "spec.finalCheck: $(other_pods) stands for no pods after the last one, and a baseline needs two numbers",
+    );
+  return problems;
 }
 
 const DELETED = z.object({ metadata: z.object({ deletionTimestamp: z.string() }) });
@@ -74,7 +101,6 @@ function isOnItsWay({ operation, object, oldObject }: AdmissionRequest): boolean
 
 function findProblems(
   { targetRef, skipCheck, standardRollingUpdate, check }: Spec,
-  syntax: string | undefined,
   before: Spec | undefined,
 ): string[] {
   const { problem } = readQueryTarget(check.query.url);
@@ -87,7 +113,6 @@ function findProblems(
       : undefined,
     isTwofold ? "spec.standardRollingUpdate is another name of spec.skipCheck, set only one of them" : undefined,
     check.successThreshold === 0 ? "spec.check.successThreshold must be at least 1" : undefined,
-    syntax === undefined ? undefined : `spec.check.query.expr: ${syntax}`,
     problem === undefined ? undefined : `spec.check.query.url ${problem}`,
   ].filter((text) => text !== undefined);
 }

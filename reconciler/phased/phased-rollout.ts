@@ -3,6 +3,7 @@
  */
 import * as z from "zod";
 import type { PhasedRolloutObject } from "../../infra/kubernetes/custom-resources.ts";
+import { baselineFields } from "../checks/baseline.ts";
 import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { type Identity, readIdentity } from "../model/identity.ts";
@@ -41,6 +42,9 @@ const seconds = (byDefault: number) =>
     .nullish()
     .transform((value) => value ?? byDefault);
 
+/** Where a baseline is missing, or has no effect. */
+export const NEEDS_BASELINE = "a check with query.successWhen: WithinBaseline needs a baseline, and no other has one";
+
 const SPEC = z.object({
   targetRef: z.string(),
   skipCheck: z.boolean().nullish(),
@@ -48,25 +52,31 @@ const SPEC = z.object({
   progressDeadlineSeconds: z.number().min(1).nullish(),
   finalCheck: z.boolean().nullish(),
   onDelete: z.enum(["release", "freeze"]).nullish(),
-  check: z.object({
-    // The same defaults as in the definition and in the webhook: an object of the original's definition may lack them.
-    initialDelaySeconds: seconds(60),
-    periodSeconds: seconds(60),
-    successThreshold: z
-      .number()
-      .min(1)
-      .nullish()
-      .transform((value) => value ?? 3),
-    failureThreshold: z.number().min(1).nullish(),
-    query: z.object({
-      expr: z.string(),
-      url: z.string(),
-      successWhen: z.enum(["NoData", "Data"]).nullish(),
-      insecureSkipVerify: z.boolean().nullish(),
-      secretRef: z.string().nullish(),
-      caBundle: z.string().nullish(),
+  check: z
+    .object({
+      // The same defaults as in the definition and in the webhook: an object of the original's definition may lack them.
+      initialDelaySeconds: seconds(60),
+      periodSeconds: seconds(60),
+      successThreshold: z
+        .number()
+        .min(1)
+        .nullish()
+        .transform((value) => value ?? 3),
+      failureThreshold: z.number().min(1).nullish(),
+      baseline: baselineFields.nullish(),
+      query: z.object({
+        expr: z.string(),
+        url: z.string(),
+        successWhen: z.enum(["NoData", "Data", "WithinBaseline"]).nullish(),
+        insecureSkipVerify: z.boolean().nullish(),
+        secretRef: z.string().nullish(),
+        caBundle: z.string().nullish(),
+      }),
+    })
+    .refine(({ query, baseline }) => (query.successWhen === "WithinBaseline") === Boolean(baseline), {
+      path: ["baseline"],
+      message: NEEDS_BASELINE,
     }),
-  }),
 });
 
 type Spec = z.infer<typeof SPEC>;
@@ -124,11 +134,12 @@ function readOptions({
   };
 }
 
-function readCheck({ query, failureThreshold, ...rest }: Spec["check"], successWhen: SuccessWhen): CheckSpec {
+function readCheck({ query, failureThreshold, baseline, ...rest }: Spec["check"], successWhen: SuccessWhen): CheckSpec {
   const { expr, url, insecureSkipVerify, secretRef, caBundle } = query;
   return {
     ...rest,
     ...(failureThreshold && { failureThreshold }),
+    ...(baseline && { baseline }),
     successWhen: query.successWhen ?? successWhen,
     query: {
       expr,

@@ -113,8 +113,8 @@ export function forgetResults({
 }
 
 /** The query with everything that its answer depends on. */
-export function hashOf({ query, successWhen }: CheckSpec): string {
-  return hash(JSON.stringify([query, successWhen])).toString(16);
+export function hashOf({ query, successWhen, baseline }: CheckSpec): string {
+  return hash(JSON.stringify([query, successWhen, ...(baseline ? [baseline] : [])])).toString(16);
 }
 
 /**

@@ -6,7 +6,9 @@
  */
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
-import { type CheckAnswer, judgeAnswer, type SuccessWhen } from "../../checks/check.ts";
+import { type CheckAnswer, judgeAnswer, type SuccessWhen, type Urgency } from "../../checks/check.ts";
+import { parseTimestamp } from "../../../infra/timestamp.ts";
+import { hasNoCandidate, placeholderValues } from "../placeholder-values.ts";
 import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import type { Hold } from "../../model/decision.ts";
 import { decidePhased } from "../decide-phased.ts";
@@ -59,11 +61,34 @@ async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | und
   const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
   const decision = decidePhased(snapshot);
   if (decision.action !== "check") return decision;
-  const { namespace, check } = gathered.rollout;
-  const answer = await visitor.round.ask({ namespace, query: check.query, ...decision });
+  const { check } = gathered.rollout;
+  const answer = await askCheck(snapshot, decision, visitor);
   if (!answer) return undefined;
   visitor.metrics.checked(judgeAnswer(check, answer));
   return afterAnswer(snapshot, answer);
+}
+
+/** Before the first pod a comparison has no candidate, and asks nothing: it must not keep that pod for ever. */
+async function askCheck(
+  { target, ...snapshot }: PhasedSnapshot,
+  { dueAt, isTroubled }: Urgency,
+  { round }: Visitor,
+): Promise<CheckAnswer | undefined> {
+  const { namespace, check, status } = snapshot.rollout;
+  const { query, baseline } = check;
+  const own = target && { ...snapshot, target };
+  if (own && hasNoCandidate(own))
+    return { kind: "Comparison", isWithin: true, text: "no pod is updated yet", at: snapshot.now };
+  const startedAt = parseTimestamp(status.rolloutStartTime ?? "");
+  return await round.ask({
+    namespace,
+    query,
+    baseline,
+    dueAt,
+    isTroubled,
+    ...(own && { values: placeholderValues(own) }),
+    ...(startedAt !== undefined && { startedAt }),
+  });
 }
 
 function afterAnswer(snapshot: PhasedSnapshot, answer: CheckAnswer): Write | undefined {

@@ -59,6 +59,10 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
   const validate = (traits: RolloutTraits, more?: Partial<AdmissionRequest>): Promise<Answer> =>
     ask(webhook, rolloutObject({ ...traits, query: { ...STATED, ...traits.query } }), more);
 
+  const WITHIN = { successWhen: "WithinBaseline", expr: 'sum(errors{pod=~"$(candidate_pods)"})' };
+  const BASELINE = { expr: 'sum(errors{pod=~"$(other_pods)"})', maxRatio: "2" };
+  const comparing = (more: object): RolloutTraits => ({ check: { ...more, query: { url: "prom", ...WITHIN } } });
+
   const REFUSED: readonly (readonly [string, RolloutTraits, RegExp])[] = [
     [
       "S13 an expression that is no PromQL",
@@ -78,6 +82,27 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
       { check: { successThreshold: 0, query: { expr: "up", url: "prom" } } },
       /successThreshold must be at least 1/,
     ],
+    [
+      "a placeholder that there is none of, in the query",
+      { query: { expr: 'up{a="$(zone)"}' } },
+      /spec\.check\.query\.expr: \$\(zone\) is no placeholder here: those are \$\(namespace\), \$\(statefulset\)/,
+    ],
+    [
+      "a placeholder where none can stand, in the baseline",
+      comparing({ baseline: { expr: "sum($(other_pods))", maxRatio: "2" } }),
+      /spec\.check\.baseline\.expr: \$\(other_pods\)/,
+    ],
+    ["a comparison without a baseline", { query: WITHIN }, /spec\.check\.baseline: a check with .* needs a baseline/],
+    [
+      "a baseline that nothing is compared with",
+      { check: { baseline: BASELINE, query: { expr: "up == 0", url: "prom", successWhen: "NoData" } } },
+      /spec\.check\.baseline: .* no other has one/,
+    ],
+    [
+      "a comparison with pods that are gone at the final check",
+      { ...comparing({ baseline: BASELINE }), spec: { finalCheck: true } },
+      /spec\.finalCheck: \$\(other_pods\) stands for no pods after the last one/,
+    ],
     ["an empty targetRef", { spec: { targetRef: "" } }, /targetRef is empty/],
   ];
   for (const [name, traits, why] of REFUSED)
@@ -89,6 +114,14 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
 
   const ADMITTED: readonly (readonly [string, RolloutTraits])[] = [
     ["a selector with a regular expression", { query: { expr: 'rate(errors{job=~"a.*"}[5m]) > 0' } }],
+    ["a comparison of the updated pods with the others", comparing({ baseline: BASELINE })],
+    [
+      "a comparison with the time before, with a final check",
+      {
+        ...comparing({ baseline: { ...BASELINE, expr: WITHIN.expr, at: "BeforeRollout" } }),
+        spec: { finalCheck: true },
+      },
+    ],
     ["a URL with a port", { query: { url: "http://host:456" } }],
     ["the URL of the original's documentation", { query: { url: "prom:9000/xx" } }],
     ["both names, equal", { spec: { skipCheck: true, standardRollingUpdate: true } }],

@@ -1,0 +1,49 @@
+/** What the placeholders in the expressions of a PhasedRollout's check stand for (§16.5). */
+import { type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
+import type { CheckSpec } from "../checks/check.ts";
+import type { TargetSnapshot } from "./snapshot.ts";
+import { currentStep, isUpdated } from "./step.ts";
+
+/** The candidate is the pods at the update revision; the other pods are those that have not got it yet. */
+export function placeholderValues(snapshot: TargetSnapshot): PlaceholderValues {
+  const { rollout, target, pods, now } = snapshot;
+  const all = [...pods.keys()].filter((index) => index < target.replicas).toSorted((a, b) => a - b);
+  const isNew = (index: number): boolean => isUpdated(target.status.updateRevision, pods.get(index));
+  const podsOf = (chosen: readonly number[]) =>
+    ({
+      kind: "pods",
+      sets: [{ set: target.name, ordinals: chosen.map((index) => target.firstOrdinal + index) }],
+    }) as const;
+  const begun = Date.parse(currentStep(snapshot)?.analisysStartTime ?? "");
+  return {
+    namespace: { kind: "name", name: rollout.namespace },
+    statefulset: { kind: "name", name: target.name },
+    candidate_pods: podsOf(all.filter(isNew)),
+    other_pods: podsOf(all.filter((index) => !isNew(index))),
+    range: rangeSince(Number.isNaN(begun) ? now : begun, now),
+  };
+}
+
+/** Values to judge its expressions with. */
+export const SAMPLE_VALUES: PlaceholderValues = {
+  namespace: { kind: "name", name: "namespace" },
+  statefulset: { kind: "name", name: "db" },
+  candidate_pods: { kind: "pods", sets: [{ set: "db", ordinals: [2] }] },
+  other_pods: { kind: "pods", sets: [{ set: "db", ordinals: [0, 1] }] },
+  range: { kind: "duration", seconds: 300 },
+};
+
+type Compared = Pick<CheckSpec, "baseline"> & { readonly query: Pick<CheckSpec["query"], "expr"> };
+
+/** Whether a check compares with the pods that the placeholder stands for. */
+export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
+  baseline !== undefined && [query.expr, baseline.expr].some((expr) => expr.includes(`$(${placeholder})`));
+
+/** True before the first pod: there is nothing yet that could be compared. */
+export function hasNoCandidate(snapshot: TargetSnapshot): boolean {
+  const { rollout, target, pods } = snapshot;
+  return (
+    compares(rollout.check, "candidate_pods") &&
+    ![...pods.values()].some((pod) => isUpdated(target.status.updateRevision, pod))
+  );
+}
