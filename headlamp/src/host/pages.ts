@@ -82,7 +82,7 @@ export function ClusterPage(): ReactElement {
       show: (records, { addressOf }) => showCluster({ name: cluster, records, focus, addressOf }),
     }),
   );
-  return createElement(SectionBox, { title: ROUTES.all }, ...boxes);
+  return createElement(SectionBox, { title: ROUTES.all, headerProps: { headerStyle: "main" } }, ...boxes);
 }
 
 export interface GroupProps {
