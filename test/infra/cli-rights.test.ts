@@ -13,13 +13,14 @@ function rightsOfRole(name: string): string[] {
 
 /** Of files whose other half writes; the CLI reads only. */
 const NEVER_CALLED = /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^get phasedrollouts$/;
-/** Calls that name their resource by a variable. */
+/** Calls that name their resource by a variable, or that follow another one in the same expression. */
 const MORE = [
   "nodes",
   "poddisruptionbudgets",
   "validatingwebhookconfigurations",
   "mutatingwebhookconfigurations",
   "mutatingadmissionpolicies",
+  "validatingadmissionpolicybindings",
 ].map((resource) => `list ${resource}`);
 const OPERATOR = [
   "create pods/eviction",
