@@ -79,14 +79,8 @@ export function connectCluster(
       const elapsed = startStopwatch(clock);
       let token: string | undefined;
       do {
-        const bounds =
-          call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsed()) };
-        const size = query.pageSize ?? resource.pageSize ?? PAGE_SIZE;
-        const page = {
-          ...selectors(query),
-          limit: Number.isFinite(size) ? String(size) : undefined,
-          continue: token,
-        };
+        const bounds = shorten(call, elapsed());
+        const page = { ...selectors(query), limit: limitOf(resource, query), continue: token };
         const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",
@@ -152,6 +146,14 @@ export function connectCluster(
       await streamHints(wiring, { ...call, method: "GET", accept: onObject ? FULL : METADATA }, onEvent);
     },
   };
+}
+
+/** The call with what is left of its deadline. */
+const shorten = (call: Call | undefined, elapsedMs: number): Call | undefined =>
+  call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsedMs) };
+
+function limitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
+  return Number.isFinite(pageSize) ? String(pageSize) : undefined;
 }
 
 function versionOf(body: unknown): string {

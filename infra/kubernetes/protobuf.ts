@@ -113,14 +113,15 @@ export interface Decoder<T = Fields> {
 export function createDecoder(kind: string, message: Message): Decoder {
   const times: Source["times"] = new Map();
   const texts: Source["texts"] = [];
-  const envelope: { type?: { kind?: string } } = {};
+  const envelope: Fields = {};
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let neededBytes = MAGIC.length;
   let hasBegun = false;
-  /** Bytes of the object that are still to be read; undefined before it and after it. */
-  let objectBytes: number | undefined;
   let hasObject = false;
+  let isInside = false;
+  /** Bytes of the object that are still to be read; around it the end is not known. */
+  let left = Infinity;
 
   function read(bytes: Buffer, isLast: boolean): Fields {
     const into: Fields = {};
@@ -157,41 +158,42 @@ export function createDecoder(kind: string, message: Message): Decoder {
   function readField(source: Source, into: Fields, isLast: boolean): number {
     const { reader, bytes } = source;
     const start = reader.pos;
-    const mostBytes = objectBytes ?? Infinity;
-    reader.length = Math.min(bytes.length, start + mostBytes);
-    const hereBytes = bytes.length - start;
-    if (!isLast && hereBytes < Math.min(HEAD_BYTES, mostBytes) && !hasHead(bytes, start)) return hereBytes + 1;
+    reader.length = Math.min(bytes.length, start + left);
+    if (!isLast && !hasHead(bytes, start, left)) return bytes.length - start + 1;
     const field = reader.nextField();
-    if (reader.type === WITH_LENGTH) {
-      const valueAt = reader.pos;
-      const end = reader.readVarint() + reader.pos;
-      if (end - start > mostBytes || (isLast && end > bytes.length)) throw tooLong();
-      if (objectBytes === undefined && field === OBJECT_FIELD) {
-        confirmKind();
-        hasObject = true;
-        leave(end - reader.pos);
-        return 0;
-      }
-      if (end > bytes.length) return end - start;
-      reader.pos = valueAt;
-    }
-    const [fields, target] = objectBytes === undefined ? [ENVELOPE, envelope as Fields] : [message, into];
-    const onField = fields[field];
-    if (onField) onField(target, source);
-    else reader.skip(reader.type);
-    if (reader.pos > bytes.length && reader.pos - start <= mostBytes && !isLast) return reader.pos - start;
-    if (reader.pos > reader.length) throw tooLong();
-    if (objectBytes !== undefined) leave(objectBytes - (reader.pos - start));
+    const end = peekEnd(reader);
+    if (end - start > left || (isLast && end > bytes.length)) throw tooLong();
+    if (!isInside && field === OBJECT_FIELD) return enter(reader);
+    if (end > bytes.length) return end - start;
+    readValue(source, field, into);
+    reader.pos = end;
+    if (isInside) goOn(left - (end - start));
+    return 0;
+  }
+
+  /** Reads the value of a field that is complete; of one that is not known, nothing. */
+  function readValue(source: Source, field: number, into: Fields): void {
+    if (isInside) message[field]?.(into, source);
+    else ENVELOPE[field]?.(envelope, source);
+  }
+
+  function enter(reader: PbfReader): 0 {
+    confirmKind();
+    hasObject = true;
+    const length = reader.type === WITH_LENGTH ? reader.readVarint() : Infinity;
+    if (length === Infinity) throw tooLong();
+    goOn(length);
     return 0;
   }
 
   /** Goes on with what is left of the object, or after it. */
-  function leave(left: number): void {
-    objectBytes = left === 0 ? undefined : left;
+  function goOn(bytes: number): void {
+    isInside = bytes > 0;
+    left = isInside ? bytes : Infinity;
   }
 
   function confirmKind(): void {
-    const found = envelope.type?.kind;
+    const found = (envelope["type"] as { kind?: string } | undefined)?.kind;
     if (found !== kind) throw new Error(`it is a ${found?.slice(0, 100)}, not a ${kind}`);
   }
 
@@ -201,17 +203,27 @@ export function createDecoder(kind: string, message: Message): Decoder {
       read(Buffer.alloc(0), true);
       confirmKind();
       if (!hasObject) throw new Error(`the ${kind} is missing`);
-      if (objectBytes !== undefined) throw tooLong();
+      if (isInside) throw tooLong();
     },
   };
 }
 
-/** True if the bytes from `start` on have a field's number, and its length or its value if that is a number. */
-function hasHead(bytes: Buffer, start: number): boolean {
+/** True if the bytes from `start` on, of a message that ends after `left`, have a field's number, and its length or number. */
+function hasHead(bytes: Buffer, start: number, left: number): boolean {
+  if (bytes.length - start >= Math.min(HEAD_BYTES, left)) return true;
   const type = (bytes[start] ?? 0) & 7;
   let missing = type === NUMBER || type === WITH_LENGTH ? 2 : 1;
   for (let at = start; at < bytes.length && missing > 0; at++) if ((bytes[at] ?? 0) <= LAST_ASCII) missing--;
   return missing === 0;
+}
+
+/** Where the field ends whose number has been read; beyond the bytes if it is incomplete. */
+function peekEnd(reader: PbfReader): number {
+  const at = reader.pos;
+  reader.skip(reader.type);
+  const end = reader.pos;
+  reader.pos = at;
+  return end;
 }
 
 const tooLong = (): Error => new Error("a value reaches beyond its message");
