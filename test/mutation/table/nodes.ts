@@ -292,10 +292,16 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "spec }",
   },
   {
+    breaks: "a node that somebody else drains or maintains takes a slot",
+    ...SLOTS,
+    find: "policy.status.active.length + returning.length + maintained.length;",
+    replacement: "policy.status.active.length + returning.length;",
+  },
+  {
     breaks: "a released node counts until it is back in service",
     ...SLOTS,
-    find: "policy.status.active.length + returning.length;",
-    replacement: "policy.status.active.length;",
+    find: "policy.status.active.length + returning.length + maintained.length;",
+    replacement: "policy.status.active.length + maintained.length;",
   },
   {
     breaks: "a released node that is not Ready counts",

@@ -118,10 +118,16 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     replacement: "if (reader.pos < reader.length) throw",
   },
   {
+    breaks: "a list in protobuf whose body was cut off is not a shorter list",
+    ...PROTOBUF,
+    find: "      if (isInside) throw tooLong();\n",
+    replacement: "",
+  },
+  {
     breaks: "a protobuf answer without its list is not an empty list",
     ...PROTOBUF,
-    find: "if (!object) throw new Error(`the ${kind} is missing`);\n  return object;",
-    replacement: "return object ?? {};",
+    find: "      if (!hasObject) throw new Error(`the ${kind} is missing`);\n",
+    replacement: "",
   },
   {
     breaks: "a terminating pod is also terminating in protobuf",
