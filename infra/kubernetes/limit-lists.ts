@@ -3,24 +3,17 @@ import type { Call, Cluster, Query } from "./cluster.ts";
 import type { Resource } from "./resources.ts";
 
 /**
- * The same cluster with so many pages of lists in flight at most, over all callers: a page of pods may have megabytes.
+ * The same cluster with so many lists in flight at most, over all callers, each from its first request until it ends or
+ * its reader stops: an open list takes a connection, and a share of the API server. A list that waits has not begun, so
+ * its deadline does not run.
  */
 export function limitLists(cluster: Cluster, atOnce: number): Cluster {
   const slots = createSlots(atOnce);
   return {
     ...cluster,
     async *list<T>(resource: Resource<T>, query: Query, call?: Call) {
-      const pages = cluster.list(resource, query, call)[Symbol.asyncIterator]();
-      for (;;) {
-        const page = await takePage(pages, call);
-        if (page.done) return;
-        yield page.value;
-      }
+      using _slot = await slots.take(call?.signal);
+      yield* cluster.list(resource, query, call);
     },
   };
-
-  async function takePage<T>(pages: AsyncIterator<T>, call: Call | undefined): Promise<IteratorResult<T>> {
-    using _slot = await slots.take(call?.signal);
-    return await pages.next();
-  }
 }

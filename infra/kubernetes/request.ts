@@ -89,6 +89,8 @@ async function* readParts<T>(
   let hasItems = false;
   for await (const chunk of readChunks(answer, signal)) {
     const part = decode(() => decoder.read(chunk));
+    // Whoever has read items without it would not know that there are more pages.
+    if (hasItems && part.metadata) throw new RolloutError("ServerError", "the list's metadata come after its items");
     metadata ??= part.metadata;
     if (!part.items) continue;
     hasItems = true;

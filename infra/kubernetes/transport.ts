@@ -54,6 +54,7 @@ export async function openExchange(
         ...(body && { "content-type": wire.contentType ?? "application/json", "content-length": body.length }),
       },
     });
+    let isAnswered = false;
     const stop = (): void => void request.destroy();
     signal.addEventListener("abort", stop, { once: true });
     request.on("close", () => signal.removeEventListener("abort", stop));
@@ -61,11 +62,14 @@ export async function openExchange(
       if (signal.aborted) reject(signal.reason);
       // The server closed an idle connection while the request reused it:
       // https://nodejs.org/api/http.html#requestreusedsocket
-      else if (wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
+      else if (!isAnswered && wire.method === "GET" && request.reusedSocket && error.code === "ECONNRESET")
         resolve(openExchange(connection, wire, deadline));
       else reject(error);
     });
-    request.on("response", resolve);
+    request.on("response", (answer) => {
+      isAnswered = true;
+      resolve(answer);
+    });
     request.setSocketKeepAlive(true, 30_000);
     const send = (): void => {
       const leftMs = Math.floor(deadline.remainingMs());

@@ -35,7 +35,7 @@ export interface Composition {
   readonly run: Omit<RunInput, "stop">;
 }
 
-/** Pages of lists in flight, of all groups together. */
+/** Lists in flight, of all groups together. */
 const LISTS_AT_ONCE = 32;
 const DAY_MS = 86_400_000;
 /** Half of the time that a tick gives its checks. */

@@ -137,6 +137,19 @@ describe("a list", () => {
     await assert.rejects(list.next(), { code: "ServerError", message: /not the protobuf that was asked for$/ });
   });
 
+  it("refuses a list in protobuf whose metadata come after items that were passed on", async () => {
+    const [items, metadata] = [{ items: [{ metadata: { name: "p1" } }] }, { metadata: { continue: "next" } }];
+    const bytes = seal("PodList", writeMessage("PodList", items), writeMessage("PodList", metadata));
+    const { cluster } = await stage([
+      (response) => {
+        response.writeHead(200, { "content-type": "application/vnd.kubernetes.protobuf" });
+        response.write(bytes.subarray(0, -8));
+        setTimeout(() => response.end(bytes.subarray(-8)), 50);
+      },
+    ]);
+    await assert.rejects(pagesOf(cluster), { code: "ServerError", message: /metadata come after its items$/ });
+  });
+
   it("reads a failure in protobuf, which is the server's answer to a request for protobuf", async () => {
     const status = {
       status: "Failure",

@@ -101,8 +101,13 @@ it("lists of all groups together are limited, and a caller that gives up waits n
     async *list() {
       most = Math.max(most, ++open);
       await new Promise<void>((resolve) => waiting.push(resolve));
-      open--;
-      yield { items: [], resourceVersion: "1" };
+      try {
+        yield { items: [], resourceVersion: "1" };
+        await new Promise<void>((resolve) => waiting.push(resolve));
+        yield { items: [], resourceVersion: "1" };
+      } finally {
+        open--;
+      }
     },
   } as unknown as Cluster;
   const limited = limitLists(cluster, 4);
@@ -122,4 +127,11 @@ it("lists of all groups together are limited, and a caller that gives up waits n
   }
   await done;
   assert.deepEqual([open, most], [0, 4]);
+
+  // One that is left before its end makes room as well.
+  for (let i = 0; i < 5; i++) {
+    setImmediate(() => waiting.splice(0).forEach((end) => end()));
+    for await (const _ of limited.list({ plural: "pods" } as never, {})) break;
+  }
+  assert.equal(open, 0);
 });
