@@ -18,7 +18,7 @@ import { createPhasedTick } from "../phased/act/phased-tick.ts";
 import { createReferences } from "../scaling/act/references.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/disruption-request.ts";
-import { evictionIdentity } from "../budget/reservation.ts";
+import { responderIdentity } from "../budget/reservation.ts";
 import { type AnswerEvictions, createAnswerEvictions } from "../evictions/act/answer-evictions.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
@@ -164,7 +164,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   };
   function composeAnswers(): AnswerEvictions {
     const served = namespaces === "*" ? [""] : namespaces;
-    const own = { settings: { zoneTracker, clusterDomain }, reserver: createReserverAs(evictionIdentity(identity)) };
+    const own = { settings: { zoneTracker, clusterDomain }, reserver: createReserverAs(responderIdentity(identity)) };
     return createAnswerEvictions({ clock, log, metrics, namespaces: served, ...own });
   }
   function nodeUpdateOptions(): NodeUpdateOptions {

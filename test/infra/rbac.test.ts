@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { parseAllDocuments } from "yaml";
 import { VARIABLES } from "../../infra/config/variables.ts";
-import { collect, find, HOOKS, read } from "./manifests.ts";
+import { collect, find, HOOKS, type Manifest, read, ROOT } from "./manifests.ts";
 import { findUsedRights, rightsOf, rulesBoundTo } from "./rights.ts";
 
 interface Role {
@@ -68,6 +68,58 @@ it("the right to read Secrets in another namespace goes to the reconciler of the
     patches.map(String).flatMap((patch) => JSON.parse(patch) as unknown),
     [{ op: "add", path: "/subjects/0/namespace", value: namespace }],
   );
+});
+
+interface Kustomization {
+  readonly kind?: string;
+  readonly resources?: readonly string[];
+  readonly patches?: readonly { readonly patch: string }[];
+}
+
+/** The folders of kustomizations that a folder is made of, itself included, components left out. */
+function partsOf(folder: string): string[] {
+  const [{ resources = [] } = {}] = read(join(folder, "kustomization.yaml")) as Kustomization[];
+  const others = resources
+    .map((name) => join(folder, name))
+    .filter((path) => existsSync(join(ROOT, path, "kustomization.yaml")));
+  return [folder, ...others.flatMap(partsOf)];
+}
+
+/** What the kustomization of a folder is made of, before its patches. */
+const builtFrom = (folder: string): Manifest[] =>
+  partsOf(folder).flatMap((part) => {
+    const [{ resources = [] } = {}] = read(join(part, "kustomization.yaml")) as Kustomization[];
+    return resources.filter((name) => name.endsWith(".yaml")).flatMap((name) => read(join(part, name)));
+  });
+
+describe("every ServiceAccount that a binding names has a namespace, which the API server demands:", () => {
+  const folders = globSync("{infra/manifests,knative}/**/kustomization.yaml", { cwd: ROOT }).map((path) =>
+    dirname(path),
+  );
+  const parts = new Set(folders.flatMap((folder) => partsOf(folder).slice(1)));
+  for (const folder of folders.filter((one) => !parts.has(one)).toSorted())
+    it(`said in ${folder}, or filled in by kustomize, which knows the ServiceAccounts of the same build alone`, () => {
+      const [{ patches = [] } = {}] = read(join(folder, "kustomization.yaml")) as Kustomization[];
+      if (patches.some(({ patch }) => patch.includes("/subjects/0/namespace"))) return;
+      const all = builtFrom(folder);
+      const accounts = new Set(
+        all.filter(({ kind }) => kind === "ServiceAccount").map(({ metadata }) => metadata?.name),
+      );
+      const subjects = all.flatMap(
+        ({ subjects: found = [] }) => found as { kind: string; name: string; namespace?: string }[],
+      );
+      const without = subjects.filter(
+        ({ kind, name, namespace }) => kind === "ServiceAccount" && namespace === undefined && !accounts.has(name),
+      );
+      assert.deepEqual(without, []);
+    });
+
+  it("the namespace that is said in one place, where another build has the ServiceAccount", () => {
+    const selected = collect(read("infra/manifests/namespace/kustomization.yaml"), ({ kind, name }) =>
+      kind === "RoleBinding" ? name : undefined,
+    );
+    assert.deepEqual(selected, ["zonewise-prometheus-secrets", "zonewise-eviction-responder"]);
+  });
 });
 
 const ACCOUNTS: readonly (readonly [account: string, entry: string, unused?: RegExp, more?: readonly string[]])[] = [

@@ -20,6 +20,7 @@ import {
   ageOf,
   downscaleKey,
   isForEviction,
+  isProvisional,
   livingReservations,
   presentIn,
   type Reservation,
@@ -164,7 +165,7 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, too
   if (verdict.reason !== "Allowed" || request.dryRun) return judged(verdict);
   // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
   // place may be released.
-  const isAgain = isFor(pod, reservations[pod.name]);
+  const isAgain = isRelied(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: tools.by });
   if (isAgain) return judged(verdict);
   return judged(verdict, [{ ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name }]);
@@ -174,13 +175,19 @@ function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reserva
   return found?.uid === pod.uid;
 }
 
+/** True if a disruption of the pod was allowed by this reservation, which may still take effect. */
+function isRelied(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
+  return isFor(pod, found) && !isProvisional(found);
+}
+
 /** Longer than any webhook may take, and far from the end of a reservation. */
 const RENEWED_AFTER_MS = 40_000;
 
 /**
  * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while
  * a core PodDisruptionBudget refuses after us. Only our own or an eviction's may be reused, as the rollout's may be
- * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed.
+ * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed. A
+ * provisional one may be released as well: it is reused by its own process alone, and takes the place of no other.
  */
 function reserve(
   pod: BudgetPod,
@@ -189,12 +196,15 @@ function reserve(
 ): Reservation {
   const found = reservations[pod.name];
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by: request.unpinned ? unpinnedIdentity(by) : by };
-  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isForEviction(found));
+  if (isProvisional({ by }) && isRelied(pod, found)) return found;
+  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isSharedByAll(found));
   if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
   toReserve.push(request);
   reservations[pod.name] = next;
   return next;
 }
+
+const isSharedByAll = (found: Reservation): boolean => isForEviction(found) && !isProvisional(found);
 
 /** For a pod that the budget's list does not have: another budget selects it, or it was created after the list. */
 async function findOtherBudget(

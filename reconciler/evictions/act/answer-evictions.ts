@@ -5,7 +5,9 @@
  *                                 -> decide-answer.ts -> a wait: estimate its end -> write our entry, bound to the version that was read
  *
  * All state is in the Eviction: another process goes on where this one died. After a lost race the next visit decides
- * anew. A reservation whose answer could not be written lasts for 2 minutes, as an eviction's does.
+ * anew. A reservation whose answer could not be written is released: otherwise each visit would reserve again, and the
+ * pod would count for ever. If this process dies first, it ends after 2 minutes. A namespace whose Evictions cannot be
+ * listed keeps nobody from the others.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
@@ -19,6 +21,7 @@ import { once } from "../../../infra/once.ts";
 import { visitEach } from "../../../infra/slots.ts";
 import { readBudgetPod } from "../../budget/budget-pod.ts";
 import type { Reserver } from "../../budget/act/reserve.ts";
+import type { ReservationHandle } from "../../budget/reservation.ts";
 import { LABELS } from "../../model/annotations.ts";
 import { estimateEviction } from "../../plan/estimate-eviction.ts";
 import { gatherWorld, type WorldSettings } from "../../plan/act/gather-world.ts";
@@ -32,8 +35,8 @@ import { draftAnswer, draftInterrupted } from "../eviction-events.ts";
 export interface AnswerOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Reserves as the eviction webhook does. */
-  readonly reserver: Pick<Reserver, "reserve">;
+  /** Decides as the eviction webhook does; its reservations are provisional (`responderIdentity`). */
+  readonly reserver: Pick<Reserver, "reserve" | "release">;
   /** "" for all. */
   readonly namespaces: readonly string[];
   readonly settings: WorldSettings;
@@ -65,15 +68,24 @@ export function createAnswerEvictions(options: AnswerOptions): AnswerEvictions {
 
   async function list(context: Context): Promise<readonly Eviction[]> {
     const call = { deadlineMs: CALL_MS, signal: context.stop };
-    const lists = await kind.read(() =>
-      Promise.all(
-        namespaces.map((namespace) => {
-          const query = { ...(namespace && { namespace }), labelSelector: OURS };
-          return readAll({ resource: declaredEvictions, query, read: readEviction }, context, call);
-        }),
-      ),
-    );
-    return (lists ?? []).flatMap(({ items }) => items).filter((one) => one !== undefined);
+    const lists = await kind.read(async () => {
+      const reading = namespaces.map((namespace) => {
+        const query = { ...(namespace && { namespace }), labelSelector: OURS };
+        return readAll({ resource: declaredEvictions, query, read: readEviction }, context, call);
+      });
+      const settled = await Promise.allSettled(reading);
+      const failed = settled.flatMap((one, i) =>
+        one.status === "rejected" ? [{ namespace: namespaces[i], error: one.reason as unknown }] : [],
+      );
+      // The kind is missing in all namespaces alike; and where none can be listed, nothing shows that it is there.
+      const [first] = failed;
+      const missing = failed.find(({ error }) => hasCode(error, "NotFound"));
+      if (missing) throw missing.error;
+      if (first && failed.length === namespaces.length) throw first.error;
+      for (const one of failed) logUnwritten(log, "the Evictions of a namespace could not be listed", one);
+      return settled.flatMap((one) => (one.status === "fulfilled" ? one.value.items : []));
+    });
+    return (lists ?? []).filter((one) => one !== undefined);
   }
 
   async function visit(context: Context, emitEvents: Recorder["emitEvents"]): Promise<void> {
@@ -116,22 +128,35 @@ const named = ({ namespace, name, pod }: Eviction) => ({ namespace, eviction: na
 
 async function answer(eviction: Eviction, visit: Visit): Promise<void> {
   const { clock, log, context, emitEvents, metrics } = visit;
-  const found = answerWithoutVerdict(eviction) ?? (await askBudget(eviction, visit));
+  const { found, handles } = await decide(eviction, visit);
   if (!found || !isDue(eviction, found, clock.now())) return;
   const given = found.answer === "wait" ? { ...found, expectedAt: await estimate(eviction, visit) } : found;
   const own = statusOf(eviction, given, clock.now());
   const responders = eviction.responders.map((one) => (one.name === RESPONDER ? own : one));
   const change = { object: eviction, before: { responders: eviction.responders }, after: { responders } };
-  await writeStatus<{ metadata: object }, object>(declaredEvictions, { ...change, by: "patch" }, context);
+  try {
+    await writeStatus<{ metadata: object }, object>(declaredEvictions, { ...change, by: "patch" }, context);
+  } catch (error) {
+    await release(handles, visit);
+    throw error;
+  }
   metrics.evictionAnswered(given.answer);
   emitEvents(draftAnswer(eviction, given));
   const { message } = given;
   log.info(given.answer === "wait" ? "an Eviction waits" : "an Eviction is handed on", { ...named(eviction), message });
 }
 
+interface Decided {
+  /** Undefined without a verdict. */
+  readonly found: Answer | undefined;
+  /** What was reserved for a yes. */
+  readonly handles: readonly ReservationHandle[];
+}
+
 /** The verdict of the eviction webhook, by the same function; a yes is reserved, so that it still holds when that asks. */
-async function askBudget({ namespace, pod, name }: Eviction, visit: Visit): Promise<Answer | undefined> {
-  if (!pod) return undefined;
+async function decide(eviction: Eviction, visit: Visit): Promise<Decided> {
+  const { namespace, pod, name } = eviction;
+  if (!pod) return { found: answerWithoutVerdict(eviction), handles: [] };
   const { clock, reserver, log, context } = visit;
   const bounds = context.fence.write();
   const result = await reserver.reserve({
@@ -149,7 +174,21 @@ async function askBudget({ namespace, pod, name }: Eviction, visit: Visit): Prom
       pod: pod.name,
       error: result.cause,
     });
-  return found;
+  return { found, handles: result.outcome === "allowed" ? result.handles : [] };
+}
+
+/**
+ * Also after a write that may have taken effect: the webhook judges the eviction anew. Never rejects: what cannot be
+ * released, as the Lease is lost, expires.
+ */
+async function release(handles: readonly ReservationHandle[], { context, reserver, log }: Visit): Promise<void> {
+  try {
+    const { deadlineMs = CALL_MS, ...bounds } = context.fence.write();
+    const call = { ...bounds, deadlineMs: Math.min(CALL_MS, deadlineMs) };
+    await Promise.all(handles.map((handle) => reserver.release(handle, call)));
+  } catch (error) {
+    logUnwritten(log, "a reservation could not be released, and expires", { error });
+  }
 }
 
 /** Undefined without an honest estimate, and if what it needs cannot be read: the answer does not wait for it. */

@@ -136,6 +136,33 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     replacement: "dryRun: true,",
   },
   {
+    breaks: "a reservation whose answer could not be written is released",
+    file: "reconciler/evictions/act/answer-evictions.ts",
+    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
+    find: "await release(handles, visit);",
+    replacement: "await release([], visit);",
+  },
+  {
+    breaks: "a webhook that allows a pod does not rely on a reservation that may be released",
+    file: "reconciler/budget/act/decide-batch.ts",
+    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
+    find: "isForEviction(found) && !isProvisional(found)",
+    replacement: "isForEviction(found)",
+  },
+  {
+    breaks: "a requested eviction takes the place of no reservation by which the pod may go",
+    file: "reconciler/budget/act/decide-batch.ts",
+    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
+    find: "if (isProvisional({ by }) && isRelied(pod, found)) return found;",
+    replacement: "",
+  },
+  {
+    breaks: "the end of a requested eviction is looked for in few steps in a large group",
+    ...ESTIMATE,
+    find: "step < steps;",
+    replacement: "step < MAX_STEPS;",
+  },
+  {
     breaks: "a requested eviction that was withdrawn is not answered",
     ...ANSWER,
     find: "isOurTurn && requesters.length > 0",

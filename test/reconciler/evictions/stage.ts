@@ -5,13 +5,13 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { composeBudgets } from "../../../reconciler/budget/act/compose.ts";
-import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
+import { evictionIdentity, responderIdentity } from "../../../reconciler/budget/reservation.ts";
 import { createAnswerEvictions } from "../../../reconciler/evictions/act/answer-evictions.ts";
 import { RESPONDER } from "../../../reconciler/evictions/eviction.ts";
 import type { Draft as EventDraft } from "../../../reconciler/report/events.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { keepingLog } from "../../functions/stage.ts";
-import { budgetDefinition, writeBudget } from "../budget-stage.ts";
+import { budgetDefinition, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage } from "../stage.ts";
 import { type Entry, EVICTION_DEFINITION, EVICTIONS, type EvictionStatus, refusals } from "./definition.ts";
 import { advanceEviction, evictionOf } from "./play.ts";
@@ -74,7 +74,10 @@ export async function play(t: TestContext, { withKind = true } = {}): Promise<Pl
 }
 
 /** A reconciler that answers; each write of it is held to the rules of the API. */
-export function answerer({ stage }: Play, { by = "one", wrap = (cluster: Cluster): Cluster => cluster } = {}) {
+export function answerer(
+  { stage }: Play,
+  { by = "one", namespaces = ["default"], wrap = (cluster: Cluster): Cluster => cluster } = {},
+) {
   const { cluster: direct, calls } = stage.connect();
   const { log, entries } = keepingLog();
   const { clock } = stage;
@@ -92,10 +95,10 @@ export function answerer({ stage }: Play, { by = "one", wrap = (cluster: Cluster
   const cluster = wrap(checked);
   const metrics = createMetrics();
   const events: EventDraft[] = [];
-  const identity = evictionIdentity(by);
+  const identity = responderIdentity(by);
   const { reserver } = composeBudgets({ cluster, clock, log, metrics: metrics.budgets, identity });
   const settings = { clusterDomain: "cluster.local.", zoneTracker: "tracker" };
-  const visit = createAnswerEvictions({ clock, log, metrics, reserver, namespaces: ["default"], settings });
+  const visit = createAnswerEvictions({ clock, log, metrics, reserver, namespaces, settings });
   const context = {
     cluster,
     clock,
@@ -111,3 +114,7 @@ export function answerer({ stage }: Play, { by = "one", wrap = (cluster: Cluster
     visit: () => visit(context, { emitEvents: (drafts) => void events.push(...drafts) }),
   };
 }
+
+/** As the default responder does, for which our webhook is asked: here by the function that it asks. */
+export const isAllowedByWebhook = async (stage: Stage, pod: string, uid: string): Promise<string> =>
+  await startProcess(stage, evictionIdentity("webhook")).requestDisruption(pod.replace("ingester-", ""), { uid });

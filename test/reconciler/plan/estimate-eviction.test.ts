@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { World } from "../../../reconciler/plan/world.ts";
-import { estimateEviction } from "../../../reconciler/plan/estimate-eviction.ts";
+import { estimateEviction, stepsFor } from "../../../reconciler/plan/estimate-eviction.ts";
 import { budgetOf, OUTDATED, withBudget } from "../../cli/decide/worlds.ts";
 import { gateOf } from "../gates/builders.ts";
 import type { ZoneTraits } from "../builders.ts";
@@ -66,4 +66,22 @@ describe("no end is named", () => {
     ],
   ] as const)
     it(what, () => assert.equal(leftOf(found), undefined));
+
+  it("once a large group has been followed for as many steps as its pods leave room for", () => {
+    const large = { ...OUTDATED, replicas: 300, statusReady: 300 };
+    const found = { ...world([large, large, large]), budgets: [budgetOf({ maxUnavailable: 0 })] };
+    assert.equal(found.zones.flatMap(({ pods }) => pods).length, 900);
+    let looks = 0;
+    // Each look asks all budgets of the namespace about the pod.
+    const budgets = new Proxy(found.budgets, {
+      get(target, key, self): unknown {
+        if (key === "find") looks++;
+        return Reflect.get(target, key, self);
+      },
+    });
+    assert.equal(leftOf({ ...found, budgets }), undefined);
+    assert.ok(looks > 0 && looks <= 10 * stepsFor(900), `${looks} looks at the budgets`);
+  });
+  it("after 2000 steps in a small group and 44 in one of 900 pods, but never without a step", () =>
+    assert.deepEqual([0, 9, 20, 240, 900, 100_000].map(stepsFor), [2000, 2000, 2000, 166, 44, 1]));
 });

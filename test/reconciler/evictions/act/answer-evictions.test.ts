@@ -1,18 +1,12 @@
 /** Evictions on the embedded cluster, with the kind as Kubernetes publishes it and a stand-in for its controller. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import { RESPONDER } from "../../../../reconciler/evictions/eviction.ts";
 import type { Draft } from "../../../emulator/objects.ts";
-import { reserved, startProcess, writeBudget } from "../../budget-stage.ts";
-import type { Stage } from "../../stage.ts";
+import { reserved, writeBudget } from "../../budget-stage.ts";
 import { EVICTION_DEFINITION, EVICTIONS, type EvictionStatus } from "../definition.ts";
 import { DEADLINE_MS, EVICTOR } from "../play.ts";
-import { answerer, DEFINITIONS, EVERY_MS, play, START_MS } from "../stage.ts";
-
-/** As the default responder does, for which our webhook is asked: here by the function that it asks. */
-const isAllowedByWebhook = async (stage: Stage, pod: string, uid: string): Promise<string> =>
-  await startProcess(stage, evictionIdentity("webhook")).requestDisruption(pod.replace("ingester-", ""), { uid });
+import { answerer, DEFINITIONS, EVERY_MS, isAllowedByWebhook, play, START_MS } from "../stage.ts";
 
 describe("Evictions that name us", { timeout: 120_000 }, () => {
   it("of two zones go one after the other, and the second one says why it waits and until when", async (t) => {
