@@ -18,7 +18,11 @@ const UNSEEN: Partial<Readonly<Record<NotAsked, string>>> = {
   ByHand: `its annotation ${ANNOTATIONS.deleteByHand} lets it go, whatever its budget says`,
 };
 
-/** It informs: whether a person may delete the pod says nothing about whether it may be evicted or rolled out. */
+/**
+ * No where the budget of the pod says no, also if nothing would refuse the deletion, or nobody could read whether
+ * anything would. It informs: whether a person may delete the pod says nothing about whether it may be evicted or
+ * rolled out.
+ */
 export function explainDeletion(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Explanation {
   return { ...answer(object, pod, { guard, world }), informs: true };
 }
@@ -47,17 +51,40 @@ function answer(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Exp
       return refuse("DeletionPolicy", "a running pod of a rollout group is evicted, not deleted");
     case "down":
       return refuse("WebhookDown", "a webhook asks the disruption budget about every deletion");
-    case "webhook": {
-      const judged = explainVerdict(judgeDisruption(world, pod).verdict, DELETE, { scene: world, blockers: [] });
-      const message = `${judged.message}; ${guard.message}`;
-      if (judged.allowed) return { ...judged, message };
-      return { ...judged, message, remedy: `${judged.remedy}; or let it go: ${deleteByHand(pod.namespace, pod.name)}` };
-    }
+    case "webhook":
     case "none":
-      return allow(DELETE, `${guard.message}; to have it refused in a second zone: ${guard.remedy}`);
     case "unknown":
-      return allow(DELETE, guard.message);
+      return answerByBudget(guard.by, pod, { guard, world });
     default:
       return guard.by satisfies never;
   }
+}
+
+/** Guards that refuse nothing by themselves. */
+type ByBudget = "webhook" | "none" | "unknown";
+
+/** What a no of the budget means for the deletion. */
+const DENIED: Readonly<Record<ByBudget, string>> = {
+  webhook: "",
+  none: "nothing would refuse the deletion: ",
+  unknown: "it could not be read whether anything would refuse the deletion: ",
+};
+
+/** The budget's answer, whether or not anything asks it. */
+function answerByBudget(by: ByBudget, pod: BudgetPod, { guard, world }: Facts): Explanation {
+  const judged = explainVerdict(judgeDisruption(world, pod).verdict, DELETE, { scene: world, blockers: [] });
+  if (judged.allowed) {
+    const allowed: Readonly<Record<ByBudget, string>> = {
+      webhook: `${judged.message}; ${guard.message}`,
+      none: `${guard.message}; to have it refused in a second zone: ${guard.remedy}`,
+      unknown: guard.message,
+    };
+    return { ...judged, message: allowed[by] };
+  }
+  const message = `${judged.message}; ${DENIED[by]}${guard.message}`;
+  const next =
+    by === "webhook"
+      ? `or let it go: ${deleteByHand(pod.namespace, pod.name)}`
+      : guard.remedy && `to have it refused: ${guard.remedy}`;
+  return { ...judged, message, remedy: [judged.remedy, next].filter(Boolean).join("; ") };
 }

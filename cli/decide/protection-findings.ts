@@ -1,18 +1,18 @@
 /** What `zonewise doctor` finds wrong with disruption budgets, and with the webhooks that ask them. Pure. */
 import { isInjected } from "../../infra/certs/configurations.ts";
-import type { PodDisruptionBudget, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
+import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
 import { EVICTION_PATHS, type Guard } from "../../reconciler/budget/guard.ts";
 import type { DeletionGuard } from "../../reconciler/budget/deletion-guard.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import { findCovering, type StoredBudget } from "../../reconciler/budget/scope.ts";
-import { LABELS } from "../../reconciler/model/annotations.ts";
+import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
-import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
+import { groupKey, readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { matchesSelector } from "../../reconciler/model/label-selector.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
 import { curePodLabels, keepBudget, kubectl } from "../../reconciler/remedies/cures.ts";
-import { type Finding, label } from "./findings.ts";
+import { type Finding, isGrouped, label } from "./findings.ts";
 
 /** Whether a webhook asks a budget about evictions: what was seen, and what could not be tried. */
 export function examineGuard(budget: string, guard: Guard & { readonly notTried?: string }): Finding[] {
@@ -34,6 +34,26 @@ export function examineDeletions(namespace: string, { by, message, remedy: fix }
   if (by === "down") return [{ level: "error", check: "deletions-refused", object, message, fix }];
   const check = by === "none" ? "deletions-not-guarded" : "deletions-guarded";
   return [{ level: "note", check, object, message, fix }];
+}
+
+/** StatefulSets of groups whose template lets every pod go, the successors too: no guard refuses a deletion of one. */
+export function examineTemplates(objects: readonly StatefulSet[]): Finding[] {
+  return objects.flatMap((object): Finding[] => {
+    const zone = readZone(object);
+    const annotations = object.spec?.template.metadata?.annotations ?? {};
+    if (!isGrouped(zone) || annotations[ANNOTATIONS.deleteByHand] !== "true") return [];
+    const path = `/spec/template/metadata/annotations/${ANNOTATIONS.deleteByHand.replace("/", "~1")}`;
+    const patch = JSON.stringify([{ op: "remove", path }]);
+    return [
+      {
+        level: "warning",
+        check: "delete-by-hand-in-template",
+        object: `statefulset/${zone.name}`,
+        message: `its template carries ${ANNOTATIONS.deleteByHand}: no guard refuses a deletion of any of its pods`,
+        fix: `take it out, which rolls the zone out: ${kubectl(zone, `patch statefulset ${zone.name} --type=json -p '${patch}'`)}`,
+      },
+    ];
+  });
 }
 
 /** Findings of all budgets of a namespace, with its StatefulSets and its PodDisruptionBudgets, if they could be read. */
@@ -125,8 +145,6 @@ function examineSelected(budget: StoredBudget, zones: readonly Zone[], all: read
 
 const findLacking = (wanted: Strings, found: Strings): [key: string, value: string][] =>
   Object.entries(wanted).filter(([key, value]) => found[key] !== value);
-const isGrouped = ({ labels }: Zone): boolean => labels[LABELS.rolloutGroup] !== undefined;
-
 /**
  * A StatefulSet that is alone in its group, or in none, has a mistyped label. One with other zones has its group: its
  * pods have the labels of another one.

@@ -24,7 +24,13 @@ import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { ORIGINAL } from "../../reconciler/report/ticking.ts";
 import { examineStatefulSets, notChecked, type Finding } from "../decide/findings.ts";
 import { examineMinTimes, hasOldLabel } from "../decide/min-time-findings.ts";
-import { examineBudgets, examineDeletions, examineGuard, examineWebhooks } from "../decide/protection-findings.ts";
+import {
+  examineBudgets,
+  examineDeletions,
+  examineGuard,
+  examineTemplates,
+  examineWebhooks,
+} from "../decide/protection-findings.ts";
 import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
 import { examineWindows } from "../decide/window-findings.ts";
 import type { Session } from "../session.ts";
@@ -48,6 +54,7 @@ const examineZones =
     const mayServe = (namespace: string): boolean => served?.has(namespace) ?? true;
     return [
       ...examineStatefulSets(objects),
+      ...examineTemplates(objects),
       ...examineWindows(objects, session.clock.now()),
       ...examineMinTimes(objects, mayServe),
     ];

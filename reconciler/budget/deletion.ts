@@ -67,6 +67,6 @@ export const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, 
 /** The first rule that lets the deletion pass unasked; undefined if the budget decides. */
 export const whyNotAsked = firstOf<[Deletion], NotAsked>([podNotAsked, byController, byKubelet, byReconciler]);
 
-/** How a person deletes a pod that its guard refuses. */
+/** How a person deletes a pod that its guard refuses. Its successor is without it, unless the template carries it. */
 export const deleteByHand = (namespace: string, pod: string): string =>
   `kubectl -n ${namespace} annotate pod ${pod} ${ANNOTATIONS.deleteByHand}=true`;

@@ -56,9 +56,13 @@ export const hasOurConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecy
 /** Of these, another one's is reason enough not to begin; a plan for some day is none. */
 const UNDER_WAY: ReadonlySet<LifecycleType> = new Set(["DrainInProgress", "Drained", "MaintenanceInProgress"]);
 
+/** The conditions by which somebody else drains or maintains the node; none if nobody does. */
+export const foreignConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): LifecycleCondition[] =>
+  lifecycle.filter((one) => UNDER_WAY.has(one.type) && isTrue(one) && !isOurs(one));
+
 /** That somebody else drains or maintains the node, in a sentence; undefined if nobody does. */
-export function maintenanceOf({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): string | undefined {
-  const found = lifecycle.find((one) => UNDER_WAY.has(one.type) && isTrue(one) && !isOurs(one));
+export function maintenanceOf(node: Pick<LifecycleNode, "lifecycle">): string | undefined {
+  const [found] = foreignConditions(node);
   if (!found) return undefined;
   const { type, reason, message } = found;
   return `the node has condition ${type} of somebody else (${reason || "without a reason"}${message && `: ${message.slice(0, 200)}`})`;

@@ -59,7 +59,7 @@ export function planPass(input: PolicySnapshot): NodePlan {
     idle,
     {
       slots: slots.free,
-      released: slots.released,
+      counted: slots.counted,
       activeZones,
       closed,
       held: judged.held,

@@ -21,8 +21,8 @@ export interface PlannedStarts extends Starts {
 export interface StartOptions {
   /** 0 or more. */
   readonly slots: number;
-  /** Nodes that count although they are not active. */
-  readonly released: readonly string[];
+  /** Of each node that counts although it is not active, until when, in a sentence. */
+  readonly counted: readonly string[];
   /** Zones of nodes that are active. */
   readonly activeZones: readonly string[];
   /** Why nothing starts at all. */
@@ -131,14 +131,11 @@ const otherZoneFirst = (node: string, zone: string): Skip => ({
   message: `zone ${zone} is finished first`,
 });
 
-type Room = Pick<StartOptions, "slots" | "going" | "released">;
+type Room = Pick<StartOptions, "slots" | "going" | "counted">;
 
-const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
+const limitReached = (counted: readonly string[]): Omit<Skip, "node"> => ({
   reason: "LimitReached",
-  message: [
-    "as many nodes are active as may be",
-    ...released.map((name) => `${name} counts until it is back in service`),
-  ].join("; "),
+  message: ["as many nodes are active as may be", ...counted].join("; "),
 });
 
 /**
@@ -146,7 +143,7 @@ const limitReached = (released: readonly string[]): Omit<Skip, "node"> => ({
  */
 function chooseFrom(
   candidates: readonly UpdateNode[],
-  { slots, going: before, released }: Room,
+  { slots, going: before, counted }: Room,
   snapshot: PolicySnapshot,
 ): Starts {
   const nodes: UpdateNode[] = [];
@@ -156,7 +153,7 @@ function chooseFrom(
   let taken = 0;
   for (const node of candidates) {
     if (taken >= slots + (toRead.length > 0 ? MORE_READS : 0)) {
-      skips.push({ node: node.name, ...limitReached(released) });
+      skips.push({ node: node.name, ...limitReached(counted) });
       continue;
     }
     const answer =

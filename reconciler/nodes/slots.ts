@@ -1,9 +1,9 @@
 /**
  * How many more nodes may start (NR29, NR30). Nodes that a person has released from a freeze count until they are back
- * in service (§17.5).
+ * in service (§17.5), and nodes that somebody else drains or maintains until their conditions are cleared (§17.13).
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { maintenanceOf } from "./lifecycle-conditions.ts";
+import { foreignConditions } from "./lifecycle-conditions.ts";
 import type { UpdateNode } from "./node.ts";
 import { allowedActive } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
@@ -12,13 +12,13 @@ import { isAtRest, isInReboot } from "./state-machine.ts";
 export interface Slots {
   /** 0 or more. */
   readonly free: number;
-  /** Nodes that count although they are not active: released ones, and those that somebody else drains or maintains. */
-  readonly released: readonly string[];
+  /** Of each node that counts although it is not active, until when, in a sentence. */
+  readonly counted: readonly string[];
 }
 
 /**
- * By the active nodes of `policy.status`. A node that is not Ready may never be: it takes no more than all slots but
- * one.
+ * By the active nodes of `policy.status`. Nodes that are not Ready may never be: together they take no more than all slots
+ * but one.
  */
 export function countSlots(snapshot: PolicySnapshot): Slots {
   const { policy, nodes, contested } = snapshot;
@@ -29,16 +29,24 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
   );
   const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
-  const lost = released.filter((node) => !node.ready && isOut(node));
-  const counted = new Set(released.map(({ name }) => name));
+  const out = released.filter((node) => !node.ready && isOut(node));
+  const counted = new Set([...returning, ...out].map(({ name }) => name));
   const maintained = nodes.filter(
-    (node) => !isActive.has(node.name) && !counted.has(node.name) && maintenanceOf(node) !== undefined,
+    (node) => !isActive.has(node.name) && !counted.has(node.name) && foreignConditions(node).length > 0,
   );
-  const taken = policy.status.active.length + returning.length + maintained.length;
+  const lost = [...out, ...maintained.filter(({ ready }) => !ready)];
+  const taken = policy.status.active.length + returning.length + maintained.filter(({ ready }) => ready).length;
   const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
   const free = Math.max(remaining - lost.length, taken === 0 ? Math.min(1, remaining) : 0);
-  return { free, released: [...returning, ...lost, ...maintained].map(({ name }) => name) };
+  return { free, counted: [...[...returning, ...out].map(untilInService), ...maintained.map(untilCleared)] };
 }
+
+const untilInService = ({ name }: UpdateNode): string => `${name} counts until it is back in service`;
+
+const untilCleared = (node: UpdateNode): string => {
+  const conditions = foreignConditions(node).map(({ type }) => `its condition ${type}`);
+  return `${node.name} counts until somebody clears ${conditions.join(" and ")}`;
+};
 
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
 export const RELEASED = "ReleasedByHand";

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
@@ -112,6 +113,17 @@ describe("zonewise", { timeout: 300_000 }, () => {
     assert.equal(code, 1);
     assert.match(out, /^error {2}zpdb\/second: it selects no StatefulSet/);
     stage.emulator.store.remove(BUDGETS, "default", "second");
+    const sets = stage.emulator.store;
+    const zone = sets.get("statefulsets.apps", "default", "ingester-zone-b") as unknown as StatefulSet & Draft;
+    const annotations = { "zonewise/delete-by-hand": "true" };
+    const template = { ...zone.spec?.template, metadata: { ...zone.spec?.template.metadata, annotations } };
+    sets.update("statefulsets.apps", { ...zone, spec: { ...zone.spec, template } });
+    assert.match(
+      (await run("doctor")).out,
+      /^warning {2}statefulset\/ingester-zone-b: .*\(delete-by-hand-in-template\)/m,
+    );
+    const { metadata: changed } = sets.get("statefulsets.apps", "default", "ingester-zone-b") ?? assert.fail();
+    sets.update("statefulsets.apps", { ...zone, metadata: changed });
     assert.match((await run("doctor --pre")).out, /older than Kubernetes 1.30/);
     const original = (replicas: number): Draft => ({
       apiVersion: "apps/v1",

@@ -25,8 +25,31 @@ const CASES: readonly (readonly [
   reason: string,
   says: RegExp,
 ])[] = [
-  ["nothing guards it", "none", ILL, {}, "", /^it is none; to have it refused in a second zone: /],
-  ["nobody knows", "unknown", ILL, {}, "", /^it is unknown$/],
+  [
+    "nothing guards it, and all zones are well",
+    "none",
+    WELL,
+    {},
+    "",
+    /^it is none; to have it refused in a second zone: /,
+  ],
+  ["nobody knows, and all zones are well", "unknown", WELL, {}, "", /^it is unknown$/],
+  [
+    "nothing guards it, and another zone is ill",
+    "none",
+    ILL,
+    {},
+    "BudgetSpent",
+    /ingester-zone-b; nothing would refuse the deletion: it is none$/,
+  ],
+  [
+    "nobody knows, and another zone is ill",
+    "unknown",
+    ILL,
+    {},
+    "BudgetSpent",
+    /ingester-zone-b; it could not be read whether anything would refuse the deletion: it is unknown$/,
+  ],
   ["the policy guards it", "policy", WELL, {}, "DeletionPolicy", /^it is policy$/],
   ["the webhook is down", "down", WELL, {}, "WebhookDown", /^it is down$/],
   ["the webhook guards it, and all zones are well", "webhook", WELL, {}, "", /^Allowed: .*; it is webhook$/],
@@ -51,6 +74,14 @@ describe("a deletion by hand, where", () => {
       assert.deepEqual([answer.question, answer.allowed, answer.reason], ["delete by hand", reason === "", reason]);
       assert.match(answer.message, says);
       assert.equal(answer.informs, true, "no exit code counts it");
-      if (!answer.allowed) assert.match(answer.remedy, LET_GO);
+      const isRefused = !answer.allowed && !["none", "unknown"].includes(by);
+      assert.equal(LET_GO.test(answer.remedy), isRefused, "the annotation is proposed where a guard obeys it");
+    });
+
+  for (const by of ["none", "unknown"] as const)
+    it(`its guard is "${by}" and the budget says no: what would guard it is proposed`, () => {
+      const pod = ILL.zones.flatMap(({ pods }) => pods).find(({ name }) => name === POD) ?? assert.fail();
+      const { remedy } = explainDeletion(object(), pod, { guard: guard(by, "apply one"), world: ILL });
+      assert.match(remedy, /; to have it refused: apply one$/);
     });
 });

@@ -1,9 +1,12 @@
 /** What doctor proposes about disruption budgets takes no pod's protection away. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { examineBudgets } from "../../../cli/decide/protection-findings.ts";
+import { examineBudgets, examineTemplates } from "../../../cli/decide/protection-findings.ts";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
 import type { StoredBudget } from "../../../reconciler/budget/scope.ts";
 import type { Zone } from "../../../reconciler/model/zone.ts";
+import { statefulSetObject } from "../../reconciler/builders.ts";
 import { zonesOf, budgetOf } from "./worlds.ts";
 
 const labels = { "rollout-group": "ingester" };
@@ -124,5 +127,39 @@ describe("of a group without a budget", () => {
     assert.deepEqual(findIn(of, [], [core(labels)]), []);
     assert.equal(findIn(of, [], [core({ "rollout-group": "store" })]).length, 1);
     assert.equal(findIn(of, [], [{ ...core(labels), metadata: { namespace: "else" } }]).length, 1);
+  });
+});
+
+describe("of a template that carries zonewise/delete-by-hand", () => {
+  const found = (value: string) => {
+    const object = statefulSetObject({ name: "ingester-zone-a" });
+    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: value } } };
+    return examineTemplates([{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
+  };
+
+  it("says that no guard refuses a deletion of its pods, and takes it out", () => {
+    const [finding = assert.fail(), ...more] = found("true");
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      [finding.level, finding.check, finding.object],
+      ["warning", "delete-by-hand-in-template", "statefulset/ingester-zone-a"],
+    );
+    assert.match(finding.message, /no guard refuses a deletion of any of its pods$/);
+    assert.match(
+      finding.fix,
+      /: kubectl -n \S+ patch statefulset ingester-zone-a --type=json -p '\[\{"op":"remove","path":"[^ ]+\/zonewise[^ /]*~1delete-by-hand"\}\]'$/,
+    );
+  });
+
+  it("finds nothing where no guard obeys it: another value, or no group", () => {
+    assert.deepEqual(found("yes"), []);
+    const object = statefulSetObject({ name: "ingester-zone-a" });
+    assert.deepEqual(examineTemplates([object]), []);
+    const { labels: _, ...metadata } = object.metadata ?? {};
+    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: "true" } } };
+    assert.deepEqual(
+      examineTemplates([{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]),
+      [],
+    );
   });
 });

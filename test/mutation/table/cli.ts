@@ -240,6 +240,20 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "others.length < 0",
   },
   {
+    breaks: "doctor finds a template by which no pod of a zone is guarded",
+    file: "cli/decide/protection-findings.ts",
+    tests: ["test/cli/decide/protection-findings.test.ts"],
+    find: 'annotations[ANNOTATIONS.deleteByHand] !== "true"',
+    replacement: "annotations[ANNOTATIONS.deleteByHand] === undefined",
+  },
+  {
+    breaks: "explain says that nothing would refuse a deletion while another zone is down",
+    file: "cli/decide/explain-deletion.ts",
+    tests: ["test/cli/decide/explain-deletion.test.ts"],
+    find: "if (judged.allowed) {",
+    replacement: 'if (judged.allowed || by === "none") {',
+  },
+  {
     breaks: "no text of a Lease stands in a command",
     file: "reconciler/report/judge-ticking.ts",
     tests: ["test/reconciler/report/judge-ticking.test.ts"],

@@ -29,6 +29,7 @@ const TOGETHER = {
   tests: ["test/reconciler/nodes/drain-together.test.ts"],
 };
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
+const MAINTAINED = { ...SLOTS, tests: ["test/reconciler/nodes/lifecycle-conditions.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
@@ -293,21 +294,33 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a node that somebody else drains or maintains takes a slot",
-    ...SLOTS,
-    find: "policy.status.active.length + returning.length + maintained.length;",
-    replacement: "policy.status.active.length + returning.length;",
+    ...MAINTAINED,
+    find: "returning.length + maintained.filter(({ ready }) => ready).length;",
+    replacement: "returning.length;",
+  },
+  {
+    breaks: "a node that somebody else drains or maintains, and that is not Ready, takes a slot of several",
+    ...MAINTAINED,
+    find: "[...out, ...maintained.filter(({ ready }) => !ready)]",
+    replacement: "out",
+  },
+  {
+    breaks: "a node that somebody else drains or maintains, and that may never be Ready, does not stop the others",
+    ...MAINTAINED,
+    find: "maintained.filter(({ ready }) => ready).length;",
+    replacement: "maintained.length;",
   },
   {
     breaks: "a released node counts until it is back in service",
     ...SLOTS,
-    find: "policy.status.active.length + returning.length + maintained.length;",
-    replacement: "policy.status.active.length + maintained.length;",
+    find: "policy.status.active.length + returning.length + maintained",
+    replacement: "policy.status.active.length + maintained",
   },
   {
     breaks: "a released node that is not Ready counts",
     ...SLOTS,
     find: "Math.max(remaining - lost.length,",
-    replacement: "Math.max(left,",
+    replacement: "Math.max(remaining,",
   },
   {
     breaks: "a released node that may never be Ready does not stop the others",

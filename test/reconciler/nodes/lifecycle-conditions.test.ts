@@ -1,6 +1,7 @@
 /** The lifecycle conditions of nodes: what is written of an update, and whose conditions are obeyed. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
   type ActiveUpdate,
   hasOurConditions,
@@ -113,7 +114,10 @@ describe("a condition of somebody else", () => {
           ["b", "LimitReached"],
         ],
       );
-      assert.match(status.waiting[1]?.message ?? "", /a counts until it is back in service/);
+      assert.match(
+        status.waiting[1]?.message ?? "",
+        new RegExp(`; a counts until somebody clears its condition ${type}$`),
+      );
       assert.equal(status.active.length, 0, JSON.stringify(plan));
       const two = planPass(snapshot([maintained, node("b"), node("c")], { policy: policy({ maxConcurrent: 2 }) }));
       assert.deepEqual(
@@ -133,6 +137,30 @@ describe("a condition of somebody else", () => {
       assert.match(why, new RegExp(`condition ${type} of somebody else`));
     });
   }
+  const plan = (nodes: Parameters<typeof snapshot>[0], maxConcurrent: number, records = {}) =>
+    planPass(snapshot(nodes, { policy: policy({ maxConcurrent }, records) })).status;
+  const lost = node("a", { ready: false, lifecycle: [condition("Drained"), condition("MaintenanceInProgress")] });
+  for (const [title, nodes, maxConcurrent, started] of [
+    ["leaves one slot", [lost, node("b"), node("c")], 1, ["b"]],
+    ["takes a slot of several", [lost, node("b"), node("c"), node("d")], 2, ["b"]],
+    ["leaves one slot together with another such", [lost, { ...lost, name: "e" }, node("b"), node("c")], 2, ["b"]],
+  ] as const)
+    it(`on a node that is not Ready, and may never be, ${title}`, () => {
+      const { active, waiting } = plan(nodes, maxConcurrent);
+      assert.deepEqual(
+        active.map(({ node }) => node),
+        started,
+      );
+      assert.match(
+        waiting.find(({ node }) => node === "c")?.message ?? "",
+        /; a counts until somebody clears its condition Drained and its condition MaintenanceInProgress(;|$)/,
+      );
+    });
+  it("takes a slot also on a node that was released from a freeze and is at rest", () => {
+    const released = { deferred: [{ node: "a", count: 1, at: formatTimestamp(NOW), reason: "ReleasedByHand" }] };
+    const nodes = [node("a", { lifecycle: [condition("Drained")] }), node("b")];
+    assert.deepEqual(plan(nodes, 1, released).active, []);
+  });
   it("MaintenancePlanned, one that is not True, and our own keep nobody", () => {
     for (const one of [
       condition("MaintenancePlanned"),
