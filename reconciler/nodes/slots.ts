@@ -17,8 +17,8 @@ export interface Slots {
 }
 
 /**
- * By the active nodes of `policy.status`. Nodes that are not Ready may never be: together they take no more than all slots
- * but one.
+ * By the active nodes of `policy.status`. Nodes that are not Ready may never be: together they take no more than all
+ * slots but one.
  */
 export function countSlots(snapshot: PolicySnapshot): Slots {
   const { policy, nodes, contested } = snapshot;
