@@ -9,7 +9,7 @@ import { either } from "../runs.ts";
 import { lostCells, mergeReach, parseReach } from "./reach.ts";
 
 /** Played by `npm run test:all` alone. */
-const COUNTED_SEEDS = either([60], []);
+const COUNTED_SEEDS = either([30], []);
 /** At once: as many as a small machine has cores. */
 const PARTS = 2;
 const SIMULATE = join(import.meta.dirname, "simulate.ts");
