@@ -84,7 +84,8 @@ describe("J01 the manifests", () => {
       (manifests.flatMap((one) => (one.kind === "ClusterRole" ? valuesOf(one, "resourceNames") : [])) as string[][])
         .flat()
         .toSorted(),
-      [...hooks, ...mutating].toSorted(),
+      // The webhook on deletions is opt-in; the right to give it its CA is there.
+      [...hooks, ...mutating, `pod-deletion-${NAMESPACE}`].toSorted(),
     );
     assert.deepEqual(kindsOf(manifests, "CustomResourceDefinition"), []);
     const bound = new Set(
