@@ -14,6 +14,7 @@ import { FAST, isUpdated, phasedScenario } from "./phased-stage.ts";
 
 const commandsOf = (page: string): readonly string[] =>
   readPage(page)
+    .replaceAll(/ \\\n +/g, " ")
     .split("\n")
     .flatMap((line) => (line.startsWith("    kubectl ") ? [line.trim()] : []));
 const PHASED = commandsOf("docs/phased-rollouts.md");
@@ -113,7 +114,7 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
     metadata: { ...gate.metadata, namespace },
     spec: { ...gate.spec, mode: "Enforce", when: ["BeforeFirstZone", "BetweenZones"], checks },
   });
-  const zones = ["zone-a", "zone-b"].map((name) => ({ group: "ingester", name }));
+  const zones = ["ingester-zone-a", "ingester-zone-b"].map((name) => ({ group: "ingester", name }));
   const isShown = (words: RegExp): Promise<void> =>
     until(`kubectl get gates shows ${words.source}`, async () => words.test(await run("get gates")));
   await stage.create(zones);
@@ -141,12 +142,17 @@ scenario("a gate as in the page is read, asked again, and switched to Observe", 
   }
   prometheus.answer = () => 0;
   await askAgain();
-  await stage.done("app:2", zones.slice(0, 1));
+  await stage.done("app:2", zones);
   prometheus.answer = () => 1;
-  await stage.setImage("app:3", zones);
+  await stage.setImage("app:3", zones.slice(1));
+  await isShown(/GateFailed/);
+  const inOneHour = new Date(Date.now() + 3_600_000).toISOString();
+  await paste(find(GATES, "bypass-gates-until").replace(/(?<=until=)\S+/, inOneHour), namespace);
+  await stage.done("app:3", zones.slice(1));
+  await stage.setImage("app:4", zones.slice(0, 1));
   await isShown(/GateFailed/);
   await run(`'{"spec":{"mode":"Observe"}}'`);
-  await stage.done("app:3", zones);
+  await stage.done("app:4", zones.slice(0, 1));
 });
 
 test("every command of the pages is played here, or by another test", () => {
@@ -160,6 +166,7 @@ test("every command of the pages is played here, or by another test", () => {
     "get gates",
     "get gate ",
     "describe gate",
+    "bypass-gates-until",
     "Observe",
   ];
   assert.deepEqual(

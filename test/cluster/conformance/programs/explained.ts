@@ -56,8 +56,10 @@ export const EXPLAINED: readonly Explanation[] = [
     reason: "how ready a pod was when it began to go depends on the speed of controllers",
   },
   {
-    field: /objects\.pods\/[^.]+\.(?:metadata\.labels|spec\.nodeName)$/,
-    actual: /^undefined$/,
+    step: / pods|the end/,
+    field:
+      /(?:objects\.pods\/[^.]+|answer\.body)\.(?:metadata\.labels|spec\.nodeName|status\.(?:conditions|containerStatuses|hostIP|phase|podIPs?|startTime))$/,
+    actual: /^(?:undefined|"Pending")$/,
     reason: "a pod whose owner never was may be deleted before it is bound to a node, or after that",
   },
   {
