@@ -1,5 +1,5 @@
 /**
- * A campaign under exactly the rights of the manifests, tick by tick in this process. The nodes are made by the test
+ * Campaigns under exactly the rights of the manifests, tick by tick in this process. The nodes are made by the test
  * and have no pods.
  */
 import assert from "node:assert/strict";
@@ -14,12 +14,14 @@ import { systemClock } from "../../../infra/clock.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { type Connection, loadConnection } from "../../../infra/kubernetes/connection.ts";
 import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
+import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
+import { OUR_REASON, readLifecycle } from "../../../reconciler/nodes/lifecycle-conditions.ts";
 import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
 import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
@@ -41,10 +43,14 @@ interface Shadow {
   readonly status?: Readonly<Record<string, unknown>>;
 }
 
+let printed = "";
 const log = createLog({
   level: "warn",
   format: "json",
-  write: (line) => process.stderr.write(line),
+  write: (line) => {
+    printed += line;
+    process.stderr.write(line);
+  },
   now: () => new Date(),
 });
 const metrics = createMetrics();
@@ -59,7 +65,14 @@ before(async () => {
   await remove(admin, `${POLICIES}/default`);
   await admin.call("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
   await applyRbac(admin, namespace);
-  await applyNodeRbac();
+  await applyNodeRbac("rbac-reconciler.yaml");
+  const reconciler = { namespace, account: "zonewise-reconciler" };
+  const listed = [
+    ["zonewise.dev", "nodeupdatepolicies"],
+    ["brupop.bottlerocket.aws", "bottlerocketshadows"],
+  ];
+  for (const [group = "", resource = ""] of listed)
+    await untilAllowed(admin, reconciler, { verbs: ["list"], apiGroups: [group], resources: [resource] });
   folder = await mkdtemp(join(tmpdir(), "nodes-"));
   const kubeconfig = join(folder, "kubeconfig");
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace)));
@@ -70,16 +83,17 @@ after(async () => {
   for (const { name } of nodes) await remove(admin, `/api/v1/nodes/${name}`);
   await remove(admin, `${POLICIES}/p-${id}`);
   for (const kind of ["clusterroles", "clusterrolebindings"])
-    await remove(admin, `/apis/rbac.authorization.k8s.io/v1/${kind}/zonewise-node-updates-${id}`);
+    for (const role of ["zonewise-node-updates", "zonewise-node-conditions"])
+      await remove(admin, `/apis/rbac.authorization.k8s.io/v1/${kind}/${role}-${id}`);
   await remove(admin, `/api/v1/namespaces/${namespace}`);
   connection?.close();
   admin.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The rules of the manifests, under names of this test. */
-async function applyNodeRbac(): Promise<void> {
-  const text = readFileSync(new URL("rbac-reconciler.yaml", FOLDER), "utf8");
+/** The rules of a manifest, under names of this test. */
+async function applyNodeRbac(file: string): Promise<void> {
+  const text = readFileSync(new URL(file, FOLDER), "utf8");
   for (const document of parseAllDocuments(text)) {
     const { kind, metadata, ...rest } = document.toJS() as {
       kind: string;
@@ -102,17 +116,6 @@ async function applyNodeRbac(): Promise<void> {
       ...body,
     });
   }
-  const reconciler = { namespace, account: "zonewise-reconciler" };
-  await untilAllowed(admin, reconciler, {
-    verbs: ["list"],
-    apiGroups: ["zonewise.dev"],
-    resources: ["nodeupdatepolicies"],
-  });
-  await untilAllowed(admin, reconciler, {
-    verbs: ["list"],
-    apiGroups: ["brupop.bottlerocket.aws"],
-    resources: ["bottlerocketshadows"],
-  });
 }
 
 const policy = (spec: object, name = `p-${id}`) => ({
@@ -142,42 +145,14 @@ describe("a campaign under the rights of the manifests", () => {
       POLICIES,
       policy({ nodeSelector: selector, health: { minReadySeconds: 0 }, features: { protectFromScaleDown: true } }),
     );
-    const cluster = connectCluster(connection, { timeoutMs: 60_000, observer: metrics.observer });
-    const checker = createChecker({
-      cluster,
-      clock: systemClock,
-      prometheus: createPrometheusClient({ timeoutMs: 1000, allowedHosts: [] }),
-    });
-    const options = {
-      clock: systemClock,
-      log,
-      metrics,
-      namespace,
-      checker,
-      loadReader: async () => readExpression,
-      secretsNamespace: namespace,
-      ownNode: undefined,
-      intervalMs: 5000,
-      defaultSpec: {},
-    };
-    const update = createNodeUpdates(options);
-    const context = {
-      cluster,
-      fence: { write: () => ({}) },
-      freshness: createFreshness(systemClock, log),
-      stop: new AbortController().signal,
-    };
-    const tools = {
-      recorder: createRecorder({ cluster, clock: systemClock, log, instance: "test" }),
-      annotations: new Map<string, string>(),
-    };
+    const { pass, recorder } = openUpdates();
     const order: string[] = [];
     for (let round = 0; round < 60 && order.length < 3; round++) {
-      await update(context, tools);
+      await pass();
       for (const { name } of nodes) await stepAgent(name, order);
     }
-    await update(context, tools);
-    await tools.recorder.flush();
+    await pass();
+    await recorder.flush();
     assert.deepEqual(
       order,
       nodes.map(({ name }) => name),
@@ -200,24 +175,88 @@ describe("a campaign under the rights of the manifests", () => {
     );
     assert.ok(reasons.has("UpdateStarted") && reasons.has("NodeUpdated"), [...reasons].join());
   });
+
+  it("says of a node what is done to it once it has the right, and names the right while it lacks it", async () => {
+    const [name = "", other = ""] = nodes.map((node) => node.name);
+    const isTrue = async (node: string) =>
+      readLifecycle((await admin.call<Node>("GET", `/api/v1/nodes/${node}`)).status)
+        .filter(({ status }) => status === "True")
+        .map(({ type, reason }) => `${type} ${reason}`);
+    const planned = { type: "MaintenancePlanned", status: "True", reason: "Admin" };
+    await setNode(other, "boot-1.1.0", [planned]);
+    const shadow = `${shadowsOf("v2")}/brs-${name}/status`;
+    await admin.call("PATCH", shadow, { status: { target_version: "1.2.0" } });
+
+    const { pass } = openUpdates({ lifecycleConditions: true });
+    await pass();
+    assert.deepEqual(await isTrue(name), []);
+    const trouble = printed.split("\n").find((line) => line.includes("lifecycle conditions of a node could not be"));
+    assert.match(trouble ?? printed, new RegExp(`"${name}".*cannot patch resource .*nodes/status`));
+
+    await applyNodeRbac("lifecycle-conditions/rbac.yaml");
+    const account = { namespace, account: "zonewise-reconciler" };
+    await untilAllowed(admin, account, { verbs: ["patch"], apiGroups: [""], resources: ["nodes/status"] });
+    const seen = new Set<string>();
+    const order: string[] = [];
+    for (let round = 0; round < 30 && order.length === 0; round++) {
+      await pass();
+      for (const one of await isTrue(name)) seen.add(one);
+      await stepAgent(name, order);
+    }
+    await pass();
+    assert.deepEqual(
+      [...seen].toSorted(),
+      ["DrainInProgress", "MaintenanceInProgress", "MaintenancePlanned"].map((type) => `${type} ${OUR_REASON}`),
+    );
+    assert.deepEqual(await isTrue(name), [], "all are taken back");
+    assert.deepEqual(await isTrue(other), ["MaintenancePlanned Admin"], "what others say stays");
+    const { status } = await admin.call<Node>("GET", `/api/v1/nodes/${name}`);
+    assert.equal(status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
+  });
 });
 
-async function setNode(name: string, bootID: string): Promise<void> {
-  const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, "");
-  const status = {
-    conditions: [
-      {
-        type: "Ready",
-        status: "True",
-        lastTransitionTime,
-        lastHeartbeatTime: lastTransitionTime,
-        reason: "Test",
-        message: "",
-      },
-    ],
-    nodeInfo: { bootID },
+/** A reconciler's node updates, under the rights of its ServiceAccount. */
+function openUpdates({ lifecycleConditions = false } = {}) {
+  const cluster = connectCluster(connection, { timeoutMs: 60_000, observer: metrics.observer });
+  const checker = createChecker({
+    cluster,
+    clock: systemClock,
+    prometheus: createPrometheusClient({ timeoutMs: 1000, allowedHosts: [] }),
+  });
+  const update = createNodeUpdates({
+    clock: systemClock,
+    log,
+    metrics,
+    namespace,
+    checker,
+    loadReader: async () => readExpression,
+    secretsNamespace: namespace,
+    ownNode: undefined,
+    intervalMs: 5000,
+    defaultSpec: {},
+    lifecycleConditions,
+  });
+  const context = {
+    cluster,
+    fence: { write: () => ({}) },
+    freshness: createFreshness(systemClock, log),
+    stop: new AbortController().signal,
   };
-  await admin.call("PATCH", `/api/v1/nodes/${name}/status`, { status });
+  const recorder = createRecorder({ cluster, clock: systemClock, log, instance: "test" });
+  const tools = { recorder, annotations: new Map<string, string>() };
+  return { recorder, pass: () => update(context, tools) };
+}
+
+/** Ready, as its kubelet says; conditions of others stay. */
+async function setNode(name: string, bootID: string, more: readonly object[] = []): Promise<void> {
+  const path = `/api/v1/nodes/${name}`;
+  const at = new Date().toISOString().replace(/\.\d+/, "");
+  const ready = { type: "Ready", status: "True", lastTransitionTime: at, lastHeartbeatTime: at, reason: "Test" };
+  const { status } = await admin.call<Node>("GET", path);
+  const others = (status?.conditions ?? []).filter(({ type }) => type !== "Ready");
+  await admin.call("PATCH", `${path}/status`, {
+    status: { conditions: [{ ...ready, message: "" }, ...others, ...more], nodeInfo: { bootID } },
+  });
 }
 
 /** What an agent does next, without a host. */
@@ -234,13 +273,14 @@ async function stepAgent(name: string, order: string[]): Promise<void> {
     }));
   if (spec.state === status["current_state"]) return;
   const boots = spec.state === "RebootedIntoUpdate";
-  if (boots) await setNode(name, "boot-2");
+  const bootId = `boot-${spec.version}`;
+  if (boots) await setNode(name, bootId);
   if (spec.state === "Idle") order.push(name);
   await report({
     current_state: spec.state,
     ...(boots && {
       current_version: spec.version,
-      boot_id: "boot-2",
+      boot_id: bootId,
       boot_reported_at: new Date(Date.now() - 1000).toISOString(),
     }),
   });
