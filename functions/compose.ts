@@ -27,7 +27,7 @@ import { showTotals } from "./totals/show-totals.ts";
 
 export interface Composition extends Pick<Runtime, "log" | "tracer"> {
   /** The process's own metrics, with the reconciler's totals. */
-  readonly metrics: Pick<Metrics, "render" | "contentType">;
+  readonly metrics: Pick<Metrics, "render" | "typeFor">;
   readonly configuration: WebhookSettings;
   readonly rim: Rim;
   readonly webhooks: readonly Webhook[];

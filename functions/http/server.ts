@@ -2,7 +2,7 @@
  * Servers: handlers by path over TLS, with a certificate that is followed and requests that are drained, beside `/ready`
  * and `/metrics` over plain HTTP (`runServer`); or plain HTTP alone, without anything to lose (`runPlain`).
  */
-import http, { type RequestListener, type Server, type ServerResponse } from "node:http";
+import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import type { WebhookSettings } from "../../infra/config/config.ts";
@@ -111,17 +111,16 @@ async function listen(server: Server, { what, port, address: host, log }: Listen
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
 /** `/ready` and `/metrics` (§8.1). */
-export function healthListener(
-  metrics: Pick<Metrics, "render" | "contentType">,
-  isReady: () => boolean,
-): RequestListener {
-  const answer = async (path: string | undefined, response: ServerResponse): Promise<void> => {
+export function healthListener(metrics: Pick<Metrics, "render" | "typeFor">, isReady: () => boolean): RequestListener {
+  const answer = async ({ url, headers }: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = url?.split("?")[0];
     if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
-    else if (path === "/metrics")
-      response.writeHead(200, { "content-type": metrics.contentType }).end(await metrics.render());
-    else response.writeHead(404).end();
+    else if (path === "/metrics") {
+      const type = await metrics.typeFor(headers.accept);
+      response.writeHead(200, { "content-type": type }).end(await metrics.render(type));
+    } else response.writeHead(404).end();
   };
-  return (request, response) => void answer(request.url?.split("?")[0], response);
+  return (request, response) => void answer(request, response);
 }
 
 function byPath(routes: ReadonlyMap<string, Handler>): RequestListener {

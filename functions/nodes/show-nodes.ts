@@ -19,7 +19,7 @@ export interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log
 const TURN = "zonewise-node-metrics";
 
 /** Metrics that read the nodes before each scrape. Without them, the process's own are shown. */
-export function showNodes(options: NodesOptions): Pick<Metrics, "render" | "contentType"> {
+export function showNodes(options: NodesOptions): Pick<Metrics, "render" | "typeFor"> {
   const lease = { namespace: options.namespace, name: TURN };
   const sample = createNodeSampler();
   return showOnce({ ...options, lease, what: "the nodes", gather: (call) => gather(options, sample, call) });

@@ -26,7 +26,7 @@ export interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "lo
 }
 
 /** Metrics that read the totals before each scrape. Without them, the process's own are shown. */
-export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "contentType"> {
+export function showTotals(options: TotalsOptions): Pick<Metrics, "render" | "typeFor"> {
   const { namespace, name } = options.reconciler;
   const lease = { namespace, name: `${name}-metrics` };
   return showOnce({ ...options, lease, what: "the reconciler's totals", gather: (call) => gather(options, call) });

@@ -53,9 +53,10 @@ export interface Metrics {
   readKept(): Promise<Samples>;
   /** Replaces the series that are shown beside those of the process. */
   show(samples: Samples): void;
-  /** All metrics in Prometheus' text format. */
-  render(): Promise<string>;
-  readonly contentType: string;
+  /** The content type for a scraper, by its header Accept. */
+  typeFor(accept: string | undefined): Promise<string>;
+  /** All metrics in Prometheus' text format, unless another type is given. */
+  render(contentType?: string): Promise<string>;
 }
 
 /** Upper bound of the series of a metric with label values that users choose. */
@@ -180,6 +181,6 @@ export function createMetrics(): Metrics {
       ),
     show: registry.show,
     render: registry.render,
-    contentType: registry.contentType,
+    typeFor: registry.typeFor,
   };
 }

@@ -3,6 +3,7 @@ import { credentialsOf, redactUrl, withoutCredentials } from "../credentials.ts"
 import { RolloutError } from "../errors.ts";
 import { exchange, type Redirect, withinDeadline } from "../http.ts";
 import type { Metrics } from "./metrics.ts";
+import { TEXT_TYPE } from "./registry.ts";
 
 export interface PushTarget {
   readonly url: string;
@@ -24,7 +25,7 @@ export async function pushMetrics(
   const grouping = `job@base64/${base64(job)}/instance@base64/${base64(instance)}`;
   const address = new URL(`${url.replace(/\/+$/, "")}/metrics/${grouping}`);
   const { authorization } = credentialsOf(address);
-  const headers = { "content-type": metrics.contentType };
+  const headers = { "content-type": TEXT_TYPE };
   const body = await metrics.render();
   const { status, text } = await withinDeadline(`push metrics to ${redactUrl(address)}`, { timeoutMs }, (signal) =>
     exchange(withoutCredentials(address), {

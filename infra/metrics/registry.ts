@@ -1,5 +1,5 @@
 /** The registry of a process: its own series, and beside them those that it shows for processes that are gone. */
-import { Counter, Gauge, Histogram, type Metric, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import type { MetricRow } from "./tables/metric-row.ts";
 
 export interface Sample {
@@ -7,6 +7,8 @@ export interface Sample {
   readonly value: number;
   /** For a series of a histogram, such as `name_sum`. */
   readonly metricName?: string;
+  /** Of a bucket, if it has one. */
+  readonly exemplar?: object | null;
 }
 
 /** By the name of the metric. */
@@ -22,13 +24,20 @@ export interface OwnRegistry {
   readonly read: (row: MetricRow) => Promise<readonly Sample[]>;
   /** Replaces the series that are shown beside its own. */
   readonly show: (samples: Samples) => void;
-  readonly render: () => Promise<string>;
-  readonly contentType: string;
+  /** The type to answer a scraper with that accepts these: OpenMetrics only once there is an exemplar to show. */
+  readonly typeFor: (accept: string | undefined) => Promise<string>;
+  /** In Prometheus' text format, or that of the type. */
+  readonly render: (contentType?: string) => Promise<string>;
 }
 
+export const TEXT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+const OPEN_METRICS_TYPE = Registry.OPENMETRICS_CONTENT_TYPE;
+
 export function createRegistry(): OwnRegistry {
-  const registry = new Registry();
+  const [text, open] = [new Registry(), new Registry<OpenMetricsContentType>()];
+  open.setContentType(OPEN_METRICS_TYPE);
   const own = new Map<string, Counter | Gauge | Histogram>();
+  const exemplary: MetricRow[] = [];
   let shown: Samples = new Map();
   const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: [...labels], registers: [] });
 
@@ -40,8 +49,18 @@ export function createRegistry(): OwnRegistry {
   function register(row: MetricRow): void {
     const { name, help, type } = row;
     const get = async () => ({ name, help, type, values: [...(await read(row)), ...(shown.get(name) ?? [])] });
-    registry.registerMetric({ name, get } as unknown as Metric);
+    text.registerMetric({ name, get } as unknown as Metric);
+    // There the suffix of a counter belongs to its samples, and the registry adds it.
+    const family = type === "counter" ? name.replace(/_total$/, "") : name;
+    open.registerMetric({ name, get: async () => ({ ...(await get()), name: family }) } as unknown as Metric);
+    if (row.exemplars) exemplary.push(row);
   }
+
+  const typeFor: OwnRegistry["typeFor"] = async (accept = "") => {
+    if (!accept.includes("application/openmetrics-text")) return TEXT_TYPE;
+    const samples = (await Promise.all(exemplary.map(read))).flat();
+    return samples.some(({ exemplar }) => exemplar) ? OPEN_METRICS_TYPE : TEXT_TYPE;
+  };
 
   function add<M extends Counter | Gauge | Histogram>(row: MetricRow, metric: M): M {
     own.set(row.name, metric);
@@ -52,11 +71,19 @@ export function createRegistry(): OwnRegistry {
   return {
     counter: (row) => add(row, new Counter(options(row))),
     gauge: (row) => add(row, new Gauge(options(row))),
-    histogram: (row) => add(row, new Histogram({ ...options(row), buckets: [...(row.buckets ?? [])] })),
+    histogram: (row) =>
+      add(
+        row,
+        new Histogram({
+          ...options(row),
+          buckets: [...(row.buckets ?? [])],
+          enableExemplars: row.exemplars ?? false,
+        }),
+      ),
     foreign: register,
     read,
     show: (samples) => void (shown = samples),
-    render: () => registry.metrics(),
-    contentType: registry.contentType,
+    typeFor,
+    render: (contentType = TEXT_TYPE) => (contentType === OPEN_METRICS_TYPE ? open : text).metrics(),
   };
 }

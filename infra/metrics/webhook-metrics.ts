@@ -11,6 +11,8 @@ export interface ServedRequest {
   readonly seconds: number;
   readonly receivedBytes: number;
   readonly sentBytes: number;
+  /** Of its span (W3C Trace Context); undefined if none is recorded. */
+  readonly traceparent?: string | undefined;
 }
 
 export interface WebhookAnswer {
@@ -31,6 +33,9 @@ export interface Makers {
   readonly histogram: (row: MetricRow) => Histogram;
 }
 
+/** One that is not sampled has no trace that could be looked up. */
+const SAMPLED = /^00-(?<trace_id>[\da-f]{32})-(?<span_id>[\da-f]{16})-[\da-f][13579bdf]$/;
+
 export function createWebhookMetrics({ counter, gauge, histogram }: Makers): WebhookMetrics {
   const duration = histogram(METRICS.requests);
   const received = histogram(METRICS.requestBytes);
@@ -39,10 +44,14 @@ export function createWebhookMetrics({ counter, gauge, histogram }: Makers): Web
   const answers = counter(METRICS.webhookAnswers);
   return {
     requestStarted: (method, route) => inFlight.inc({ method: labelOf(method), route }),
-    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, ...request }) => {
+    requestDone: ({ route, status, seconds, receivedBytes, sentBytes, traceparent = "", ...request }) => {
       const method = labelOf(request.method);
       inFlight.dec({ method, route });
-      duration.observe({ method, route, status_code: String(status), ws: "false" }, seconds);
+      duration.observe({
+        labels: { method, route, status_code: String(status), ws: "false" },
+        value: seconds,
+        exemplarLabels: { ...SAMPLED.exec(traceparent)?.groups },
+      });
       received.observe({ method, route }, receivedBytes);
       sent.observe({ method, route }, sentBytes);
     },

@@ -12,6 +12,8 @@ export interface MetricRow {
    * series of their own.
    */
   readonly kept?: "alone" | "shared";
+  /** Its buckets name the last traced request (docs/tracing.md). */
+  readonly exemplars?: true;
   /** Only shown, from what is kept. */
   readonly foreign?: true;
 }

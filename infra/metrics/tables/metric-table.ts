@@ -185,6 +185,7 @@ export const METRICS = {
     help: "Time to serve an inbound request, in seconds.",
     labels: [...ROUTE, "status_code", "ws"],
     buckets: SECONDS_TO_100,
+    exemplars: true,
   },
   requestBytes: {
     name: "rollout_operator_request_message_bytes",
