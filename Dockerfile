@@ -14,7 +14,7 @@ RUN npm run build
 # user and with the arguments that it is to be read with, as Node.js keeps a directory for each.
 RUN mkdir .compile-cache && chown 65532:65532 .compile-cache
 USER 65532:65532
-RUN IMAGE_ROOT=/app COMPILE_CACHE=/app/.compile-cache node --test test/image/image.test.ts
+RUN IMAGE_ROOT=/app COMPILE_CACHE=/app/.compile-cache node --test test/image/image.e2e.test.ts
 
 FROM ${RUNTIME_IMAGE}
 WORKDIR /app

@@ -1,5 +1,4 @@
 /** Servers for tests that only this machine can reach. */
-import { randomInt } from "node:crypto";
 import { createServer, type AddressInfo, type LookupFunction, type Server } from "node:net";
 
 /** Makes the server listen on a free port; resolves with the port. */
@@ -9,15 +8,17 @@ export async function listen(server: Server, host = "127.0.0.1"): Promise<number
 }
 
 /** Below the ports that the system gives to connections and to servers that leave the choice to it. */
-const OWN_PORTS = { from: 10_000, count: 10_000 };
+const OWN_PORTS = { from: 10_000, processes: 1000, each: 20 };
+let asked = 0;
 
 /**
  * Returns a free port for a process that cannot choose one itself: one that nobody gets by chance until the process has
- * it.
+ * it. Test processes at the same time have ports of their own, as their ids are near each other.
  */
 export async function freePort(): Promise<number> {
+  const { from, processes, each } = OWN_PORTS;
   for (;;) {
-    const port = OWN_PORTS.from + randomInt(OWN_PORTS.count);
+    const port = from + (process.pid % processes) * each + (asked++ % each);
     const server = createServer();
     const isFree = new Promise<boolean>((resolve) =>
       server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)),

@@ -8,7 +8,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import { errorOfCall, errorOfStatus } from "../../infra/kubernetes/api-error.ts";
 import { pathOf, type Place } from "../../infra/kubernetes/api-path.ts";
 import type { Call, Cluster, Query } from "../../infra/kubernetes/cluster.ts";
-import { FULL, METADATA_LIST, PAGE_SIZE } from "../../infra/kubernetes/list-forms.ts";
+import { FULL, limitOf, METADATA_LIST } from "../../infra/kubernetes/list-forms.ts";
 import type { ListBody, Resource } from "../../infra/kubernetes/resources.ts";
 import type { OnDate } from "../../infra/server-clock.ts";
 
@@ -93,7 +93,7 @@ export function openPort({ request, cluster, clock, onDate }: PortOptions): Clus
       const accept = resource.metadataOnly ? METADATA_LIST : FULL;
       let token: string | undefined;
       do {
-        const limit = String(query.pageSize ?? resource.pageSize ?? PAGE_SIZE);
+        const limit = limitOf(resource, query);
         const { labelSelector, fieldSelector } = query;
         const path = pathOf(resource, query) + formatQuery({ labelSelector, fieldSelector, limit, continue: token });
         const body = (await read(`list ${resource.plural}`, { path, accept, call })) as ListBody<T>;

@@ -5,7 +5,7 @@ import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement, Watcher, 
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
-import { FULL, METADATA, METADATA_LIST, PAGE_SIZE } from "./list-forms.ts";
+import { FULL, limitOf, METADATA, METADATA_LIST } from "./list-forms.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type ApiObserver, requestList, requestObject } from "./request.ts";
@@ -151,10 +151,6 @@ export function connectCluster(
 /** The call with what is left of its deadline. */
 const shorten = (call: Call | undefined, elapsedMs: number): Call | undefined =>
   call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsedMs) };
-
-function limitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
-  return Number.isFinite(pageSize) ? String(pageSize) : undefined;
-}
 
 function versionOf(body: unknown): string {
   return (body as Body).metadata?.resourceVersion ?? "";

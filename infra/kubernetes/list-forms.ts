@@ -1,7 +1,15 @@
 /** How objects are asked for: in which form, and how many at once. */
+import type { Query } from "./cluster.ts";
+import type { Resource } from "./resources.ts";
 
 /** Objects a page. */
-export const PAGE_SIZE = 500;
+const PAGE_SIZE = 500;
+
+/** The `limit` of a list's call; undefined where all come in one page. */
+export function limitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
+  return Number.isFinite(pageSize) ? String(pageSize) : undefined;
+}
+
 export const FULL = "application/json";
 /** Servers without PartialObjectMetadata return the full object; both have the metadata. */
 export const METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";

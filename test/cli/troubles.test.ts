@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { some } from "../runs.ts";
 import { BUDGET_TROUBLES } from "./troubles/budgets.ts";
 import { CHECK_TROUBLES } from "./troubles/checks.ts";
 import { NODE_TROUBLES } from "./troubles/nodes.ts";
@@ -22,7 +23,7 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 describe("the cure that is proposed for", { timeout: 900_000 }, () => {
-  for (const row of TROUBLES) it(row.trouble, async (t) => await play(t, row));
+  for (const row of some(TROUBLES)) it(row.trouble, async (t) => await play(t, row));
 });
 
 it("most cures are commands, and some of them open an editor", () => {

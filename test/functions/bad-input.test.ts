@@ -21,7 +21,7 @@ import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { judged, NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import { reviewText, serve } from "./http.ts";
 import { startPrepareDownscale } from "./stage.ts";
-import { runs } from "../runs.ts";
+import { runs, some } from "../runs.ts";
 
 /** A cluster without objects that refuses all writes. */
 const cluster = new Proxy({} as Cluster, {
@@ -269,7 +269,7 @@ for (const webhook of WEBHOOKS)
       assert.ok(growth < 3_000_000, `${growth} bytes more`);
     });
 
-    for (const [name, body] of HUGE)
+    for (const [name, body] of some(HUGE))
       it(`answers ${name} below 500`, async (t) => {
         const { post } = await serve(t, webhook, quiet);
         const { status } = await post(body, { query: "?timeout=10s" });

@@ -10,7 +10,7 @@ import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } 
 import { reviewOf } from "./stage.ts";
 
 /** Calls between two deaths; at a half, a call is made and its answer lost. A step of 1.5 meets both in turn. */
-const STEP = either(0.5, 1.5);
+const STEP = either(0.5, 2.5);
 const SHARE = 0.5 / STEP;
 
 /**

@@ -53,14 +53,20 @@ export const findTests = (patterns: readonly string[]): string[] =>
 export const needsOwnProcess = (file: string): boolean =>
   [...reach(join(ROOT, file))].some((path) => sourceOf(path).isOwn);
 
+/**
+ * Whether a test file is left out of a short run: with a browser, a shell, an image or another program it tries in
+ * minutes what a user has.
+ */
+export const isEndToEnd = (file: string): boolean => file.endsWith(".e2e.test.ts");
+
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
 
-/** Of those with a process of their own, the longest: they play in real time. */
-const IN_REAL_TIME = /^test\/(?:demo|image|functions\/status\/browser)\b/;
+/** Of those with a process of their own in a short run, the longest: it plays in real time. */
+const IN_REAL_TIME = /^test\/demo\b/;
 
 /** The longest come first, and those whose counts are reduced: what is left at the end is short. */
 export const longFirst = (files: readonly string[]): string[] => {
-  const rank = (file: string): number => (IN_REAL_TIME.test(file) ? 0 : isCounted(file) ? 1 : 2);
+  const rank = (file: string): number => (isEndToEnd(file) || IN_REAL_TIME.test(file) ? 0 : isCounted(file) ? 1 : 2);
   return files.toSorted((a, b) => rank(a) - rank(b));
 };

@@ -2,9 +2,10 @@
  * Runs test files with node:test: most of them in one process a core and one more, each of which takes the next file;
  * beside them those that need a process of their own.
  *
- *     node test/runner/main.ts [--all] [--counted] [pattern ...]
+ *     node test/runner/main.ts [--all] [--rest] [pattern ...]
  *
- * `--all` plays the counts of test/runs.ts whole; `--counted` runs only the files that have such counts.
+ * Without a pattern it leaves out the end-to-end tests, `*.e2e.test.ts`. `--all` plays them, too, and the counts of
+ * test/runs.ts whole; `--rest` with it runs only what a run without `--all` leaves out or reduces.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -14,16 +15,20 @@ import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { WHOLE } from "../runs.ts";
-import { findTests, isCounted, longFirst, needsOwnProcess } from "./files.ts";
+import { findTests, isCounted, isEndToEnd, longFirst, needsOwnProcess } from "./files.ts";
 import { createTally } from "./tally.ts";
 
 /** Milliseconds for a process: whatever hangs ends. */
 const PROCESS_MS = 1_800_000;
-const OPTIONS = { all: { type: "boolean", default: false }, counted: { type: "boolean", default: false } } as const;
+const OPTIONS = { all: { type: "boolean", default: false }, rest: { type: "boolean", default: false } } as const;
 
 const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
 const found = findTests(positionals.length > 0 ? positionals : ["test/**/*.test.ts"]);
-const files = values.counted ? found.filter(isCounted) : found;
+const isWanted = (file: string): boolean => {
+  if (values.rest) return isEndToEnd(file) || isCounted(file);
+  return values.all || positionals.length > 0 || !isEndToEnd(file);
+};
+const files = found.filter(isWanted);
 const alone = longFirst(files.filter(needsOwnProcess));
 const shared = longFirst(files.filter((file) => !alone.includes(file)));
 // One more, as each waits at times.

@@ -82,7 +82,7 @@ describe("the files of a run", () => {
     for (const file of [
       "test/demo/start.test.ts",
       "test/functions/serve.test.ts",
-      "test/functions/status/browser.test.ts",
+      "test/functions/status/browser.e2e.test.ts",
     ])
       assert.ok(needsOwnProcess(file), file);
     assert.ok(!needsOwnProcess("test/reconciler/rollout/remaining.test.ts"));

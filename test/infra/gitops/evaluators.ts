@@ -8,13 +8,16 @@ import { type Manifest, read, ROOT } from "../manifests.ts";
 export const engineFile = (name: string): Manifest[] => read(`infra/gitops/${name}`);
 export const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
+/** One module of WebAssembly for all engines. */
+const factory = new LuaFactory();
+
 /** Runs a script in an engine of its own: engines keep no globals from one object to the next. */
 export async function runLua(
   script: string,
   globals: Readonly<Record<string, unknown>>,
   call: string,
 ): Promise<unknown> {
-  const lua = await new LuaFactory().createEngine();
+  const lua = await factory.createEngine();
   try {
     const given = Object.entries(globals).map(([name, value]) => `${name} = ${toLua(value)}`);
     return await lua.doString([...given, script, call].join("\n"));
