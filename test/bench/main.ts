@@ -16,6 +16,7 @@ import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
 import { renderPage, renderTable } from "./page.ts";
+import { benchFlags, benchRequests } from "./requests.ts";
 import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchScaling } from "./scaling.ts";
@@ -39,6 +40,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   client: benchClient,
   lists: benchLists,
   webhooks: benchWebhooks,
+  requests: benchRequests,
+  flags: benchFlags,
   evictions: benchEvictions,
   "status-page": benchStatusPage,
 };

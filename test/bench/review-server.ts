@@ -1,0 +1,58 @@
+/** The webhook server as it ships, in a process of its own, for loads of `review-load.ts`. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { freePort } from "../loopback.ts";
+import { MALLOC_ENV } from "./process.ts";
+import { firstAnswer, KUBECONFIG, NAME, type Target } from "./review-load.ts";
+
+export interface ReviewServer {
+  readonly pid: number;
+  readonly target: Target;
+  /** Ends it, as a kubelet would. */
+  readonly end: () => Promise<void>;
+}
+
+/** Starts a server with Node's arguments, of which the last is its script, and resolves with its first answer. */
+export type StartServer = (args: readonly string[], request: string) => Promise<ReviewServer>;
+
+/** Writes the servers' certificate and kubeconfig into `scratch`. */
+export async function prepareServers(scratch: string): Promise<StartServer> {
+  const { caPem, certPem, keyPem } = await generateCertificates({
+    dnsNames: [NAME],
+    organization: "bench",
+    validityDays: 1,
+    now: new Date(),
+  });
+  const files = { crt: certPem, key: keyPem, kubeconfig: KUBECONFIG };
+  const path = (name: keyof typeof files): string => join(scratch, `review-server.${name}`);
+  await Promise.all(Object.entries(files).map(([name, text]) => writeFile(path(name as keyof typeof files), text)));
+  return async (args, request) => {
+    const target = { port: await freePort(), ca: caPem };
+    const env = {
+      PATH: process.env["PATH"],
+      KUBERNETES_NAMESPACE: "default",
+      KUBECONFIG: path("kubeconfig"),
+      SERVER_TLS_CERT_FILE: path("crt"),
+      SERVER_TLS_KEY_FILE: path("key"),
+      SERVER_TLS_PORT: String(target.port),
+      SERVER_PORT: String(await freePort()),
+      SERVER_ADDRESS: "127.0.0.1",
+      NODE_COMPILE_CACHE: join(scratch, "review-server-cache"),
+      ...MALLOC_ENV,
+    };
+    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "inherit"] });
+    const early = Promise.withResolvers<never>();
+    early.promise.catch(() => {});
+    child.once("exit", (code) => early.reject(new Error(`${args.join(" ")} ended with ${code}`)));
+    await Promise.race([firstAnswer(target, request), early.promise]);
+    return { pid: child.pid ?? 0, target, end: () => end(child) };
+  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  await ended;
+}
