@@ -8,19 +8,9 @@ const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admissio
 const MAX_MESSAGE_LENGTH = 2000;
 const MAX_WARNING_LENGTH = 400;
 
-// Go writes null for a field that is not set.
-const text = z
-  .string()
-  .nullish()
-  .transform((value) => value ?? "");
-const kind = z
-  .looseObject({ group: text, version: text, kind: text })
-  .nullish()
-  .transform((value) => value ?? { group: "", version: "", kind: "" });
-const resource = z
-  .looseObject({ group: text, version: text, resource: text })
-  .nullish()
-  .transform((value) => value ?? { group: "", version: "", resource: "" });
+// Go writes null for a field that is not set. What is missing is filled in afterwards: zod notes each value that it
+// transforms in WeakMaps, which keep a review in memory until the next full garbage collection.
+const text = z.string().nullish();
 
 const REQUEST = z.object({
   uid: z.string().min(1),
@@ -29,8 +19,8 @@ const REQUEST = z.object({
   namespace: text,
   name: text,
   dryRun: z.boolean().nullish(),
-  kind,
-  resource,
+  kind: z.object({ group: text, version: text, kind: text }).nullish(),
+  resource: z.object({ group: text, version: text, resource: text }).nullish(),
   object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
   userInfo: z.object({ username: text, groups: z.array(z.string()).nullish() }).nullish(),
@@ -60,25 +50,40 @@ export function readReview(body: unknown): Review | { readonly problem: string }
   return request.success ? { apiVersion, request: readRequest(request.data) } : refuse(explain(request.error));
 }
 
-function readRequest({
-  subResource,
-  namespace,
-  name,
-  userInfo,
-  dryRun,
-  options,
-  ...rest
-}: z.infer<typeof REQUEST>): AdmissionRequest {
+type Sent = z.infer<typeof REQUEST>;
+
+function readRequest(sent: Sent): AdmissionRequest {
+  const { operation, subResource, namespace, name, kind, resource, userInfo, dryRun, options, ...rest } = sent;
   return {
     ...rest,
+    operation: operation ?? "",
+    kind: readKind(kind),
+    resource: readResource(resource),
     dryRun: dryRun ?? false,
     ...(subResource && { subResource }),
     ...(namespace && { namespace }),
     ...(name && { name }),
-    ...(userInfo && { userInfo: { username: userInfo.username, ...(userInfo.groups && { groups: userInfo.groups }) } }),
+    ...(userInfo && { userInfo: readUser(userInfo) }),
     ...(options?.fieldManager && { fieldManager: options.fieldManager }),
   };
 }
+
+const readKind = (kind: Sent["kind"]): AdmissionRequest["kind"] => ({
+  group: kind?.group ?? "",
+  version: kind?.version ?? "",
+  kind: kind?.kind ?? "",
+});
+
+const readResource = (resource: Sent["resource"]): AdmissionRequest["resource"] => ({
+  group: resource?.group ?? "",
+  version: resource?.version ?? "",
+  resource: resource?.resource ?? "",
+});
+
+const readUser = ({ username, groups }: NonNullable<Sent["userInfo"]>): NonNullable<AdmissionRequest["userInfo"]> => ({
+  username: username ?? "",
+  ...(groups && { groups }),
+});
 
 /** The text of the AdmissionReview that carries the answer. */
 export function writeReview(

@@ -26,8 +26,16 @@ const KINDS: Readonly<Record<string, Scalable["kind"]>> = {
 const VERSIONS: ReadonlySet<string> = new Set(["apps/v1", "autoscaling/v1"]);
 
 const TYPE = z.object({ apiVersion: z.string(), kind: z.string() });
+/** Only the labels that the webhooks read: an object may have many more. */
+const READ_LABELS = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup] as const;
+const LABEL_VALUES = z.object(
+  Object.fromEntries(READ_LABELS.map((key) => [key, z.unknown().optional()])) as Record<
+    (typeof READ_LABELS)[number],
+    z.ZodOptional<z.ZodUnknown>
+  >,
+);
 const OBJECT = z.object({
-  metadata: z.object({ labels: z.looseObject({}).nullish() }).nullish(),
+  metadata: z.object({ labels: LABEL_VALUES.nullish() }).nullish(),
   spec: z
     .object({
       replicas: z.int32().nullish(),
@@ -54,10 +62,13 @@ function readPods(kind: Scalable["kind"], { replicas, ordinals }: NonNullable<z.
   return { replicas: replicas ?? (kind === "Scale" ? 0 : null), firstOrdinal: ordinals?.start ?? 0 };
 }
 
-/** Only the labels that the webhooks read: an object may have many more. */
-function readLabels(labels: Readonly<Record<string, unknown>> | null | undefined): Readonly<Record<string, string>> {
-  const entries = [LABELS.noDownscale, LABELS.prepareDownscale, LABELS.rolloutGroup].map((key) => [key, labels?.[key]]);
-  return Object.fromEntries(entries.filter(([, value]) => typeof value === "string")) as Record<string, string>;
+function readLabels(labels: z.infer<typeof LABEL_VALUES> | null | undefined): Readonly<Record<string, string>> {
+  const read: Record<string, string> = {};
+  for (const key of READ_LABELS) {
+    const value = labels?.[key];
+    if (typeof value === "string") read[key] = value;
+  }
+  return read;
 }
 
 function describe({ issues: [first] }: z.ZodError): string {
