@@ -27,19 +27,20 @@ export interface CountedServer {
 
 /** Counts the requests of a server from now on. */
 export function countRequests(server: Server): CountedServer {
-  const open = new Set<ServerResponse>();
+  // No Set: one that changes with each request keeps responses until the next full garbage collection.
+  const open: ServerResponse[] = [];
   let requests = 0;
   let isLeaving = false;
   server.prependListener("request", (_request, response: ServerResponse) => {
     requests++;
-    open.add(response);
+    open.push(response);
     if (isLeaving) endConnection(response);
-    response.once("close", () => open.delete(response));
+    response.once("close", () => open.splice(open.indexOf(response), 1));
   });
   return {
     server,
     requests: () => requests,
-    unanswered: () => open.size,
+    unanswered: () => open.length,
     sayGoodbye() {
       isLeaving = true;
       for (const response of open) endConnection(response);
