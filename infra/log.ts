@@ -6,7 +6,9 @@ const LEVELS = { debug: 10, info: 20, warn: 30, error: 40 } as const;
 export type LogLevel = keyof typeof LEVELS;
 export type LogFormat = "json" | "logfmt";
 export type LogFields = Readonly<Record<string, unknown>>;
-type Write = (message: string, fields?: LogFields) => void;
+/** A function is called only if the entry is written. For entries that are often below the level, and frequent. */
+export type LazyFields = LogFields | (() => LogFields);
+type Write = (message: string, fields?: LazyFields) => void;
 export type Log = Readonly<Record<LogLevel, Write>>;
 
 export interface LogOptions {
@@ -28,11 +30,13 @@ export function createLog({ level, format = "json", write, now }: LogOptions): L
     (of: LogLevel): Write =>
     (msg, fields) => {
       if (LEVELS[of] < LEVELS[level]) return;
-      const json = encode({ ...fields, ts: now().toISOString(), level: of, msg });
+      const json = encode({ ...readFields(fields), ts: now().toISOString(), level: of, msg });
       write(`${format === "json" ? json : toLogfmt(JSON.parse(json)).join(" ")}\n`);
     };
   return { debug: entry("debug"), info: entry("info"), warn: entry("warn"), error: entry("error") };
 }
+
+export const readFields = (fields: LazyFields = {}): LogFields => (typeof fields === "function" ? fields() : fields);
 
 /** Writes to standard output; `flush` waits until all is written. */
 export const stdout = {

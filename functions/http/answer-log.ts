@@ -33,7 +33,7 @@ export function logAnswer(
   const verdict = allowed ? "allowed" : "denied";
   const { method, subject } = MESSAGES[name];
   metrics.answered({ webhook: name, result: fault === undefined ? verdict : "fault", reason });
-  log[levelOf(answer, fault)](`${subject} ${verdict}`, {
+  log[levelOf(answer, fault)](`${subject} ${verdict}`, () => ({
     method,
     ...describeRequest(request),
     ...(reason && { reason }),
@@ -43,7 +43,7 @@ export function logAnswer(
     ...answer.log,
     ...(fault !== undefined && { error: fault }),
     seconds: Math.round(seconds * 1e6) / 1e6,
-  });
+  }));
 }
 
 /** Identifies the request. */

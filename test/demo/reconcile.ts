@@ -1,7 +1,7 @@
 /** Runs the reconciler as the CronJob does, over HTTPS, one run after the other. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { Log, LogFields } from "../../infra/log.ts";
+import { type LazyFields, type Log, type LogFields, readFields } from "../../infra/log.ts";
 import { compose } from "../../reconciler/run/compose.ts";
 import { run } from "../../reconciler/run/run.ts";
 
@@ -41,8 +41,8 @@ export async function composeReconciler({
   );
   const logAt =
     (level: Level) =>
-    (message: string, fields: LogFields = {}): void =>
-      onLog(level, message, fields);
+    (message: string, fields?: LazyFields): void =>
+      onLog(level, message, readFields(fields));
   const log: Log = { debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") };
   const runOnce = async (stop: AbortSignal): Promise<void> => void (await run({ ...input, log, stop }));
   return {

@@ -32,6 +32,16 @@ describe("the log", () => {
     });
   }
 
+  it("asks for fields that are given as a function, and only if the entry is written", () => {
+    const { log, entries } = capture("info");
+    log.debug("x", () => assert.fail("below the level"));
+    log.info("x", () => ({ pod: "zone-a-0" }));
+    assert.deepEqual(
+      entries().map(({ msg, pod }) => [msg, pod]),
+      [["x", "zone-a-0"]],
+    );
+  });
+
   it("shows an error's code, message and chain of causes, wherever it is", () => {
     const { log, entries } = capture();
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });

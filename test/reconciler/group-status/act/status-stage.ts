@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import type { RolloutGroup } from "../../../../infra/kubernetes/custom-resources.ts";
-import type { LogFields } from "../../../../infra/log.ts";
+import { type LazyFields, type LogFields, readFields } from "../../../../infra/log.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
 import type { TickResult } from "../../../../reconciler/model/outcome.ts";
 import { createGroupStatuses, type GroupStatuses } from "../../../../reconciler/group-status/act/group-statuses.ts";
@@ -65,8 +65,8 @@ export function startSession(stage: Stage): Session {
   const logged: Session["logged"] = [];
   const note =
     (level: string) =>
-    (text: string, fields?: LogFields): void =>
-      void logged.push([level, text, ...(fields ? [fields] : [])] as Session["logged"][number]);
+    (text: string, fields?: LazyFields): void =>
+      void logged.push([level, text, ...(fields ? [readFields(fields)] : [])] as Session["logged"][number]);
   const ended = new AbortController();
   let changes = 0;
   let passes = 0;
