@@ -52,6 +52,9 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise
     if (signal.aborted) return stop();
     signal.addEventListener("abort", stop, { once: true });
     const over = (): void => signal.removeEventListener("abort", stop);
-    work.then(resolve, reject).then(over, over);
+    work.then(
+      (result) => (over(), resolve(result)),
+      (error: unknown) => (over(), reject(error)),
+    );
   });
 }

@@ -67,7 +67,7 @@ function collect(
         resolve(undefined);
       }
     });
-    request.on("end", () => resolve(Buffer.concat(chunks, bytes)));
+    request.on("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes)));
     request.on("error", reject);
     request.on("close", () => {
       if (!request.complete) reject(new Error("the caller disconnected"));

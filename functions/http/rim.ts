@@ -144,4 +144,8 @@ function send(response: ServerResponse, { status, text, headers }: HttpAnswer): 
  * Without the query, and without a slash at the end: a configuration with one has API servers open new connections
  * (§0.4).
  */
-export const requestPath = (url: string): string => (url.split("?")[0] ?? "").replace(/\/$/, "");
+export function requestPath(url: string): string {
+  const query = url.indexOf("?");
+  const path = query < 0 ? url : url.slice(0, query);
+  return path.endsWith("/") ? path.slice(0, -1) : path;
+}
