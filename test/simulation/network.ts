@@ -11,7 +11,6 @@ import type { Handler } from "../../functions/http/rim.ts";
 import type { PostReview } from "../emulator/admission/call-webhook.ts";
 import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
-import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { Mount } from "./certificates/trust.ts";
 import { answerExpired, answerWith, breakOff } from "./answers.ts";
 import type { Draw } from "./draw.ts";
@@ -48,6 +47,8 @@ export interface NetworkOptions {
   readonly pageSize: number | undefined;
   /** The webhook servers that run. */
   readonly servers: () => readonly WebhookServer[];
+  /** By which the API server knows an actor, by its name without a number. */
+  readonly tokenOf: (actor: string) => string;
   readonly onReview: (review: Review) => void;
   /** A review reaches a webhook server. */
   readonly onArrival: (path: string, sent: string) => void;
@@ -82,7 +83,7 @@ const QUICK_MS = 3;
 const SLOW_MS = 40_000;
 
 export function createNetwork(options: NetworkOptions) {
-  const { schedule, draw, strikes } = options;
+  const { schedule, draw, strikes, tokenOf } = options;
   const quick = (): number => 1 + draw.below(QUICK_MS);
   const slow = (): number => draw.of([500, 3000, 15_000, SLOW_MS]);
   /** Set once the API server is there: its webhooks are called over this network. */
@@ -243,7 +244,7 @@ export function createNetwork(options: NetworkOptions) {
   /** A call without faults, as a human or another controller makes it. */
   function ask(actor: string, method: string, path: string, body?: unknown) {
     const headers = {
-      authorization: `Bearer ${ADMIN_TOKEN}`,
+      authorization: `Bearer ${tokenOf(actor)}`,
       accept: "application/json",
       "content-type": method === "PATCH" ? "application/merge-patch+json" : "application/json",
     };
@@ -268,7 +269,7 @@ export function createNetwork(options: NetworkOptions) {
 
   const connectionOf = (process: Process): Connection => ({
     server: new URL("https://apiserver"),
-    authorize: () => Promise.resolve({ headers: { authorization: `Bearer ${ADMIN_TOKEN}` } }),
+    authorize: () => Promise.resolve({ headers: { authorization: `Bearer ${tokenOf(kindOf(process.name))}` } }),
     open: openOver(sendToApi(process)),
     close: () => {},
   });

@@ -5,6 +5,8 @@ import { dig } from "../emulator/objects.ts";
 import { certificateActions } from "./certificates/people.ts";
 import { checkActions, setChecksRight } from "./checks/people.ts";
 import { nodeActions, setNodesRight } from "./nodes/people.ts";
+import { deletionActions } from "./deletions/people.ts";
+import { requestActions, setRequestsRight } from "./requests/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
@@ -169,7 +171,20 @@ const OFTEN: Readonly<Record<string, number>> = {
   evictMany: 2,
   afflictUpdated: 4,
   bypassGates: 3,
+  deletePods: 4,
+  takePods: 2,
+  requestEvictions: 6,
 };
+
+/** Asked for as the trouble ends. */
+const LATE = "requestLate";
+const LATE_MS = 10_000;
+
+/** What each world with these parts has beside what it draws. */
+const alwaysIn = ({ deletions, requests }: Shape): readonly string[] => [
+  ...(deletions ? ["deletePods", "deletePods", "deleteByHand", "takePods", "takePods"] : []),
+  ...(requests ? ["requestEvictions", "requestEvictions", "requestEvictions", LATE] : []),
+];
 
 const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...ACTIONS,
@@ -179,6 +194,8 @@ const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...nodeActions(people),
   ...(people.shape.windows && windowActions),
   ...(people.shape.accelerates && batchActions),
+  ...(people.shape.deletions && deletionActions),
+  ...(people.shape.requests && requestActions),
 });
 
 export interface SetActions {
@@ -198,16 +215,20 @@ export function setActions(people: People, { drawn, only, onAction }: SetActions
   const begun: Promise<unknown>[] = [];
   const actions = actionsOf({ ...people, shape: drawn });
   const names = Object.keys(actions).flatMap((name) => Array<string>(OFTEN[name] ?? 1).fill(name));
-  for (let i = 0; i < drawn.actions; i++) {
-    const isRollout = i === 0 && draw.chance(0.7);
-    const name = isRollout ? "newImage" : draw.of(names);
-    const ms = isRollout ? (drawn.bursts[0] ?? 0) : drawTime(draw, drawn);
-    if (ms > shape.troubledMs || (only && !only.has(i))) continue;
+  const set = (i: number, name: string, ms: number): void => {
+    if (ms > shape.troubledMs || (only && !only.has(i))) return;
     schedule.after(ms, () => {
       onAction(i, name);
       if (actions[name]) begun.push(actions[name](people));
     });
+  };
+  for (let i = 0; i < drawn.actions; i++) {
+    const isRollout = i === 0 && draw.chance(0.7);
+    const name = isRollout ? "newImage" : draw.of(names);
+    set(i, name, isRollout ? (drawn.bursts[0] ?? 0) : drawTime(draw, drawn));
   }
+  for (const [i, name] of alwaysIn(drawn).entries())
+    set(drawn.actions + i, name, name === LATE ? drawn.troubledMs - draw.below(LATE_MS) : drawTime(draw, drawn));
   return () => Promise.all(begun);
 }
 
@@ -232,6 +253,7 @@ export async function setRight(people: People): Promise<void> {
   await setChecksRight(people);
   await setNodesRight(people);
   await windowsRight(people);
+  setRequestsRight(people);
 }
 
 /** By partition, a pod without peers in other zones waits until it has them. */

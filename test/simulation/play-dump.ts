@@ -59,6 +59,8 @@ const EMPTY: Shape = {
   ignore: false,
   nodes: undefined,
   windows: undefined,
+  deletions: undefined,
+  requests: undefined,
   mistakes: undefined,
   unreadable: undefined,
   answers: undefined,

@@ -1,6 +1,8 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
+import { createDeletionSafety } from "./deletions/safety.ts";
+import { drawDeletions } from "./deletions/shape.ts";
 import { createBatchSafety } from "./batches/safety.ts";
 import { drawBatches } from "./batches/shape.ts";
 import { secretObject } from "./certificates/trust.ts";
@@ -14,6 +16,8 @@ import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
 import { createReservationSafety } from "./reservations.ts";
+import { createRequestSafety } from "./requests/safety.ts";
+import { drawRequests } from "./requests/shape.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
@@ -76,6 +80,8 @@ const settleMs = ({ nodes, zones, windows }: Shape): number =>
   (windows ? WINDOWS_TAKE : 1);
 /** A process stands still, and a call is on its way; and without faults. */
 const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
+/** A reconciler dies or stands still, and the next one begins a minute later; and without that. */
+const [SILENT_MS, CALMLY_SILENT_MS] = [240_000, 120_000];
 /** Statuses are written this much later at most: a budget's conditions have 30 s. */
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
@@ -104,9 +110,9 @@ async function playSeeded(
   const { nodes, nodeDraw } = drawNodes(seed);
   const { mistakeDraw, ...mistakes } = drawMistakes(seed);
   const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed) };
-  const own = { windows: drawWindows(seed), ...mistakes, ...faultsOf };
+  const own = { windows: drawWindows(seed), deletions: drawDeletions(seed), ...mistakes, ...faultsOf };
   const bare = drawShape(draw);
-  const whole = { ...bare, ...own, ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
+  const whole = { ...bare, ...own, ...drawRequests(seed), ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
   const group = { ...whole, ...drawBatches(seed, whole) };
   const drawn = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
   const shape = reduceShape(drawn, reduction.shape);
@@ -133,8 +139,12 @@ async function playSeeded(
   tell("world", JSON.stringify(shape));
   const listPods = (set: string) =>
     world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === set);
+  const deletions =
+    shape.deletions &&
+    createDeletionSafety({ shape: { ...shape, deletions: shape.deletions }, violated, now: schedule.now });
   const safety = createSafety({
     shape,
+    isLetGo: deletions?.isLetGo,
     violated,
     now: schedule.now,
     leader: () => {
@@ -175,7 +185,18 @@ async function playSeeded(
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
   const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
   const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
+  const requests =
+    shape.requests &&
+    createRequestSafety({
+      shape,
+      violated,
+      now: schedule.now,
+      store: () => world.store,
+      decidedMs,
+      keepsReservations: safety.keepsReservations,
+    });
   const world: World = createWorld({
+    onRefusal: (why) => requests?.onRefusal(why),
     secret,
     onHandshake: safety.onHandshake,
     schedule,
@@ -190,13 +211,24 @@ async function playSeeded(
     onCall: (caller, { method, path, body }, status) => {
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
+      deletions?.onAnswered(caller.actor, method, path, status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
+      requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
     },
-    onReview: safety.onReview,
-    onArrival: reservations.onArrival,
-    onUnanswered: safety.onUnanswered,
+    onReview(review) {
+      safety.onReview(review);
+      deletions?.onReview(review);
+    },
+    onArrival(path, sent) {
+      reservations.onArrival(path, sent);
+      deletions?.onArrival(path, sent);
+    },
+    onUnanswered(path, sent) {
+      safety.onUnanswered(path, sent);
+      deletions?.onUnanswered(path, sent);
+    },
     onAnswer: (told) => {
       tell("prometheus", `${told.expr} is ${told.verdict}`);
       checks.onAnswer(told);
@@ -211,9 +243,11 @@ async function playSeeded(
       "store",
       `${event.type} ${event.resource} ${name} ${uid.slice(0, 4)}${deletionTimestamp ? " terminating" : ""}`,
     );
+    deletions?.onEvent(event);
     safety.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
+    requests?.onEvent(event, caller);
     nodeSafety?.onEvent(event, caller);
     windows?.onEvent(event, caller);
     if (batches) batches.onEvent(event, caller);
@@ -232,15 +266,20 @@ async function playSeeded(
   });
   const mended = setMistakes({ ...people, draw: mistakeDraw }, (text) => tell("people", `mistake: ${text}`));
   let events = 0;
+  let calmAt = Infinity;
   const isOver = (): boolean => untilViolation && violations.length > 0;
   const runFor = async (ms: number): Promise<void> => {
     const end = schedule.now() + ms;
-    while (schedule.now() < end && !isOver())
+    while (schedule.now() < end && !isOver()) {
       events += await schedule.runUntil(Math.min(end, schedule.now() + STRETCH_MS));
+      if (isTroubled && isCalm(shape)) requests?.look(SILENT_MS);
+      if (schedule.now() - calmAt > SLOWLY_DECIDED_MS) requests?.look(CALMLY_SILENT_MS);
+    }
   };
   await runFor(shape.troubledMs);
   tell("world", "faults and people stop");
   isTroubled = false;
+  calmAt = schedule.now();
   faults.calm();
   world.calm();
   let isRight = false;

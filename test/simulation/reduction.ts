@@ -23,6 +23,8 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "phased",
   "certificate",
   "windows",
+  "deletions",
+  "requests",
   "mistakes",
   "unreadable",
   "answers",

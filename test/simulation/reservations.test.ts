@@ -20,15 +20,16 @@ interface Play {
   readonly before?: object;
   readonly after?: object;
   readonly by?: string;
+  readonly path?: string;
 }
 
-function play({ asked, before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1" }: Play): string {
+function play({ asked, before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", path = PATH }: Play): string {
   const violations: string[] = [];
   let now = 0;
   const safety = createReservationSafety({ violated: (what) => void violations.push(what), now: () => now });
   for (const [secondsAgo, request] of asked) {
     now = -secondsAgo * 1000;
-    safety.onArrival(PATH, JSON.stringify({ request: { name: POD, ...request } }));
+    safety.onArrival(path, JSON.stringify({ request: { name: POD, ...request } }));
   }
   now = 0;
   const caller = { actor: by, call: "" };
@@ -41,7 +42,11 @@ describe("the oracle of reservations", () => {
   const IN_OPTIONS = { dryRun: false, object: { deleteOptions: { dryRun: ["All"] } } };
   const CASES: readonly (readonly [name: string, given: Play, says: RegExp])[] = [
     ["a reservation for a dry run", { asked: [[1, DRY]] }, /webhooks-1 reserves ingester-zone-a-0/],
-    ["one for a dry run by the eviction's options", { asked: [[1, IN_OPTIONS]] }, /only tried in a dry run/],
+    [
+      "one for a dry run by the eviction's options",
+      { asked: [[1, IN_OPTIONS]] },
+      /only tried to be taken in a dry run/,
+    ],
     [
       "one for a dry run long after an eviction",
       {
@@ -62,6 +67,9 @@ describe("the oracle of reservations", () => {
       },
       /^$/,
     ],
+    ["one for a dry run of a deletion", { asked: [[1, DRY]], path: "/admission/pod-deletion" }, /only tried/],
+    ["one for a deletion", { asked: [[1, WET]], path: "/admission/pod-deletion" }, /^$/],
+    ["one for a dry run of a downscale", { asked: [[1, DRY]], path: "/admission/prepare-downscale" }, /^$/],
     ["one for an eviction", { asked: [[1, WET]] }, /^$/],
     ["one that was there before", { asked: [[1, DRY]], before: { [POD]: { uid: "a" } } }, /^$/],
     ["one of a zone that shrinks", { asked: [[1, DRY]], after: { "ingester-zone-a-0+": { uid: "a" } } }, /^$/],

@@ -1,5 +1,5 @@
 /**
- * What must never happen to a budget's memory: a webhook reserves a pod only for an eviction that may take effect. A dry
+ * What must never happen to a budget's memory: a webhook reserves a pod only for an eviction or a deletion that may take effect. A dry
  * run takes nothing away, and so reserves nothing. Judged from the reviews that reached webhooks, and from the store.
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
@@ -12,19 +12,19 @@ export interface ReservationSafetyOptions {
   readonly now: () => number;
 }
 
-const EVICTION = "/admission/mutate-pod-eviction";
+const PATHS: ReadonlySet<string> = new Set(["/admission/mutate-pod-eviction", "/admission/pod-deletion"]);
 /** Longer than a webhook decides, stands still, and its write is on its way. */
 const DECIDED_MS = 120_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createReservationSafety({ violated, now }: ReservationSafetyOptions) {
-  /** When an eviction of a pod last reached a webhook that was no dry run, and one that was. */
+  /** When an eviction or deletion of a pod last reached a webhook that was no dry run, and one that was. */
   const [wetAt, dryAt] = [new Map<string, number>(), new Map<string, number>()];
 
   return {
     /** A review reaches a webhook server. */
     onArrival(path: string, review: string): void {
-      if (path !== EVICTION) return;
+      if (!PATHS.has(path)) return;
       const request = fieldsOf(dig(JSON.parse(review), "request"));
       (isDryRun(request) ? dryAt : wetAt).set(textOf(request["name"]) ?? "", now());
     },
@@ -36,7 +36,7 @@ export function createReservationSafety({ violated, now }: ReservationSafetyOpti
         // A zone that shrinks is reserved, too.
         if (pod.endsWith("+") || uid === dig(before?.[pod], "uid")) continue;
         const isDry = dryAt.has(pod) && now() - (wetAt.get(pod) ?? -Infinity) > DECIDED_MS;
-        if (isDry) violated(`${caller.actor} reserves ${pod}, of which an eviction was only tried in a dry run`);
+        if (isDry) violated(`${caller.actor} reserves ${pod}, which was only tried to be taken in a dry run`);
       }
     },
   };

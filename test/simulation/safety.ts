@@ -21,6 +21,8 @@ export interface SafetyOptions {
   readonly reservations: () => Readonly<Record<string, unknown>>;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
+  /** True of a pod that begins to end because the webhook has let somebody delete it. */
+  readonly isLetGo?: ((event: StoreEvent, caller: Caller) => boolean) | undefined;
   /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
   readonly leader: () => { readonly holder: string; readonly sinceMs: number } | undefined;
 }
@@ -32,6 +34,8 @@ export interface Safety {
   readonly onReview: (review: Review) => void;
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
+  /** True if what somebody takes from now on has been reserved on the budget. */
+  readonly keepsReservations: () => boolean;
   /** A handshake of the API server with a webhook server for this path; what is wrong with it, if anything. */
   readonly onHandshake: (path: string, problem: string | undefined) => void;
 }
@@ -42,6 +46,8 @@ interface Disrupted {
   readonly uid: string;
   readonly by: string;
   readonly isRollout: boolean;
+  /** Somebody deletes it, whom the webhook let. */
+  readonly isLetGo: boolean;
 }
 
 const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
@@ -62,7 +68,7 @@ const YOUNG_MS = 60_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
-  const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader } = options;
+  const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
   const sick = new Map<string, number>();
@@ -80,13 +86,24 @@ export function createSafety(options: SafetyOptions): Safety {
   let spoiltAt = -Infinity;
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
 
-  function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+  function onPod(event: StoreEvent, caller: Caller | undefined): void {
+    const { type, object, previous } = event;
     const { name, uid, deletionTimestamp, namespace } = object.metadata;
     const [, zone = "", ordinal = ""] = /^(.*)-(\d+)$/.exec(name) ?? [];
     if (namespace !== NAMESPACE || !replicas.has(zone)) return;
     const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
-    if (begins && caller && previous && isReady(previous) && (isReconciler(caller) || isEviction(caller)))
-      disrupt({ zone, ordinal: Number(ordinal), uid, by: caller.actor, isRollout: isReconciler(caller) });
+    if (begins && caller && previous && isReady(previous)) {
+      const wasLetGo = isLetGo?.(event, caller) ?? false;
+      if (isReconciler(caller) || isEviction(caller) || wasLetGo)
+        disrupt({
+          zone,
+          ordinal: Number(ordinal),
+          uid,
+          by: caller.actor,
+          isRollout: isReconciler(caller),
+          isLetGo: wasLetGo,
+        });
+    }
     if (type !== "DELETED" && isReady(object)) {
       sick.delete(name);
       if (disrupted.get(name)?.uid !== uid) disrupted.delete(name);
@@ -98,8 +115,8 @@ export function createSafety(options: SafetyOptions): Safety {
     const name = `${pod.zone}-${pod.ordinal}`;
     if (!pod.isRollout) {
       if (brokenSince !== undefined && now() - brokenSince > SICK_MS)
-        violated(`${name} is evicted although its budget has long been invalid`);
-      if (!isGuarded() || !wasReviewed(EVICTION, name)) return;
+        violated(`${name} is ${pod.isLetGo ? "deleted" : "evicted"} although its budget has long been invalid`);
+      if (!isGuarded() || !(pod.isLetGo || wasReviewed(EVICTION, name))) return;
     }
     if (keepsReservations() && dig(reservations()[name], "uid") !== pod.uid)
       violated(`${name} is taken by ${pod.by} without a reservation`);
@@ -225,6 +242,7 @@ export function createSafety(options: SafetyOptions): Safety {
   }
 
   return {
+    keepsReservations,
     onEvent(event, caller) {
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);

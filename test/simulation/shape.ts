@@ -4,6 +4,7 @@ import { type CertificateShape, drawCertificate } from "./certificates/trust.ts"
 import { drawGate, drawPhased, type GateShape, type PhasedShape } from "./checks/objects.ts";
 import type { Draw } from "./draw.ts";
 import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
+import type { DeletionsShape } from "./deletions/shape.ts";
 import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
 import { windowAnnotations, type WindowsShape } from "./windows/shape.ts";
 
@@ -30,6 +31,11 @@ export const FAULTS = [
 export const ANSWER_FAULTS = ["expired", "bodyCut"] as const;
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 export type Fault = (typeof FAULTS)[number] | AnswerFault | HostFault;
+
+export interface RequestsShape {
+  /** Evictions that are open once the trouble has ended are withdrawn; otherwise their pods go. */
+  readonly withdrawn: boolean;
+}
 
 export interface Shape {
   readonly zones: readonly string[];
@@ -73,6 +79,10 @@ export interface Shape {
   readonly nodes: NodesShape | undefined;
   /** Times at which pods of the zones may be replaced; undefined for always. */
   readonly windows: WindowsShape | undefined;
+  /** A webhook judges deletions of pods; undefined where none does. */
+  readonly deletions: DeletionsShape | undefined;
+  /** Evictions are requested by objects, which the reconciler answers; undefined where there is no such kind. */
+  readonly requests: RequestsShape | undefined;
   /** Fields of manifests that people write wrong for a while; undefined for none. */
   readonly mistakes: number | undefined;
   /** Objects that nobody can read for a while; undefined for none. */
@@ -128,6 +138,8 @@ export function drawShape(draw: Draw): Shape {
     ignore: draw.chance(0.2),
     nodes: undefined,
     windows: undefined,
+    deletions: undefined,
+    requests: undefined,
     mistakes: undefined,
     unreadable: undefined,
     answers: undefined,
@@ -143,7 +155,8 @@ export function drawShape(draw: Draw): Shape {
 const MISJUDGED_MS = 45_000;
 /** Pods and API servers tell whole seconds, and a clock that is right at first gets no worse by answers than that. */
 const WHOLE_SECONDS_MS = 3000;
-export const misjudgedMs = ({ skewMs }: Shape): number => Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
+export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
+  Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
 /** True without any fault of the network; hosts of nodes may have some. */
 export const isCalm = ({ faults, firstCalls, answers }: Shape): boolean =>

@@ -7,6 +7,7 @@ import { isGroupHeld, unsettledPhased } from "./checks/stability.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import { POLICIES } from "./nodes/shape.ts";
 import { unsettledNodes } from "./nodes/stability.ts";
+import { openEvictions } from "./requests/safety.ts";
 import { type Shape, TEMPLATES } from "./shape.ts";
 import type { World } from "./world.ts";
 
@@ -20,6 +21,7 @@ export function findUnsettled(world: Judged, shape: Shape, now: number): readonl
     ...shape.zones.flatMap((zone) => unsettledZone(store, zone, isHeld)),
     ...unsettledPhased(store, shape),
     ...(world.fleet ? unsettledNodes(store, world.fleet, isHeld) : []),
+    ...(shape.requests ? openEvictions(store) : []),
     ...(shape.certificate ? untrusted(store, world.shown(), now) : []),
     ...(shape.followers ? shape.zones.slice(1).flatMap((zone, i) => unlikeLeader(store, zone, shape.zones[i])) : []),
     ...(shape.mirrored ? unlikeTemplate(store, shape.zones) : []),

@@ -15,6 +15,7 @@ import { runJob } from "../../infra/certs/act/run-job.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { createApi } from "../emulator/index.ts";
 import { type Draft, listOf } from "../emulator/objects.ts";
+import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import {
   BASELINE_CHECK,
@@ -30,9 +31,12 @@ import { type Asked, createPrometheus, type Told } from "./checks/prometheus.ts"
 import { CERTIFICATE_ENVIRONMENT, kubeletDelay, mountSecret, whyNotTrusted } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
 import type { HostAnswer, Sent } from "../emulator/in-process.ts";
+import { knowAccounts, tokenOf } from "./accounts.ts";
+import { CONFIGURATIONS as DELETION_CONFIGURATIONS, withoutConditions } from "./deletions/shape.ts";
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
 import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
 import { waitForTokens } from "./nodes/tokens.ts";
+import { EVICTION_DEFINITION, refuseUnfit, startRequestControl } from "./requests/control.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
 import { BUDGETS, NAMESPACE } from "./names.ts";
@@ -52,6 +56,8 @@ export interface WorldOptions {
   readonly strikes: NetworkOptions["strikes"];
   readonly onAnswer: (told: Told) => void;
   readonly onHandshake: NetworkOptions["onHandshake"];
+  /** Why the API server has refused an answer to a requested eviction. */
+  readonly onRefusal?: (why: readonly string[]) => void;
   /** The stream of what happens to nodes. */
   readonly nodeDraw: Draw;
   readonly onHost: FleetOptions["onHost"];
@@ -110,6 +116,7 @@ const CONFIGURATIONS = Object.entries(WEBHOOKS).map(
   ([name, type]) =>
     [`${type}webhookconfigurations.admissionregistration.k8s.io`, readManifest(`webhooks/${name}.yaml`)] as const,
 );
+const DELETION = readManifest("pod-deletion-webhook/pod-deletion.yaml");
 
 const ENVIRONMENT = {
   KUBERNETES_NAMESPACE: NAMESPACE,
@@ -155,22 +162,31 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     strikes,
     servers: () => [...servers],
     hosts,
+    // Who asks matters to nobody else, and is told in logs.
+    tokenOf: shape.deletions ? tokenOf : () => ADMIN_TOKEN,
     pageSize: shape.pageSize,
     whyNotTrusted: ({ mount }, ca) =>
       shape.certificate ? whyNotTrusted(mount.shown(), ca, schedule.now()) : undefined,
   });
   const { api: bare, stop } = createApi({ clock: schedule, post: network.post, lateMs });
-  const api = waitForTokens(bare, schedule);
+  const known = knowAccounts(waitForTokens(bare, schedule));
+  const api = shape.requests ? refuseUnfit(known, (why) => on.onRefusal?.(why)) : known;
   network.serveFrom(api);
   const { store } = api;
 
-  for (const definition of DEFINITIONS) store.create("customresourcedefinitions.apiextensions.k8s.io", definition);
+  const requested = shape.requests ? [EVICTION_DEFINITION] : [];
+  for (const definition of [...DEFINITIONS, ...requested])
+    store.create("customresourcedefinitions.apiextensions.k8s.io", definition);
   const labels = { "kubernetes.io/metadata.name": NAMESPACE };
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE, labels } });
   const spec = { type: "ExternalName", externalName: "localhost" };
   const metadata = { name: "rollout-operator", namespace: NAMESPACE };
   store.create("services", { apiVersion: "v1", kind: "Service", metadata, spec });
-  for (const [resource, configuration] of CONFIGURATIONS)
+  const deletion = shape.deletions && (shape.deletions.conditions ? DELETION : withoutConditions(DELETION));
+  for (const [resource, configuration] of [
+    ...CONFIGURATIONS,
+    ...(deletion ? [[DELETION_CONFIGURATIONS, deletion] as const] : []),
+  ])
     store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
@@ -185,6 +201,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...ENVIRONMENT,
     USE_ZONE_TRACKER: String(shape.tracker),
     ...(shape.certificate && CERTIFICATE_ENVIRONMENT),
+    ...(shape.requests && { EVICTION_RESPONDER: "true" }),
     ...(shape.nodes && { NODE_UPDATES: "true", NODE_UPDATES_NAMESPACE: NAMESPACE }),
   };
   const fleet =
@@ -192,6 +209,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     createFleet({ ...on, api, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
+  if (shape.requests) startRequestControl({ store, schedule, draw, ask: network.ask });
   if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);
 
   /** A controller that stands still does nothing of its kind until it goes on. */

@@ -12,7 +12,8 @@ import type { ApiRequest } from "../request.ts";
 import { objectSelector } from "../selectors.ts";
 import type { Store } from "../store.ts";
 import { callWebhook, type PostReview } from "./call-webhook.ts";
-import { compile, type Expression } from "./match-conditions.ts";
+import type { Expression } from "../cel.ts";
+import { compile } from "./match-conditions.ts";
 
 /** What admission decides on (apiserver's admission.Attributes); a DELETE has no `object`. */
 type Attributes = {

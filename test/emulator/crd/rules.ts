@@ -3,12 +3,11 @@
  * pkg/apiserver/schema/cel/validation.go.
  */
 import { isDeepStrictEqual } from "node:util";
-import { CelScalar, celEnv, isCelError, parse, plan } from "@bufbuild/cel";
-import { strings } from "@bufbuild/cel/ext";
 import type { StatusCause } from "../api-error.ts";
+import { celOver, isCelError } from "../cel.ts";
 import { type Fields, fieldsOf, isFields, listOf, plainText } from "../objects.ts";
 
-const env = celEnv({ variables: { self: CelScalar.DYN, oldSelf: CelScalar.DYN }, funcs: [...strings] });
+const compile = celOver(["self", "oldSelf"]);
 
 interface Rule {
   /** Its value, or an error of CEL. */
@@ -89,16 +88,8 @@ function compileRule({ rule, message, messageExpression, fieldPath, reason }: Fi
 }
 
 function expression(text: string): Rule["evaluate"] {
-  const planned = plan(env, parse(text));
-  return (self, oldSelf) => planned({ self: celValue(self), oldSelf: celValue(oldSelf) } as never);
-}
-
-/** JSON as CEL has it: whole numbers are integers. */
-function celValue(value: unknown): unknown {
-  if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : value;
-  if (Array.isArray(value)) return value.map(celValue);
-  if (!isFields(value)) return value ?? null;
-  return new Map(Object.entries(value).map(([key, part]) => [key, celValue(part)]));
+  const evaluate = compile(text);
+  return (self, oldSelf) => evaluate({ self, oldSelf });
 }
 
 interface Checked {

@@ -17,10 +17,7 @@ const PODS = "/api/v1/namespaces/default/pods";
 const A = "ingester-zone-a-0";
 const B = "ingester-zone-b-0";
 
-/**
- * Registered without conditions, of which the embedded cluster does not know all: the function decides by itself who
- * asks. `whileAsked` runs before each answer.
- */
+/** Registered without conditions: the function decides by itself who asks. `whileAsked` runs before each answer. */
 async function guard(t: TestContext, whileAsked: () => void = () => {}) {
   const { caPem, certPem, keyPem } = await generateCertificates({
     dnsNames: ["localhost"],

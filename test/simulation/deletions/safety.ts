@@ -1,0 +1,106 @@
+/**
+ * What must never happen to deletions of pods where our webhook judges them: a pod that serves is deleted by hand without
+ * a question, or a controller is kept from deleting. What the budget says of a deletion is judged in `../safety.ts`, as of
+ * an eviction. Judged from the store, the reviews and the answers of the API server.
+ */
+import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
+import { CONTROLLERS } from "../accounts.ts";
+import type { Caller, Review } from "../network.ts";
+import type { Shape } from "../shape.ts";
+import { BY_HAND, CONFIGURATION, CONFIGURATIONS, type DeletionsShape } from "./shape.ts";
+
+export interface DeletionSafetyOptions {
+  readonly shape: Pick<Shape, "ignore" | "certificate"> & { readonly deletions: DeletionsShape };
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+}
+
+export interface DeletionSafety {
+  readonly onEvent: (event: StoreEvent) => void;
+  /** A review reaches a webhook server. */
+  readonly onArrival: (path: string, sent: string) => void;
+  readonly onReview: (review: Pick<Review, "path" | "sent" | "status" | "answer">) => void;
+  /** A review that the API server gets no answer to. */
+  readonly onUnanswered: (path: string, sent: string) => void;
+  /** The API server answers a request of this actor. */
+  readonly onAnswered: (actor: string, method: string, path: string, status: number) => void;
+  /** True if the webhook has let this pod go, which begins to end; to be asked of each such event once. */
+  readonly isLetGo: (event: StoreEvent, caller: Caller) => boolean;
+}
+
+const DELETION = "/admission/pod-deletion";
+/** Longer than a deletion is under admission. */
+const IN_FLIGHT_MS = 45_000;
+/** Of a pod that goes meanwhile, of another one of its name, and of nothing. */
+const FINE: ReadonlySet<number> = new Set([404, 409]);
+const RECONCILER = /^system:serviceaccount:[^:]+:zonewise-reconciler$/;
+
+const nameIn = (request: unknown): string => textOf(dig(request, "oldObject", "metadata", "name")) ?? "";
+const requestOf = (sent: string): unknown => dig(JSON.parse(sent), "request");
+
+export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOptions): DeletionSafety {
+  /** When the webhook last let each pod go. */
+  const allowedAt = new Map<string, number>();
+  /** Since when it is registered; the world begins with it. */
+  let guardedSince: number | undefined = -Infinity;
+  const { conditions } = shape.deletions;
+
+  /** The API server asks about each deletion, or refuses it. */
+  const isAlwaysAsked = (): boolean =>
+    guardedSince !== undefined &&
+    now() - guardedSince > IN_FLIGHT_MS &&
+    !shape.ignore &&
+    shape.certificate === undefined;
+
+  return {
+    onEvent({ resource, type, object }) {
+      if (resource !== CONFIGURATIONS || object.metadata.name !== CONFIGURATION) return;
+      if (type === "DELETED") guardedSince = undefined;
+      else guardedSince ??= now();
+    },
+    onArrival(path, sent) {
+      if (path !== DELETION || !conditions) return;
+      const request = requestOf(sent);
+      if (isFree(request)) violated(`${userOf(request)} is asked about the deletion of ${nameIn(request)}`);
+    },
+    onReview({ path, sent, status, answer }) {
+      if (path !== DELETION || status !== 200) return;
+      const request = requestOf(sent);
+      if (dig(JSON.parse(answer), "response", "allowed") === true) allowedAt.set(nameIn(request), now());
+      else if (isFree(request)) violated(`${userOf(request)} may not delete ${nameIn(request)}: ${answer}`);
+    },
+    onUnanswered: (path, sent) => void (path === DELETION && allowedAt.delete(nameIn(requestOf(sent)))),
+    onAnswered(actor, method, path, status) {
+      const isStopped = status >= 400 && !FINE.has(status) && method === "DELETE" && /\/pods\//.test(path);
+      if (isStopped && conditions && Object.hasOwn(CONTROLLERS, actor))
+        violated(`${actor} cannot delete ${path}: ${status}`);
+    },
+    isLetGo({ object, previous }, { actor, call }) {
+      if (actor !== "human" || !call.startsWith("DELETE") || !previous || !isJudged(previous)) return false;
+      const { name } = object.metadata;
+      const isAllowed = now() - (allowedAt.get(name) ?? -Infinity) < IN_FLIGHT_MS;
+      if (!isAllowed && isAlwaysAsked()) violated(`${name} is deleted by hand, and no webhook was asked`);
+      return isAllowed;
+    },
+  };
+}
+
+const userOf = (request: unknown): string => textOf(dig(request, "userInfo", "username")) ?? "";
+
+/** Of a user who deletes without a question. */
+function isFree(request: unknown): boolean {
+  const username = userOf(request);
+  const groups = listOf(dig(request, "userInfo", "groups"));
+  return (
+    Object.values(CONTROLLERS).some((user) => user.username === username) ||
+    groups.includes("system:nodes") ||
+    RECONCILER.test(username)
+  );
+}
+
+/** A pod of a zone that nobody has let go by its annotation. */
+const isJudged = ({ metadata: { labels = {}, annotations = {}, ...metadata } }: KubeObject): boolean =>
+  labels["rollout-group"] !== undefined &&
+  annotations[BY_HAND] !== "true" &&
+  listOf(metadata.ownerReferences).some((owner) => fieldsOf(owner)["kind"] === "StatefulSet");
