@@ -181,9 +181,10 @@ const LATE = "requestLate";
 const LATE_MS = 10_000;
 
 /** What each world with these parts has beside what it draws. */
-const alwaysIn = ({ deletions, requests }: Shape): readonly string[] => [
+const alwaysIn = ({ deletions, requests, nodes }: Shape): readonly string[] => [
   ...(deletions ? ["deletePods", "deletePods", "deleteByHand", "takePods", "takePods"] : []),
   ...(requests ? ["requestEvictions", "requestEvictions", "requestEvictions", LATE] : []),
+  ...(nodes?.lifecycle ? ["maintainNode", "maintainNode", "maintainNode"] : []),
 ];
 
 const actionsOf = (people: People): Readonly<Record<string, Action>> => ({

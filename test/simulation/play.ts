@@ -21,6 +21,7 @@ import { drawRequests } from "./requests/shape.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { drawNodes } from "./nodes/shape.ts";
 import { createWindowSafety } from "./windows/safety.ts";
@@ -180,6 +181,17 @@ async function playSeeded(
   const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods, decidedMs });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
+  const lifecycle =
+    nodeSafety &&
+    shape.nodes?.lifecycle &&
+    createLifecycleSafety({
+      nodes: shape.nodes,
+      violated,
+      now: schedule.now,
+      store: () => world.store,
+      decidedMs,
+      out: nodeSafety.out,
+    });
   const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
   const batches =
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
@@ -249,6 +261,7 @@ async function playSeeded(
     checks.onEvent(event, caller);
     requests?.onEvent(event, caller);
     nodeSafety?.onEvent(event, caller);
+    if (lifecycle) lifecycle.onEvent(event, caller);
     windows?.onEvent(event, caller);
     if (batches) batches.onEvent(event, caller);
     if (isUnrest(event, shape))
@@ -272,8 +285,11 @@ async function playSeeded(
     const end = schedule.now() + ms;
     while (schedule.now() < end && !isOver()) {
       events += await schedule.runUntil(Math.min(end, schedule.now() + STRETCH_MS));
-      if (isTroubled && isCalm(shape)) requests?.look(SILENT_MS);
-      if (schedule.now() - calmAt > SLOWLY_DECIDED_MS) requests?.look(CALMLY_SILENT_MS);
+      const silentMs =
+        schedule.now() - calmAt > SLOWLY_DECIDED_MS ? CALMLY_SILENT_MS : isCalm(shape) ? SILENT_MS : undefined;
+      if (silentMs === undefined) continue;
+      requests?.look(silentMs);
+      if (lifecycle) lifecycle.look(silentMs);
     }
   };
   await runFor(shape.troubledMs);

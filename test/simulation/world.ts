@@ -203,6 +203,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...(shape.certificate && CERTIFICATE_ENVIRONMENT),
     ...(shape.requests && { EVICTION_RESPONDER: "true" }),
     ...(shape.nodes && { NODE_UPDATES: "true", NODE_UPDATES_NAMESPACE: NAMESPACE }),
+    ...(shape.nodes?.lifecycle && { NODE_LIFECYCLE_CONDITIONS: "true" }),
   };
   const fleet =
     shape.nodes &&

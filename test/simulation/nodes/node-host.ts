@@ -4,7 +4,7 @@
  *   up --reboot--> down --NOT_READY_MS--> the Node is not Ready, nor are its pods
  *                    \--rebootMs--> up: the kubelet registers with the new boot --> Ready
  */
-import { dig, isTrue, put, timestamp } from "../../emulator/objects.ts";
+import { dig, isTrue, listOf, put, timestamp } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { createHost, type Host } from "../../host/host.ts";
 import type { Draw } from "../draw.ts";
@@ -64,7 +64,10 @@ export function createNodeHost({ store, schedule, draw, node, actionMs, rebootMs
       ...object,
       metadata: { ...object.metadata, annotations: { ...annotations, ...(isDown && { "sim/down": "true" }) } },
       status: {
-        conditions: [condition],
+        conditions: [
+          condition,
+          ...listOf(dig(object, "status", "conditions")).filter((one) => dig(one, "type") !== "Ready"),
+        ],
         nodeInfo: ready === "Unknown" ? dig(object, "status", "nodeInfo") : { bootID: model.facts().bootId },
       },
     });

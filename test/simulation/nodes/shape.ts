@@ -2,6 +2,7 @@
 import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
+import { hasLifecycle } from "./lifecycle.ts";
 
 /** What a host does wrong. */
 export const HOST_FAULTS = [
@@ -38,6 +39,8 @@ export interface NodesShape {
   readonly exclusionSeconds: number;
   readonly actionMs: { readonly refresh: number; readonly prepare: number; readonly activate: number };
   readonly rebootMs: number;
+  /** Conditions of nodes say who works on them. */
+  readonly lifecycle?: boolean;
   /** Probability of each fault of a host. */
   readonly faults: Readonly<Record<HostFault, number>>;
 }
@@ -50,7 +53,8 @@ const ONE_OF = 4;
 /** What this seed has of nodes, and the stream for what happens to them. */
 export function drawNodes(seed: number): { readonly nodes: NodesShape | undefined; readonly nodeDraw: Draw } {
   const draw = drawFrom(seed ^ STREAM);
-  return { nodes: draw.below(ONE_OF) === 0 ? drawNodesShape(draw) : undefined, nodeDraw: draw };
+  if (draw.below(ONE_OF) > 0) return { nodes: undefined, nodeDraw: draw };
+  return { nodes: { ...drawNodesShape(draw), ...(hasLifecycle(seed) && { lifecycle: true }) }, nodeDraw: draw };
 }
 
 export function drawNodesShape(draw: Draw): NodesShape {
