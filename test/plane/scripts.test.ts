@@ -100,6 +100,20 @@ describe("the README of the control plane", () => {
     assert.ok(read("README.md").includes(`Kubernetes ${versions[0]?.replace(/\.\d+$/, "")}`));
   });
 
+  it("names the other versions of the control plane, each of which is what its file is called", () => {
+    const others = readdirSync(at("control-plane")).flatMap((name) => /^(\d.*)\.mod$/.exec(name)?.[1] ?? []);
+    assert.ok(others.length > 0);
+    for (const version of others) {
+      const module = read(`control-plane/${version}.mod`);
+      const pinned = /^\tk8s\.io\/kubernetes v(\S+)$/m.exec(module)?.[1] ?? "";
+      assert.ok(pinned.startsWith(`${version}.`), pinned);
+      const staged = [...module.matchAll(/^\tk8s\.io\/\S+ => k8s\.io\/\S+ v0\.(\S+)$/gm)].map(([, one]) => one);
+      assert.deepEqual([...new Set(staged)], [pinned.replace(/^1\./, "")]);
+      assert.ok(read("README.md").includes(`KUBERNETES=${version}`));
+      assert.ok(existsSync(at(`control-plane/${version}.sum`)));
+    }
+  });
+
   it("names the version of Knative Serving that its module pins", () => {
     const version = /^\tknative\.dev\/serving v(\d+\.\d+)/m.exec(read("knative/go.mod"))?.[1];
     assert.ok(read("README.md").includes(`Knative Serving ${version} `));
@@ -107,8 +121,10 @@ describe("the README of the control plane", () => {
 
   it("names the version of Go that the modules need", () => {
     for (const name of [...MODULES, "helm-3", "helm-4", "knative", "actionlint", "engines", "cosign"]) {
-      const version = /^go (\d+\.\d+)/m.exec(read(`${name}/go.mod`))?.[1];
-      assert.ok(read("README.md").includes(`Go ${version} or later`));
+      for (const file of readdirSync(at(name)).filter((one) => one.endsWith(".mod"))) {
+        const version = /^go (\d+\.\d+)/m.exec(read(`${name}/${file}`))?.[1];
+        assert.ok(read("README.md").includes(`Go ${version} or later`));
+      }
     }
   });
 });

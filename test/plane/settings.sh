@@ -3,7 +3,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/zonewise-plane
-export BIN=${BIN:-$cache/bin} RUN=${RUN:-$cache/run} PORT=${PORT:-6443} ETCD_PORT=${ETCD_PORT:-2379}
+export KUBERNETES=${KUBERNETES:-} # empty for the version of control-plane/go.mod
+export BIN=${BIN:-$cache/bin${KUBERNETES:+-$KUBERNETES}} RUN=${RUN:-$cache/run${KUBERNETES:+-$KUBERNETES}} PORT=${PORT:-6443} ETCD_PORT=${ETCD_PORT:-2379}
 mkdir -p "$BIN" "$RUN"
 BIN=$(realpath "$BIN") RUN=$(realpath "$RUN")
 PATH=$here/../../node_modules/.bin:$PATH # Node.js 24: it runs TypeScript as it is

@@ -1,18 +1,20 @@
 /**
- * The declarative eviction API as Kubernetes 1.37 publishes it (alpha; kubernetes/kubernetes,
- * staging/src/k8s.io/api/lifecycle/v1alpha1/types.go at 4966917a), as a CustomResourceDefinition for clusters that do
- * not serve it, and the rules of its validation that a responder has to keep
- * (pkg/apis/lifecycle/validation/validation.go at 202c97a7).
+ * The declarative eviction API of Kubernetes 1.37 (alpha; k8s.io/api v0.37.2, lifecycle/v1alpha1/types.go), as a
+ * CustomResourceDefinition for clusters that do not serve it, and the rules of its validation that a responder has to
+ * keep (k8s.io/kubernetes v1.37.2, pkg/apis/lifecycle/validation/validation.go).
  */
 import { isSameJson } from "../../../infra/json.ts";
 
 const name = { type: "string", minLength: 1 };
+const uid = { type: "string", pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$" };
+/** Of requesters and responders: a label key with its domain. */
+const key = { type: "string", pattern: "^[a-z0-9.-]+/[A-Za-z0-9._-]+$" };
 const time = { type: "string", format: "date-time" };
-const list = (properties: object, required: readonly string[], key: string, maxItems: number) => ({
+const list = (properties: object, required: readonly string[], mapKey: string, maxItems: number) => ({
   type: "array",
   maxItems,
   "x-kubernetes-list-type": "map",
-  "x-kubernetes-list-map-keys": [key],
+  "x-kubernetes-list-map-keys": [mapKey],
   items: { type: "object", properties, required },
 });
 
@@ -28,7 +30,7 @@ const EVICTION = {
       properties: {
         target: {
           type: "object",
-          properties: { pod: { type: "object", required: ["name", "uid"], properties: { name, uid: name } } },
+          properties: { pod: { type: "object", required: ["name", "uid"], properties: { name, uid } } },
         },
       },
     },
@@ -37,20 +39,27 @@ const EVICTION = {
       properties: {
         observedGeneration: { type: "integer", minimum: 1 },
         conditions: list(
-          { type: name, status: name, reason: name, message: { type: "string" }, lastTransitionTime: time },
-          ["type", "status"],
+          {
+            type: name,
+            status: { type: "string", enum: ["True", "False", "Unknown"] },
+            observedGeneration: { type: "integer", minimum: 0 },
+            reason: name,
+            message: { type: "string" },
+            lastTransitionTime: time,
+          },
+          ["type", "status", "reason", "message", "lastTransitionTime"],
           "type",
           100,
         ),
         requesters: list(
-          { name, intent: { type: "string", enum: ["Eviction", "Withdrawn"] } },
+          { name: key, intent: { type: "string", enum: ["Eviction", "Withdrawn"] } },
           ["name", "intent"],
           "name",
           100,
         ),
         targetResponders: list(
           {
-            name,
+            name: key,
             priority: { type: "integer", minimum: 0, maximum: 100_000 },
             state: { type: "string", enum: STATES },
           },
@@ -60,7 +69,7 @@ const EVICTION = {
         ),
         responders: list(
           {
-            name,
+            name: key,
             startTime: time,
             heartbeatTime: time,
             expectedCompletionTime: time,
@@ -119,7 +128,10 @@ export interface EvictionStatus {
 const SKEW_MS = 30_000;
 const at = (text: string | undefined): number => Date.parse(text ?? "");
 
-/** What the API server would refuse in a responder's update of a status, as sentences. */
+/**
+ * What the API server would refuse in a responder's update of a status, as sentences; also the order of entries and the
+ * pace of heartbeats, which it only asks for.
+ */
 export function refusals(before: EvictionStatus, after: EvictionStatus, now: number): string[] {
   const { responders: _, ...others } = before;
   const { responders: __, ...othersAfter } = after;

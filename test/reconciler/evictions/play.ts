@@ -1,6 +1,6 @@
 /**
- * Evictions on a cluster that has no evictionrequest-controller: what that does, as far as a responder can tell
- * (pkg/controller/evictionrequest/eviction_utils.go in Kubernetes 1.37).
+ * Evictions on a cluster that has no evictionrequest-controller, as Kubernetes 1.37 has none: what that does, as far as
+ * a responder can tell (pkg/controller/evictionrequest/eviction_utils.go at d3fa5f68).
  */
 import { RESPONDER } from "../../../reconciler/evictions/eviction.ts";
 import type { Entry, EvictionStatus } from "./definition.ts";
@@ -60,7 +60,10 @@ export function advanceEviction(status: EvictionStatus, now: number, isGone: boo
   const goesOn = state !== "Canceled" && !isGone;
   const next = goesOn ? targets[targets.indexOf(active) + 1] : undefined;
   const startTime = new Date(now).toISOString().replace(/\.\d+/, "");
-  const condition = isGone ? { type: "TargetEvicted", status: "True" } : { type: "Failed", status: "True" };
+  const [type, reason] = isGone
+    ? ["TargetEvicted", "PodDeleted"]
+    : ["Failed", isWithdrawn ? "CanceledDueToNoRequesters" : "NoFurtherResponder"];
+  const condition = { type, status: "True", reason, message: "", lastTransitionTime: startTime };
   return {
     ...status,
     targetResponders: targets.map((one) =>
