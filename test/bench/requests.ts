@@ -17,9 +17,9 @@ import { type Bench, type BenchEnvironment, median, type Row } from "./row.ts";
 
 const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 9);
 /** Of each size, in each round. */
-const REQUESTS = 2000;
+const REQUESTS = 3000;
 /** Until V8 has compiled what is called often. */
-const WARM_UP = 4000;
+const WARM_UP = 8000;
 const CONNECTIONS = 8;
 /** Milliseconds until a server has given back what its start needed. */
 const SETTLE_MS = 3000;
