@@ -21,6 +21,7 @@ import { benchRollout } from "./rollout.ts";
 import type { Bench, Row } from "./row.ts";
 import { benchScaling } from "./scaling.ts";
 import { benchStart } from "./start.ts";
+import { benchStarts } from "./starts.ts";
 import { benchStatusPage } from "./status-page.ts";
 import { benchTick } from "./tick.ts";
 import { benchWebhooks } from "./webhooks.ts";
@@ -42,6 +43,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   webhooks: benchWebhooks,
   requests: benchRequests,
   flags: benchFlags,
+  starts: benchStarts,
   evictions: benchEvictions,
   "status-page": benchStatusPage,
 };

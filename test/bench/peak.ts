@@ -1,5 +1,5 @@
-/** The memory of a process. */
-import { existsSync, readFileSync } from "node:fs";
+/** The memory of a process, and its CPU time. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /**
  * The peak resident set in MB; NaN without /proc. `resourceUsage()` would include the parent's memory at the
@@ -14,4 +14,13 @@ export function readPeakMb(pid: number | "self" = "self"): number {
 /** The resident set in MB, at once. */
 export function readResidentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
+}
+
+/** Milliseconds of CPU that its threads have had, those that are gone left out; it does not tick in steps of 10 ms. */
+export function readCpuMs(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  const nanoseconds = readdirSync(tasks).map((task) =>
+    Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ")[0]),
+  );
+  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
 }
