@@ -15,8 +15,8 @@ export interface DeletePods {
 }
 
 /**
- * All pods of the zone are updated and ready: record it as `status.currentRevision`, which nobody else does under
- * OnDelete.
+ * All pods of the zone are updated and ready: record it as `status.currentRevision`, which the StatefulSet controller
+ * does under OnDelete only since Kubernetes 1.37, and then mostly before us.
  */
 export interface FinishZone {
   readonly action: "finishZone";

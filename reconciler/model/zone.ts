@@ -210,6 +210,10 @@ export function isZoneRecorded({ status }: Pick<Zone, "status">): boolean {
   return status.currentRevision === status.updateRevision;
 }
 
+/** What is said of a zone once all of its pods are updated and ready. */
+export const describeFinished = ({ name, status }: Pick<Zone, "name" | "status">): string =>
+  `all pods of ${name} are updated to ${status.updateRevision} and ready`;
+
 /** True if status alone shows that nothing is left to do, so that the pods need not be read. */
 export function isSettledByStatus({ observed, replicas, status }: Zone): boolean {
   const { currentRevision, updateRevision } = status;

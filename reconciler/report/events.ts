@@ -4,8 +4,8 @@ import { messageOf } from "../../infra/errors.ts";
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
-import { isSettledByStatus, nameImages, type Zone } from "../model/zone.ts";
-import type { GroupMemory } from "./memory.ts";
+import { describeFinished, isSettledByStatus, nameImages, type Zone } from "../model/zone.ts";
+import { type GroupMemory, revisionKey } from "./memory.ts";
 import { holdsOf, type Outcome } from "../model/outcome.ts";
 
 export interface Draft {
@@ -27,7 +27,12 @@ export function draftEvents(
     zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)),
   );
   const holds = holdsOf(outcome).filter((hold) => !hold.isBrief && heldMs(hold) >= factsOf(hold.reason).patienceMs);
-  const drafts = [...problems, ...holds.flatMap(draftHold), ...draftProgress(outcome, earlier)];
+  const drafts = [
+    ...problems,
+    ...holds.flatMap(draftHold),
+    ...draftFinishedByOthers(outcome, earlier),
+    ...draftProgress(outcome, earlier),
+  ];
   return drafts.map((draft) => withImages(draft, outcome.zones));
 }
 
@@ -43,6 +48,12 @@ function draftHold(hold: Hold): Draft[] {
   const draft = factsOf(hold.reason).requested ? normal : warning;
   return regarding ? [{ ...draft(regarding, hold.reason, hold.message), cause: dedupKeyOf(hold) }] : [];
 }
+
+/** Since Kubernetes 1.37 the StatefulSet controller records a finished zone, and our decision to do so is not needed. */
+const draftFinishedByOthers = ({ zones }: Outcome, earlier: GroupMemory | undefined): Draft[] =>
+  zones
+    .filter((zone) => isSettledByStatus(zone) && earlier?.unfinished.has(revisionKey(zone)))
+    .map((zone) => normal(zone, "ZoneUpdated", describeFinished(zone)));
 
 function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {
   switch (outcome.state) {

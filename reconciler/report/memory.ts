@@ -2,6 +2,7 @@
 import { dedupKeyOf } from "../model/decision.ts";
 import { describeOutcome } from "./describe.ts";
 import { holdsOf, isLeftOut, type Outcome } from "../model/outcome.ts";
+import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
 /**
  * The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without
@@ -20,7 +21,12 @@ export interface GroupMemory {
   readonly holds: ReadonlyMap<string, number>;
   /** True if a pod of the group was replaced since the group was last settled. */
   readonly rolling: boolean;
+  /** Zones that were to be recorded at their update revision yet, by `revisionKey`. */
+  readonly unfinished: ReadonlySet<string>;
 }
+
+/** A zone at its update revision: another template is another key. */
+export const revisionKey = ({ uid, status }: Pick<Zone, "uid" | "status">): string => `${uid}/${status.updateRevision}`;
 
 /** The memory after this outcome; `now` in monotonic milliseconds. */
 export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now: number): GroupMemory {
@@ -33,6 +39,15 @@ export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now
     notes: outcome.notes.map((note) => note.text),
     timesSuperseded: state === "superseded" ? outcome.times : isLeftOut(outcome) ? (earlier?.timesSuperseded ?? 0) : 0,
     holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now])),
+    unfinished: unfinishedAfter(earlier, outcome),
     rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
   };
+}
+
+function unfinishedAfter(earlier: GroupMemory | undefined, outcome: Outcome): ReadonlySet<string> {
+  const { zones } = outcome;
+  if (zones.length === 0) return earlier?.unfinished ?? new Set();
+  const isFinishing = outcome.state === "acted" && outcome.decision.action === "finishZone";
+  const finished = isFinishing ? outcome.decision.zone.uid : undefined;
+  return new Set(zones.filter((zone) => !isZoneRecorded(zone) && zone.uid !== finished).map(revisionKey));
 }

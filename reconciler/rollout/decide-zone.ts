@@ -15,7 +15,7 @@ import {
 } from "../model/readiness.ts";
 import { type ClosedWindow, findClosedWindow } from "../model/rollout-window.ts";
 import { limitOf } from "./batch-limit.ts";
-import { isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
+import { describeFinished, isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
 
@@ -168,7 +168,7 @@ const podsReady: ZoneRule = (zone) => {
 const finishedZone: ZoneRule = (zone) => {
   const { currentRevision, updateRevision } = zone.status;
   if (currentRevision === updateRevision) return undefined;
-  return { action: "finishZone", zone, message: `all pods of ${zone.name} are updated to ${updateRevision} and ready` };
+  return { action: "finishZone", zone, message: describeFinished(zone) };
 };
 
 function count(pods: readonly Pod[]): string {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { assertNoViolations, deletions, type Entry } from "../stage/invariants.ts";
 import { scenario } from "../stage/stage.ts";
+import { until } from "../stage/until.ts";
 
 /** Long enough for a pod not to be ready again before the next one of its batch is deleted. */
 const SLOW = { "sim/ready-after-ms": "2000" };
@@ -25,7 +26,7 @@ const CASES = [
 ];
 
 for (const { name, replicas, annotations, sim, limit } of CASES) {
-  scenario(name, async ({ create, start, setImage, done, timeline: { entries } }) => {
+  scenario(name, async ({ create, start, setImage, done, events, timeline: { entries } }) => {
     const zones = ["zone-a", "zone-b", "zone-c"].map((name) => ({
       group: "cache",
       name,
@@ -37,6 +38,8 @@ for (const { name, replicas, annotations, sim, limit } of CASES) {
     const reconciler = start();
     await setImage("app:2", zones);
     await done("app:2", zones);
+    // Whoever records it: the StatefulSet controller of 1.37 does, too.
+    await until("each zone has its Event", async () => (await events("ZoneUpdated")).length === zones.length);
     assert.equal(await reconciler.end(), 0);
 
     assertNoViolations(entries, () => limit);

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
+import { hold } from "../../../reconciler/model/decision.ts";
+import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { buildEvent, draftEvents, eventName } from "../../../reconciler/report/events.ts";
+import { remember } from "../../../reconciler/report/memory.ts";
 import { data, noData, settledRecord, stored, viewOf } from "../gates/builders.ts";
 import { a, b, play, start, zones, zonesAt } from "../gates/play.ts";
 
@@ -74,6 +77,34 @@ describe("an Event of a rollout", () => {
 
   it("is the same one whether the images are known or not", () =>
     assert.deepEqual(events(["app:2"]).map(eventName), events([]).map(eventName)));
+});
+
+describe("a zone that the StatefulSet controller has recorded, as that of Kubernetes 1.37 does, has its Event", () => {
+  const at = (name: string, currentRevision: string, updateRevision = "r-2") => ({
+    ...zonesAt("1")[0],
+    name,
+    uid: name,
+    observed: true,
+    status: { replicas: 3, ready: 3, updated: 3, current: 0, currentRevision, updateRevision },
+  });
+  const drafts = (earlier: readonly object[], zones: readonly object[]) => {
+    const common = { namespace: "test", group: "g", scalingHolds: [], notes: [] };
+    const held = { ...common, zones: earlier, state: "held", hold: hold("ZonePaused", "p", []) } as unknown as Outcome;
+    const settled = { ...common, zones, state: "settled" } as unknown as Outcome;
+    const found = draftEvents(settled, remember(undefined, held, 0), () => 0);
+    return found.map(({ reason, message }) => `${reason}: ${message}`);
+  };
+  const said = "ZoneUpdated: all pods of a are updated to r-2 and ready";
+
+  it("once it was seen before its end", () =>
+    assert.deepEqual(drafts([at("a", "r-1"), at("b", "r-2")], [at("a", "r-2"), at("b", "r-2")]), [said]));
+  it("not while it lacks a pod", () => {
+    const whole = at("a", "r-2");
+    assert.deepEqual(drafts([at("a", "r-1")], [{ ...whole, status: { ...whole.status, ready: 2 } }]), []);
+  });
+  it("not if its template was taken back", () =>
+    assert.deepEqual(drafts([at("a", "r-1")], [at("a", "r-1", "r-1")]), []));
+  it("not again", () => assert.deepEqual(drafts([at("a", "r-2")], [at("a", "r-2")]), []));
 });
 
 describe("a zone that a gate between zones holds has an Event", () => {

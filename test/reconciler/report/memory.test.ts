@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { linesOf } from "../../../reconciler/report/log-lines.ts";
-import { remember, type GroupMemory } from "../../../reconciler/report/memory.ts";
+import { remember, revisionKey, type GroupMemory } from "../../../reconciler/report/memory.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
-import { podObject, zone } from "../builders.ts";
+import { podObject, PREVIOUS, zone } from "../builders.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
 
 const stored = zone({ name: "zone-a" });
@@ -21,6 +21,11 @@ const superseded = (times: number): Outcome => ({ ...common, state: "superseded"
 const finished = { action: "finishZone", zone: stored, message: "zone-a is updated" } as const;
 const finish: Outcome = { ...common, state: "acted", decision: finished, effect: { replaced: [], denied: [] } };
 const replace: Outcome = { ...finish, effect: { replaced: [readPod(podObject("zone-a", 0))], denied: [] } };
+
+const rolled = { ...stored, status: { ...stored.status, currentRevision: PREVIOUS } };
+const rolling: Outcome = { ...held, zones: [rolled] };
+const unread: Outcome = { ...superseded(1), zones: [] };
+const recorded: Outcome = { ...finish, zones: [rolled], decision: { ...finished, zone: rolled } };
 
 /** The memory after these outcomes, one second apart. */
 function rememberAll(...outcomes: readonly Outcome[]): GroupMemory | undefined {
@@ -52,6 +57,10 @@ const REMEMBERED: readonly [name: string, outcomes: readonly Outcome[], expected
   ["no rollout where no pod was replaced", [finish, held], { rolling: false }],
   ["the number of times in a row that it was superseded", [superseded(1), superseded(2)], { timesSuperseded: 2 }],
   ["none once it was not", [superseded(1), held], { timesSuperseded: 0 }],
+  ["the zones that are to be recorded", [rolling], { unfinished: new Set([revisionKey(rolled)]) }],
+  ["them while an outcome has no zones", [rolling, unread], { unfinished: new Set([revisionKey(rolled)]) }],
+  ["not the zone that it records itself", [rolling, recorded], { unfinished: new Set() }],
+  ["no zone that is recorded", [rolling, settled], { unfinished: new Set() }],
   ["the last notes alone", [noted, settled], { notes: [] }],
 ];
 
