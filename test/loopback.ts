@@ -17,7 +17,7 @@ let asked = 0;
  */
 export async function freePort(): Promise<number> {
   const { from, processes, each } = OWN_PORTS;
-  for (;;) {
+  for (let misses = 0; misses < each; misses++) {
     const port = from + (process.pid % processes) * each + (asked++ % each);
     const server = createServer();
     const isFree = new Promise<boolean>((resolve) =>
@@ -27,6 +27,7 @@ export async function freePort(): Promise<number> {
     await new Promise((resolve) => server.close(resolve));
     return port;
   }
+  throw new Error(`the ${each} ports of this process are taken`);
 }
 
 /** A DNS lookup that resolves every name to this machine. */

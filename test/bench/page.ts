@@ -29,11 +29,10 @@ Some 45 to 50 MB of the webhook server's memory are pages of the Node.js executa
 CPU of a request: of all threads of the server, on 8 connections over TLS, the median of 9 alternating rounds of 3,000 requests; in brackets
 relative to the server as shipped, in the same rounds. Node's floor is a server (test/bench/bare-server.js) that reads and writes JSON over TLS and
 decides nothing. \`BENCH_BEFORE=/other/dist npm run bench -- requests\` measures other builds beside this one, \`npm run bench -- flags\` sets of flags.
-The webhook server keeps \`--optimize-for-size --no-maglev\` and 1 MB for young objects: it holds 78 MB after load, where Node's floor holds 74. Without
-them, or with more room for young objects, it holds 2 to 21 MB more, and a request costs a tenth less, about as much as two runs differ (a shorter one
-gave 0.68 to 0.84 with reviews of 3 kB, and 1.06 to 1.16 with 15 kB). They cost a third with 3 kB as long as Sets and WeakMaps kept each request until the
-next full garbage collection, which a small heap has often. Of the two aims, 75 MB after load is just above what Node.js alone holds; 1.5 times the
-original's rate was not measured here, as that needs its binary.
+The webhook server keeps \`--optimize-for-size --no-maglev\` and 1 MB for young objects: it holds 78 to 79 MB after load, where Node's floor holds 68 with
+these flags and 74 without. Without them, or with more room for young objects, it holds 2 to 21 MB more, and a request costs a tenth less, about as much
+as two runs differ (a shorter one gave 0.68 to 0.84 with reviews of 3 kB, and 1.06 to 1.16 with 15 kB). Of the two aims, 75 MB after load is missed by
+4 MB, of which Node.js alone takes all but 7; 1.5 times the original's rate was not measured here, as that needs its binary.
 A plain list reads the same pods by our own port, to its end, in a process with the default heap: in JSON as clients do by default, and in protobuf as
 the server does. Before the server read protobuf, an allowed eviction of 1,500 pods took 3.1 times the list in JSON.
 `;

@@ -19,8 +19,12 @@ export function readResidentMb(pid: number): number {
 /** Milliseconds of CPU that its threads have had, those that are gone left out; it does not tick in steps of 10 ms. */
 export function readCpuMs(pid: number): number {
   const tasks = `/proc/${pid}/task`;
-  const nanoseconds = readdirSync(tasks).map((task) =>
-    Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ")[0]),
-  );
-  return nanoseconds.reduce((sum, one) => sum + one, 0) / 1e6;
+  const nanosecondsOf = (task: string): number => {
+    try {
+      return Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ")[0]);
+    } catch {
+      return 0; // It has ended meanwhile.
+    }
+  };
+  return readdirSync(tasks).reduce((sum, task) => sum + nanosecondsOf(task), 0) / 1e6;
 }

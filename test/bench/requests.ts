@@ -6,10 +6,9 @@
  *   BENCH_BEFORE=/one/dist,/other/dist npm run bench -- requests       and beside other builds
  *   npm run bench -- flags                                             this build with other arguments of Node
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readResidentMb } from "./peak.ts";
+import { readCpuMs, readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
 import { reviewRequest, sendLoad } from "./review-load.ts";
 import { prepareServers, type ReviewServer } from "./review-server.ts";
@@ -113,10 +112,4 @@ async function measure({ pid, target }: ReviewServer, request: string, count: nu
   const before = readCpuMs(pid);
   await sendLoad(target, { request, count, connections: CONNECTIONS });
   return ((readCpuMs(pid) - before) * 1000) / count;
-}
-
-/** The CPU time of all threads of a process, as `process.cpuUsage()` in it would say, to 10 ms. */
-function readCpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

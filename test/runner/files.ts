@@ -57,10 +57,16 @@ export const needsOwnProcess = (file: string): boolean =>
  * Whether a test file is left out of a short run: with a browser, a shell, an image or another program it tries in
  * minutes what a user has.
  */
-export const isEndToEnd = (file: string): boolean => file.endsWith(".e2e.test.ts");
+const isEndToEnd = (file: string): boolean => file.endsWith(".e2e.test.ts");
 
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
+
+/** Whether `npm test` plays it, whole or with fewer cases. */
+export const isShort = (file: string): boolean => !isEndToEnd(file);
+
+/** Whether `npm test` leaves it out, or plays fewer of its cases. */
+export const isInRest = (file: string): boolean => isEndToEnd(file) || isCounted(file);
 
 /** Of those with a process of their own in a short run, the longest: it plays in real time. */
 const IN_REAL_TIME = /^test\/demo\b/;

@@ -15,7 +15,7 @@ import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { WHOLE } from "../runs.ts";
-import { findTests, isCounted, isEndToEnd, longFirst, needsOwnProcess } from "./files.ts";
+import { findTests, isInRest, isShort, longFirst, needsOwnProcess } from "./files.ts";
 import { createTally } from "./tally.ts";
 
 /** Milliseconds for a process: whatever hangs ends. */
@@ -24,11 +24,10 @@ const OPTIONS = { all: { type: "boolean", default: false }, rest: { type: "boole
 
 const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
 const found = findTests(positionals.length > 0 ? positionals : ["test/**/*.test.ts"]);
-const isWanted = (file: string): boolean => {
-  if (values.rest) return isEndToEnd(file) || isCounted(file);
-  return values.all || positionals.length > 0 || !isEndToEnd(file);
-};
-const files = found.filter(isWanted);
+// Whoever names files wants them.
+const files = values.rest
+  ? found.filter(isInRest)
+  : found.filter(values.all || positionals.length > 0 ? () => true : isShort);
 const alone = longFirst(files.filter(needsOwnProcess));
 const shared = longFirst(files.filter((file) => !alone.includes(file)));
 // One more, as each waits at times.

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { describe, it } from "node:test";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findTests, isCounted, longFirst, needsOwnProcess } from "./files.ts";
+import { findTests, isCounted, isInRest, isShort, longFirst, needsOwnProcess } from "./files.ts";
 import { takeEach } from "./queue.ts";
 
 const PLANTED = "test/runner/planted";
@@ -86,6 +86,17 @@ describe("the files of a run", () => {
     ])
       assert.ok(needsOwnProcess(file), file);
     assert.ok(!needsOwnProcess("test/reconciler/rollout/remaining.test.ts"));
+  });
+
+  it("are played by a short run, by what is left for the gate, or by both", () => {
+    const [short, rest] = [all.filter(isShort), all.filter(isInRest)];
+    assert.deepEqual([...new Set([...short, ...rest])].toSorted(), all);
+    assert.ok(rest.includes("test/image/image.e2e.test.ts") && !short.includes("test/image/image.e2e.test.ts"));
+    assert.ok(short.includes("test/reconciler/rollout/properties.test.ts"));
+    assert.deepEqual(
+      short.filter((file) => rest.includes(file)),
+      short.filter(isCounted),
+    );
   });
 
   it("whose counts are reduced are known by their import", () => {

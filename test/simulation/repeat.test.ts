@@ -4,7 +4,7 @@ import { either } from "../runs.ts";
 import { play } from "./play.ts";
 
 /** The last one has nodes. */
-const SEEDS = either([...Array.from({ length: 4 }, (_, seed) => seed), 70], [0]);
+const SEEDS = either([...Array.from({ length: 4 }, (_, seed) => seed), 70], [11]);
 
 it("the same seed gives the same history, byte for byte", async () => {
   for (const seed of SEEDS) {
