@@ -33,6 +33,18 @@ export interface OwnRegistry {
 export const TEXT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 const OPEN_METRICS_TYPE = Registry.OPENMETRICS_CONTENT_TYPE;
 
+/** Whether an Accept header takes OpenMetrics 1.0.0, at no lower quality than the text format (RFC 9110, 12.5.1). */
+function prefersOpenMetrics(accept: string): boolean {
+  const ranges = accept.toLowerCase().replaceAll(" ", "").split(",");
+  const qualityOf = (type: RegExp): number =>
+    Math.max(
+      0,
+      ...ranges.filter((range) => type.test(range)).map((range) => Number(/;q=([\d.]+)/.exec(range)?.[1] ?? 1)),
+    );
+  const open = qualityOf(/^application\/openmetrics-text(?!.*;version=(?!1\.0\.0))/);
+  return open > 0 && open >= qualityOf(/^text\/plain/);
+}
+
 export function createRegistry(): OwnRegistry {
   const [text, open] = [new Registry(), new Registry<OpenMetricsContentType>()];
   open.setContentType(OPEN_METRICS_TYPE);
@@ -57,7 +69,7 @@ export function createRegistry(): OwnRegistry {
   }
 
   const typeFor: OwnRegistry["typeFor"] = async (accept = "") => {
-    if (!accept.includes("application/openmetrics-text")) return TEXT_TYPE;
+    if (!prefersOpenMetrics(accept)) return TEXT_TYPE;
     const samples = (await Promise.all(exemplary.map(read))).flat();
     return samples.some(({ exemplar }) => exemplar) ? OPEN_METRICS_TYPE : TEXT_TYPE;
   };

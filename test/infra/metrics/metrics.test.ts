@@ -48,6 +48,18 @@ describe("the metrics", () => {
     metrics.webhooks.requestDone({ ...request, traceparent: `00-${trace}-${span}-01` });
     assert.equal(await metrics.typeFor("text/plain"), plain);
     assert.equal(await metrics.typeFor(undefined), plain);
+    for (const other of [
+      "application/openmetrics-text;q=0,*/*",
+      "application/openmetrics-text;q=0.1, text/plain;q=0.9",
+      "application/openmetrics-text; version=2.0.0",
+      "application/openmetrics-text;version=0.0.1,*/*;q=0.1",
+    ])
+      assert.equal(await metrics.typeFor(other), plain, other);
+    for (const asked of [
+      "APPLICATION/OpenMetrics-Text",
+      "text/plain;q=0.3, application/openmetrics-text ;version=1.0.0; q=0.5",
+    ])
+      assert.notEqual(await metrics.typeFor(asked), plain, asked);
     const type = await metrics.typeFor(accept);
     assert.equal(type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     const open = await metrics.render(type);
