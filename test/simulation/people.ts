@@ -182,8 +182,8 @@ const LATE_MS = 10_000;
 
 /** What each world with these parts has beside what it draws. */
 const alwaysIn = ({ deletions, requests, nodes }: Shape): readonly string[] => [
-  ...(deletions ? ["deletePods", "deletePods", "deleteByHand", "takePods", "takePods"] : []),
-  ...(requests ? ["requestEvictions", "requestEvictions", "requestEvictions", LATE] : []),
+  ...(deletions ? ["deletePods", "deletePods", "deleteByHand", "tryDeletion", "takePods", "takePods"] : []),
+  ...(requests ? ["requestEvictions", "requestEvictions", "deleteRequested", LATE] : []),
   ...(nodes?.lifecycle ? ["maintainNode", "maintainNode", "maintainNode"] : []),
 ];
 

@@ -12,8 +12,8 @@ export const REQUEST_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a requested eviction ends once its pod is gone",
     ...ANSWER,
-    find: "if (GONE.has(verdict.reason))",
-    replacement: "if (GONE.size === 0)",
+    find: 'return { answer: "stepBack", why: "gone", message:',
+    replacement: 'return { answer: "wait", expectedAt: undefined, message:',
   },
   {
     breaks: "a requested eviction that waits has a heartbeat every minute",

@@ -60,11 +60,11 @@ export const deletionActions: Readonly<Record<string, Action>> = {
       pods.map(({ metadata }) => world.ask("human", "DELETE", `${PODS}/${metadata.name}${query}`, body)),
     );
   },
-  /** A controller deletes pods for reasons of its own; a kubelet ends a deletion. */
+  /** Controllers delete pods for reasons of their own; a kubelet ends a deletion. */
   takePods: async (people) => {
     const { draw, world } = people;
-    const actor = draw.of(Object.keys(CONTROLLERS));
-    for (let i = draw.between(1, 2); i > 0; i--) {
+    for (let i = draw.between(1, 4); i > 0; i--) {
+      const actor = draw.of(Object.keys(CONTROLLERS));
       const pod = anyPod(people);
       if (!pod) return;
       const body = actor === "kubelet" ? { gracePeriodSeconds: 0 } : { preconditions: { uid: pod.metadata.uid } };

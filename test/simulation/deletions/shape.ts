@@ -15,7 +15,7 @@ const ONE_OF = 4;
 
 export function drawDeletions(seed: number): DeletionsShape | undefined {
   const draw: Draw = drawFrom(seed ^ STREAM);
-  return draw.below(ONE_OF) === 0 ? { conditions: draw.chance(0.7) } : undefined;
+  return draw.below(ONE_OF) === 0 ? { conditions: draw.chance(0.5) } : undefined;
 }
 
 /** What lets a pod go by hand, and what looks like it. */

@@ -1,17 +1,7 @@
 /** Who asks for evictions, and thinks better of it. */
 import { NAMESPACE } from "../names.ts";
-import { type Action, pause, type People, recreate } from "../person.ts";
-import {
-  EVICTION_DEFINITION,
-  EVICTIONS,
-  EVICTOR,
-  isOver,
-  OTHER,
-  requestOf,
-  RESPONDER,
-  statusOf,
-  targetOf,
-} from "./control.ts";
+import { type Action, pause, type People, PODS, recreate } from "../person.ts";
+import { EVICTION_DEFINITION, EVICTIONS, EVICTOR, isOver, OTHER, requestOf, RESPONDER, statusOf } from "./control.ts";
 
 const DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
@@ -82,9 +72,11 @@ export const requestActions: Readonly<Record<string, Action>> = {
   /** What is asked for goes by another way. */
   deleteRequested: async (people) => {
     const { draw, world } = people;
-    const open = world.store.list(EVICTIONS, NAMESPACE);
-    if (open.length === 0) return;
-    await world.ask("human", "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${targetOf(draw.of(open)).name}`);
+    const pods = podsOf(people);
+    if (pods.length === 0) return;
+    const name = draw.of(pods);
+    request(people, [name]);
+    await world.ask("human", "DELETE", `${PODS}/${name}`);
   },
   /** The feature is switched off, and on again. */
   removeKind: async (people) => {
