@@ -83,6 +83,8 @@ const settleMs = ({ nodes, zones, windows }: Shape): number =>
 const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
 /** A reconciler dies or stands still, and the next one begins a minute later; and without that. */
 const [SILENT_MS, CALMLY_SILENT_MS] = [240_000, 120_000];
+/** Conditions of nodes are written in each pass. */
+const UNSAID_MS = 60_000;
 /** Statuses are written this much later at most: a budget's conditions have 30 s. */
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
@@ -289,7 +291,7 @@ async function playSeeded(
         schedule.now() - calmAt > SLOWLY_DECIDED_MS ? CALMLY_SILENT_MS : isCalm(shape) ? SILENT_MS : undefined;
       if (silentMs === undefined) continue;
       requests?.look(silentMs);
-      if (lifecycle) lifecycle.look(silentMs);
+      if (lifecycle) lifecycle.look(silentMs === SILENT_MS ? SILENT_MS : UNSAID_MS);
     }
   };
   await runFor(shape.troubledMs);
