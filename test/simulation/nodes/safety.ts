@@ -29,6 +29,8 @@ export interface NodeSafety {
 /** Longer than a process stands still and a write is on its way. */
 const LATE_MS = 150_000;
 const MINUTE_MS = 60_000;
+/** The start of a drain is stored in whole seconds. */
+const STORED_MS = 1000;
 const REBOOTS = "RebootedIntoUpdate";
 const STAGES = "StagedAndPerformedUpdate";
 
@@ -173,7 +175,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     const left = store()
       .list("pods")
       .filter((pod) => dig(pod, "spec", "nodeName") === node && mustLeave(pod));
-    const forcedMs = nodes.drain.onTimeout === "Reboot" ? nodes.drain.timeoutSeconds * 1000 : Infinity;
+    const forcedMs = nodes.drain.onTimeout === "Reboot" ? nodes.drain.timeoutSeconds * 1000 - STORED_MS : Infinity;
     if (left.length > 0 && now() - (out.get(node)?.since ?? now()) < forcedMs)
       violated(`${node} reboots with ${left.map(({ metadata }) => metadata.name).join(", ")} on it`);
   }
