@@ -52,11 +52,19 @@ export async function afflict(people: People, pod: string, { ill, well }: Afflic
   await annotatePod(people, pod, well);
 }
 
-/** Creates a deleted object again, once the one before is gone. */
-export async function recreate(people: People, path: string, object: Draft): Promise<void> {
-  for (const end = people.schedule.now() + GONE_MS; people.schedule.now() < end;) {
-    const { status } = await people.world.ask("human", "POST", path, object);
-    if (status === 201) return;
-    await pause(people, 2000);
-  }
+/**
+ * Creates a deleted object again, once the one before is gone. Its pods may be on a node that comes back only when the
+ * trouble ends: the action ends before that, and the person goes on trying.
+ */
+export function recreate(people: People, path: string, object: Draft): Promise<unknown> {
+  const { schedule, world } = people;
+  const end = schedule.now() + 2 * GONE_MS;
+  const insistOn = async (): Promise<void> => {
+    while (schedule.now() < end) {
+      const { status } = await world.ask("human", "POST", path, object);
+      if (status === 201) return;
+      await pause(people, 2000);
+    }
+  };
+  return Promise.race([insistOn(), pause(people, GONE_MS)]);
 }
