@@ -4,7 +4,17 @@ import type { Clock } from "../../infra/clock.ts";
 import type { BackgroundTasks } from "./background-tasks.ts";
 
 /** Longer than the API server keeps an idle connection (90 s), so that none is closed while a request is on its way. */
-export const IDLE_CONNECTION_MS = 180_000;
+const IDLE_CONNECTION_MS = 180_000;
+/**
+ * Of a server for API servers. They open more connections than they need at once and keep the rest: Node.js counts the
+ * time for a request from the connection's beginning, and a request that meets its end is not sent again. A request
+ * that has come has its deadline (rim.ts).
+ */
+export const CONNECTION_TIMEOUTS = {
+  keepAliveTimeout: IDLE_CONNECTION_MS,
+  headersTimeout: IDLE_CONNECTION_MS,
+  requestTimeout: IDLE_CONNECTION_MS,
+};
 /** Milliseconds that webhooks may need after their deadline, to cancel preparations and release Leases. */
 export const AFTERWARDS_MS = 6000;
 /** Milliseconds between two checks whether a request has come. */

@@ -11,7 +11,7 @@ import { systemClock } from "../../infra/clock.ts";
 import { end, END_SIGNALS, giveUp } from "../../infra/process.ts";
 import { serveWebhook } from "./admission.ts";
 import { compose, type Composition } from "../compose.ts";
-import { AFTERWARDS_MS, countRequests, type CountedServer, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, type CountedServer, drain } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
 import { healthListener } from "./server.ts";
 
@@ -52,9 +52,9 @@ function hideBody({ headers }: IncomingMessage): void {
   delete headers["transfer-encoding"];
 }
 
-/** Replaces the framework's idle timeout and signal handlers, which exist once it listens. */
+/** Replaces the framework's timeouts of connections and its signal handlers, which exist once it listens. */
 function adopt(server: Server, composition: Promise<Composition>): void {
-  server.keepAliveTimeout = IDLE_CONNECTION_MS;
+  Object.assign(server, CONNECTION_TIMEOUTS);
   const counted = countRequests(server);
   for (const signal of END_SIGNALS) {
     process.removeAllListeners(signal);

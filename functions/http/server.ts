@@ -11,7 +11,7 @@ import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
 import type { Composition } from "../compose.ts";
-import { AFTERWARDS_MS, countRequests, drain, IDLE_CONNECTION_MS } from "./drain.ts";
+import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, drain } from "./drain.ts";
 import { type Handler, requestPath } from "./rim.ts";
 
 /**
@@ -33,16 +33,11 @@ export async function runServer(
 ): Promise<void> {
   const { address, port, tlsPort, requestTimeoutMs } = configuration;
   const files = filesOf(configuration);
-  const timeouts = {
-    keepAliveTimeout: IDLE_CONNECTION_MS,
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: requestTimeoutMs,
-  };
-  const secure = https.createServer(timeouts, byPath(routes));
+  const secure = https.createServer(CONNECTION_TIMEOUTS, byPath(routes));
   let isServed = false;
   const health = healthListener(metrics, () => isServed);
   const counted = countRequests(secure);
-  const plain = http.createServer(timeouts, health);
+  const plain = http.createServer(CONNECTION_TIMEOUTS, health);
 
   await listen(plain, { what: "ready and metrics", port, address, log });
   const following = followCertificate({ files, everyMs: RELOAD_MS, clock: rim.clock, log, signal: stop }, (pair) => {

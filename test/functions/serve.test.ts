@@ -1,12 +1,15 @@
 /** The server of all webhooks as its own process. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { Agent, request as open } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import type { TLSSocket } from "node:tls";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, type TLSSocket } from "node:tls";
 import { type Certificates, generateCertificates } from "../../infra/certs/act/generate.ts";
+import { either } from "../runs.ts";
 import { reviewText } from "./http.ts";
 import { type Running, run } from "./process.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
@@ -23,6 +26,8 @@ interface Server extends Running {
   install(certPem: string, keyPem: string): Promise<void>;
   post(path: string, body: string, caPem: string): Promise<{ status: number; text: string; serial: string }>;
   health(path: string): Promise<Response>;
+  /** Of the webhooks. */
+  port(): Promise<number>;
 }
 
 async function start(t: TestContext, stage: Stage, more: Readonly<Record<string, string>> = {}): Promise<Server> {
@@ -53,6 +58,7 @@ async function start(t: TestContext, stage: Stage, more: Readonly<Record<string,
       await rename(join(folder, "next.crt"), join(folder, "tls.crt"));
       await rename(join(folder, "next.key"), join(folder, "tls.key"));
     },
+    port: () => portOf("webhooks"),
     health: async (path) => await fetch(`http://127.0.0.1:${await portOf("ready and metrics")}${path}`),
     async post(path, body, ca) {
       const port = await portOf("webhooks");
@@ -80,6 +86,24 @@ async function start(t: TestContext, stage: Stage, more: Readonly<Record<string,
     },
   };
 }
+
+// Node.js looks every 30 s for connections that are over their time.
+for (const idleMs of either([33_000], []))
+  test("keeps a connection that an API server has opened beside those that it needed", async (t) => {
+    const stage = await setStage(t);
+    const server = await start(t, stage, { SERVER_TLS_REQUEST_TIMEOUT: "1s" });
+    const { certPem, keyPem } = await generate();
+    await server.install(certPem, keyPem);
+    const socket = connect({ port: await server.port(), host: "127.0.0.1", rejectUnauthorized: false });
+    t.after(() => socket.destroy());
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (text: string) => (answer += text));
+    await sleep(idleMs);
+    assert.deepEqual([answer, socket.closed], ["", false]);
+    socket.end("POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    await once(socket, "close");
+    assert.match(answer, /^HTTP\/1\.1 404 /);
+  });
 
 test("waits for its certificate, serves every path, follows a new certificate, and ends on SIGTERM", async (t) => {
   const stage = await setStage(t);

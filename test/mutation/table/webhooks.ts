@@ -47,6 +47,13 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     tests: ["test/functions/deadline.test.ts"],
   },
   {
+    breaks: "a connection on which no request has come yet is kept",
+    file: "functions/http/drain.ts",
+    find: "headersTimeout: IDLE_CONNECTION_MS,",
+    replacement: "headersTimeout: 1000,",
+    tests: ["test/functions/serve.test.ts"],
+  },
+  {
     breaks: "a request that meets the end of the server is answered on a connection that ends with the answer",
     file: "functions/http/drain.ts",
     find: "if (isLeaving) endConnection(response);",
