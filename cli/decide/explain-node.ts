@@ -88,10 +88,11 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
 function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
   const { frozen, waiting, message } = policy.status;
   const own = waiting.find((one) => one.node === facts.node.name);
+  const more = own && own.reason !== "Frozen" ? `; ${own.reason}: ${own.message}` : "";
   if (frozen)
     return refuse(facts, policy, {
       reason: "Frozen",
-      message: `since ${frozen.at}: ${frozen.message}`,
+      message: `since ${frozen.at}: ${frozen.message}${more}`,
       since: frozen.at,
     });
   if (own && isReason(own.reason)) return refuse(facts, policy, { reason: own.reason, message: own.message });

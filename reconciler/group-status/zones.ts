@@ -1,6 +1,7 @@
 /** The zones of a group in its status. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readWrittenWindow, type RolloutWindow, type WrittenWindow } from "../model/rollout-window.ts";
+import { type Seen, revisionKey } from "../report/memory.ts";
 import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
 import type { Block, RemainingStep, GroupSummary, ZoneRow } from "./status.ts";
 
@@ -37,6 +38,17 @@ export function windowOf({ rolloutWindow }: Partial<ZoneRow>): RolloutWindow | u
   if (!rolloutWindow) return undefined;
   const { cron = "", duration = "", timeZone = "", freezes = "" } = rolloutWindow;
   return readWrittenWindow({ cron, duration, timeZone, freezes });
+}
+
+/** What the rows that a process before has stored say of the rollout of these zones. */
+export function recallSeen(rows: readonly ZoneRow[] = [], zones: readonly Zone[]): Seen {
+  const isUnfinished = (row: ZoneRow): boolean => row.currentRevision !== row.updateRevision;
+  const wasUnfinished = ({ name, status }: Zone): boolean =>
+    rows.some((row) => row.name === name && row.updateRevision === status.updateRevision && isUnfinished(row));
+  return {
+    rolling: rows.some((row) => row.updated > 0 && (isUnfinished(row) || row.updated < row.pods)),
+    unfinished: new Set(zones.filter(wasUnfinished).map(revisionKey)),
+  };
 }
 
 /** The first zone of the plan is the one in progress. */

@@ -18,11 +18,15 @@ import type { ActiveNode, NodePhase } from "./policy-status.ts";
 export const LIFECYCLE_TYPES = ["DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"] as const;
 export type LifecycleType = (typeof LIFECYCLE_TYPES)[number];
 
+/** Of whoever shuts the node down, whatever its reason: it is read, and never written. */
+const SHUTDOWN = "GracefulNodeShutdownInProgress";
+const READ_TYPES: readonly string[] = [...LIFECYCLE_TYPES, SHUTDOWN];
+
 /** The reason of all that we write. */
 export const OUR_REASON = "ZonewiseNodeUpdate";
 
 export interface LifecycleCondition {
-  readonly type: LifecycleType;
+  readonly type: LifecycleType | typeof SHUTDOWN;
   readonly status: string;
   readonly reason: string;
   readonly message: string;
@@ -37,9 +41,9 @@ export interface LifecycleNode {
   readonly lifecycle?: readonly LifecycleCondition[];
 }
 
-const isLifecycle = (type: string): type is LifecycleType => (LIFECYCLE_TYPES as readonly string[]).includes(type);
+const isLifecycle = (type: string): type is LifecycleCondition["type"] => READ_TYPES.includes(type);
 
-/** Those of the four types, whoever wrote them. */
+/** Those of the five types, whoever wrote them. */
 export function readLifecycle(status: Node["status"]): LifecycleCondition[] {
   return (status?.conditions ?? []).flatMap(({ type, status, reason = "", message = "" }) =>
     isLifecycle(type) ? [{ type, status, reason, message }] : [],
@@ -47,14 +51,14 @@ export function readLifecycle(status: Node["status"]): LifecycleCondition[] {
 }
 
 const isTrue = ({ status }: LifecycleCondition): boolean => status === "True";
-const isOurs = ({ reason }: LifecycleCondition): boolean => reason === OUR_REASON;
+const isOurs = ({ type, reason }: LifecycleCondition): boolean => type !== SHUTDOWN && reason === OUR_REASON;
 
 /** A mark of ours, which is taken back also once nobody updates the node any more. */
 export const hasOurConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): boolean =>
   lifecycle.some((one) => isTrue(one) && isOurs(one));
 
 /** Of these, another one's is reason enough not to begin; a plan for some day is none. */
-const UNDER_WAY: ReadonlySet<LifecycleType> = new Set(["DrainInProgress", "Drained", "MaintenanceInProgress"]);
+const UNDER_WAY: ReadonlySet<string> = new Set(["DrainInProgress", "Drained", "MaintenanceInProgress", SHUTDOWN]);
 
 /** The conditions by which somebody else drains or maintains the node; none if nobody does. */
 export const foreignConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): LifecycleCondition[] =>

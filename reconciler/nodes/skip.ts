@@ -90,8 +90,14 @@ const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
 /** Why the node does not start, as far as its pods need not be read. */
 export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | undefined {
   const why = skipEarly(node, snapshot);
-  return why && { node: node.name, ...why };
+  const more = why?.reason === "InMaintenance" ? ownWait(node, snapshot) : undefined;
+  return (
+    why && { node: node.name, ...why, ...(more && { message: `${why.message}; ${more.reason}: ${more.message}` }) }
+  );
 }
+
+/** What keeps a node as well that somebody else works on: it would wait although they were done. */
+const ownWait = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([reported, isIdle, backOffOver, notDeferred]);
 
 /** Why its pods forbid a start; the node to read if they have not been read. */
 export function whySkippedByPods(

@@ -41,12 +41,17 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
   return { free, counted: [...[...returning, ...out].map(untilInService), ...maintained.map(untilCleared)] };
 }
 
-const untilInService = ({ name }: UpdateNode): string => `${name} counts until it is back in service`;
-
-const untilCleared = (node: UpdateNode): string => {
-  const conditions = foreignConditions(node).map(({ type }) => `its condition ${type}`);
-  return `${node.name} counts until somebody clears ${conditions.join(" and ")}`;
+const untilInService = (node: UpdateNode): string => {
+  const more = foreignConditions(node).length > 0 ? `, and ${describeClearing(node)}` : "";
+  return `${node.name} counts until it is back in service${more}`;
 };
+
+const untilCleared = (node: UpdateNode): string => `${node.name} counts ${describeClearing(node)}`;
+
+const describeClearing = (node: UpdateNode): string =>
+  `until somebody clears ${foreignConditions(node)
+    .map(({ type }) => `its condition ${type}`)
+    .join(" and ")}`;
 
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
 export const RELEASED = "ReleasedByHand";

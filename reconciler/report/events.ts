@@ -5,7 +5,7 @@ import type { Event } from "../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, factsOf, type Hold, type ObjectRef } from "../model/decision.ts";
 import { describeFinished, isSettledByStatus, nameImages, type Zone } from "../model/zone.ts";
-import { type GroupMemory, revisionKey } from "./memory.ts";
+import { revisionKey, type Seen } from "./memory.ts";
 import { holdsOf, type Outcome } from "../model/outcome.ts";
 
 export interface Draft {
@@ -18,11 +18,7 @@ export interface Draft {
 }
 
 /** The Events of one outcome. `heldMs`: how long a hold has lasted, in milliseconds. */
-export function draftEvents(
-  outcome: Outcome,
-  earlier: GroupMemory | undefined,
-  heldMs: (hold: Hold) => number,
-): Draft[] {
+export function draftEvents(outcome: Outcome, earlier: Seen | undefined, heldMs: (hold: Hold) => number): Draft[] {
   const problems = outcome.zones.flatMap((zone) =>
     zone.problems.map((problem) => warning(zone, "InvalidAnnotation", problem)),
   );
@@ -50,12 +46,12 @@ function draftHold(hold: Hold): Draft[] {
 }
 
 /** Since Kubernetes 1.37 the StatefulSet controller records a finished zone, and our decision to do so is not needed. */
-const draftFinishedByOthers = ({ zones }: Outcome, earlier: GroupMemory | undefined): Draft[] =>
+const draftFinishedByOthers = ({ zones }: Outcome, earlier: Seen | undefined): Draft[] =>
   zones
     .filter((zone) => isSettledByStatus(zone) && earlier?.unfinished.has(revisionKey(zone)))
     .map((zone) => normal(zone, "ZoneUpdated", describeFinished(zone)));
 
-function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draft[] {
+function draftProgress(outcome: Outcome, earlier: Seen | undefined): Draft[] {
   switch (outcome.state) {
     case "acted":
       return draftAction(outcome, earlier);
@@ -78,7 +74,7 @@ function draftProgress(outcome: Outcome, earlier: GroupMemory | undefined): Draf
 
 type Acted = Extract<Outcome, { state: "acted" }>;
 
-function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+function draftAction(outcome: Acted, earlier: Seen | undefined): Draft[] {
   const { decision } = outcome;
   switch (decision.action) {
     case "scaleZone":
@@ -92,7 +88,7 @@ function draftAction(outcome: Acted, earlier: GroupMemory | undefined): Draft[] 
   }
 }
 
-function draftReplacements(outcome: Acted, earlier: GroupMemory | undefined): Draft[] {
+function draftReplacements(outcome: Acted, earlier: Seen | undefined): Draft[] {
   const { zone, message } = outcome.decision;
   const { replaced, denied } = outcome.effect;
   // Always on the first zone: a process that takes over between two zones writes the same Event for the same object.

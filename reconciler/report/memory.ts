@@ -8,7 +8,7 @@ import { isZoneRecorded, type Zone } from "../model/zone.ts";
  * The memory of a group between ticks; kept small, as there may be thousands of groups. A new process starts without
  * it.
  */
-export interface GroupMemory {
+export interface GroupMemory extends Seen {
   readonly namespace: string;
   readonly group: string;
   /** The last logged text of its state. */
@@ -19,6 +19,10 @@ export interface GroupMemory {
   readonly timesSuperseded: number;
   /** When each hold began, monotonic milliseconds, by its dedupKey. */
   readonly holds: ReadonlyMap<string, number>;
+}
+
+/** What was seen of a rollout before: by this process, or by the one before it, as the group's status has it. */
+export interface Seen {
   /** True if a pod of the group was replaced since the group was last settled. */
   readonly rolling: boolean;
   /** Zones that were to be recorded at their update revision yet, by `revisionKey`. */
@@ -28,8 +32,13 @@ export interface GroupMemory {
 /** A zone at its update revision: another template is another key. */
 export const revisionKey = ({ uid, status }: Pick<Zone, "uid" | "status">): string => `${uid}/${status.updateRevision}`;
 
-/** The memory after this outcome; `now` in monotonic milliseconds. */
-export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now: number): GroupMemory {
+/** The memory after this outcome; `now` in monotonic milliseconds. `seen`: what was seen before, where it is no memory. */
+export function remember(
+  earlier: GroupMemory | undefined,
+  outcome: Outcome,
+  now: number,
+  seen: Seen | undefined = earlier,
+): GroupMemory {
   const { namespace, group, state } = outcome;
   const hasReplaced = state === "acted" && outcome.effect.replaced.length > 0;
   return {
@@ -39,12 +48,12 @@ export function remember(earlier: GroupMemory | undefined, outcome: Outcome, now
     notes: outcome.notes.map((note) => note.text),
     timesSuperseded: state === "superseded" ? outcome.times : isLeftOut(outcome) ? (earlier?.timesSuperseded ?? 0) : 0,
     holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now])),
-    unfinished: unfinishedAfter(earlier, outcome),
-    rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
+    unfinished: unfinishedAfter(seen, outcome),
+    rolling: hasReplaced || (state !== "settled" && seen?.rolling === true),
   };
 }
 
-function unfinishedAfter(earlier: GroupMemory | undefined, outcome: Outcome): ReadonlySet<string> {
+function unfinishedAfter(earlier: Seen | undefined, outcome: Outcome): ReadonlySet<string> {
   const { zones } = outcome;
   if (zones.length === 0) return earlier?.unfinished ?? new Set();
   const isFinishing = outcome.state === "acted" && outcome.decision.action === "finishZone";

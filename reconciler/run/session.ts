@@ -46,11 +46,11 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   held.awaited.addEventListener("abort", changes.wake, { once: true });
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
-  const reporter = createReporter({ ...input, recorder });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
   const context: Context = { cluster, fence: held, freshness: changes.freshness, clock, stop: until, tracer };
   const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
+  const reporter = createReporter({ ...input, recorder, recall: statuses.recall });
   const totals = await createLeaseTotals(held.annotations, input.metrics);
   const { emitEvents } = recorder;
   const turns = createGroupTurns(clock, held.annotations);

@@ -12,10 +12,12 @@ import { decideStatus } from "../decide-status.ts";
 import type { GroupFacts, StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";
+import type { Seen } from "../../report/memory.ts";
 import type { Entry } from "./entry.ts";
 import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
 import { createKnownGroups, isStale, type KnownGroupsOptions } from "./known-groups.ts";
 import { DEFAULT_DEADLINE_MS } from "./stored-group.ts";
+import { recallSeen } from "../zones.ts";
 import { createWriteQueue, differenceOf, type WriteQueueOptions } from "./write-queue.ts";
 
 export interface GroupStatuses {
@@ -26,6 +28,8 @@ export interface GroupStatuses {
   readonly beginTick: (namespaces: readonly string[], underWay?: ReadonlySet<string>) => Promise<void>;
   /** `tookMs` milliseconds in tick number `passes` of the installation. */
   readonly report: (outcome: Outcome, timing: Timing) => void;
+  /** What the stored status says that was seen of the group before; undefined if there is none. */
+  readonly recall: (outcome: Outcome) => Seen | undefined;
   /** Called after a tick that read the cluster: removes the objects of groups that are gone. */
   readonly endTick: (result: Pick<TickResult, "groups" | "resourceVersions">) => void;
   /** Writes what waits, without pauses. Resolves once nothing is under way; never rejects. */
@@ -88,6 +92,10 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     report(outcome, timing) {
       const entry = isOff() ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
       if (entry) decide(entry, factsOfOutcome(outcome), timing);
+    },
+    recall({ namespace, group, zones }) {
+      const stored = isOff() ? undefined : known.entryOf(namespace, nameOfGroup(group))?.stored;
+      return stored && recallSeen(stored.status.zones, zones);
     },
     endTick({ groups, resourceVersions }) {
       if (isOff()) return;

@@ -7,7 +7,7 @@ import { dedupKeyOf, type Hold } from "../../model/decision.ts";
 import { groupKey } from "../../model/zone.ts";
 import { draftEvents } from "../events.ts";
 import { linesOf, summarizeTick } from "../log-lines.ts";
-import { remember, type GroupMemory } from "../memory.ts";
+import { remember, type GroupMemory, type Seen } from "../memory.ts";
 import { holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -18,6 +18,8 @@ export interface ReporterOptions {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   /** The memory of an earlier run in the same process. */
   readonly memory?: Map<string, GroupMemory>;
+  /** What the process before this one has seen of a group that is in no memory; undefined if nothing tells. */
+  readonly recall?: (outcome: Outcome) => Seen | undefined;
 }
 
 export interface Reporter {
@@ -31,16 +33,18 @@ export interface Reporter {
   readonly timesSuperseded: (key: string) => number;
 }
 
-export function createReporter({ log, metrics, recorder, clock, memory = new Map() }: ReporterOptions): Reporter {
+export function createReporter(options: ReporterOptions): Reporter {
+  const { log, metrics, recorder, clock, memory = new Map<string, GroupMemory>(), recall } = options;
   return {
     report(outcome, tookMs) {
       const key = groupKey(outcome);
       const earlier = memory.get(key);
       const now = clock.monotonic();
-      const next = remember(earlier, outcome, now);
+      const seen = earlier ?? recall?.(outcome);
+      const next = remember(earlier, outcome, now, seen);
       memory.set(key, next);
       const heldMs = (hold: Hold): number => now - (next.holds.get(dedupKeyOf(hold)) ?? now);
-      recorder.emitEvents(draftEvents(outcome, earlier, heldMs));
+      recorder.emitEvents(draftEvents(outcome, seen, heldMs));
       measure(outcome, tookMs);
       for (const { level, text, fields } of linesOf(outcome, earlier)) log[level](text, fields);
     },

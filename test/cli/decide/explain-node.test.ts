@@ -33,6 +33,14 @@ describe("zonewise explain node", () => {
       if (reason === "Frozen") assert.match(answer.remedy, /nodeupdatepolicy default .*"unfreeze":"n2-1"/);
     });
 
+  it("says with a freeze what keeps the node as well", () => {
+    const frozen = { id: "n2-1", at: at(-MINUTE), reason: "HealthTimeout", message: "n2: too slow" };
+    const waiting = [{ node: "n1", reason: "InMaintenance", message: "somebody else drains it" }];
+    const answer = told(node("n1"), policy({}, { frozen, waiting })) ?? assert.fail();
+    assert.equal(answer.reason, "Frozen");
+    assert.match(answer.message, /: n2: too slow; InMaintenance: somebody else drains it$/);
+  });
+
   for (const phase of NODE_PHASES)
     it(`names what an active node waits for while ${phase}, since when, and its deadline`, () => {
       const own = policy({}, { active: [entry("n1", { phase, waitsFor: "a person" })] });

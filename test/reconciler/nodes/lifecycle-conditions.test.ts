@@ -18,7 +18,7 @@ import { NODE_PHASES, type NodePhase } from "../../../reconciler/nodes/policy-st
 import { PRECONDITIONS } from "../../../reconciler/nodes/preconditions.ts";
 import { entry, node, NOW, policy, snapshot } from "./fixture.ts";
 
-const condition = (type: LifecycleType, more: Partial<LifecycleCondition> = {}): LifecycleCondition => ({
+const condition = (type: LifecycleCondition["type"], more: Partial<LifecycleCondition> = {}): LifecycleCondition => ({
   type,
   status: "True",
   reason: "AdminRequested",
@@ -98,12 +98,25 @@ describe("what is written of a node", () => {
     assert.notEqual(written([], update("Staging"))[0]?.lastTransitionTime, undefined);
   });
 
+  it("is never that the node shuts down: it says so itself, also where we reboot it", () => {
+    const shutdown = condition("GracefulNodeShutdownInProgress", { reason: OUR_REASON });
+    assert.deepEqual(written([shutdown], undefined), []);
+    assert.equal(hasOurConditions({ lifecycle: [shutdown] }), false);
+    for (const phase of NODE_PHASES)
+      assert.deepEqual(written([shutdown], update(phase), "s"), written([], update(phase), "s"), phase);
+  });
+
   it("is nothing where they are not asked for", () =>
     assert.deepEqual(planConditions([node("a")], new Map([["a", update("Draining")]]), NOW), []));
 });
 
 describe("a condition of somebody else", () => {
-  for (const type of ["DrainInProgress", "Drained", "MaintenanceInProgress"] as const) {
+  for (const type of [
+    "DrainInProgress",
+    "Drained",
+    "MaintenanceInProgress",
+    "GracefulNodeShutdownInProgress",
+  ] as const) {
     const maintained = node("a", { lifecycle: [condition(type)] });
     it(`${type} keeps a node from a start, and takes a slot`, () => {
       const { status, ...plan } = planPass(snapshot([maintained, node("b")]));
@@ -160,6 +173,29 @@ describe("a condition of somebody else", () => {
     const released = { deferred: [{ node: "a", count: 1, at: formatTimestamp(NOW), reason: "ReleasedByHand" }] };
     const nodes = [node("a", { lifecycle: [condition("Drained")] }), node("b")];
     assert.deepEqual(plan(nodes, 1, released).active, []);
+  });
+  it("is told together with what of ours keeps the node as well", () => {
+    const cordoned = node("a", { cordonedBy: "s", lifecycle: [condition("Drained")] });
+    const records = { deferred: [{ node: "a", count: 1, at: formatTimestamp(NOW), reason: "ReleasedByHand" }] };
+    const told = (nodes: Parameters<typeof snapshot>[0]) =>
+      plan(nodes, 1, records).waiting.map(({ node, reason, message }) => `${node} ${reason}: ${message}`);
+    const theirs = "the node has condition Drained of somebody else (AdminRequested)";
+    assert.deepEqual(told([cordoned, node("b")]), [
+      `a InMaintenance: ${theirs}; Recovering: our own cordon has not been removed yet`,
+      "b LimitReached: as many nodes are active as may be; a counts until it is back in service, and until somebody clears its condition Drained",
+    ]);
+    const idle = node("a", { lifecycle: [condition("Drained")] });
+    assert.match(told([idle, node("b")])[0] ?? "", /^a InMaintenance: .*; Deferred: ReleasedByHand at .*, attempt 1$/);
+  });
+  it("a node that shuts down while we reboot it goes on with its update", () => {
+    const lifecycle = [condition("GracefulNodeShutdownInProgress"), condition("DrainInProgress")];
+    const facts = {
+      snapshot: snapshot([]),
+      entry: entry("a", { phase: "Rebooting" }),
+      reading: undefined,
+      whyNotTogether: () => undefined,
+    };
+    assert.equal(PRECONDITIONS.ready(facts, node("a", { lifecycle })), undefined);
   });
   it("MaintenancePlanned, one that is not True, and our own keep nobody", () => {
     for (const one of [

@@ -9,6 +9,7 @@ import { createCaInjection } from "../../../reconciler/run/ca-injection.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/run-input.ts";
 import * as certs from "../../infra/certs/stage.ts";
+import { rolloutGroupDefinition } from "../group-status/act/status-stage.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
 
@@ -86,6 +87,34 @@ describe("a run", () => {
       [1, 9, 3, 1],
     );
   });
+
+  it("they do so, too, where the controller of Kubernetes 1.37 records each zone before their next tick", async () => {
+    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", rolloutGroupDefinition());
+    await play(run(input("before", { once: true })));
+    deploy(stage, "x:2");
+    for (let i = 0; i < 60 && countEvents("RolloutCompleted") === 0; i++) {
+      recordAsController();
+      await play(run(input(`process-${i}`, { once: true })));
+      await stage.time.advance(200);
+    }
+    assert.deepEqual(
+      ["RolloutStarted", "PodReplaced", "ZoneUpdated", "RolloutCompleted"].map(countEvents),
+      [1, 9, 3, 1],
+    );
+  });
+
+  /** Since Kubernetes 1.37 the StatefulSet controller records zones under OnDelete as well. */
+  function recordAsController(): void {
+    for (const set of stage.emulator.store.list("statefulsets.apps", "default")) {
+      const status = set["status"] as Record<string, unknown>;
+      const { updatedReplicas, readyReplicas, replicas, updateRevision } = status;
+      if (updatedReplicas === replicas && readyReplicas === replicas)
+        stage.emulator.store.update("statefulsets.apps", {
+          ...set,
+          status: { ...status, currentRevision: updateRevision },
+        });
+    }
+  }
 
   it("R39 two at once: one works, the other writes nothing", async () => {
     const seen = witness(stage);

@@ -10,7 +10,13 @@ const ONE_OF = 2;
 
 export const hasLifecycle = (seed: number): boolean => drawFrom(seed ^ STREAM).below(ONE_OF) === 0;
 
-export const TYPES = ["MaintenancePlanned", "DrainInProgress", "Drained", "MaintenanceInProgress"] as const;
+export const TYPES = [
+  "MaintenancePlanned",
+  "DrainInProgress",
+  "Drained",
+  "MaintenanceInProgress",
+  "GracefulNodeShutdownInProgress",
+] as const;
 export type LifecycleType = (typeof TYPES)[number];
 
 /** The reason of ours. */

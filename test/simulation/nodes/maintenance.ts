@@ -38,9 +38,12 @@ export const lifecycleActions: Readonly<Record<string, Action>> = {
     say(people, name, { MaintenancePlanned: false, DrainInProgress: true });
     await step();
     say(people, name, { DrainInProgress: false, Drained: true, MaintenanceInProgress: true });
-    if (draw.chance(0.3)) host.reboot();
+    if (draw.chance(0.3)) {
+      say(people, name, { GracefulNodeShutdownInProgress: true });
+      host.reboot();
+    }
     await step();
-    say(people, name, { Drained: false, MaintenanceInProgress: false });
+    say(people, name, { Drained: false, MaintenanceInProgress: false, GracefulNodeShutdownInProgress: false });
   },
 };
 

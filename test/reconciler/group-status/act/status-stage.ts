@@ -13,13 +13,12 @@ import { deploy, setStage, tickOnce, type Stage } from "../../stage.ts";
 export const GROUPS = "rolloutgroups.zonewise.dev";
 const CRD = new URL("../../../../infra/manifests/crds/rolloutgroups.yaml", import.meta.url);
 
+export const rolloutGroupDefinition = (): Draft => parse(readFileSync(CRD, "utf8")) as Draft;
+
 export async function setStatusStage({ withDefinition = true } = {}): Promise<Stage> {
   const stage = await setStage();
   if (withDefinition)
-    stage.emulator.store.create(
-      "customresourcedefinitions.apiextensions.k8s.io",
-      parse(readFileSync(CRD, "utf8")) as Draft,
-    );
+    stage.emulator.store.create("customresourcedefinitions.apiextensions.k8s.io", rolloutGroupDefinition());
   await stage.time.advance(1000);
   return stage;
 }
