@@ -30,7 +30,7 @@ export const PHASED_RULES = {
       `create StatefulSet ${context.target}, or delete what asks for it: ${kubectl(context, `delete phasedrollout ${context.name}`)}`,
   },
   ErrorCannotManage: {
-    rule: "the StatefulSet rolls by RollingUpdate, is in no group, and no other PhasedRollout manages it",
+    rule: "the spec can be obeyed, the StatefulSet rolls by RollingUpdate, is in no group, and no other PhasedRollout manages it",
     remedy: (context) =>
       `correct what the message names, or ${kubectl(context, `delete phasedrollout ${context.name}`)}`,
   },

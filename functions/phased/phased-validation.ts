@@ -9,8 +9,8 @@ import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
 import { readExpression } from "../../reconciler/checks/expression.ts";
-import { NEEDS_BASELINE } from "../../reconciler/phased/phased-rollout.ts";
-import { compares, SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
+import { comparesWithNone, NEEDS_BASELINE, NO_OTHER_PODS } from "../../reconciler/phased/phased-rollout.ts";
+import { SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 
 const OBJECT = z.object({
@@ -78,14 +78,12 @@ function readExpressions({ check: { query, baseline } }: Spec) {
   return found.map(([field, expr]) => ({ field, ...readExpression(expr, SAMPLE_VALUES) }));
 }
 
-function findInBaseline({ check: { query, baseline }, finalCheck }: Spec): string[] {
+function findInBaseline(spec: Spec): string[] {
+  const { query, baseline } = spec.check;
   const problems = [];
   if ((query.successWhen === "WithinBaseline") !== Boolean(baseline))
     problems.push(`spec.check.baseline: ${NEEDS_BASELINE}`);
-  if (baseline && finalCheck && compares({ query, baseline: { at: "Now", ...baseline } }, "other_pods"))
-    problems.push(
-      "spec.finalCheck: $(other_pods) stands for no pods after the last one, and a baseline needs two numbers",
-    );
+  if (comparesWithNone(spec)) problems.push(`spec.finalCheck: ${NO_OTHER_PODS}`);
   return problems;
 }
 

@@ -23,6 +23,15 @@ export type PlaceholderValues = Readonly<Record<string, PlaceholderValue>>;
 /** Whatever looks like one: one that is mistyped must not be asked as it is. */
 export const PLACEHOLDER = /\$\(([^()]*)\)/g;
 
+interface Compared {
+  readonly query: { readonly expr: string };
+  readonly baseline?: { readonly expr: string } | null | undefined;
+}
+
+/** Whether a check compares with what the placeholder stands for: without it, it would lack one of two numbers. */
+export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
+  Boolean(baseline) && [query, baseline].some((one) => one?.expr.includes(`$(${placeholder})`));
+
 export const hasPlaceholders = (expr: string): boolean => expr.includes("$(");
 
 const NAME = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?$/;

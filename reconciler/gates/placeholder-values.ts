@@ -1,5 +1,5 @@
 /** What the placeholders in the expressions of a gate's checks stand for. */
-import { type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
+import { compares, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
 import type { GateRecord, Point, Stage } from "./record.ts";
@@ -41,8 +41,7 @@ const WITHOUT_PODS = [
 export const findEmptyComparisons = ({ checks, when }: Pick<Gate, "checks" | "when">): string[] =>
   checks.flatMap(({ name, query, baseline }) =>
     WITHOUT_PODS.flatMap(([point, placeholder]) => {
-      const isUsed = baseline && [query.expr, baseline.expr].some((expr) => expr.includes(`$(${placeholder})`));
-      if (!isUsed || !when.includes(point)) return [];
+      if (!compares({ query, baseline }, placeholder) || !when.includes(point)) return [];
       return [`check ${name}: $(${placeholder}) stands for no pods at ${point}, and a baseline needs two numbers`];
     }),
   );

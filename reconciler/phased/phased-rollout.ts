@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { PhasedRolloutObject } from "../../infra/kubernetes/custom-resources.ts";
 import { baselineFields } from "../checks/baseline.ts";
 import type { CheckSpec, SuccessWhen } from "../checks/check.ts";
+import { compares } from "../checks/placeholders.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { type Identity, readIdentity } from "../model/identity.ts";
 import { type PhasedStatus, readStatus } from "./status.ts";
@@ -45,39 +46,54 @@ const seconds = (byDefault: number) =>
 /** Where a baseline is missing, or has no effect. */
 export const NEEDS_BASELINE = "a check with query.successWhen: WithinBaseline needs a baseline, and no other has one";
 
-const SPEC = z.object({
-  targetRef: z.string(),
-  skipCheck: z.boolean().nullish(),
-  standardRollingUpdate: z.boolean().nullish(),
-  progressDeadlineSeconds: z.number().min(1).nullish(),
-  finalCheck: z.boolean().nullish(),
-  onDelete: z.enum(["release", "freeze"]).nullish(),
-  check: z
-    .object({
-      // The same defaults as in the definition and in the webhook: an object of the original's definition may lack them.
-      initialDelaySeconds: seconds(60),
-      periodSeconds: seconds(60),
-      successThreshold: z
-        .number()
-        .min(1)
-        .nullish()
-        .transform((value) => value ?? 3),
-      failureThreshold: z.number().min(1).nullish(),
-      baseline: baselineFields.nullish(),
-      query: z.object({
-        expr: z.string(),
-        url: z.string(),
-        successWhen: z.enum(["NoData", "Data", "WithinBaseline"]).nullish(),
-        insecureSkipVerify: z.boolean().nullish(),
-        secretRef: z.string().nullish(),
-        caBundle: z.string().nullish(),
+/** Where a comparison could never be made after the last pod. */
+export const NO_OTHER_PODS =
+  "$(other_pods) stands for no pods after the last one, and a baseline needs two numbers: set finalCheck to false, or compare with the same pods `at: BeforeRollout`";
+
+/** True if the check after the last pod would compare with pods that are none by then. */
+export const comparesWithNone = ({ finalCheck, check }: FinallyChecked): boolean =>
+  finalCheck === true && compares(check, "other_pods");
+
+interface FinallyChecked {
+  readonly finalCheck?: boolean | null | undefined;
+  readonly check: Parameters<typeof compares>[0];
+}
+
+const SPEC = z
+  .object({
+    targetRef: z.string(),
+    skipCheck: z.boolean().nullish(),
+    standardRollingUpdate: z.boolean().nullish(),
+    progressDeadlineSeconds: z.number().min(1).nullish(),
+    finalCheck: z.boolean().nullish(),
+    onDelete: z.enum(["release", "freeze"]).nullish(),
+    check: z
+      .object({
+        // The same defaults as in the definition and in the webhook: an object of the original's definition may lack them.
+        initialDelaySeconds: seconds(60),
+        periodSeconds: seconds(60),
+        successThreshold: z
+          .number()
+          .min(1)
+          .nullish()
+          .transform((value) => value ?? 3),
+        failureThreshold: z.number().min(1).nullish(),
+        baseline: baselineFields.nullish(),
+        query: z.object({
+          expr: z.string(),
+          url: z.string(),
+          successWhen: z.enum(["NoData", "Data", "WithinBaseline"]).nullish(),
+          insecureSkipVerify: z.boolean().nullish(),
+          secretRef: z.string().nullish(),
+          caBundle: z.string().nullish(),
+        }),
+      })
+      .refine(({ query, baseline }) => (query.successWhen === "WithinBaseline") === Boolean(baseline), {
+        path: ["baseline"],
+        message: NEEDS_BASELINE,
       }),
-    })
-    .refine(({ query, baseline }) => (query.successWhen === "WithinBaseline") === Boolean(baseline), {
-      path: ["baseline"],
-      message: NEEDS_BASELINE,
-    }),
-});
+  })
+  .refine((spec) => !comparesWithNone(spec), { path: ["finalCheck"], message: NO_OTHER_PODS });
 
 type Spec = z.infer<typeof SPEC>;
 

@@ -1,6 +1,5 @@
 /** What the placeholders in the expressions of a PhasedRollout's check stand for (§16.5). */
-import { type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
-import type { CheckSpec } from "../checks/check.ts";
+import { compares, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
 import { currentStep, isUpdated } from "./step.ts";
 
@@ -32,12 +31,6 @@ export const SAMPLE_VALUES: PlaceholderValues = {
   other_pods: { kind: "pods", sets: [{ set: "db", ordinals: [0, 1] }] },
   range: { kind: "duration", seconds: 300 },
 };
-
-type Compared = Pick<CheckSpec, "baseline"> & { readonly query: Pick<CheckSpec["query"], "expr"> };
-
-/** Whether a check compares with the pods that the placeholder stands for. */
-export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
-  baseline !== undefined && [query.expr, baseline.expr].some((expr) => expr.includes(`$(${placeholder})`));
 
 /** True before the first pod: there is nothing yet that could be compared. */
 export function hasNoCandidate(snapshot: TargetSnapshot): boolean {

@@ -62,6 +62,11 @@ describe("a check with a baseline", () => {
     ["no baseline", COMPARING, /^spec\.check\.baseline: a check with query\.successWhen: WithinBaseline needs/],
     ["a baseline without effect", { check: { baseline } }, /^spec\.check\.baseline: /],
     ["a baseline without bounds", comparing({ maxRatio: undefined }), /^spec\.check\.baseline: /],
+    [
+      "a final check of pods that are none by then",
+      { ...comparing(), spec: { finalCheck: true } },
+      /^spec\.finalCheck: \$\(other_pods\) stands for no pods after the last one, .*: set finalCheck to false, or/,
+    ],
     ["a bound that is no number", comparing({ maxRatio: "twice" }), /^spec\.check\.baseline\.maxRatio: /],
   ] as const satisfies readonly (readonly [string, RolloutTraits, RegExp])[])
     it(`is refused by its field: ${name}`, () => assert.match(rollout(traits).problem ?? "", problem));

@@ -1,8 +1,8 @@
 /** A PhasedRollout that compares its updated pods with the others, on the embedded cluster. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { applySet } from "./stage.ts";
-import { partitionOf, play } from "./play.ts";
+import { applySet, edit, PHASED } from "./stage.ts";
+import { partitionOf, play, reasons } from "./play.ts";
 
 const sum = (placeholder: string): string => `sum(errors{pod=~"$(${placeholder})"})`;
 const SPEC = {
@@ -36,4 +36,27 @@ it("the first pod has nothing to compare with; the next ones wait while the upda
       );
     },
     SPEC,
+  ));
+
+it("a final check of the other pods, stored while no webhook answered, is refused by its field until it is corrected", () =>
+  play(
+    {},
+    async (stage) => {
+      stage.answer = async () => one("1");
+      await stage.tickFor(10);
+      await applySet(stage, "x:2");
+      await stage.tickFor(60);
+      assert.equal(stage.rollout().status.phase, "ErrorCannotManage");
+      assert.match(JSON.stringify(stage.rollout().status), /spec\.finalCheck: \$\(other_pods\) stands for no pods/);
+      assert.ok(reasons(stage).includes("CannotManage"), reasons(stage).join());
+      assert.deepEqual(stage.asked, []);
+      edit(stage, PHASED, "guard", (object) => ({
+        ...object,
+        spec: { ...(object["spec"] as object), finalCheck: false },
+      }));
+      await applySet(stage, "x:3");
+      await stage.tickFor(300);
+      assert.equal(stage.rollout().status.phase, "Updated");
+    },
+    { ...SPEC, spec: { finalCheck: true } },
   ));
