@@ -20,7 +20,7 @@ export type LifecycleType = (typeof LIFECYCLE_TYPES)[number];
 
 /** Of whoever shuts the node down, whatever its reason: it is read, and never written. */
 const SHUTDOWN = "GracefulNodeShutdownInProgress";
-const READ_TYPES: readonly string[] = [...LIFECYCLE_TYPES, SHUTDOWN];
+const READ_TYPES: ReadonlySet<string> = new Set([...LIFECYCLE_TYPES, SHUTDOWN]);
 
 /** The reason of all that we write. */
 export const OUR_REASON = "ZonewiseNodeUpdate";
@@ -41,7 +41,7 @@ export interface LifecycleNode {
   readonly lifecycle?: readonly LifecycleCondition[];
 }
 
-const isLifecycle = (type: string): type is LifecycleCondition["type"] => READ_TYPES.includes(type);
+const isLifecycle = (type: string): type is LifecycleCondition["type"] => READ_TYPES.has(type);
 
 /** Those of the five types, whoever wrote them. */
 export function readLifecycle(status: Node["status"]): LifecycleCondition[] {

@@ -32,12 +32,11 @@ export interface Seen {
 /** A zone at its update revision: another template is another key. */
 export const revisionKey = ({ uid, status }: Pick<Zone, "uid" | "status">): string => `${uid}/${status.updateRevision}`;
 
-/** The memory after this outcome; `now` in monotonic milliseconds. `seen`: what was seen before, where it is no memory. */
+/** The memory after this outcome; `now` in monotonic milliseconds. */
 export function remember(
-  earlier: GroupMemory | undefined,
+  earlier: (Seen & Partial<GroupMemory>) | undefined,
   outcome: Outcome,
   now: number,
-  seen: Seen | undefined = earlier,
 ): GroupMemory {
   const { namespace, group, state } = outcome;
   const hasReplaced = state === "acted" && outcome.effect.replaced.length > 0;
@@ -47,9 +46,9 @@ export function remember(
     text: describeOutcome(outcome).text,
     notes: outcome.notes.map((note) => note.text),
     timesSuperseded: state === "superseded" ? outcome.times : isLeftOut(outcome) ? (earlier?.timesSuperseded ?? 0) : 0,
-    holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds.get(dedupKeyOf(hold)) ?? now])),
-    unfinished: unfinishedAfter(seen, outcome),
-    rolling: hasReplaced || (state !== "settled" && seen?.rolling === true),
+    holds: new Map(holdsOf(outcome).map((hold) => [dedupKeyOf(hold), earlier?.holds?.get(dedupKeyOf(hold)) ?? now])),
+    unfinished: unfinishedAfter(earlier, outcome),
+    rolling: hasReplaced || (state !== "settled" && earlier?.rolling === true),
   };
 }
 

@@ -41,7 +41,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       const earlier = memory.get(key);
       const now = clock.monotonic();
       const seen = earlier ?? recall?.(outcome);
-      const next = remember(earlier, outcome, now, seen);
+      const next = remember(seen, outcome, now);
       memory.set(key, next);
       const heldMs = (hold: Hold): number => now - (next.holds.get(dedupKeyOf(hold)) ?? now);
       recorder.emitEvents(draftEvents(outcome, seen, heldMs));
