@@ -1,7 +1,8 @@
 /**
  * Whether a node can be drained beside those that are being updated, so that each of these drains ends (§17.12):
  *
- *   1. each pod that fits on another node has one that takes pods and is not being updated
+ *   1. each pod that fits on another node has one that takes pods and is not being updated; one that fits on none can
+ *      come back to its own
  *   2. no pod waits for the successor of one that can come back to its own node alone: that node comes back once its drain has ended
  *   3. the same holds for the nodes that are being drained already: a start takes no place that they need
  */
@@ -115,6 +116,17 @@ const hasPlaces: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, going }) =>
   return { ...why, fits: pods.map((one) => fitsOf(facts, one)) };
 };
 
+/** A pod that fits on no other node comes back to its own, if that takes it. */
+const comesBack: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node }) => {
+  for (const pod of captivesOf(facts)) {
+    const { why, back } = facts.places?.get(pod.uid) ?? {};
+    if (back === undefined) continue;
+    const message = `${nameOf(pod)} could come back to ${node} alone (${why}), which would not take it: ${back}`;
+    return { ...noPlace(message), fits: [[]] };
+  }
+  return undefined;
+};
+
 const drainEnds: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, isForced }) => {
   const captives = captivesOf(facts);
   const found = isForced ? undefined : findWaiting(facts, { more: captives });
@@ -147,7 +159,7 @@ function keepsOne(captives: readonly NodePod[], facts: DrainFacts): boolean {
   return found !== undefined && isOfNodeApi(found.pod);
 }
 
-const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, nodeApiStays, drainEnds]);
+const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, comesBack, nodeApiStays, drainEnds]);
 
 /** What would keep a pod of the node until another node is back. */
 const waitsForNoOther: Rule<[Together], Omit<Skip, "node">> = ({ facts, node, drains, isForced }) => {

@@ -38,6 +38,8 @@ export interface Places {
   readonly closed: ReadonlyMap<string, string>;
   /** What the other nodes lack, most frequent first; only where none meets its demands. */
   readonly why: string;
+  /** Where none does: why its own node would not take it back after the reboot. Absent if it would. */
+  readonly back?: string;
 }
 
 /** Says what the node lacks. */
@@ -102,13 +104,22 @@ export function whyNotOpen({ ready, unschedulable }: UpdateNode): string | undef
 /** The places of a pod that is on node `own`. */
 export function findPlaces(judged: readonly Judged[], own: string): Places {
   const others = judged.filter(([{ name }]) => name !== own);
+  const back = fittingBack(judged.find(([{ name }]) => name === own));
   const fitting = others.flatMap(([node, lacks]) => (lacks === undefined ? [node] : []));
   const states = fitting.map((node) => [node.name, whyNotOpen(node)] as const);
   return {
     open: states.flatMap(([name, state]) => (state === undefined ? [name] : [])),
     closed: new Map(states.flatMap(([name, state]) => (state === undefined ? [] : [[name, state] as const]))),
     why: fitting.length > 0 ? "" : explain(others),
+    ...(fitting.length === 0 && back !== undefined && { back }),
   };
+}
+
+/** A cordon of ours ends with the update, one of somebody else may never. */
+function fittingBack(judged: Judged | undefined): string | undefined {
+  if (!judged) return undefined;
+  const [{ unschedulable, cordonedBy }, lacks] = judged;
+  return lacks ?? (unschedulable && cordonedBy === undefined ? "somebody else has cordoned it" : undefined);
 }
 
 /** Reasons that are named. */

@@ -16,7 +16,7 @@ import type { GoingNode, NodeReading } from "../../../reconciler/nodes/snapshot.
 import { busyNode, entry, node, policy, pod, snapshot } from "./fixture.ts";
 
 /** A pod on a node, and where else it fits: open nodes, or `{ name: state }` for those that take none now. */
-type Here = readonly [pod: NodePod, open: readonly string[], closed?: Readonly<Record<string, string>>];
+type Here = readonly [pod: NodePod, open: readonly string[], closed?: Readonly<Record<string, string>>, back?: string];
 
 const labels = { app: "db" };
 /** One disruption at a time of all pods with the labels. */
@@ -34,10 +34,10 @@ function reading(
   { allowed = 1, ...rest }: Partial<NodeReading> & { readonly allowed?: number } = {},
 ): NodeReading {
   const places = new Map(
-    here.map(([{ uid }, open, closed = {}]): [string, Places] => [
-      uid,
-      { open, closed: new Map(Object.entries(closed)), why: "of 3 other nodes: 3 not zone=a" },
-    ]),
+    here.map(([{ uid }, open, closed = {}, back]): [string, Places] => {
+      const places = { open, closed: new Map(Object.entries(closed)), why: "of 3 other nodes: 3 not zone=a" };
+      return [uid, { ...places, ...(back !== undefined && { back }) }];
+    }),
   );
   const drain: DrainFacts = {
     now: 0,
@@ -103,6 +103,20 @@ describe("pods that fit on other nodes", () => {
     ["need none if they are over", [[db("a", { phase: "Failed" }), [], { n2: "cordoned" }]], NOBODY, /^$/],
   ] as const satisfies readonly (readonly [string, readonly Here[], Going, RegExp])[])
     it(title, () => assert.match(reasonOf({ n1: reading(here) }, "n1", others), expected));
+});
+
+describe("pods that could not even come back to their node", () => {
+  const nowhere: Here = [db("a"), [], {}, "somebody else has cordoned it"];
+  for (const isForced of [false, true])
+    it(`are not evicted, ${isForced ? "also where the reboot ends drains" : "as they could go nowhere"}`, () =>
+      assert.equal(
+        reasonOf({ n1: reading([nowhere]) }, "n1", NOBODY, isForced),
+        "NoPlaceForPods: shop/a could come back to n1 alone (of 3 other nodes: 3 not zone=a), which would not take it: somebody else has cordoned it",
+      ));
+  it("do not keep a window open", () =>
+    assert.deepEqual(ask({ n1: reading([nowhere]) }, "n1")?.["fits" as never], [[]]));
+  it("do not matter where no controller makes them again", () =>
+    assert.equal(reasonOf({ n1: reading([[db("a", { kind: "" }), [], {}, "cordoned"]]) }, "n1"), ""));
 });
 
 describe("pods that can come back to their node alone", () => {

@@ -1,7 +1,7 @@
 /**
  * A world of zones, nodes and pods that are bound to some of them: a scheduler that obeys their rules, drains that
  * evict in any order what budgets allow, reboots, and the controller's plan. No deadline is ever reached: a drain that
- * does not end stands still for good.
+ * does not end stands still for good, unless the policy says that the reboot ends it.
  */
 import type { PodSpec } from "../../../infra/kubernetes/scheduling.ts";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
@@ -30,7 +30,12 @@ export interface Shape {
   readonly maxUnavailable: number;
   readonly maxConcurrent: number;
   readonly zonesInOrder: boolean;
+  /** `drain.onTimeout: Reboot`. */
+  readonly forced?: boolean;
 }
+
+/** Evictions in a row that are refused until the time of a drain is over. */
+const PATIENCE = 10;
 
 interface Member {
   readonly set: string;
@@ -47,15 +52,17 @@ export class PinnedWorld {
   nodes: UpdateNode[] = [];
   readonly members: Member[] = [];
   policy: Policy;
-  readonly reached = { waits: 0, captives: 0, reboots: 0 };
+  readonly reached = { waits: 0, captives: 0, reboots: 0, forced: 0 };
+  readonly #refused = new Map<string, number>();
   readonly #shape: Shape;
   readonly #pick: Pick;
 
   constructor(shape: Shape, pick: Pick) {
     this.#shape = shape;
     this.#pick = pick;
-    const { maxConcurrent, zonesInOrder } = shape;
-    this.policy = policy({ maxConcurrent, zonesInOrder, health: { minReadySeconds: 0 } });
+    const { maxConcurrent, zonesInOrder, forced = false } = shape;
+    const drain = { onTimeout: forced ? "Reboot" : "Uncordon" };
+    this.policy = policy({ maxConcurrent, zonesInOrder, health: { minReadySeconds: 0 }, drain });
     for (const [zone, count] of shape.zones.entries())
       for (let n = 0; n < count; n++) {
         const name = `${"abc"[zone]}${n}`;
@@ -188,9 +195,14 @@ export class PinnedWorld {
       const content = found && !("problem" in found.content) ? found.content : undefined;
       const facts = content && covered.get(content.uid);
       const pod = this.#pod(victim);
-      if (!content || !facts || isAllowed(decideEviction({ now: NOW, pod, budget: content, ...facts, by: "" })))
-        victim.node = undefined;
-      return;
+      const isGranted =
+        !content || !facts || isAllowed(decideEviction({ now: NOW, pod, budget: content, ...facts, by: "" }));
+      const refused = isGranted ? 0 : (this.#refused.get(one.name) ?? 0) + 1;
+      this.#refused.set(one.name, refused);
+      if (isGranted) victim.node = undefined;
+      if (this.#shape.forced !== true || refused < PATIENCE) return;
+      // The pods that remain come back with their node.
+      this.reached.forced++;
     }
     this.reached.reboots++;
     const done = busyNode(one.name, "RebootedIntoUpdate", "RebootedIntoUpdate", {

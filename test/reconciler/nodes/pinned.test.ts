@@ -37,7 +37,7 @@ function play(shape: Shape, seed: readonly number[]): End {
 }
 
 const seeds = fc.array(fc.nat(1000), { minLength: 17, maxLength: 17 });
-const reached = { waits: 0, captives: 0, reboots: 0, neverEnding: 0 };
+const reached = { waits: 0, captives: 0, reboots: 0, neverEnding: 0, forced: 0 };
 
 describe("pods that are bound to zones and nodes", () => {
   it("never hold a drain for good: at the end no node is active, none is cordoned, and every node is updated or held for good, by name", () =>
@@ -61,8 +61,24 @@ describe("pods that are bound to zones and nodes", () => {
       { numRuns: runs(150) },
     ));
 
+  it("hold no node for good whose policy lets the reboot end its drain: the pods of one that is alone come back to it", () =>
+    fc.assert(
+      fc.property(shapes, seeds, (shape, seed) => {
+        const { world } = play({ ...shape, forced: true }, seed);
+        reached.forced += world.reached.forced;
+        assert.deepEqual(world.policy.status.active, []);
+        assert.deepEqual(
+          world.members.filter((member) => member.node === undefined),
+          [],
+        );
+        for (const { name, shadow, cordonedBy } of world.nodes)
+          assert.deepEqual([cordonedBy, shadow?.status?.current_version], [undefined, "1.1.0"], name);
+      }),
+      { numRuns: runs(150) },
+    ));
+
   it("and these worlds reach what they claim", () => {
-    for (const what of ["waits", "captives", "reboots", "neverEnding"] as const)
+    for (const what of ["waits", "captives", "reboots", "neverEnding", "forced"] as const)
       assert.ok(reached[what] >= least(5, 150), `${what}: ${reached[what]}`);
   });
 });

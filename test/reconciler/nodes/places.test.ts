@@ -218,7 +218,23 @@ describe("the places of a pod", () => {
       why: "",
     }));
   it("say what the others lack if there is none", () =>
-    assert.deepEqual(placesOf({ zone: "c" }), { open: [], closed: new Map(), why: "of 4 other nodes: 4 not zone=c" }));
+    assert.deepEqual(placesOf({ zone: "c" }), {
+      open: [],
+      closed: new Map(),
+      why: "of 4 other nodes: 4 not zone=c",
+      back: "not zone=c",
+    }));
+  it("say if the pod could not come back to its own node either, where it is the only one", () => {
+    const here = nodes.slice(0, 1);
+    const [own] = here;
+    assert.ok(own);
+    assert.equal(placesOf({ zone: "a" }, here).back, undefined);
+    assert.equal(placesOf({ zone: "moved" }, here).back, "not zone=moved");
+    const cordoned = { ...own, unschedulable: true };
+    assert.equal(placesOf({ zone: "a" }, [cordoned]).back, "somebody else has cordoned it");
+    assert.equal(placesOf({ zone: "a" }, [{ ...cordoned, cordonedBy: "us" }]).back, undefined);
+    assert.equal(placesOf({ zone: "a" }, [cordoned, ...nodes.slice(1)]).back, undefined);
+  });
   it("say so if there is no other node", () =>
     assert.equal(placesOf({ zone: "a" }, nodes.slice(0, 1)).why, "there is no other node"));
 });
