@@ -367,14 +367,20 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "no drain waits for a pod that waits for the same node",
     ...TOGETHER,
-    find: "[hasPlaces, nodeApiStays, drainEnds]",
-    replacement: "[hasPlaces, nodeApiStays]",
+    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
+    replacement: "[hasPlaces, comesBack, nodeApiStays]",
   },
   {
     breaks: "the whole node API is not drained without another place",
     ...TOGETHER,
-    find: "[hasPlaces, nodeApiStays, drainEnds]",
-    replacement: "[hasPlaces, drainEnds]",
+    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
+    replacement: "[hasPlaces, comesBack, drainEnds]",
+  },
+  {
+    breaks: "no pod is evicted that could not come back to the only node that it fits on",
+    ...TOGETHER,
+    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
+    replacement: "[hasPlaces, nodeApiStays, drainEnds]",
   },
   {
     breaks: "a start takes no place that a drain needs",

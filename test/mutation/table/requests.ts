@@ -49,6 +49,12 @@ export const REQUEST_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "no update begins on a node that shuts down by somebody else",
+    ...CONDITIONS,
+    find: '"MaintenanceInProgress", SHUTDOWN]);',
+    replacement: '"MaintenanceInProgress"]);',
+  },
+  {
     breaks: "a condition of a node that somebody else has set stays",
     ...CONDITIONS,
     find: "!isOurs(found) || (isWanted",
