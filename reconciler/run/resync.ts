@@ -7,6 +7,8 @@
 import { hash, spreadHash } from "../model/hash.ts";
 
 const PERIOD_MS = 5 * 60_000;
+/** Groups whose moments lie within such a slot have the same, so that they share lists of pods. */
+const SLOT_MS = PERIOD_MS / 15;
 const SECTORS = 64;
 
 /**
@@ -22,6 +24,8 @@ export interface Resync {
   readonly isDue: (key: string, now: number) => boolean;
   /** Notes that a step has begun which reads the pods of the group, in a tick that started at `now`. */
   readonly begin: (key: string, now: number) => void;
+  /** Milliseconds since the last tick that ended had started; 0 if there was none. */
+  readonly sinceLastMs: (now: number) => number;
   /**
    * Records the progress of a tick over these groups: a 64th whose groups were all begun, if they were due, counts as
    * resynced when the tick started.
@@ -33,6 +37,7 @@ export interface Resync {
 export function createResync(annotations: LeaseAnnotations): Resync {
   const through = readSectors(annotations);
   const begun = new Map<string, number>();
+  let lastAt: number | undefined;
   const isDue = (key: string, now: number): boolean => {
     const since = later(through[sectorOf(key)], begun.get(key));
     return dueForResync(since, now)(key);
@@ -40,7 +45,9 @@ export function createResync(annotations: LeaseAnnotations): Resync {
   return {
     isDue,
     begin: (key, now) => void begun.set(key, now),
+    sinceLastMs: (now) => now - (lastAt ?? now),
     endTick(keys, startedAt) {
+      lastAt = startedAt;
       const owed = new Set(keys.filter((key) => isDue(key, startedAt)).map(sectorOf));
       for (let sector = 0; sector < SECTORS; sector++) if (!owed.has(sector)) through[sector] = startedAt;
       for (const key of begun.keys()) if (!owed.has(sectorOf(key))) begun.delete(key);
@@ -89,7 +96,8 @@ function writeSectors(annotations: LeaseAnnotations, through: readonly (number |
 export function dueForResync(through: number | undefined, now: number): (key: string) => boolean {
   if (through === undefined || now - through >= PERIOD_MS || now < through) return () => true;
   return (key) => {
-    const moment = hash(key) % PERIOD_MS;
+    const position = hash(key) % PERIOD_MS;
+    const moment = position - (position % SLOT_MS);
     const latest = now - ((((now - moment) % PERIOD_MS) + PERIOD_MS) % PERIOD_MS);
     return latest > through;
   };

@@ -215,6 +215,7 @@ async function tickOnce(
       namespaces,
       turns: {
         isResyncDue: (key) => resync.isDue(key, startedAt),
+        sinceLastMs: input.once ? undefined : resync.sinceLastMs(startedAt),
         onResync: (key) => resync.begin(key, startedAt),
         memory: turns,
       },

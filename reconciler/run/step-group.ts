@@ -21,6 +21,7 @@ import { listRemaining } from "../rollout/remaining.ts";
 import { tooManyZones } from "../model/too-many-zones.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";
+import type { GroupResync } from "./resync-pods.ts";
 import { isOutdated } from "../rollout/act/delete-pods.ts";
 import { takeStep } from "../rollout/act/take-rollout-step.ts";
 
@@ -45,8 +46,8 @@ export interface Gathered {
    */
   readonly gatheredAt: number;
   readonly gates: TickGates;
-  /** True if the pods of the group must be read even if its status shows that it is settled. */
-  readonly isResyncDue: boolean;
+  /** Set if the pods of the group must be read even if its status shows that it is settled. */
+  readonly resync: GroupResync | undefined;
 }
 
 /** Never rejects: an error becomes the group's outcome. */
@@ -75,19 +76,19 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
 
 async function rollOut(
   common: Common,
-  { budgetLists, gatheredAt, gates, isResyncDue }: Gathered,
+  { budgetLists, gatheredAt, gates, resync }: Gathered,
   { context, budgets }: StepInput,
 ): Promise<Outcome> {
   const { zones } = common;
   const gated = gates.of(zones);
   const ungated = decideByStatus(zones);
   const early = judgeByStatus(ungated, gated);
-  const isOver = early && !isResyncDue;
+  const isOver = early && !resync;
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
   const listed = await budgetLists.of(common.namespace);
-  const snapshot = await gatherGroup(zones, context);
+  const snapshot = await gatherPods(zones, early?.state, { resync, context });
   try {
     const seen = { ...common, remaining: listRemaining(snapshot.zones) };
     if (early?.state === "held") return { ...seen, ...early };
@@ -96,6 +97,20 @@ async function rollOut(
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, context);
   }
+}
+
+/**
+ * The group with its pods: of a list that it shares if its status, and that list, show nothing to do. What is to be
+ * changed is read right before, by lists of its own.
+ */
+async function gatherPods(
+  zones: readonly Zone[],
+  early: GroupResult["state"] | undefined,
+  { resync, context }: Pick<Gathered, "resync"> & Pick<StepInput, "context">,
+): Promise<GroupSnapshot> {
+  const shared = early && (await resync?.gather());
+  const showsWork = shared && early === "settled" && decideUngated({ ...shared, now: context.clock.now() });
+  return shared && !showsWork ? shared : await gatherGroup(zones, context);
 }
 
 /** What is decided by status alone, gates included; undefined if the pods must be read. */

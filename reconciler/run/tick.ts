@@ -16,6 +16,7 @@ import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.t
 import type { Draft } from "../report/events.ts";
 import type { Outcome, TickResult } from "../model/outcome.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
+import { createResyncs, type ResyncOptions } from "./resync-pods.ts";
 import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
 import {
   createPatientSteps,
@@ -38,6 +39,8 @@ export interface TickInput extends StepInput {
   readonly turns: {
     /** True for a group whose pods must be read even if its status shows that it is settled. */
     readonly isResyncDue: (key: string) => boolean;
+    /** Spreads what is due over ticks (resync-pods.ts). */
+    readonly sinceLastMs?: ResyncOptions["sinceLastMs"];
     /** Called before a group is begun that is read even if it is settled. */
     readonly onResync?: (key: string) => void;
     /**
@@ -80,6 +83,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
+  const resyncs = createResyncs(queue, { isDue: turns.isResyncDue, sinceLastMs: turns.sinceLastMs }, context);
   const others = handled(budgets.maintenance.sweep(context));
   const beganAt = clock.monotonic();
   const whyLeave = createLeaver(steps, beganAt);
@@ -92,10 +96,10 @@ export async function tick(input: TickInput): Promise<TickResult> {
     if (why) return reportWaiting(zones, { why, leftMs: memory.leave(key, why === "noTime" ? why : "noRoom") }, input);
     // Before the group is reconciled, as the process may be killed.
     memory.begin(turn);
-    const isResyncDue = turns.isResyncDue(key);
-    if (isResyncDue) turns.onResync?.(key);
+    const resync = resyncs.begin(key);
+    if (resync) turns.onResync?.(key);
     await steps.start(key, () => {
-      const given = { budgetLists, gatheredAt, gates, isResyncDue };
+      const given = { budgetLists, gatheredAt, gates, resync };
       return tracer.span(
         () => spanOf(zones),
         (span) => takeTurn([key, zones], { ...given, span }, input),

@@ -1,11 +1,11 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
-import { pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
+import { type PodObject, pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
-import { readPod } from "../model/pod.ts";
+import { type Pod, readPod } from "../model/pod.ts";
 import {
   groupKey,
   readZone,
@@ -15,6 +15,7 @@ import {
   type ZoneList,
   type ZoneWithPods,
 } from "../model/zone.ts";
+import { planLists } from "./shared-lists.ts";
 
 /**
  * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
@@ -58,17 +59,53 @@ const LISTS_AT_ONCE = 8;
  * API server.
  */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  const [first] = zones;
   const complete = new Map<Zone, ZoneWithPods>();
   await visitEach(zones, { atOnce: LISTS_AT_ONCE }, async (zone) => {
     const query = { namespace: zone.namespace, labelSelector: zone.selector };
     complete.set(zone, withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items));
   });
+  return snapshotOf(zones, (zone) => complete.get(zone));
+}
+
+/** Objects a page of a list that groups share. */
+const SHARED_PAGE = 2500;
+
+/**
+ * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, one
+ * after the other. Throws `StaleRead`, or the error of the API server.
+ */
+export async function gatherGroups(
+  groups: readonly (readonly Zone[])[],
+  source: Source,
+  call?: Call,
+): Promise<readonly GroupSnapshot[]> {
+  const found = new Map<Zone, Pod[]>();
+  for (const { labelSelector, zones, zoneOf } of planLists(groups.flat())) {
+    const query = { namespace: zones[0]?.namespace ?? "", labelSelector, pageSize: SHARED_PAGE };
+    const visit = (object: PodObject): void => {
+      const pod = readPod(object);
+      const zone = zoneOf(pod.owner, object.metadata?.labels ?? {});
+      if (zone) found.get(zone)?.push(pod);
+    };
+    for (const zone of zones) found.set(zone, []);
+    await visitAll({ resource: pods, query, visit }, source, call);
+  }
+  return groups.map((zones) => snapshotOf(zones, (zone) => withPods(zone, found.get(zone) ?? [])));
+}
+
+function snapshotOf(zones: readonly Zone[], complete: (zone: Zone) => ZoneWithPods | undefined): GroupSnapshot {
+  const [first] = zones;
   return {
     namespace: first?.namespace ?? "",
     name: first?.group ?? "",
-    zones: zones.flatMap((zone) => complete.get(zone) ?? []),
+    zones: zones.flatMap((zone) => complete(zone) ?? []),
   };
+}
+
+interface ListToVisit<O> {
+  readonly resource: Resource<O>;
+  readonly query: Query;
+  readonly visit: (object: O) => void;
 }
 
 interface ListToRead<O, T> {
@@ -88,15 +125,26 @@ interface WholeList<T> {
  */
 export async function readAll<O, T>(
   { resource, query, read }: ListToRead<O, T>,
-  { cluster, freshness }: Source,
+  source: Source,
   call?: Call,
 ): Promise<WholeList<T>> {
+  const items: T[] = [];
+  const visit = (object: O): void => void items.push(read(object));
+  return { items, resourceVersion: await visitAll({ resource, query, visit }, source, call) };
+}
+
+/** Visits the objects of a list as they come; resolves with its version. */
+async function visitAll<O>(
+  { resource, query, visit }: ListToVisit<O>,
+  { cluster, freshness }: Source,
+  call?: Call,
+): Promise<string> {
   const confirmFresh = freshness.expect(resource);
-  const list: { items: T[]; resourceVersion: string } = { items: [], resourceVersion: "" };
+  let version = "";
   for await (const page of cluster.list(resource, query, call)) {
     confirmFresh(page.resourceVersion);
-    list.resourceVersion = page.resourceVersion;
-    for (const item of page.items) list.items.push(read(item));
+    version = page.resourceVersion;
+    for (const object of page.items) visit(object);
   }
-  return list;
+  return version;
 }

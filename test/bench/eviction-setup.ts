@@ -22,8 +22,9 @@ const CLUSTER = join(import.meta.dirname, "eviction-cluster.ts");
 const MANIFEST = new URL("../../infra/manifests/webhooks/pod-eviction.yaml", import.meta.url);
 
 /** The path in the manifest. */
-const PATH = (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] })
-  .webhooks[0]?.clientConfig.service.path;
+export const PATH =
+  (parse(readFileSync(MANIFEST, "utf8")) as { webhooks: { clientConfig: { service: { path: string } } }[] }).webhooks[0]
+    ?.clientConfig.service.path ?? "";
 
 export type ListForm = "json" | "protobuf";
 
@@ -74,7 +75,7 @@ export async function withSetup<T>(
       /"what":"webhooks"/,
     );
     const { port } = JSON.parse(server.line) as { port: number };
-    const target = { port, path: PATH ?? "", scratch };
+    const target = { port, path: PATH, scratch };
     const sizeOf = (name: string): number => groups.find((one) => one.name === name)?.replicas ?? 0;
     const setup: Setup = {
       sendLoad: (name, seconds) =>

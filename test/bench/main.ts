@@ -10,7 +10,9 @@ import { benchAgent } from "./agent.ts";
 import { benchChecks } from "./checks.ts";
 import { benchCli } from "./cli.ts";
 import { benchClient } from "./client.ts";
+import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
+import { benchFleet } from "./fleet.ts";
 import { benchLarge } from "./large.ts";
 import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
@@ -46,7 +48,12 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   starts: benchStarts,
   evictions: benchEvictions,
   "status-page": benchStatusPage,
+  fleet: benchFleet,
+  compare: benchCompare,
 };
+
+/** Run only by their names: they take long, or need what few machines have. */
+const BY_NAME = new Set(["fleet", "compare"]);
 
 const root = join(import.meta.dirname, "../..");
 const named = process.argv.slice(2);
@@ -61,7 +68,8 @@ const scratch = await mkdtemp(join(dist, "bench-"));
 const rows: Row[] = [];
 try {
   for (const [name, bench] of Object.entries(BENCHES))
-    if (named.length === 0 || named.includes(name)) rows.push(...(await bench({ root, dist, scratch })));
+    if (named.includes(name) || (named.length === 0 && !BY_NAME.has(name)))
+      rows.push(...(await bench({ root, dist, scratch })));
 } finally {
   await rm(scratch, { recursive: true });
 }

@@ -14,38 +14,57 @@ export interface ReviewServer {
   readonly end: () => Promise<void>;
 }
 
-/** Starts a server with Node's arguments, of which the last is its script, and resolves with its first answer. */
-export type StartServer = (args: readonly string[], request: string) => Promise<ReviewServer>;
+/** Another program than Node.js, and its arguments for what our servers get as variables. */
+export interface Program {
+  readonly command: string;
+  readonly args: (variables: Readonly<Record<string, string>>) => readonly string[];
+}
 
-/** Writes the servers' certificate and kubeconfig into `scratch`. */
-export async function prepareServers(scratch: string): Promise<StartServer> {
+/**
+ * Starts a server, with Node's arguments, of which the last is its script, or another program; resolves with its first
+ * answer to the request.
+ */
+export type StartServer = (program: readonly string[] | Program, request: string) => Promise<ReviewServer>;
+
+/** Writes the servers' certificate, and the kubeconfig that all get, into `scratch`. */
+export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): Promise<StartServer> {
   const { caPem, certPem, keyPem } = await generateCertificates({
     dnsNames: [NAME],
     organization: "bench",
     validityDays: 1,
     now: new Date(),
   });
-  const files = { crt: certPem, key: keyPem, kubeconfig: KUBECONFIG };
+  const files = { crt: certPem, key: keyPem, kubeconfig };
   const path = (name: keyof typeof files): string => join(scratch, `review-server.${name}`);
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(path(name as keyof typeof files), text)));
-  return async (args, request) => {
+  return async (program, request) => {
     const target = { port: await freePort(), ca: caPem };
-    const env = {
-      PATH: process.env["PATH"],
+    const variables = {
       KUBERNETES_NAMESPACE: "default",
-      KUBECONFIG: path("kubeconfig"),
       SERVER_TLS_CERT_FILE: path("crt"),
       SERVER_TLS_KEY_FILE: path("key"),
       SERVER_TLS_PORT: String(target.port),
       SERVER_PORT: String(await freePort()),
+    };
+    const env = {
+      PATH: process.env["PATH"],
+      ...variables,
+      KUBECONFIG: path("kubeconfig"),
       SERVER_ADDRESS: "127.0.0.1",
       NODE_COMPILE_CACHE: join(scratch, "review-server-cache"),
       ...MALLOC_ENV,
     };
-    const child = spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "inherit"] });
+    const { command, args } =
+      "command" in program
+        ? { command: program.command, args: program.args({ ...variables, KUBERNETES_CONFIG_FILE: env.KUBECONFIG }) }
+        : { command: process.execPath, args: program };
+    const child = spawn(command, args, {
+      env: command === process.execPath ? env : { PATH: env.PATH },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     const early = Promise.withResolvers<never>();
     early.promise.catch(() => {});
-    child.once("exit", (code) => early.reject(new Error(`${args.join(" ")} ended with ${code}`)));
+    child.once("exit", (code) => early.reject(new Error(`${[command, ...args].join(" ")} ended with ${code}`)));
     await Promise.race([firstAnswer(target, request), early.promise]);
     return { pid: child.pid ?? 0, target, end: () => end(child) };
   };

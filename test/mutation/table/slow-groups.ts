@@ -5,6 +5,7 @@ const STEPS = { file: "reconciler/run/steps.ts", tests: ["test/reconciler/run/st
 const TICK = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/run/slow-groups.test.ts"] };
 const TURNS = { file: "reconciler/run/group-turns.ts", tests: ["test/reconciler/run/group-turns.test.ts"] };
 const RESYNC = { file: "reconciler/run/resync.ts", tests: ["test/reconciler/run/resync.test.ts"] };
+const RESYNC_PODS = { file: "reconciler/run/resync-pods.ts", tests: ["test/reconciler/run/resync-pods.test.ts"] };
 const ZONES = { tests: ["test/reconciler/scaling/act/many-zones.test.ts"] };
 const BUDGETS = { tests: ["test/reconciler/run/many-budgets.test.ts"] };
 
@@ -91,6 +92,46 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     ...RESYNC,
     find: "if (!owed.has(sector)) through",
     replacement: "if (!owed.has(sector) || sector > 0) through",
+  },
+  {
+    breaks: "a group acts on no pods but those of a list of its own",
+    file: "reconciler/run/step-group.ts",
+    tests: ["test/reconciler/run/resync-pods.test.ts"],
+    find: "return shared && !showsWork ? shared :",
+    replacement: "return shared ? shared :",
+  },
+  {
+    breaks: "a list of pods that fails is replaced by a list a group",
+    ...RESYNC_PODS,
+    find: "readBatch(batch.groups, source).catch(() => new Map())",
+    replacement: "readBatch(batch.groups, source)",
+  },
+  {
+    breaks: "what is due for a resync is spread over ticks",
+    ...RESYNC_PODS,
+    find: "left -= countAll(chosen);",
+    replacement: "",
+  },
+  {
+    breaks: "groups that cannot be begun take no resync of others",
+    ...RESYNC_PODS,
+    find: "const batch = batches.get(key) ?? openBatch(key);",
+    replacement:
+      "for (const { key: other } of queue) if (!batches.has(other)) openBatch(other); const batch = batches.get(key);",
+  },
+  {
+    breaks: "a StatefulSet is given no pod that its selector does not match",
+    file: "reconciler/snapshot/shared-lists.ts",
+    tests: ["test/reconciler/snapshot/shared-lists.test.ts"],
+    find: "return own.every(([key, value]) => labels[key] === value) ? zone : undefined;",
+    replacement: "return own.length > 99 ? undefined : zone;",
+  },
+  {
+    breaks: "a selector that StatefulSets share selects all that theirs do",
+    file: "reconciler/snapshot/shared-lists.ts",
+    tests: ["test/reconciler/snapshot/shared-lists.test.ts"],
+    find: "return labels ? Object.keys(labels).toSorted().join()",
+    replacement: 'return labels ? Object.keys(labels)[0] ?? ""',
   },
   {
     breaks: "a group that changes during its slow step is looked at again once that ends",

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { RolloutError } from "../../../infra/errors.ts";
 import { createGroupTurns } from "../../../reconciler/run/group-turns.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import { deploy, runInputOf, setStage, tickOnce, type Stage } from "../stage.ts";
@@ -23,12 +24,13 @@ describe("if time is up before all groups have had their turn", () => {
   });
   afterEach(() => stage.close());
 
-  /** The port; `onPods` sees each group whose pods are listed. */
+  /** The port; `onPods` sees each group whose pods are listed: the lists that groups share fail. */
   function connect(onPods: (group: string) => void): Cluster {
     const { cluster } = stage.connect();
     return {
       ...cluster,
       async *list(resource, query, call) {
+        if (query.labelSelector?.includes(" in ")) throw new RolloutError("Timeout", "shared");
         if (resource.plural === "pods") onPods((query.labelSelector ?? "").replace(/^name=(.*)-zone-a$/, "$1"));
         yield* cluster.list(resource, query, call);
       },

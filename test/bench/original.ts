@@ -1,0 +1,49 @@
+/** The original's binary, or another server with its flags and paths. */
+import { accessSync, constants, readFileSync } from "node:fs";
+import type { Program } from "./review-server.ts";
+
+/** The path of its eviction webhook. */
+export const EVICTION_PATH = "/admission/pod-eviction";
+
+const FLAGS_PAGE = new URL("../../docs/flags.md", import.meta.url);
+
+/** The same for both: no limit of requests that the other has not, and few log lines. */
+const SETTINGS: Readonly<Record<string, string>> = {
+  SERVER_TLS_ENABLED: "true",
+  SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
+  WEBHOOKS_UPDATE_CA_BUNDLE: "false",
+  KUBERNETES_CLIENT_QPS: "100000",
+  KUBERNETES_CLIENT_BURST: "100000",
+  LOG_LEVEL: "warn",
+};
+
+/**
+ * The program of ORIGINAL, with more flags from ORIGINAL_FLAGS (separated by spaces), which win. Throws if ORIGINAL is
+ * not set, or names no file that can be executed.
+ */
+export function readOriginal({ ORIGINAL: command, ORIGINAL_FLAGS: more = "" }: NodeJS.ProcessEnv): Program {
+  if (!command)
+    throw new Error(
+      "ORIGINAL is not set: it is the path of the original's binary, as in ORIGINAL=/path npm run bench -- compare",
+    );
+  try {
+    accessSync(command, constants.X_OK);
+  } catch (cause) {
+    throw new Error(`ORIGINAL=${command} is no file that can be executed`, { cause });
+  }
+  const added = more.split(" ").filter((flag) => flag !== "");
+  return { command, args: (variables) => [...flagsOf({ ...variables, ...SETTINGS }), ...added] };
+}
+
+/** The flag of each variable, by docs/flags.md: it has the same words. Throws for a variable without one. */
+export function flagsOf(variables: Readonly<Record<string, string>>): string[] {
+  const text = readFileSync(FLAGS_PAGE, "utf8");
+  const flags = new Map([...text.matchAll(/^\| `-([\w.-]+)` \|/gm)].map(([, flag = ""]) => [wordsOf(flag), flag]));
+  return Object.entries(variables).map(([name, value]) => {
+    const flag = flags.get(name);
+    if (flag === undefined) throw new Error(`no flag has the words of ${name}`);
+    return `-${flag}=${value}`;
+  });
+}
+
+const wordsOf = (flag: string): string => flag.toUpperCase().replaceAll(/[.-]/g, "_");
