@@ -115,9 +115,8 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "groups that cannot be begun take no resync of others",
     ...RESYNC_PODS,
-    find: "const batch = batches.get(key) ?? openBatch(key);",
-    replacement:
-      "for (const { key: other } of queue) if (!batches.has(other)) openBatch(other); const batch = batches.get(key);",
+    find: "?? openBatch(key);",
+    replacement: '?? openBatch(queue.find((one) => !batches.has(one.key))?.key ?? "");',
   },
   {
     breaks: "a StatefulSet is given no pod that its selector does not match",
