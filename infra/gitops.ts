@@ -17,8 +17,8 @@ export const findEngineFiles = (root: string): string[] =>
 export function withRules(root: string, text: string): string {
   const read = (name: string): string => readFileSync(join(root, FOLDER, "rules", `${name}.lua`), "utf8");
   return text.replaceAll(RULE, (_, indent: string, name: string) => {
-    const common = name === "StatefulSet" ? read("answer") : read("answer") + read("common");
-    const lines = `-- rule: ${name}\n${common}${read(name)}-- end of rule`.split("\n");
+    const parts = name === "StatefulSet" ? ["answer", name] : ["answer", "common", name, "seen"];
+    const lines = `-- rule: ${name}\n${parts.map(read).join("")}-- end of rule`.split("\n");
     return lines.map((line) => (line === "" ? line : indent + line)).join("\n");
   });
 }

@@ -111,7 +111,7 @@ export function healthListener(metrics: Pick<Metrics, "render" | "typeFor">, isR
     const path = url?.split("?")[0];
     if (path === "/ready") response.writeHead(isReady() ? 200 : 503).end();
     else if (path === "/metrics") {
-      const type = await metrics.typeFor(headers.accept);
+      const type = metrics.typeFor(headers.accept);
       response.writeHead(200, { "content-type": type }).end(await metrics.render(type));
     } else response.writeHead(404).end();
   };

@@ -113,12 +113,13 @@ function decode<T>(run: () => T): T {
  * writes included: the server has not executed it. No other call is repeated, as a write may have taken effect.
  */
 export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadline): Promise<IncomingMessage> {
+  const path = describePath(call.path);
   for (;;) {
     await takeToken(wiring, groupOf(call.path), deadline);
     deadline.signal.throwIfAborted();
     const answer = await wiring.tracer.span(
-      () => spanOf(call),
-      (span) => measure(wiring, call, { deadline, span }),
+      () => spanOf(call, path),
+      (span) => measure(wiring, call, { deadline, span, path }),
     );
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
@@ -140,8 +141,8 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
 }
 
 /** Until the head of the answer. */
-const spanOf = ({ method, path, what }: ApiCall) => ({
-  name: `${method} ${describePath(path)}`,
+const spanOf = ({ method, path, what }: ApiCall, described: string) => ({
+  name: `${method} ${described}`,
   kind: "client" as const,
   attributes: { "http.request.method": method, "url.path": path, "zonewise.call": what },
 });
@@ -149,18 +150,20 @@ const spanOf = ({ method, path, what }: ApiCall) => ({
 interface Measured {
   readonly deadline: Deadline;
   readonly span: Span;
+  /** Without its names. */
+  readonly path: string;
 }
 
 async function measure(
   { connection, clock, observer, onDate, tracer }: Wiring,
   call: ApiCall,
-  { deadline, span }: Measured,
+  { deadline, span, path }: Measured,
 ): Promise<IncomingMessage> {
   const start = clock.monotonic();
   const elapsed = startStopwatch(clock);
   const done = (status: string): void =>
     observer?.answered({
-      path: describePath(call.path),
+      path,
       method: call.method,
       status,
       seconds: (clock.monotonic() - start) / 1000,

@@ -54,7 +54,7 @@ export interface Metrics {
   /** Replaces the series that are shown beside those of the process. */
   show(samples: Samples): void;
   /** The content type for a scraper, by its header Accept. */
-  typeFor(accept: string | undefined): Promise<string>;
+  typeFor(accept: string | undefined): string;
   /** All metrics in Prometheus' text format, unless another type is given. */
   render(contentType?: string): Promise<string>;
 }
@@ -70,7 +70,7 @@ const amongOurs = (value: string, ours: ReadonlySet<string>): string => (ours.ha
 /** New metrics, all at zero. */
 export function createMetrics(): Metrics {
   const registry = createRegistry();
-  const { counter, gauge, histogram } = registry;
+  const { counter, gauge, histogram, noteExemplar } = registry;
   for (const row of Object.values(METRICS) as MetricRow[]) if (row.foreign) registry.foreign(row);
 
   const apiRequests = histogram(METRICS.apiRequests);
@@ -132,7 +132,7 @@ export function createMetrics(): Metrics {
       clusterRefused: ({ method, namespace }) =>
         clusterRefused.inc(refusedSeries({ method, protocol: "http", request_cluster: namespace })),
     },
-    webhooks: createWebhookMetrics({ counter, gauge, histogram }),
+    webhooks: createWebhookMetrics({ counter, gauge, histogram, noteExemplar }),
     budgets: createBudgetMetrics({ counter, gauge }),
     phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
     gates: createCheckMetrics(METRICS.gateChecks, { counter }),

@@ -25,7 +25,9 @@ export interface OwnRegistry {
   /** Replaces the series that are shown beside its own. */
   readonly show: (samples: Samples) => void;
   /** The type to answer a scraper with that accepts these: OpenMetrics only once there is an exemplar to show. */
-  readonly typeFor: (accept: string | undefined) => Promise<string>;
+  readonly typeFor: (accept: string | undefined) => string;
+  /** Called with each exemplar that a metric is given. */
+  readonly noteExemplar: () => void;
   /** In Prometheus' text format, or that of the type. */
   readonly render: (contentType?: string) => Promise<string>;
 }
@@ -49,7 +51,7 @@ export function createRegistry(): OwnRegistry {
   const [text, open] = [new Registry(), new Registry<OpenMetricsContentType>()];
   open.setContentType(OPEN_METRICS_TYPE);
   const own = new Map<string, Counter | Gauge | Histogram>();
-  const exemplary: MetricRow[] = [];
+  let hasExemplar = false;
   let shown: Samples = new Map();
   const options = ({ name, help, labels }: MetricRow) => ({ name, help, labelNames: [...labels], registers: [] });
 
@@ -65,14 +67,7 @@ export function createRegistry(): OwnRegistry {
     // There the suffix of a counter belongs to its samples, and the registry adds it.
     const family = type === "counter" ? name.replace(/_total$/, "") : name;
     open.registerMetric({ name, get: async () => ({ ...(await get()), name: family }) } as unknown as Metric);
-    if (row.exemplars) exemplary.push(row);
   }
-
-  const typeFor: OwnRegistry["typeFor"] = async (accept = "") => {
-    if (!prefersOpenMetrics(accept)) return TEXT_TYPE;
-    const samples = (await Promise.all(exemplary.map(read))).flat();
-    return samples.some(({ exemplar }) => exemplar) ? OPEN_METRICS_TYPE : TEXT_TYPE;
-  };
 
   function add<M extends Counter | Gauge | Histogram>(row: MetricRow, metric: M): M {
     own.set(row.name, metric);
@@ -95,7 +90,8 @@ export function createRegistry(): OwnRegistry {
     foreign: register,
     read,
     show: (samples) => void (shown = samples),
-    typeFor,
+    typeFor: (accept = "") => (hasExemplar && prefersOpenMetrics(accept) ? OPEN_METRICS_TYPE : TEXT_TYPE),
+    noteExemplar: () => void (hasExemplar = true),
     render: (contentType = TEXT_TYPE) => (contentType === OPEN_METRICS_TYPE ? open : text).metrics(),
   };
 }

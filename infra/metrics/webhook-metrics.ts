@@ -36,7 +36,12 @@ export interface Makers {
 /** One that is not sampled has no trace that could be looked up. */
 const SAMPLED = /^00-(?<trace_id>[\da-f]{32})-(?<span_id>[\da-f]{16})-[\da-f][13579bdf]$/;
 
-export function createWebhookMetrics({ counter, gauge, histogram }: Makers): WebhookMetrics {
+export function createWebhookMetrics({
+  counter,
+  gauge,
+  histogram,
+  noteExemplar,
+}: Makers & { readonly noteExemplar: () => void }): WebhookMetrics {
   const duration = histogram(METRICS.requests);
   const received = histogram(METRICS.requestBytes);
   const sent = histogram(METRICS.responseBytes);
@@ -47,10 +52,12 @@ export function createWebhookMetrics({ counter, gauge, histogram }: Makers): Web
     requestDone: ({ route, status, seconds, receivedBytes, sentBytes, traceparent = "", ...request }) => {
       const method = labelOf(request.method);
       inFlight.dec({ method, route });
+      const trace = SAMPLED.exec(traceparent)?.groups;
+      if (trace) noteExemplar();
       duration.observe({
         labels: { method, route, status_code: String(status), ws: "false" },
         value: seconds,
-        exemplarLabels: { ...SAMPLED.exec(traceparent)?.groups },
+        exemplarLabels: { ...trace },
       });
       received.observe({ method, route }, receivedBytes);
       sent.observe({ method, route }, sentBytes);

@@ -1,16 +1,13 @@
 /** The Headlamp plugin in a real browser, in a stub of Headlamp, beside embedded clusters. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, beforeEach, describe, it } from "node:test";
-import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import type { Emulator } from "../emulator/index.ts";
+import { assertAccessible } from "../functions/status/accessibility.ts";
 import { openBrowser, WITHOUT_BROWSER } from "../functions/status/chromium.ts";
 import { HOSTILE, startCluster, startEmpty, tick } from "./clusters.ts";
 import { type Host, startHost } from "./host.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Milliseconds: a machine may be busy with other tests. */
 const TIMEOUT_MS = 60_000;
 /** Two hours without a tick. */
@@ -208,16 +205,7 @@ describe("the Headlamp plugin in a browser", { skip: WITHOUT_BROWSER, timeout: 3
         await (path.includes("empty")
           ? page.getByText("The cluster knows no NodeUpdatePolicy.").waitFor()
           : hasRead(page, "one"));
-        await page.evaluate(AXE);
-        const { violations, passes } = await page.evaluate<AxeResults>("axe.run()");
-        assert.deepEqual(
-          violations.map(({ id, nodes }) => [
-            id,
-            ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`),
-          ]),
-          [],
-        );
-        assert.ok(passes.some(({ id }) => id === "color-contrast"));
+        await assertAccessible(page);
       });
 
   it("fits a phone: nothing is cut off", async () => {

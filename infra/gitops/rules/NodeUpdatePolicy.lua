@@ -1,8 +1,4 @@
-local function health(obj)
-  local early = unseen(obj)
-  if early then
-    return early
-  end
+local function judge(obj)
   local status = obj.status
   if status.frozen ~= nil then
     return answer("Degraded", "frozen: " .. status.frozen.message)

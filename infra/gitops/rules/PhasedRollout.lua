@@ -1,8 +1,4 @@
-local function health(obj)
-  local early = unseen(obj)
-  if early then
-    return early
-  end
+local function judge(obj)
   local phase = obj.status.phase
   local updated = condition(obj, "Updated")
   if phase == "ErrorCannotManage" or phase == "Stalled" then

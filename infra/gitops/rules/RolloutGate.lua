@@ -1,9 +1,5 @@
 -- A gate that holds nothing now is healthy; one that observes never holds anything.
-local function health(obj)
-  local early = unseen(obj)
-  if early then
-    return early
-  end
+local function judge(obj)
   local valid = condition(obj, "Valid")
   if valid.status == "False" then
     -- In the first apply the gate may come before its zones.

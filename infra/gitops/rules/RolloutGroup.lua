@@ -1,8 +1,4 @@
-local function health(obj)
-  local early = unseen(obj)
-  if early then
-    return early
-  end
+local function judge(obj)
   local message = obj.status.message
   if condition(obj, "Stalled").status == "True" then
     return answer("Degraded", message)

@@ -1,9 +1,5 @@
 -- It needs Zonewise's definition of the kind: the original's has no status.
-local function health(obj)
-  local early = unseen(obj)
-  if early then
-    return early
-  end
+local function judge(obj)
   local protecting = condition(obj, "Protecting")
   if protecting.status == "True" then
     return answer("Healthy", protecting.message)

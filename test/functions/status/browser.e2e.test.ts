@@ -1,14 +1,11 @@
 /** The status page in a real browser, beside a run on the embedded cluster. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, describe, it } from "node:test";
-import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { assertAccessible } from "./accessibility.ts";
 import { openBrowser, WITHOUT_BROWSER } from "./chromium.ts";
 import { type Scene, setScene } from "./scene.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** Milliseconds: a machine may be busy with other tests. */
 const TIMEOUT_MS = 60_000;
 
@@ -135,8 +132,7 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
       assert.deepEqual(beyond, [], `${width} px`);
     }
     await sectionOf(page, "ingester").getByText("CrashLoopBackOff").first().waitFor();
-    await page.evaluate(AXE);
-    assert.deepEqual((await page.evaluate<AxeResults>("axe.run()")).violations, []);
+    await assertAccessible(page);
   });
 
   for (const colorScheme of ["light", "dark"] as const)
@@ -144,15 +140,6 @@ describe("the status page in a browser", { skip: WITHOUT_BROWSER, timeout: 300_0
       it(`has no fault of accessibility at ${path} in ${colorScheme} colours`, async () => {
         await using opened = await open(path, { colorScheme, bypassCSP: true, reducedMotion: "reduce" });
         const { page } = opened;
-        await page.evaluate(AXE);
-        const { violations, passes } = await page.evaluate<AxeResults>("axe.run()");
-        assert.deepEqual(
-          violations.map(({ id, nodes }) => [
-            id,
-            ...nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`),
-          ]),
-          [],
-        );
-        assert.ok(passes.some(({ id }) => id === "color-contrast"));
+        await assertAccessible(page);
       });
 });

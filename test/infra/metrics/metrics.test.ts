@@ -42,25 +42,25 @@ describe("the metrics", () => {
     for (const traceparent of [undefined, `00-${trace}-${span}-00`, "nonsense"]) {
       metrics.webhooks.requestStarted("POST", "r");
       metrics.webhooks.requestDone({ ...request, traceparent });
-      assert.equal(await metrics.typeFor(accept), plain, String(traceparent));
+      assert.equal(metrics.typeFor(accept), plain, String(traceparent));
     }
     metrics.tickDone("settled");
     metrics.webhooks.requestDone({ ...request, traceparent: `00-${trace}-${span}-01` });
-    assert.equal(await metrics.typeFor("text/plain"), plain);
-    assert.equal(await metrics.typeFor(undefined), plain);
+    assert.equal(metrics.typeFor("text/plain"), plain);
+    assert.equal(metrics.typeFor(undefined), plain);
     for (const other of [
       "application/openmetrics-text;q=0,*/*",
       "application/openmetrics-text;q=0.1, text/plain;q=0.9",
       "application/openmetrics-text; version=2.0.0",
       "application/openmetrics-text;version=0.0.1,*/*;q=0.1",
     ])
-      assert.equal(await metrics.typeFor(other), plain, other);
+      assert.equal(metrics.typeFor(other), plain, other);
     for (const asked of [
       "APPLICATION/OpenMetrics-Text",
       "text/plain;q=0.3, application/openmetrics-text ;version=1.0.0; q=0.5",
     ])
-      assert.notEqual(await metrics.typeFor(asked), plain, asked);
-    const type = await metrics.typeFor(accept);
+      assert.notEqual(metrics.typeFor(asked), plain, asked);
+    const type = metrics.typeFor(accept);
     assert.equal(type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     const open = await metrics.render(type);
     const exemplar = new RegExp(`_bucket\\{le="0.25".* 4 # \\{trace_id="${trace}",span_id="${span}"\\} 0.25 \\d+`);

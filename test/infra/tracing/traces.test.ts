@@ -88,7 +88,7 @@ describe("a process with an exporter", () => {
     assert.deepEqual([served?.trace, served?.parent, served?.kind], [CALLER.trace, CALLER.span, 2]);
     assert.equal(served?.attributes["zonewise.reason"], "NoDownscaleLabel");
     assert.equal(served?.attributes["zonewise.allowed"], false);
-    const exposed = await metrics.render(await metrics.typeFor("application/openmetrics-text;version=1.0.0"));
+    const exposed = await metrics.render(metrics.typeFor("application/openmetrics-text;version=1.0.0"));
     const exemplar = `# {trace_id="${CALLER.trace}",span_id="${served?.id}"} `;
     assert.ok(
       exposed.split("\n").some((line) => line.startsWith(DURATION) && line.includes(exemplar)),

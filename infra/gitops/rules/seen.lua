@@ -1,0 +1,3 @@
+local function health(obj)
+  return unseen(obj) or judge(obj)
+end
