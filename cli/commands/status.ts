@@ -109,7 +109,7 @@ function show(session: Session, input: Input, overview: Overview): ExitCode {
 }
 
 /**
- * Says what is missing in the overview. Where there is nothing, a look has found nothing undone, as `kubectl get`; a
+ * Says what is missing in the overview. Where there is nothing, one read has found nothing undone, as `kubectl get`; a
  * pipeline that waits has named the wrong place, as `kubectl wait` has it.
  */
 function conclude({ io, namespace }: Session, input: Input, overview: Overview): ExitCode {

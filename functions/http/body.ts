@@ -6,7 +6,7 @@ import { messageOf } from "../../infra/errors.ts";
 import { refuse } from "./review.ts";
 
 /** Bytes; the API server's own limit on requests. */
-export const LARGEST_BODY = 3 * 1024 * 1024;
+export const MAX_BODY = 3 * 1024 * 1024;
 
 /** An HTTP answer without an AdmissionReview. */
 export interface HttpRefusal {
@@ -28,7 +28,7 @@ const TOO_MUCH: HttpRefusal = { status: 429, message: "too many bodies at once, 
 export type ReadBody = (request: IncomingMessage, signal: AbortSignal) => Promise<Body | HttpRefusal>;
 
 /** A reader of bodies that bounds them together: one for a process. `largest` is the bound of a body, in bytes. */
-export function createBodyReader(largest = LARGEST_BODY): ReadBody {
+export function createBodyReader(largest = MAX_BODY): ReadBody {
   let buffered = 0;
   const tooLarge: HttpRefusal = { status: 413, message: `the body is larger than ${largest} bytes` };
   return async (request, signal) => {

@@ -10,7 +10,7 @@ import { createBodyReader, type HttpRefusal } from "../http/body.ts";
 import { type Exchange, type Handler, type HttpAnswer, refuse, type Rim, serveEndpoint } from "../http/rim.ts";
 
 /** Bytes: shadows have 2 kB, so that 15,000 of them are converted at once. */
-export const LARGEST_REVIEW = 32 * 1024 * 1024;
+export const MAX_REVIEW = 32 * 1024 * 1024;
 
 interface Converted {
   readonly value: object;
@@ -19,7 +19,7 @@ interface Converted {
 
 /** Serves the conversion over HTTP. */
 export function serveConversion(rim: Pick<Rim, "clock" | "log" | "metrics" | "requestTimeoutMs">): Handler {
-  const readBody = createBodyReader(LARGEST_REVIEW);
+  const readBody = createBodyReader(MAX_REVIEW);
 
   async function convert(request: IncomingMessage, signal: AbortSignal): Promise<Converted | HttpRefusal> {
     if (request.method !== ROUTES.convert.method) return { status: 405, message: "POST a ConversionReview" };

@@ -37,13 +37,13 @@ export const duration = (leastMs: number) =>
 export const durationText = (least: string): string =>
   `a duration in Go's grammar (300ms, 5s, 1m30s), ${least} and at most 24h`;
 
-const SHORTEST_VALIDITY_MS = 3_600_000;
+const MIN_VALIDITY_MS = 3_600_000;
 // selfsigned and Go support years of four digits.
 const MAX_VALIDITY_MS = 100 * 365 * 24 * 3_600_000;
 
 export const validity = z.string().transform((text, context) => {
   const ms = parsePrometheusDuration(text);
-  if (ms !== undefined && ms >= SHORTEST_VALIDITY_MS && ms <= MAX_VALIDITY_MS) return ms;
+  if (ms !== undefined && ms >= MIN_VALIDITY_MS && ms <= MAX_VALIDITY_MS) return ms;
   context.addIssue("not allowed");
   return z.NEVER;
 });

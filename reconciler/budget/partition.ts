@@ -16,7 +16,7 @@ export interface BudgetProblem {
  */
 export const MAX_INSTRUCTIONS = 300;
 /** Compiling takes time in proportion to the size, so an upper bound, up to twice the size, is checked before. */
-const LARGEST_BOUND = 2 * MAX_INSTRUCTIONS;
+const MAX_BOUND = 2 * MAX_INSTRUCTIONS;
 const MAX_PATTERN_LENGTH = 1000;
 
 const TOO_LARGE: BudgetProblem = {
@@ -96,7 +96,7 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
 function compileBounded(pattern: string): RE2JS | BudgetProblem {
   if (pattern.length > MAX_PATTERN_LENGTH) return TOO_LARGE;
   if (isBeyondAscii(pattern)) return BEYOND_ASCII;
-  if (boundProgramSize(pattern) > LARGEST_BOUND) return TOO_LARGE;
+  if (boundProgramSize(pattern) > MAX_BOUND) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);
   return "problem" in regex || regex.programSize() <= MAX_INSTRUCTIONS ? regex : TOO_LARGE;
 }

@@ -143,7 +143,7 @@ export interface Urgency {
 
 const FIRST_PAUSE_MS = 5000;
 /** A period of 0 means as often as possible. */
-const SHORTEST_PAUSE_MS = 1000;
+const MIN_PAUSE_MS = 1000;
 /** Keeps the pause a finite number. */
 const MAX_DOUBLINGS = 20;
 
@@ -161,6 +161,6 @@ export function dueAt(
  * Milliseconds to the next answer: the period; after errors 5 s, doubled with each further one, and at most the period.
  */
 function pauseMs({ periodSeconds }: Pick<CheckSpec, "periodSeconds">, { errors }: Streak): number {
-  const period = Math.max(SHORTEST_PAUSE_MS, periodSeconds * 1000);
+  const period = Math.max(MIN_PAUSE_MS, periodSeconds * 1000);
   return errors === 0 ? period : Math.min(period, FIRST_PAUSE_MS * 2 ** Math.min(errors - 1, MAX_DOUBLINGS));
 }

@@ -57,10 +57,10 @@ export function writePods(sets: readonly PodsOf[]): string | undefined {
   return parts.length === 0 ? NO_POD : `(?:${parts.join("|")})`;
 }
 
-const [SHORTEST_S, LONGEST_S] = [60, 3600];
+const [MIN_S, MAX_S] = [60, 3600];
 
 /** The time since a moment, from a minute to an hour: a range that Prometheus can read. Milliseconds. */
 export const rangeSince = (at: number, now: number): PlaceholderValue => ({
   kind: "duration",
-  seconds: Math.min(Math.max(Math.round((now - at) / 1000), SHORTEST_S), LONGEST_S),
+  seconds: Math.min(Math.max(Math.round((now - at) / 1000), MIN_S), MAX_S),
 });

@@ -125,7 +125,7 @@ export function hasUpdate({ shadow }: UpdateNode): boolean {
 const MINUTE_MS = 60_000;
 const MAX_MINUTES = 1440;
 /** 2^11 minutes exceed a day. */
-const LARGEST_EXPONENT = 11;
+const MAX_EXPONENT = 11;
 
 /**
  * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A
@@ -133,5 +133,5 @@ const LARGEST_EXPONENT = 11;
  */
 export function isBackOffOver(sinceMs: number, count: number, longestMinutes = MAX_MINUTES): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);
-  return Math.abs(minutes) > longestMinutes || minutes > 2 ** Math.min(count, LARGEST_EXPONENT);
+  return Math.abs(minutes) > longestMinutes || minutes > 2 ** Math.min(count, MAX_EXPONENT);
 }

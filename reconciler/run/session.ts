@@ -71,7 +71,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
     steps,
     turns,
     resync,
-    writes: { beside: Promise.resolve() },
+    writes: { underWay: Promise.resolve() },
   };
   let verdict = before;
   log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
@@ -88,14 +88,14 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
   }
   sayWhyItEnds(held, input);
   // What goes on beside the ticks would be cut off by the end of the only one.
-  if (input.once) await Promise.all([injecting, session.writes.beside]);
+  if (input.once) await Promise.all([injecting, session.writes.underWay]);
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();
   // Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease.
   const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
     Promise.race([work, clock.sleep(ms, flushing.signal)]);
-  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.beside])).then(held.release);
+  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.underWay])).then(held.release);
   await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
   return addLate(verdict, late);
 }
@@ -183,7 +183,7 @@ interface Session {
   readonly turns: GroupTurns;
   readonly resync: Resync;
   /** What goes on beside the ticks and writes under the Lease. */
-  readonly writes: { beside: Promise<unknown> };
+  readonly writes: { underWay: Promise<unknown> };
 }
 
 /** One tick, reported; undefined if the cluster could not be read. Never rejects. */
@@ -230,7 +230,7 @@ async function tickOnce(
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
     const answering = input.answerEvictions?.(context, { emitEvents });
-    writes.beside = Promise.all([writes.beside, input.budgetStatuses.write(result.groups, context), answering]);
+    writes.underWay = Promise.all([writes.underWay, input.budgetStatuses.write(result.groups, context), answering]);
     await totals.record(startedAt);
     span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
     return result;

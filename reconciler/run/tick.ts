@@ -80,7 +80,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
     gatherZones(namespaces, context),
     checking.gates.begin(context, { namespaces, emitEvents: report.emitEvents, beginRound }),
   ]);
-  const phasing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
+  const advancing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
   const budgetLists = await budgets.maintenance.beginTick(namespaces);
   const queue = memory.order(list.groups, busy);
   const resyncs = createResyncs(queue, { isDue: turns.isResyncDue, sinceLastMs: turns.sinceLastMs }, context);
@@ -106,7 +106,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
       );
     });
   });
-  await Promise.all([others, phasing, gates.end(list.groups)]);
+  await Promise.all([others, advancing, gates.end(list.groups)]);
   return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
 }
 

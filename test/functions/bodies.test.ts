@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { request as open, type ClientRequest } from "node:http";
 import { test, type TestContext } from "node:test";
-import { LARGEST_BODY } from "../../functions/http/body.ts";
+import { MAX_BODY } from "../../functions/http/body.ts";
 import { reviewText, serve } from "./http.ts";
 import { allowing, request } from "./samples.ts";
 
 /** Sends a large body except its last byte; resolves once it is sent. */
 function sendWithoutEnd(t: TestContext, port: number): Promise<ClientRequest> {
-  const headers = { "content-type": "application/json", "content-length": LARGEST_BODY };
+  const headers = { "content-type": "application/json", "content-length": MAX_BODY };
   const sender = open({ port, host: "127.0.0.1", method: "POST", headers });
   sender.on("error", () => {});
   t.after(() => sender.destroy());
-  return new Promise((resolve) => sender.write(Buffer.alloc(LARGEST_BODY - 1, " "), () => resolve(sender)));
+  return new Promise((resolve) => sender.write(Buffer.alloc(MAX_BODY - 1, " "), () => resolve(sender)));
 }
 
 test("unfinished requests do not fill the memory: others get a 429 until those have ended", async (t) => {

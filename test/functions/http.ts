@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { TestContext } from "node:test";
 import { serveWebhook } from "../../functions/http/admission.ts";
 import type { Handler, Rim } from "../../functions/http/rim.ts";
-import { createBodyReader, LARGEST_BODY } from "../../functions/http/body.ts";
+import { createBodyReader, MAX_BODY } from "../../functions/http/body.ts";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createBackgroundTasks } from "../../functions/http/background-tasks.ts";
 import { systemClock } from "../../infra/clock.ts";
@@ -49,7 +49,7 @@ export async function serve(t: TestContext, webhook: Webhook, rim: Partial<Rim> 
     post(body, { query = "", type = "application/json", method = "POST", headers = {} } = {}) {
       const options = { agent, port, method, path: `/${query}`, headers: { "content-type": type, ...headers } };
       // A Content-Length above the limit is refused without a look at the body.
-      const readable = "transfer-encoding" in headers || Buffer.byteLength(body) <= LARGEST_BODY ? LARGEST_BODY + 1 : 0;
+      const readable = "transfer-encoding" in headers || Buffer.byteLength(body) <= MAX_BODY ? MAX_BODY + 1 : 0;
       return exchange(options, Buffer.from(body), readable);
     },
   };
@@ -63,11 +63,7 @@ interface RequestTo extends RequestOptions {
  * Sends a request to this machine; resolves with its answer. No more than `readable` bytes of the body are sent before
  * the answer: if the server closes the connection while more are sent, the answer may be lost.
  */
-export function exchange(
-  { headers, ...options }: RequestTo,
-  body: Buffer,
-  readable = LARGEST_BODY + 1,
-): Promise<Asked> {
+export function exchange({ headers, ...options }: RequestTo, body: Buffer, readable = MAX_BODY + 1): Promise<Asked> {
   const isCut = body.length > readable;
   const length = "transfer-encoding" in headers ? {} : { "content-length": String(body.length) };
   return new Promise((resolve, reject) => {

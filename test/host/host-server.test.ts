@@ -21,7 +21,7 @@ async function settled(api: HostApi): Promise<UpdateStatus> {
 }
 
 describe("a host", () => {
-  it("says nothing of updates before the first look since its boot", async (t) => {
+  it("says nothing of updates before the first refresh since its boot", async (t) => {
     const { api } = await setHost(t);
     assert.equal(await api.readUpdates(), undefined);
     assert.equal(await api.readVersion(), "1.0.0");

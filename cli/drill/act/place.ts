@@ -60,12 +60,12 @@ export async function renew({ cluster, clock }: Caller, place: Place, signal: Ab
   }
 }
 
-/** Milliseconds until what is removed must be gone, and between two looks. */
+/** Milliseconds until what is removed must be gone, and between two reads. */
 const REMOVAL_MS = 180_000;
-const LOOK_MS = 1000;
+const READ_PAUSE_MS = 1000;
 
 /** How often in a row nothing is found before it counts as gone: a write that was given up may still take effect. */
-const EMPTY_LOOKS = 2;
+const EMPTY_READS = 2;
 
 /** Removes what the run has made; resolves with true once all of it is gone. Throws what cannot be repeated. */
 export async function removePlace(caller: Caller, place: Place): Promise<boolean> {
@@ -77,8 +77,8 @@ export async function removePlace(caller: Caller, place: Place): Promise<boolean
       return false;
     });
     empty = isGone ? empty + 1 : 0;
-    if (empty === EMPTY_LOOKS || clock.monotonic() > end) return isGone;
-    await clock.sleep(LOOK_MS);
+    if (empty === EMPTY_READS || clock.monotonic() > end) return isGone;
+    await clock.sleep(READ_PAUSE_MS);
   }
 }
 

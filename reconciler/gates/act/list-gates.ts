@@ -18,11 +18,11 @@ export type GateList = { readonly gates: readonly Gate[] } | { readonly error: u
 export type ListGates = (namespace: string, source: Source) => Promise<GateList>;
 
 /** Milliseconds after which a definition that was missing is looked for again. */
-const LOOK_AGAIN_MS = 10_000;
+const READ_AGAIN_MS = 10_000;
 
 export function createGateLister(clock: Pick<Clock, "monotonic">, log: Log): ListGates {
   const kind = createOptionalKind(
-    { capability: "gates", definition: "the definition rolloutgates.zonewise.dev", againAfterMs: LOOK_AGAIN_MS },
+    { capability: "gates", definition: "the definition rolloutgates.zonewise.dev", againAfterMs: READ_AGAIN_MS },
     { clock, log },
   );
   return async (namespace, source) => {

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
-import { LARGEST_REVIEW, serveConversion } from "../../../functions/nodes/crd-convert.ts";
+import { MAX_REVIEW, serveConversion } from "../../../functions/nodes/crd-convert.ts";
 import { listen } from "../../loopback.ts";
 
 async function serve(t: TestContext) {
@@ -62,7 +62,7 @@ describe("POST /crdconvert", () => {
     ["another method", "", "GET", 405],
     ["what is no JSON", "{", "POST", 400],
     ["what is no review", "{}", "POST", 400],
-    ["a body without bound", `"${"x".repeat(LARGEST_REVIEW)}"`, "POST", 413],
+    ["a body without bound", `"${"x".repeat(MAX_REVIEW)}"`, "POST", 413],
   ] as const)
     it(`refuses ${title} with ${status}`, async (t) =>
       assert.equal((await (await serve(t)).post(body, method)).status, status));

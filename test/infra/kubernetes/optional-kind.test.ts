@@ -70,7 +70,7 @@ describe("a kind whose definition may be missing", () => {
     assert.deepEqual([kind.isMissing(), asked()], [false, 3]);
   });
 
-  it("stays missing if the next look fails, which is repeated at once", async () => {
+  it("stays missing if the next read fails, which is repeated at once", async () => {
     const { kind, pass, read, lines } = begin();
     await read("NotFound");
     pass(1000);

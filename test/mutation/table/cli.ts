@@ -177,7 +177,7 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "if (!isSeen(phased) && !isSeen)",
   },
   {
-    breaks: "a plan under a budget does not move its clock by a millisecond a look",
+    breaks: "a plan under a budget does not move its clock by a millisecond a read",
     file: "reconciler/plan/plan-group.ts",
     tests: ["test/reconciler/plan/budget-verdicts.test.ts"],
     find: "content.crossZoneEvictionDelayMs === 0",
@@ -338,11 +338,11 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "metadata.labels?.[LABEL] !== undefined;",
   },
   {
-    breaks: "zonewise drill looks again for what takes effect after a Ctrl-C",
+    breaks: "zonewise drill reads again what takes effect after a Ctrl-C",
     file: "cli/drill/act/place.ts",
     tests: ["test/cli/drill/place.test.ts"],
-    find: "const EMPTY_LOOKS = 2;",
-    replacement: "const EMPTY_LOOKS = 1;",
+    find: "const EMPTY_READS = 2;",
+    replacement: "const EMPTY_READS = 1;",
   },
   {
     breaks: "zonewise drill calls nothing held after a watch that broke for good",

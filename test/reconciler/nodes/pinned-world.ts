@@ -35,7 +35,7 @@ export interface Shape {
 }
 
 /** Evictions in a row that are refused until the time of a drain is over. */
-const PATIENCE = 10;
+const MAX_REFUSALS = 10;
 
 interface Member {
   readonly set: string;
@@ -200,7 +200,7 @@ export class PinnedWorld {
       const refused = isGranted ? 0 : (this.#refused.get(one.name) ?? 0) + 1;
       this.#refused.set(one.name, refused);
       if (isGranted) victim.node = undefined;
-      if (this.#shape.forced !== true || refused < PATIENCE) return;
+      if (this.#shape.forced !== true || refused < MAX_REFUSALS) return;
       // The pods that remain come back with their node.
       this.reached.forced++;
     }

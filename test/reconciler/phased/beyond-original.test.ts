@@ -67,7 +67,7 @@ table("better than the original", [
     expected: "Stalled True/Ready False/ProgressDeadlineExceeded WaitForChecks@3 1/0 checks True due in 60 s",
   },
   {
-    name: "S07 before the deadline the next look is not later than it",
+    name: "S07 before the deadline the next read is not later than it",
     set: NEWER,
     spec: { progressDeadlineSeconds: 310 },
     status: checking(3, { lastAttemptTime: ago(1) }),

@@ -1,4 +1,4 @@
-/** `spec.replicas` and what a status has stored have no bound: a decision looks at as many places as there are pods. */
+/** `spec.replicas` and what a status has stored have no bound: a decision reads at as many places as there are pods. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { decidePhased } from "../../../reconciler/phased/decide-phased.ts";
@@ -36,23 +36,23 @@ const SCENES: readonly (Scene & { readonly name: string })[] = [
   { name: "all released", set: { ...NEWER, replicas: MANY, partition: 0 }, pods: "nnn", status: rolling(0) },
 ];
 
-function counted(scene: Scene): { readonly input: PhasedSnapshot; readonly looks: () => number } {
+function counted(scene: Scene): { readonly input: PhasedSnapshot; readonly reads: () => number } {
   const input = snapshot(scene);
   const pods = new Map(input.pods);
-  let looks = 0;
+  let reads = 0;
   const get = pods.get.bind(pods);
   pods.get = (index) => {
-    looks++;
+    reads++;
     return get(index);
   };
-  return { input: { ...input, pods }, looks: () => looks };
+  return { input: { ...input, pods }, reads: () => reads };
 }
 
 for (const { name, ...scene } of SCENES)
-  it(`looks at few places: ${name}`, () => {
-    const { input, looks } = counted(scene);
+  it(`reads at few places: ${name}`, () => {
+    const { input, reads } = counted(scene);
     decidePhased(input);
-    assert.ok(looks() <= 20, `${looks()} places`);
+    assert.ok(reads() <= 20, `${reads()} places`);
   });
 
 for (const partition of [HELD, Number.MAX_VALUE])

@@ -71,16 +71,16 @@ describe("no end is named", () => {
     const large = { ...OUTDATED, replicas: 300, statusReady: 300 };
     const found = { ...world([large, large, large]), budgets: [budgetOf({ maxUnavailable: 0 })] };
     assert.equal(found.zones.flatMap(({ pods }) => pods).length, 900);
-    let looks = 0;
-    // Each look asks all budgets of the namespace about the pod.
+    let reads = 0;
+    // Each read asks all budgets of the namespace about the pod.
     const budgets = new Proxy(found.budgets, {
       get(target, key, self): unknown {
-        if (key === "find") looks++;
+        if (key === "find") reads++;
         return Reflect.get(target, key, self);
       },
     });
     assert.equal(leftOf({ ...found, budgets }), undefined);
-    assert.ok(looks > 0 && looks <= 10 * stepsFor(900), `${looks} looks at the budgets`);
+    assert.ok(reads > 0 && reads <= 10 * stepsFor(900), `${reads} reads at the budgets`);
   });
   it("after 2000 steps in a small group and 44 in one of 900 pods, but never without a step", () =>
     assert.deepEqual([0, 9, 20, 240, 900, 100_000].map(stepsFor), [2000, 2000, 2000, 166, 44, 1]));

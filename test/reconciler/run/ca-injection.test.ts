@@ -14,14 +14,14 @@ describe("CA injection", () => {
   it("K06 injects the bundle into configurations of both kinds that are created late or edited, and otherwise writes nothing", async () => {
     const ca = await giveSecret(stage);
     const { store } = stage.emulator;
-    const { look, calls } = injector(stage);
-    await look();
+    const { injectOnce, calls } = injector(stage);
+    await injectOnce();
     assert.deepEqual(calls.splice(0).length, 2);
     on.addHook(store, on.VALIDATING, "late", { entries: 2 });
     on.addHook(store, on.MUTATING, "late-too");
     on.addHook(store, on.VALIDATING, "edited", { caBundle: "none of ours" });
     await stage.time.advance(30_000);
-    await look();
+    await injectOnce();
     assert.deepEqual(
       [...bundle(stage, "late"), ...bundle(stage, "edited"), ...on.bundlesOf(store, on.MUTATING, "late-too")],
       [ca, ca, ca, ca],
@@ -29,7 +29,7 @@ describe("CA injection", () => {
     calls.length = 0;
     const version = store.version();
     await stage.time.advance(30_000);
-    await look();
+    await injectOnce();
     assert.deepEqual([calls.length, store.version()], [3, version]);
   });
 
@@ -37,10 +37,10 @@ describe("CA injection", () => {
     const { store } = stage.emulator;
     on.putSecret(store, {});
     on.addHook(store, on.VALIDATING, "ours");
-    const { look, lines } = injector(stage, {
+    const { injectOnce, lines } = injector(stage, {
       firstCertificate: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) },
     });
-    await look();
+    await injectOnce();
     const { ca = "", cert = "" } = on.secretOf(store);
     assert.ok(on.accepts(ca, cert));
     assert.deepEqual(bundle(stage, "ours"), [ca]);
@@ -49,16 +49,16 @@ describe("CA injection", () => {
 
   it("also issues one without the right to inject the CA, and none if another component provides it", async () => {
     const firstCertificate = { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) };
-    await injector(stage, { inject: false }).look();
+    await injector(stage, { inject: false }).injectOnce();
     assert.deepEqual(on.secretOf(stage.emulator.store), {});
-    await injector(stage, { inject: false, firstCertificate }).look();
+    await injector(stage, { inject: false, firstCertificate }).injectOnce();
     assert.notDeepEqual(on.secretOf(stage.emulator.store), {});
   });
 
   it("checks at most every 30 seconds, however often it is called", async () => {
-    const { look, calls } = injector(stage);
+    const { injectOnce, calls } = injector(stage);
     for (let i = 0; i < 13; i++) {
-      await look();
+      await injectOnce();
       await stage.time.advance(5000);
     }
     assert.equal(calls.length, 6);
@@ -72,8 +72,8 @@ describe("CA injection", () => {
       labels: { "grafana.com/namespace": "default" },
     });
     on.addHook(store, on.VALIDATING, "elsewhere", { labels: { ...on.LABELS, "grafana.com/namespace": "other" } });
-    const { look, policies } = injector(stage);
-    await look();
+    const { injectOnce, policies } = injector(stage);
+    await injectOnce();
     const series = (type: string, webhook: string, fail: number): string[] => [
       `kube_validating_webhook_failure_policy{type="${type}",webhook="${webhook}-0.grafana.com",policy="Fail"} ${fail}`,
       `kube_validating_webhook_failure_policy{type="${type}",webhook="${webhook}-0.grafana.com",policy="Ignore"} ${1 - fail}`,
@@ -86,17 +86,17 @@ describe("CA injection", () => {
     store.remove(on.VALIDATING, undefined, "unset");
     on.addHook(store, on.VALIDATING, "unset", { failurePolicy: "Ignore" });
     await stage.time.advance(30_000);
-    await look();
+    await injectOnce();
     assert.deepEqual(await policies(), series("ValidatingWebhook", "unset", 0));
   });
 
   it("exports the certificate's expiry, and removes it with the Secret", async () => {
     await giveSecret(stage);
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
-    const { look, metrics } = injector(stage);
+    const { injectOnce, metrics } = injector(stage);
     const expiry = async (): Promise<string | undefined> =>
       /^zonewise_certificate_expiry_timestamp_seconds\{.*$/m.exec(await metrics.render())?.[0];
-    await look();
+    await injectOnce();
     assert.equal(
       await expiry(),
       `zonewise_certificate_expiry_timestamp_seconds{namespace="default"} ${stage.time.now() / 1000 + 360 * 86_400}`,
@@ -104,19 +104,19 @@ describe("CA injection", () => {
     on.putSecret(stage.emulator.store, { ...on.secretOf(stage.emulator.store), cert: "rubbish" });
     on.addHook(stage.emulator.store, on.VALIDATING, "late");
     await stage.time.advance(30_000);
-    await look();
+    await injectOnce();
     assert.deepEqual([await expiry(), bundle(stage, "late")[0]], [undefined, bundle(stage, "ours")[0]]);
     stage.emulator.store.remove("secrets", "default", on.NAME);
     await stage.time.advance(30_000);
-    await look();
+    await injectOnce();
     assert.equal(await expiry(), undefined);
   });
 
   it("with a certificate from another component, it measures and writes nothing", async () => {
     await giveSecret(stage);
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
-    const { look, calls, policies } = injector(stage, { inject: false });
-    await look();
+    const { injectOnce, calls, policies } = injector(stage, { inject: false });
+    await injectOnce();
     assert.deepEqual([bundle(stage, "ours"), calls.length, (await policies()).length], [[""], 2, 2]);
   });
 
@@ -129,29 +129,29 @@ describe("CA injection", () => {
       if (granted) return cluster.list(...call);
       throw new RolloutError("Forbidden", "not you");
     };
-    const { look, lines } = injector(stage, { cluster: { ...cluster, list } });
+    const { injectOnce, lines } = injector(stage, { cluster: { ...cluster, list } });
     for (let i = 0; i < 3; i++) {
-      await look();
+      await injectOnce();
       await stage.time.advance(30_000);
     }
     assert.equal(lines.length, 1);
     assert.match(lines[0] ?? "", /"level":"info".*the CA bundle is not injected/);
     granted = true;
-    await look();
+    await injectOnce();
     assert.deepEqual(bundle(stage, "ours"), [ca]);
   });
 
   it("continues after API errors and with an invalid Secret, and logs both", async () => {
     on.addHook(stage.emulator.store, on.VALIDATING, "ours");
     on.putSecret(stage.emulator.store, { ca: "no PEM" });
-    const { look, lines } = injector(stage);
-    await look();
+    const { injectOnce, lines } = injector(stage);
+    await injectOnce();
     assert.match(lines.join(""), /could not be injected into webhook configurations.*no certificate in PEM format/);
     const ca = await giveSecret(stage);
     stage.emulator.faults.inject({ effect: { kind: "error" }, verb: "list", resource: on.MUTATING, times: 1 });
     for (let i = 0; i < 2; i++) {
       await stage.time.advance(30_000);
-      await look();
+      await injectOnce();
     }
     assert.equal(lines.filter((line) => line.includes("could not be injected into webhook configurations")).length, 2);
     assert.deepEqual(bundle(stage, "ours"), [ca]);

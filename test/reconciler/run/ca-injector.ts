@@ -29,7 +29,7 @@ export function injector(stage: Stage, more: Partial<CaInjectionInput> = {}) {
   });
   const policies = async (): Promise<string[]> =>
     (await metrics.render()).split("\n").filter((line) => line.startsWith("kube_validating_webhook_failure_policy{"));
-  return { ...injection, look: () => injection.once(forever), lines, calls, policies, metrics };
+  return { ...injection, injectOnce: () => injection.once(forever), lines, calls, policies, metrics };
 }
 
 /** Stores a certificate; resolves with its CA. */

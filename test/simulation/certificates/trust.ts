@@ -1,7 +1,7 @@
 /**
  * The webhooks' certificate: whether API server and webhook server understand each other.
  *
- *   Secret --the kubelet's next look--> what a server shows <--TLS, by the bundle of the configuration--> API server
+ *   Secret --the kubelet's next read--> what a server shows <--TLS, by the bundle of the configuration--> API server
  */
 import { X509Certificate } from "node:crypto";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
@@ -40,7 +40,7 @@ export interface Mount {
   readonly shown: () => X509Certificate | undefined;
 }
 
-/** What a server's kubelet gives it of the Secret: at once as it starts, later with its next look. */
+/** What a server's kubelet gives it of the Secret: at once as it starts, later with its next read. */
 export function mountSecret(store: Store, schedule: Schedule, delayMs: () => number): Mount {
   let shown: X509Certificate | undefined;
   const look = (): void => {

@@ -59,7 +59,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
     // The StatefulSet was made anew around it.
     const isForeign = Date.parse(pod.metadata.creationTimestamp) < Date.parse(createdAt(zone));
     const why = seen.map(({ annotations, back }) =>
-      back !== undefined && back !== revision && !isForeign ? undefined : whyClosed(annotations),
+      back !== undefined && back !== revision && !isForeign ? undefined : startBlocker(annotations),
     );
     const [first] = why;
     if (first !== undefined && !why.includes(undefined)) violated(`${pod.metadata.name} is taken by ${by} ${first}`);
@@ -67,7 +67,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
 
   const createdAt = (zone: string): string => setOf(zone)?.metadata.creationTimestamp ?? "";
 
-  function whyClosed(annotations: Said["annotations"]): string | undefined {
+  function startBlocker(annotations: Said["annotations"]): string | undefined {
     if (SPOILT.some((spoilt) => Object.entries(spoilt).every(([name, text]) => annotations[name] === text)))
       return "by a window that nobody can read";
     if (isFrozen(annotations[FREEZES])) return "in a freeze";

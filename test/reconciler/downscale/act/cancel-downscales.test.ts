@@ -8,7 +8,7 @@ describe("cancelling the preparation of a pending downscale", () => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5, group: "" });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
-    await on.look();
+    await on.conclude();
     assert.deepEqual(on.notified.toSorted(), ["DELETE web-3", "DELETE web-4"]);
     const message = `the downscale of web from 5 to 3 replicas, admitted at ${OLD}, is not in effect: the preparation of its 2 pods was cancelled`;
     assert.partialDeepStrictEqual(on.events, [
@@ -37,10 +37,10 @@ describe("cancelling the preparation of a pending downscale", () => {
       const zone = createZone(on, "web", { replicas: 5, ...traits });
       const at = new Date(START - 100_000).toISOString();
       on.note({ web: { ...FROM_5, to: 4, lowest: 4, at, uid: zone.metadata?.uid ?? "" } });
-      await on.look();
-      assert.deepEqual(await on.look(), []);
+      await on.conclude();
+      assert.deepEqual(await on.conclude(), []);
       on.pass(30_000);
-      await on.look();
+      await on.conclude();
       assert.deepEqual(
         on.events.map(({ reason }) => reason),
         ["DownscaleNotUndone", "DownscaleNotUndone"],
@@ -58,7 +58,7 @@ describe("cancelling the preparation of a pending downscale", () => {
       const before = on.events.length;
       let reads = 0;
       for (let s = 0; s < 3600; s += 5, on.pass(5000))
-        reads += (await on.look()).filter((call) => call.startsWith("GET")).length;
+        reads += (await on.conclude()).filter((call) => call.startsWith("GET")).length;
       hours.push({ tried: on.events.length - before, reads });
     }
     const [first, later] = hours;
@@ -71,16 +71,16 @@ describe("cancelling the preparation of a pending downscale", () => {
     const zone = createZone(on, "web", { replicas: 5 });
     const at = new Date(START - 95_000).toISOString();
     on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
-    await on.look();
+    await on.conclude();
     const notified = [...on.notified];
     const note = on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"];
-    assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
+    assert.deepEqual(await on.conclude(), [LIST, "GET apps/v1/statefulsets object 200"]);
     assert.deepEqual(
       [JSON.parse(note ?? "").web.refused, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]],
       [true, note],
     );
     on.pass(25_000);
-    await on.look();
+    await on.conclude();
     assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.notified, on.events.length], [{}, notified, 1]);
   });
 });

@@ -10,19 +10,19 @@ describe("concluding pending downscales", () => {
   it("costs one list at the start, one every 30 s while nothing is pending, and no write", async (t) => {
     const on = await set(t);
     createZone(on, "web");
-    const looks = [await on.look(), await on.look()];
+    const passes = [await on.conclude(), await on.conclude()];
     on.pass(29_999);
-    looks.push(await on.look());
+    passes.push(await on.conclude());
     on.pass(1);
-    looks.push(await on.look());
-    assert.deepEqual(looks, [[LIST], [], [], [LIST]]);
+    passes.push(await on.conclude());
+    assert.deepEqual(passes, [[LIST], [], [], [LIST]]);
   });
 
   it("checks in each tick while a downscale may still happen, and writes nothing", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "", at: new Date().toISOString() } });
-    for (let i = 0; i < 2; i++) assert.deepEqual(await on.look(), [LIST, "GET apps/v1/statefulsets object 200"]);
+    for (let i = 0; i < 2; i++) assert.deepEqual(await on.conclude(), [LIST, "GET apps/v1/statefulsets object 200"]);
     assert.deepEqual(on.notified, []);
   });
 
@@ -30,7 +30,7 @@ describe("concluding pending downscales", () => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 3 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
-    const calls = await on.look();
+    const calls = await on.conclude();
     assert.deepEqual(
       calls.filter((call) => !call.startsWith("GET")).map((call) => call.split(" ")[0]),
       ["PUT", "PATCH", "PUT"],
@@ -40,7 +40,7 @@ describe("concluding pending downscales", () => {
       [on.leaseMetadata()?.labels ?? {}, on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"]],
       [{}, "{}"],
     );
-    assert.deepEqual([on.notified, on.events, await on.look()], [[], [], []]);
+    assert.deepEqual([on.notified, on.events, await on.conclude()], [[], [], []]);
   });
 
   it("does not write the time again if the webhook's patch of a whole StatefulSet has written it, or a later one", async (t) => {
@@ -49,7 +49,7 @@ describe("concluding pending downscales", () => {
       const zone = createZone(on, "web", { replicas: 3, annotations: { [LAST]: written } });
       on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
       assert.deepEqual(
-        (await on.look()).filter((call) => call.startsWith("PATCH")),
+        (await on.conclude()).filter((call) => call.startsWith("PATCH")),
         [],
       );
       assert.deepEqual([on.written(), on.leaseMetadata()?.labels ?? {}], [written, {}]);
@@ -62,7 +62,7 @@ describe("concluding pending downscales", () => {
     const on = await set(t);
     createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
-    await on.look();
+    await on.conclude();
     assert.deepEqual([on.notified, on.leaseMetadata()?.labels ?? {}], [[], {}]);
   });
 
@@ -74,7 +74,7 @@ describe("concluding pending downscales", () => {
       { web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } },
       { holderIdentity: "request", leaseDurationSeconds: 12, acquireTime: time, renewTime: time },
     );
-    assert.ok((await on.look()).every((call) => call.startsWith("GET")));
+    assert.ok((await on.conclude()).every((call) => call.startsWith("GET")));
     assert.deepEqual(on.notified, []);
   });
 
@@ -92,7 +92,7 @@ describe("concluding pending downscales", () => {
     }
     const notified: number[] = [];
     for (let tick = 0; tick < 4; tick++) {
-      await on.look();
+      await on.conclude();
       notified.push(on.notified.length);
     }
     assert.deepEqual(notified, [8, 16, 20, 20]);
@@ -103,22 +103,25 @@ describe("concluding pending downscales", () => {
     const stop = new AbortController();
     const on = await set(t, undefined, () => stop.abort());
     on.note({ web: FROM_5_GONE, api: FROM_5_GONE });
-    assert.equal((await on.look(["default"], stop.signal)).filter((call) => call.includes("statefulsets")).length, 0);
+    assert.equal(
+      (await on.conclude(["default"], stop.signal)).filter((call) => call.includes("statefulsets")).length,
+      0,
+    );
     assert.deepEqual([on.entries, on.leaseMetadata()?.labels?.["zonewise/downscale"]], [[], "pending"]);
   });
 
   it("concludes 100 downscales of a Lease at a time", async (t) => {
     const on = await set(t);
     on.note(Object.fromEntries(Array.from({ length: 150 }, (_, i) => [`web-${i}`, FROM_5_GONE])));
-    const looked = async () => (await on.look()).filter((call) => call.includes("statefulsets")).length;
-    assert.deepEqual([await looked(), await looked(), on.leaseMetadata()?.labels ?? {}], [200, 100, {}]);
+    const counted = async () => (await on.conclude()).filter((call) => call.includes("statefulsets")).length;
+    assert.deepEqual([await counted(), await counted(), on.leaseMetadata()?.labels ?? {}], [200, 100, {}]);
   });
 
   it("calls no pod once its Lease may have passed to a webhook, also if only the answer to its own write was late", async (t) => {
     const on: Awaited<ReturnType<typeof set>> = await set(t, undefined, undefined, () => on.pass(20_000));
     const zone = createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
-    await on.look();
+    await on.conclude();
     assert.deepEqual([on.notified, on.events], [[], []]);
     assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
   });
@@ -126,7 +129,7 @@ describe("concluding pending downscales", () => {
   it("logs that it may not list Leases, and continues", async (t) => {
     const on = await set(t);
     on.emulator.faults.inject({ verb: "list", resource: "leases.coordination.k8s.io", effect: { kind: "error" } });
-    await on.look();
+    await on.conclude();
     assert.partialDeepStrictEqual(on.entries, [
       { level: "warn", msg: "the Leases of pending downscales could not be listed" },
     ]);

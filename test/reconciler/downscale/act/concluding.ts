@@ -48,7 +48,7 @@ export async function set(
     entries,
     pass: (ms: number) => void (later += ms),
     /** Concludes once; resolves with the API calls. */
-    async look(
+    async conclude(
       namespaces: readonly string[] = ["default"],
       stop = new AbortController().signal,
       isLeftOut: (lease: { readonly namespace: string; readonly name: string }) => boolean = () => false,

@@ -66,7 +66,7 @@ describe("40 zones that wait to shrink", () => {
     assert.equal(most(), 8);
   });
 
-  it("and one that a look lets go is looked at again before the write", async (t) => {
+  it("and one that a read lets go is read again before the write", async (t) => {
     const on = await mirrorStage();
     t.after(() => on.stage.close());
     await on.reference(1);
@@ -75,12 +75,12 @@ describe("40 zones that wait to shrink", () => {
     // Zone b is degraded: zone a waits for it, and zone b itself may shrink.
     on.stage.emulator.store.remove("pods", "default", "ingester-zone-b-0");
     const { cluster } = on.stage.connect();
-    let looks = 0;
+    let reads = 0;
     const breaking: Cluster = {
       ...cluster,
       async *list(resource, query, call) {
-        // Between the look for zone a and that for zone b, zone c loses a pod.
-        if (resource.plural === "statefulsets" && ++looks === 3)
+        // Between the read for zone a and that for zone b, zone c loses a pod.
+        if (resource.plural === "statefulsets" && ++reads === 3)
           on.stage.emulator.store.remove("pods", "default", "ingester-zone-c-0");
         yield* cluster.list(resource, query, call);
       },
@@ -90,7 +90,7 @@ describe("40 zones that wait to shrink", () => {
       outcomes[0]?.scalingHolds.map(({ reason }) => reason),
       ["OtherZoneNotReady", "OtherZoneNotReady", "OtherZoneNotReady"],
     );
-    assert.ok(looks >= 3);
+    assert.ok(reads >= 3);
   });
 });
 
