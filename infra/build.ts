@@ -11,7 +11,7 @@ import { formatSbom, type Lockfile } from "./sbom.ts";
  * What is built, by its file in dist/ without the `.js`: a new entry is one more row here. Manifests name these files,
  * so that sources may move.
  */
-const ENTRIES: Readonly<Record<string, string>> = {
+export const ENTRIES: Readonly<Record<string, string>> = {
   "reconciler/main": "reconciler/run/main.ts",
   "reconciler/agent/main": "reconciler/nodes/agent/main.ts",
   "functions/index": "functions/index.ts",
@@ -25,7 +25,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
 };
 
 /** What is imported dynamically, as few processes need it: files of their own. */
-const LAZY: Readonly<Record<string, string>> = {
+export const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
   "lazy/expression": "reconciler/checks/expression.ts",
   "lazy/otel": "infra/tracing/act/otel.ts",

@@ -9,12 +9,13 @@ import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { type Certificates, generateCertificates } from "../../infra/certs/act/generate.ts";
+import { entryFile } from "../entries.ts";
 import { either } from "../runs.ts";
 import { reviewText } from "./http.ts";
 import { type Running, run } from "./process.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "./stage.ts";
 
-const entry = join(import.meta.dirname, "../../functions/serve.ts");
+const entry = entryFile("functions/serve.ts");
 const NAME = "zonewise.default.svc";
 
 const generate = (): Promise<Certificates> =>

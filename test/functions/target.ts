@@ -1,6 +1,7 @@
-/** A target in the real functions-framework process, from the TypeScript source. */
+/** A target in the real functions-framework process. */
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import { entryFile } from "../entries.ts";
 import { freePort } from "../loopback.ts";
 import { type Running, run } from "./process.ts";
 
@@ -19,7 +20,7 @@ export async function startTarget(
   ...flags: readonly string[]
 ): Promise<Target> {
   const port = await freePort();
-  const args = [`--target=${target}`, `--port=${port}`, `--source=${root}`, ...flags];
+  const args = [`--target=${target}`, `--port=${port}`, `--source=${entryFile("functions/index.ts")}`, ...flags];
   const running = run(t, join(root, "node_modules/.bin/functions-framework"), args, {
     KUBERNETES_NAMESPACE: "default",
     ...env,

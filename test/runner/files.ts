@@ -16,6 +16,9 @@ const OWN_PROCESS: readonly RegExp[] = [
 /** Who imports it has counts that only `--all` plays whole. */
 const COUNTS = join(ROOT, "test/runs.ts");
 
+/** Who imports it starts entry points as processes. */
+const ENTRIES = join(ROOT, "test/entries.ts");
+
 const IMPORT = /\bfrom "(\.[^"]+\.ts)"|\bimport\("(\.[^"]+\.ts)"\)/g;
 
 interface Source {
@@ -61,6 +64,9 @@ const isEndToEnd = (file: string): boolean => file.endsWith(".e2e.test.ts");
 
 /** Whether a test file has counts that a short run reduces. */
 export const isCounted = (file: string): boolean => reach(join(ROOT, file)).has(COUNTS);
+
+/** Whether a test file starts entry points as processes. */
+export const startsEntries = (file: string): boolean => reach(join(ROOT, file)).has(ENTRIES);
 
 /** Whether `npm test` plays it, whole or with fewer cases. */
 export const isShort = (file: string): boolean => !isEndToEnd(file);

@@ -15,7 +15,8 @@ import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { WHOLE } from "../runs.ts";
-import { findTests, isInRest, isShort, longFirst, needsOwnProcess } from "./files.ts";
+import { buildEntries } from "./build.ts";
+import { findTests, isInRest, isShort, longFirst, needsOwnProcess, startsEntries } from "./files.ts";
 import { createTally } from "./tally.ts";
 
 /** Milliseconds for a process: whatever hangs ends. */
@@ -48,6 +49,7 @@ function writeModule(call: string, i: number): string {
   return path;
 }
 
+if (files.some(startsEntries)) await buildEntries();
 if (values.all) process.env[WHOLE] = "1";
 // What one process has stripped and compiled, the next ones need not: half of what a small file takes.
 process.env["NODE_COMPILE_CACHE"] ??= join(folder, "compiled");

@@ -11,6 +11,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, globSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { buildEntries } from "./build.ts";
 import { ROOT } from "./files.ts";
 import { takeEach } from "./queue.ts";
 
@@ -56,6 +57,7 @@ if (import.meta.main) {
   });
   const [folder] = positionals;
   if (folder === undefined) throw new Error("which folder?");
+  await buildEntries();
   const all = globSync("test/cluster/**/*.cluster.ts", { cwd: ROOT });
   for (const file of takeEach(filesFor(all, values["real-node"]), folder))
     if (!hasPassed(file, folder)) process.exitCode = 1;

@@ -80,7 +80,7 @@ describe("the files of a run", () => {
 
   it("are alone if they start processes, themselves or by a helper", () => {
     for (const file of [
-      "test/demo/start.test.ts",
+      "test/demo/start.e2e.test.ts",
       "test/functions/serve.test.ts",
       "test/functions/status/browser.e2e.test.ts",
     ])

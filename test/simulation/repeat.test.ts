@@ -10,5 +10,6 @@ it("the same seed gives the same history, byte for byte", async () => {
   for (const seed of SEEDS) {
     const [first, second] = [await play(seed, { restMs: 0 }), await play(seed, { restMs: 0 })];
     assert.equal(second.digest, first.digest, `seed ${seed}`);
+    assert.deepEqual(first.violations, []);
   }
 });

@@ -1,7 +1,7 @@
 /** The optional webhook on deletions of pods: who is asked, what is refused, and what evictions see of it (§5.12). */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { entryFile } from "../../entries.ts";
 import { keepPod } from "../stage/evict.ts";
 import { createBudget, serveWebhooks, type Webhooks } from "../stage/eviction-stage.ts";
 import { type KubectlResult, runKubectl } from "../stage/kubectl.ts";
@@ -164,8 +164,9 @@ guarded("doctor and explain say what guards deletions: the webhook, and above it
   const { admin, namespace } = stage;
   const zonewise = async (...args: readonly string[]): Promise<string> =>
     await new Promise((resolve) => {
-      const main = join(import.meta.dirname, "../../../cli/main.ts");
-      execFile(process.execPath, [main, ...args, "-n", namespace], (_, stdout, stderr) => resolve(stdout + stderr));
+      execFile(process.execPath, [entryFile("cli/main.ts"), ...args, "-n", namespace], (_, stdout, stderr) =>
+        resolve(stdout + stderr),
+      );
     });
   assert.match(await zonewise("doctor"), /note {2}namespace\/.*: pod-deletion-.* asks the disruption budget/);
   assert.match(await zonewise("explain", "pod/zone-a-0"), /delete by hand: yes {2}Allowed: /);

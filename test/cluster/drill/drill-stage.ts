@@ -6,6 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { Report } from "../../../cli/output/drill-table.ts";
+import { entryFile } from "../../entries.ts";
 import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -53,7 +54,7 @@ export async function becomeUser(stage: Stage, where: "namespace" | "cluster"): 
   const kubeconfig = join(folder, account);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
   return (...args) => {
-    const child = spawn(process.execPath, ["cli/main.ts", "drill", "--kubeconfig", kubeconfig, ...args], {
+    const child = spawn(process.execPath, [entryFile("cli/main.ts"), "drill", "--kubeconfig", kubeconfig, ...args], {
       cwd: ROOT,
       stdio: ["ignore", "pipe", "pipe"],
     });

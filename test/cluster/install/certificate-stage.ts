@@ -7,14 +7,13 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Secret, WebhookConfiguration } from "../../../infra/kubernetes/resources.ts";
 import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { createManifest, deleteManifest, type Manifest, pathOfManifest, renderManifests } from "../stage/manifests.ts";
 import { type TestProcess, startEntry } from "../stage/process.ts";
 
-const ENTRIES = { job: "../../../infra/certs/act/main.ts", reconciler: "../../../reconciler/run/main.ts" } as const;
+const ENTRIES = { job: "infra/certs/act/main.ts", reconciler: "reconciler/run/main.ts" } as const;
 const ACCOUNTS = { job: "zonewise-certificates", reconciler: "zonewise-reconciler" } as const;
 const SECRET = "rollout-operator-self-signed-certificate";
 const RBAC = new Set(["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"]);
@@ -85,8 +84,7 @@ export async function openCertificateStage(): Promise<CertificateStage> {
     emptySecret: async () => void (await admin.call("PATCH", `${secrets}/${SECRET}`, { data: null })),
     start(entry, env = {}) {
       const own = { KUBERNETES_NAMESPACE: namespace, KUBECONFIG: join(folder, ACCOUNTS[entry]) };
-      const file = fileURLToPath(new URL(ENTRIES[entry], import.meta.url));
-      return startEntry(file, { PATH: process.env["PATH"] ?? "", ...own, ...env });
+      return startEntry(ENTRIES[entry], { PATH: process.env["PATH"] ?? "", ...own, ...env });
     },
     async close() {
       for (const manifest of [...hooks, ...created]) await deleteManifest(admin, manifest);

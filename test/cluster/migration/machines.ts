@@ -6,7 +6,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, connect, type Server } from "node:net";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { PodObject, Secret } from "../../../infra/kubernetes/resources.ts";
 import { listen } from "../../loopback.ts";
 import { buildKubeconfig } from "../stage/access.ts";
@@ -60,7 +59,6 @@ const JOBS: Readonly<Record<string, string>> = {
   "zonewise-certificates": "infra/certs/act/main.ts",
 };
 const SERVING = /"msg":"listening","what":"webhooks","port":(?<port>\d+)/;
-const entry = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
 
 export async function openMachines(place: Place): Promise<Machines> {
   const { admin, namespace } = place;
@@ -155,7 +153,7 @@ async function runFunctions(place: Place, pod: PodObject, name: string): Promise
   await writeFile(files.SERVER_TLS_CERT_FILE, data["tls.crt"] ?? "");
   await writeFile(files.SERVER_TLS_KEY_FILE, data["tls.key"] ?? "", { mode: 0o600 });
   const env = await buildEnvironment(place, pod, "zonewise-functions");
-  const running = startEntry(entry("functions/serve.ts"), { ...env, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+  const running = startEntry("functions/serve.ts", { ...env, ...files, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   await running.untilOutput(SERVING);
   const port = Number(SERVING.exec(running.output())?.groups?.["port"]);
   return { port, end: running.end, output: running.output };
@@ -168,7 +166,7 @@ async function runJob(
 ): Promise<Process> {
   const name = pod.metadata?.name ?? "";
   const env = await buildEnvironment(place, pod, account);
-  const running = startEntry(entry(file), { ...env, POD_NAME: name });
+  const running = startEntry(file, { ...env, POD_NAME: name });
   void running.exited.then(async (code) => {
     const status = { phase: code === 0 ? "Succeeded" : "Failed" };
     await place.admin

@@ -20,7 +20,8 @@ export interface Writes {
   readonly stop: () => Promise<void>;
 }
 
-const PAUSE_MS = 100;
+/** Milliseconds between two writes of a loop: what a migration leaves open lasts for seconds. */
+const PAUSE_MS = 300;
 const taken = (call: Promise<unknown>): Promise<string> => call.then(() => "", String);
 
 export const isRefusal = (trouble: string): boolean => /denied|refuses|not allowed/.test(trouble);

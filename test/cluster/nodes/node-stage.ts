@@ -17,7 +17,6 @@ import { serverVariables, startEntry, type TestProcess } from "../stage/process.
 import { createManifest, deleteManifest, type Manifest } from "../stage/manifests.ts";
 
 const ROOT = new URL("../../../", import.meta.url).pathname;
-const API = join(ROOT, "functions/nodes/main.ts");
 const FOLDER = "infra/manifests/node-updates";
 const HOME = "brupop-bottlerocket-aws";
 /** On the nodes of a test: its namespace. */
@@ -109,7 +108,7 @@ export async function openNodeStage({
   const [tlsPort, port] = [await freePort(), await freePort()];
   const env = serverVariables({ namespace, folder, tlsPort, port });
   const startApi = async (): Promise<TestProcess> => {
-    const started = startEntry(API, { PATH: process.env["PATH"] ?? "", ...env });
+    const started = startEntry("functions/nodes/main.ts", { PATH: process.env["PATH"] ?? "", ...env });
     await until("the node API is ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok);
     return started;
   };

@@ -2,14 +2,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { buildKubeconfig } from "../stage/access.ts";
 import { startEntry, type TestProcess } from "../stage/process.ts";
 import type { Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { fillVariables } from "./prometheus-server.ts";
 
-const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
 const DASHBOARD = new URL("../../../infra/observability/dashboard.json", import.meta.url);
 
 export interface Functions {
@@ -30,7 +28,7 @@ export async function startFunctions(
   const files = { SERVER_TLS_CERT_FILE: join(folder, "tls.crt"), SERVER_TLS_KEY_FILE: join(folder, "tls.key") };
   const ports = { SERVER_TLS_PORT: "0", SERVER_PORT: "0", SERVER_ADDRESS: "127.0.0.1" };
   const own = { PATH: process.env["PATH"] ?? "", KUBERNETES_NAMESPACE: namespace, KUBECONFIG: kubeconfig };
-  const running = startEntry(SERVE, { ...own, ...files, ...ports, ...env });
+  const running = startEntry("functions/serve.ts", { ...own, ...files, ...ports, ...env });
   const portOf = async (what: string): Promise<number> => {
     const line = new RegExp(`"listening","what":"${what}","port":(\\d+)`);
     await running.untilOutput(line);

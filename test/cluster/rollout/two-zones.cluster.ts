@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { entryFile } from "../../entries.ts";
 import { createBudget, serveWebhooks } from "../stage/eviction-stage.ts";
 import { evictPatiently, keepPod } from "../stage/evict.ts";
 import { assertNoViolations, deletions } from "../stage/invariants.ts";
 import { scenario } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 
-const MAIN = join(import.meta.dirname, "../../../cli/main.ts");
+const MAIN = entryFile("cli/main.ts");
 
 /** The command line as the administrator. */
 const zonewise = (namespace: string, ...words: readonly string[]): Promise<{ code: number; text: string }> =>

@@ -4,7 +4,6 @@
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { applyRbac, buildKubeconfig } from "./access.ts";
 import { startBalancer, type Reviews } from "./balancer.ts";
@@ -21,8 +20,6 @@ import {
 } from "./manifests.ts";
 import { type TestProcess, startEntry } from "./process.ts";
 import type { Stage } from "./stage.ts";
-
-const SERVE = fileURLToPath(new URL("../../../functions/serve.ts", import.meta.url));
 
 /** How the webhook is registered: as in our manifests, as the original's validating webhook, or both. */
 export type Registration = "ours" | "original's" | "both";
@@ -77,7 +74,7 @@ export async function serveWebhooks(
     SERVER_ADDRESS: "127.0.0.1",
   };
   const startOne = (): TestProcess =>
-    startEntry(SERVE, { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
+    startEntry("functions/serve.ts", { ...own, ...files, ...env, SERVER_TLS_PORT: "0", SERVER_PORT: "0" });
   const processes = Array.from({ length: count }, startOne);
   const ports: (number | undefined)[] = await Promise.all(processes.map(portOf));
   const balancer = await startBalancer(tls, name, ports);

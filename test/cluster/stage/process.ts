@@ -1,11 +1,9 @@
 /** The processes under test, each a child process. */
 import { join } from "node:path";
 import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { entryFile } from "../../entries.ts";
 import { COMPILED } from "../../functions/process.ts";
 import { SOME_TIME_MS } from "./until.ts";
-
-const MAIN = fileURLToPath(new URL("../../../reconciler/run/main.ts", import.meta.url));
 
 export interface TestProcess {
   /** Everything it has written so far, stdout and stderr. */
@@ -28,12 +26,12 @@ export interface TestProcess {
 }
 
 export function startReconciler(env: Readonly<Record<string, string>>): TestProcess {
-  return startEntry(MAIN, env);
+  return startEntry("reconciler/run/main.ts", env);
 }
 
-/** Starts one of the project's entry points. */
-export function startEntry(file: string, env: Readonly<Record<string, string>>): TestProcess {
-  const child: ChildProcess = spawn(process.execPath, [file], {
+/** Starts one of the project's entry points, by the path of its source from the root. */
+export function startEntry(source: string, env: Readonly<Record<string, string>>): TestProcess {
+  const child: ChildProcess = spawn(process.execPath, [entryFile(source)], {
     // Nothing else of this environment reaches it.
     env: { ...COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before } from "node:test";
-import { fileURLToPath } from "node:url";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { applyRbac, buildKubeconfig } from "../stage/access.ts";
 import { connectAdmin } from "../stage/client.ts";
@@ -15,7 +14,6 @@ import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
 import { isDone } from "../stage/zones.ts";
 
-const PAGE = fileURLToPath(new URL("../../../functions/status/main.ts", import.meta.url));
 const ZONES = ["zone-a", "zone-b", "zone-c"].map((name) => ({ group: "cache", name, replicas: 2 }));
 
 before(async () => {
@@ -87,7 +85,7 @@ async function startPage({ admin, namespace, folder }: Stage) {
     mode: 0o600,
   });
   const server = { SERVER_ADDRESS: "127.0.0.1", SERVER_PORT: "0" };
-  const page = startEntry(PAGE, {
+  const page = startEntry("functions/status/main.ts", {
     PATH: process.env["PATH"] ?? "",
     KUBERNETES_NAMESPACE: namespace,
     KUBECONFIG: kubeconfig,

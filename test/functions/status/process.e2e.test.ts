@@ -1,12 +1,12 @@
 /** The status page as its own process, and as a target of functions-framework. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
+import { entryFile } from "../../entries.ts";
 import { run } from "../process.ts";
 import { setStage, writeKubeconfig } from "../stage.ts";
 import { SERVING, startTarget } from "../target.ts";
 
-const ENTRY = join(import.meta.dirname, "../../../functions/status/main.ts");
+const ENTRY = entryFile("functions/status/main.ts");
 
 test("the process serves the page until SIGTERM, which ends it at once", { timeout: 300_000 }, async (t) => {
   const KUBECONFIG = await writeKubeconfig(t, await setStage(t));

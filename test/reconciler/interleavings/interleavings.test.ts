@@ -39,7 +39,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
   ];
   for (const [name, pods, spec] of CASES) {
     it(`${name}: exactly one is allowed`, async () => {
-      const plays = await playEveryOrder(async (choose) => {
+      const plays = await playOrders(async (choose) => {
         const world = await playTwo(pods, { spec }, choose);
         assert.deepEqual(world.violations, []);
         assert.equal(world.deleted.length, 1);
@@ -58,7 +58,7 @@ describe("two evictions in every order of their API calls (E25)", () => {
       assert.deepEqual(world.violations, []);
       assert.equal(world.deleted.length, 1);
     }, MAX_ORDERS);
-    assert.ok(plays > 500, String(plays));
+    assert.ok(plays > 250, String(plays));
   });
 
   /** An eviction of zone a, and downscales of zones from two replicas to one. */

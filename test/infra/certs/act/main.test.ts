@@ -6,10 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { startEmulator, type Emulator } from "../../../emulator/index.ts";
+import { entryFile } from "../../../entries.ts";
 import { COMPILED } from "../../../functions/process.ts";
 import * as on from "../stage.ts";
 
-const MAIN = join(import.meta.dirname, "../../../../infra/certs/act/main.ts");
+const MAIN = entryFile("infra/certs/act/main.ts");
 
 function run(env: Readonly<Record<string, string>>): Promise<{ readonly code: number; readonly output: string }> {
   return new Promise((resolve) => {
