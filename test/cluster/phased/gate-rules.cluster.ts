@@ -40,6 +40,9 @@ const REFUSED: readonly (readonly [spec: object, words: RegExp])[] = [
   [withCheck({ periodSeconds: -1 }), /periodSeconds/],
   [withCheck({ initialDelaySeconds: 0.5 }), /initialDelaySeconds/],
   [withQuery({ expr: "" }), /query\.expr/],
+  [withQuery({ expr: 'up{zone="$(zones)"}' }), /query\.expr: .*a placeholder \$\(\.\.\.\) is one of \$\(namespace\), /],
+  [withQuery({ expr: 'up{a="$()"}' }), /query\.expr: .*a placeholder/],
+  [withBaseline({ expr: 'up{a="$(toString)"}', maxRatio: "1" }), /baseline\.expr: .*a placeholder/],
   [withQuery({ secretRef: "a b" }), /secretRef/],
   [withQuery({ caBundle: "x", insecureSkipVerify: true }), /only one of them may be set/],
   ...["ftp://prom", "file:///etc/passwd", "gopher://x"].map(
@@ -59,6 +62,10 @@ const ACCEPTED: readonly object[] = [
   withCheck({ initialDelaySeconds: 0, periodSeconds: 0, successThreshold: 1, failureThreshold: 1 }),
   withQuery({ secretRef: "zonewise-prometheus", caBundle: "x" }),
   withQuery({ insecureSkipVerify: true }),
+  withQuery({
+    expr: 'up{n="$(namespace)",g="$(group)",z="$(zone)",p=~"$(candidate_pods)|$(other_pods)"} offset $(range)',
+  }),
+  withQuery({ expr: 'up{a=~"b$|$((c))"}' }),
   { checks: undefined, soakSeconds: 600 },
   withBaseline({ maxRatio: "1.5" }),
   withBaseline({ minRatio: "0.9", maxDifference: "0.001", at: "BeforeRollout" }),
