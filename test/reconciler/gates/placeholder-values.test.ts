@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
@@ -63,6 +64,15 @@ describe("what the placeholders of a gate stand for", () => {
       const found = readExpression(`up{a="$(zone)"}`, sampleValues(gateOf({ spec: { when: [when] } }))).error;
       assert.equal(found?.split(":")[0], error);
     });
+});
+
+it("the definition refuses all other placeholders", () => {
+  const text = readFileSync(new URL("../../../infra/manifests/crds/rolloutgates.yaml", import.meta.url), "utf8");
+  const rules = text.split("\n").filter((line) => line.includes("self.replace("));
+  const known = Object.keys(sampleValues(gateOf({ spec: { when: ["BetweenZones"] } }))).toSorted();
+  assert.equal(rules.length, 2);
+  for (const rule of rules)
+    assert.deepEqual([...rule.matchAll(/\$\((\w+)\)/g)].map(([, name]) => name).toSorted(), known);
 });
 
 describe("a comparison of pods at a point where there are none is pointed out", () => {
