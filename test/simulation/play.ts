@@ -2,32 +2,27 @@
 import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
-import { drawDeletions } from "./deletions/shape.ts";
 import { createBatchSafety } from "./batches/safety.ts";
-import { drawBatches } from "./batches/shape.ts";
 import { secretObject } from "./certificates/trust.ts";
-import { drawGateMore } from "./checks/objects.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
-import { createFaults, drawAnswers, drawFirstCalls } from "./faults.ts";
-import { drawMistakes, setMistakes } from "./mistakes.ts";
+import { createFaults } from "./faults.ts";
+import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createRequestSafety } from "./requests/safety.ts";
-import { drawRequests } from "./requests/shape.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
-import { drawNodes } from "./nodes/shape.ts";
 import { createWindowSafety } from "./windows/safety.ts";
-import { drawWindows } from "./windows/shape.ts";
-import { drawShape, isCalm, type Shape } from "./shape.ts";
+import { isCalm, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
+import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
 import { createWriteSafety } from "./writes.ts";
 
@@ -72,8 +67,6 @@ const LOOK_MS = 20_000;
 const NODES_SETTLE_MS = 7_200_000;
 /** It is settled so often in a row: a node may wait for good, and what its policy says of it may be a tick old. */
 const NODES_LOOKS = 3;
-/** By how much longer the trouble lasts where there are nodes: an update takes minutes. */
-const NODES_TAKE = 3;
 /** A window is open for two minutes of five. */
 const WINDOWS_TAKE = 3;
 const settleMs = ({ nodes, zones, windows }: Shape): number =>
@@ -110,14 +103,7 @@ async function playSeeded(
   { trace, restMs = REST_MS, reduction = WHOLE_HISTORY, untilViolation = false }: PlayOptions,
 ): Promise<History> {
   const schedule = createSchedule();
-  const { nodes, nodeDraw } = drawNodes(seed);
-  const { mistakeDraw, ...mistakes } = drawMistakes(seed);
-  const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed) };
-  const own = { windows: drawWindows(seed), deletions: drawDeletions(seed), ...mistakes, ...faultsOf };
-  const bare = drawShape(draw);
-  const whole = { ...bare, ...own, ...drawRequests(seed), ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
-  const group = { ...whole, ...drawBatches(seed, whole) };
-  const drawn = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
+  const { shape: drawn, nodeDraw, mistakeDraw } = drawWholeShape(seed, draw);
   const shape = reduceShape(drawn, reduction.shape);
   const digest = createHash("sha256");
   /** Lines that are not in the digest yet. */

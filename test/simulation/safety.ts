@@ -63,6 +63,9 @@ const SICK_MS = 150_000;
 const IN_FLIGHT_MS = 45_000;
 /** By how much a process may misjudge the API server's time: as long as the last answer took. */
 const MISJUDGED_MS = 45_000;
+/** Longer than a webhook has for its answer, and what it allows takes to happen; and how old what it reads may be. */
+const [ASKED_MS, STALE_WRITES] = [15_000, 30];
+const MAX_WRITES = 5000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
@@ -79,6 +82,8 @@ export function createSafety(options: SafetyOptions): Safety {
   let hadBudget = false;
   /** Since when the budget has been what it is, with its reservations. */
   let keptSince = -Infinity;
+  /** When each write was stored, the latest last. */
+  const writtenAt: number[] = [];
   /** When a webhook last allowed something about an object. */
   const reviewed = new Map<string, number>();
   /** Paths of webhooks whose server has been trusted. */
@@ -116,10 +121,12 @@ export function createSafety(options: SafetyOptions): Safety {
     if (!pod.isRollout) {
       if (brokenSince !== undefined && now() - brokenSince > SICK_MS)
         violated(`${name} is ${pod.isLetGo ? "deleted" : "evicted"} although its budget has long been invalid`);
-      if (!isGuarded() || !(pod.isLetGo || wasReviewed(EVICTION, name))) return;
+      if (!pod.isLetGo && !wasReviewed(EVICTION, name)) return;
     }
-    if (keepsReservations() && dig(reservations()[name], "uid") !== pod.uid)
+    const isKept = pod.isRollout ? keepsReservations() : reservesNow();
+    if (isKept && dig(reservations()[name], "uid") !== pod.uid)
       violated(`${name} is taken by ${pod.by} without a reservation`);
+    if (!pod.isRollout && !isGuarded()) return;
     const others = [...disrupted.values()].filter(({ zone }) => zone !== pod.zone);
     const conflicting = shape.partitioned ? conflictingPeers(pod, others) : others;
     if (conflicting.length > 0)
@@ -150,6 +157,14 @@ export function createSafety(options: SafetyOptions): Safety {
   /** What somebody takes from now on has been reserved on this budget. */
   const keepsReservations = (): boolean => isGuarded() && brokenSince === undefined && now() - keptSince > SICK_MS;
 
+  /** What a webhook lets go now has been reserved on this budget, which it has seen. */
+  function reservesNow(): boolean {
+    const asked = writtenAt.findLastIndex((at) => at < now() - ASKED_MS);
+    const seen = writtenAt[asked - STALE_WRITES] ?? -Infinity;
+    const isSeen = (at: number | undefined): boolean => at === -Infinity || (at !== undefined && at < seen);
+    return brokenSince === undefined && isSeen(budgetSince) && isSeen(keptSince);
+  }
+
   /** Under `Ignore`, or where somebody has deleted a configuration, the API server may not have asked us. */
   const wasReviewed = (webhook: string, name: string): boolean =>
     (!shape.ignore && shape.certificate === undefined) ||
@@ -168,7 +183,7 @@ export function createSafety(options: SafetyOptions): Safety {
   function onAllowed(request: Fields, response: Fields): void {
     const name = String(request["name"]);
     const isOurs = listPods(zoneOf(name)).some(({ metadata }) => metadata.name === name) && replicas.has(zoneOf(name));
-    if (!isOurs || !keepsReservations() || dig(request, "object", "deleteOptions", "preconditions", "uid")) return;
+    if (!isOurs || !reservesNow() || dig(request, "object", "deleteOptions", "preconditions", "uid")) return;
     const patch = Buffer.from(textOf(response["patch"]) ?? "", "base64").toString();
     if (!patch.includes('"uid"')) violated(`an eviction of ${name} is allowed for whatever pod has its name`);
   }
@@ -244,6 +259,7 @@ export function createSafety(options: SafetyOptions): Safety {
   return {
     keepsReservations,
     onEvent(event, caller) {
+      if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);
       if (event.resource === BUDGETS) onBudget(event);

@@ -11,10 +11,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { locate, type Mutation } from "../mutation/mutation.ts";
+import { dig } from "../emulator/objects.ts";
 import { MUTATIONS } from "../mutation/table.ts";
 import { startCoverage } from "./coverage.ts";
 import { readOrExit, requireWhole } from "./options.ts";
@@ -24,6 +26,8 @@ const USAGE = `npm run simulate:planted -- [words] [options]: plants bugs, and p
 are those of the mutation table whose sentence and file have all the words.
 
   --seeds N      of how many histories one looks where they come, 100 by default
+  --having PART  looks only at those that have this part, such as deletions, budget or nodes.lifecycle: for bugs whose
+                 line no other history runs; several parts with commas between them
   --plays N      how many of those that run its line are played with a bug, at most; 20 by default
   --finds N      ends with a bug once so many histories have found it, 3 by default
   --every N      only each Nth bug
@@ -35,6 +39,7 @@ are those of the mutation table whose sentence and file have all the words.
 `;
 const OPTIONS = {
   seeds: { type: "string", default: "100" },
+  having: { type: "string", default: "" },
   plays: { type: "string", default: "20" },
   finds: { type: "string", default: "3" },
   every: { type: "string", default: "1" },
@@ -84,7 +89,11 @@ async function playWithout(): Promise<Runs> {
     ...mutation,
     at: locate(readFileSync(join(ROOT, mutation.file), "utf8"), mutation)?.index ?? -1,
   }));
+  const parts = options.having.split(",").filter((part) => part !== "");
+  const { drawWholeShape } = await import("./whole-shape.ts");
   for (let seed = 0; seed < Number(options.seeds); seed++) {
+    const { shape } = drawWholeShape(seed);
+    if (!parts.every((part) => dig(shape, ...part.split(".")))) continue;
     const { violations, digest } = await play(seed, { restMs: Number(options.rest) * 1000 });
     coverage.take();
     if (violations.length > 0) console.log(`seed ${seed} fails without any bug: ${violations[0]}`);
@@ -104,7 +113,8 @@ async function playWith({ breaks }: Mutation, { digests, seeds }: Runs): Promise
   const list = played.map(([seed]) => seed).join(",");
   const args = ["--import", plant, simulate, "--seed", list, "--rest", options.rest, "--finds", options.finds];
   const child = spawn(process.execPath, args as string[], {
-    env: { ...process.env, ZONEWISE_PLANT: breaks },
+    // Half of the start goes into reading what no bug changes.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), "zonewise-planted"), ...process.env, ZONEWISE_PLANT: breaks },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: ROW_MS,
     killSignal: "SIGKILL",

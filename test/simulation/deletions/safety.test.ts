@@ -27,11 +27,11 @@ const configured = (type: StoreEvent["type"]): StoreEvent => ({
   resource: CONFIGURATIONS,
   object: object(CONFIGURATION),
 });
-const sent = (username: string, groups: readonly string[] = []): string =>
-  JSON.stringify({ request: { userInfo: { username, groups }, oldObject: { metadata: { name: POD } } } });
-const answered = (allowed: boolean, username = "jane", groups: readonly string[] = []) => ({
+const sent = (username: string, groups: readonly string[] = [], { uid = POD, dryRun = false } = {}): string =>
+  JSON.stringify({ request: { userInfo: { username, groups }, dryRun, oldObject: { metadata: { name: POD, uid } } } });
+const answered = (allowed: boolean, username = "jane", groups: readonly string[] = [], of = {}) => ({
   path: PATH,
-  sent: sent(username, groups),
+  sent: sent(username, groups, of),
   status: 200,
   answer: JSON.stringify({ response: { allowed } }),
 });
@@ -90,6 +90,31 @@ describe("the oracle of deletions", () => {
       ({ isLetGo, onReview, onUnanswered }) => (
         onReview(answered(true)),
         onUnanswered(PATH, sent("jane")),
+        isLetGo(goes(pod()), HUMAN)
+      ),
+      /no webhook was asked/,
+    ],
+    [
+      "one that only a dry run was allowed",
+      {},
+      ({ isLetGo, onReview }) => (onReview(answered(true, "jane", [], { dryRun: true })), isLetGo(goes(pod()), HUMAN)),
+      /no webhook was asked/,
+    ],
+    [
+      "one that was allowed, where the answer to a dry run was lost",
+      {},
+      ({ isLetGo, onReview, onUnanswered }) => (
+        onReview(answered(true)),
+        onUnanswered(PATH, sent("jane", [], { dryRun: true })),
+        isLetGo(goes(pod()), HUMAN)
+      ),
+      /^let go$/,
+    ],
+    [
+      "one of the successor of a pod that was let go",
+      {},
+      ({ isLetGo, onReview }) => (
+        onReview(answered(true, "jane", [], { uid: "an earlier one" })),
         isLetGo(goes(pod()), HUMAN)
       ),
       /no webhook was asked/,
@@ -161,10 +186,17 @@ describe("the oracle of deletions", () => {
       assert.match(judge(given, play), says));
 });
 
+interface Remade {
+  /** So many seconds ago the budget was made again, and as many writes followed. */
+  readonly seconds: number;
+  readonly writes: number;
+}
+
 /** What the budget says of pods that somebody takes, whom the webhook has let or not. */
-function takeBoth(isLetGo: boolean, reserved: readonly string[]): string {
+function takeBoth(isLetGo: boolean, reserved: readonly string[], remade?: Remade): string {
   const [first, second] = ["ingester-zone-a-0", "ingester-zone-b-0"];
   const violations: string[] = [];
+  let now = 1_000_000;
   const shape = { ...drawShape(drawFrom(1)), zones: ["ingester-zone-a", "ingester-zone-b"], replicas: 3 };
   const safety = createSafety({
     shape: { ...shape, budget: 1, partitioned: false, certificate: undefined, ignore: false },
@@ -175,9 +207,17 @@ function takeBoth(isLetGo: boolean, reserved: readonly string[]): string {
     listPods: () => [],
     leader: () => undefined,
     isLetGo: () => isLetGo,
-    now: () => 1_000_000,
+    now: () => now,
   });
   safety.onEvent({ type: "ADDED", resource: BUDGETS, object: object(BUDGET) }, HUMAN);
+  if (remade) {
+    for (const type of ["DELETED", "ADDED"] as const)
+      safety.onEvent({ type, resource: BUDGETS, object: object(BUDGET) }, HUMAN);
+    now += 1000;
+    for (let i = 0; i < remade.writes; i++)
+      safety.onEvent({ type: "ADDED", resource: "events", object: object("x") }, HUMAN);
+    now += (remade.seconds - 1) * 1000;
+  }
   for (const name of [first, second].map(String)) {
     const previous = {
       ...object(name),
@@ -194,6 +234,11 @@ describe("the oracle of budgets", () => {
   it("judges a deletion that a webhook has let go as an eviction", () => {
     assert.match(takeBoth(true, BOTH), /^two zones at once: ingester-zone-b-0 is taken by human while/);
     assert.match(takeBoth(true, []), /^ingester-zone-a-0 is taken by human without a reservation/);
+  });
+  it("judges it by a budget that was made again once the webhook must have seen it", () => {
+    assert.match(takeBoth(true, [], { seconds: 20, writes: 40 }), /^ingester-zone-a-0 is taken by human without a res/);
+    assert.equal(takeBoth(true, [], { seconds: 20, writes: 20 }), "", "a read may be so many writes old");
+    assert.equal(takeBoth(true, [], { seconds: 10, writes: 40 }), "", "it may have been asked before");
   });
   it("leaves a deletion alone that nobody asks about", () => assert.equal(takeBoth(false, []), ""));
 });

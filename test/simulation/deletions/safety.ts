@@ -37,10 +37,12 @@ const FINE: ReadonlySet<number> = new Set([404, 409]);
 const RECONCILER = /^system:serviceaccount:[^:]+:zonewise-reconciler$/;
 
 const nameIn = (request: unknown): string => textOf(dig(request, "oldObject", "metadata", "name")) ?? "";
+const uidIn = (request: unknown): string => textOf(dig(request, "oldObject", "metadata", "uid")) ?? "";
+const isDryRun = (request: unknown): boolean => dig(request, "dryRun") === true;
 const requestOf = (sent: string): unknown => dig(JSON.parse(sent), "request");
 
 export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOptions): DeletionSafety {
-  /** When the webhook last let each pod go. */
+  /** By UID, when the webhook last let each pod go: a later pod of its name needs a yes of its own. */
   const allowedAt = new Map<string, number>();
   /** Since when it is registered; the world begins with it. */
   let guardedSince: number | undefined = -Infinity;
@@ -67,10 +69,17 @@ export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOpt
     onReview({ path, sent, status, answer }) {
       if (path !== DELETION || status !== 200) return;
       const request = requestOf(sent);
-      if (dig(JSON.parse(answer), "response", "allowed") === true) allowedAt.set(nameIn(request), now());
-      else if (isFree(request)) violated(`${userOf(request)} may not delete ${nameIn(request)}: ${answer}`);
+      const isAllowed = dig(JSON.parse(answer), "response", "allowed") === true;
+      if (isAllowed && !isDryRun(request)) allowedAt.set(uidIn(request), now());
+      if (isAllowed) return;
+      if (isFree(request)) violated(`${userOf(request)} may not delete ${nameIn(request)}: ${answer}`);
     },
-    onUnanswered: (path, sent) => void (path === DELETION && allowedAt.delete(nameIn(requestOf(sent)))),
+    onUnanswered(path, sent) {
+      if (path !== DELETION) return;
+      const request = requestOf(sent);
+      // A deletion that was allowed before may still take effect, whatever becomes of a dry run.
+      if (!isDryRun(request)) allowedAt.delete(uidIn(request));
+    },
     onAnswered(actor, method, path, status) {
       const isStopped = status >= 400 && !FINE.has(status) && method === "DELETE" && /\/pods\//.test(path);
       if (isStopped && conditions && Object.hasOwn(CONTROLLERS, actor))
@@ -78,8 +87,8 @@ export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOpt
     },
     isLetGo({ object, previous }, { actor, call }) {
       if (actor !== "human" || !call.startsWith("DELETE") || !previous || !isJudged(previous)) return false;
-      const { name } = object.metadata;
-      const isAllowed = now() - (allowedAt.get(name) ?? -Infinity) < IN_FLIGHT_MS;
+      const { name, uid } = object.metadata;
+      const isAllowed = now() - (allowedAt.get(uid) ?? -Infinity) < IN_FLIGHT_MS;
       if (!isAllowed && isAlwaysAsked()) violated(`${name} is deleted by hand, and no webhook was asked`);
       return isAllowed;
     },
