@@ -110,7 +110,9 @@ const outdatedPods: ZoneRule = (zone, { now }) => {
   const limit = unready.length > 0 ? zone.maxUnavailable : limitOf(zone);
   const room = countRoom(zone, limit);
   if (room === 0) {
-    const waiting = `${describeUnavailable(zone)}; at most ${limit} may be unavailable, and ${count(candidates)} to be updated`;
+    const grows = limit < zone.maxUnavailable ? ` for now, as batches grow to ${zone.maxUnavailable}` : "";
+    const most = `at most ${limit} may be unavailable${grows}`;
+    const waiting = `${describeUnavailable(zone)}; ${most}, and ${count(candidates)} to be updated`;
     return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
   }
   const closed = unready.length > 0 ? undefined : waitForWindow(zone, now, count(candidates));
