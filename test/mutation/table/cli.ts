@@ -47,8 +47,8 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     breaks: "zonewise says no yes of a budget that no webhook asks",
     file: "cli/decide/answer.ts",
     tests: GUARD,
-    find: 'if (!eviction || guard.state === "guarded") return [...answers];',
-    replacement: "if (eviction) return [...answers];",
+    find: "return [denied, ...(eviction.allowed ? [] : [eviction]), ...rest];",
+    replacement: "return [eviction, ...rest];",
   },
   {
     breaks: "a probe evicts nothing",
@@ -175,13 +175,6 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     tests: ["test/cli/commands/phased.test.ts"],
     find: "if (!isSeen(phased))",
     replacement: "if (!isSeen(phased) && !isSeen)",
-  },
-  {
-    breaks: "a plan under a budget does not move its clock by a millisecond a read",
-    file: "reconciler/plan/plan-group.ts",
-    tests: ["test/reconciler/plan/budget-verdicts.test.ts"],
-    find: "content.crossZoneEvictionDelayMs === 0",
-    replacement: "content.crossZoneEvictionDelayMs < 0",
   },
   {
     breaks: "zonewise status takes no Updated of a PhasedRollout from before an apply for one after it",
