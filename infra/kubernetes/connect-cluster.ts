@@ -80,7 +80,8 @@ export function connectCluster(
       let token: string | undefined;
       do {
         const bounds = shorten(call, elapsed());
-        const page = { ...selectors(query), limit: limitOf(resource, query), continue: token };
+        const limit = limitOf(resource, query, resource.createListDecoder !== undefined);
+        const page = { ...selectors(query), limit, continue: token };
         const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",

@@ -67,9 +67,6 @@ export async function gatherGroup(zones: readonly Zone[], source: Source, call?:
   return snapshotOf(zones, (zone) => complete.get(zone));
 }
 
-/** Objects a page of a list that groups share. */
-const SHARED_PAGE = 2500;
-
 /**
  * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, one
  * after the other. Throws `StaleRead`, or the error of the API server.
@@ -81,7 +78,7 @@ export async function gatherGroups(
 ): Promise<readonly GroupSnapshot[]> {
   const found = new Map<Zone, Pod[]>();
   for (const { labelSelector, zones, zoneOf } of planLists(groups.flat())) {
-    const query = { namespace: zones[0]?.namespace ?? "", labelSelector, pageSize: SHARED_PAGE };
+    const query = { namespace: zones[0]?.namespace ?? "", labelSelector };
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
       const zone = zoneOf(pod.owner, object.metadata?.labels ?? {});

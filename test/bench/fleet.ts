@@ -3,8 +3,8 @@
  * page; each in time, calls, bytes, our memory and the API server's CPU.
  *
  *   test/plane/up; kill $(cat $RUN/kube-controller-manager.pid) $(cat $RUN/kubelet.pid)
- *   GROUPS=100 PODS=10000 MINUTES=20 npm run bench -- fleet
- *   BENCH_BEFORE=/another/checkout GROUPS=... PODS=... npm run bench -- fleet      ticks of that one beside ours
+ *   FLEET_GROUPS=100 FLEET_PODS=10000 FLEET_MINUTES=20 npm run bench -- fleet
+ *   BENCH_BEFORE=/another/checkout FLEET_GROUPS=... FLEET_PODS=... npm run bench -- fleet      ticks of that one beside ours
  *
  * Once begun it goes on where it ended: what exists is not made again. `test/plane/down` removes all.
  */
@@ -35,28 +35,31 @@ interface Build {
 }
 
 export const benchFleet: Bench = async (environment) => {
-  const { KUBECONFIG: kubeconfig, GROUPS = "1000", PODS = "100000", MINUTES = "60" } = process.env;
+  const { KUBECONFIG: kubeconfig, FLEET_GROUPS = "1000", FLEET_PODS = "100000", FLEET_MINUTES = "60" } = process.env;
   if (!kubeconfig) {
     console.log("KUBECONFIG is not set: the fleet on a real control plane is left out.");
     return [];
   }
   const size: FleetSize = {
-    groups: Number(GROUPS),
-    replicas: Math.max(1, Math.round(Number(PODS) / Number(GROUPS) / 3)),
+    groups: Number(FLEET_GROUPS),
+    replicas: Math.max(1, Math.round(Number(FLEET_PODS) / Number(FLEET_GROUPS) / 3)),
   };
   const builds = await buildTicks(environment);
   const admin = await connectAdmin(kubeconfig);
   const server = await watchApiServer(kubeconfig);
   try {
     const startedAt = performance.now();
-    const { groups, ended } = await createFleet(admin, size, Number(MINUTES));
+    const { groups, ended } = await createFleet(admin, size, Number(FLEET_MINUTES));
     const seconds = (performance.now() - startedAt) / 1000;
     const made = { ...size, groups };
     const name = `${groups.toLocaleString("en")} groups of 3 x ${size.replicas} pods on a real control plane`;
     const place = `${(groups * 3 * size.replicas).toLocaleString("en")} pods: API server ${server.residentMb().toFixed(0)} MB, made in ${seconds.toFixed(0)} s`;
     const stage = { ...environment, admin, server, kubeconfig, size: made };
     return [
-      { what: name, figure: ended === "" ? place : `${place}; the rest of ${GROUPS} groups was not made: ${ended}` },
+      {
+        what: name,
+        figure: ended === "" ? place : `${place}; the rest of ${FLEET_GROUPS} groups was not made: ${ended}`,
+      },
       ...(await measureTicks(stage, builds)),
       ...(await measureEvictions(stage)),
       ...(await measureCommands(stage)),

@@ -3,7 +3,7 @@ import { accessSync, constants, readFileSync } from "node:fs";
 import type { Program } from "./review-server.ts";
 
 /** The path of its eviction webhook. */
-export const EVICTION_PATH = "/admission/pod-eviction";
+export const EVICTION_PATH = process.env["ORIGINAL_EVICTION_PATH"] ?? "/admission/pod-eviction";
 
 const FLAGS_PAGE = new URL("../../docs/flags.md", import.meta.url);
 

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { freePort } from "../loopback.ts";
 import { MALLOC_ENV } from "./process.ts";
@@ -56,7 +57,7 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
     };
     const { command, args } =
       "command" in program
-        ? { command: program.command, args: program.args({ ...variables, KUBERNETES_CONFIG_FILE: env.KUBECONFIG }) }
+        ? { command: program.command, args: program.args({ ...variables, ...placeOf(path("kubeconfig"), kubeconfig) }) }
         : { command: process.execPath, args: program };
     const child = spawn(command, args, {
       env: command === process.execPath ? env : { PATH: env.PATH },
@@ -68,6 +69,12 @@ export async function prepareServers(scratch: string, kubeconfig = KUBECONFIG): 
     await Promise.race([firstAnswer(target, request), early.promise]);
     return { pid: child.pid ?? 0, target, end: () => end(child) };
   };
+}
+
+/** Where the API server is, for a program that reads no KUBECONFIG. */
+function placeOf(file: string, text: string): Record<string, string> {
+  const { clusters } = parse(text) as { clusters: { cluster: { server: string } }[] };
+  return { KUBERNETES_CONFIG_FILE: file, KUBERNETES_API_URL: clusters[0]?.cluster.server ?? "" };
 }
 
 async function end(child: ChildProcess): Promise<void> {
