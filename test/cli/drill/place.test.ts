@@ -23,7 +23,8 @@ describe("the place of a drill", { timeout: 300_000 }, () => {
       store.create("namespaces", buildNamespace(name, run, 0));
       const { code, out } = await play({ clean: true });
       assert.deepEqual([code, out], [0, "nothing is left\n"]);
-      assert.equal(store.get("namespaces", undefined, name)?.metadata.deletionTimestamp, undefined);
+      const kept = store.get("namespaces", undefined, name);
+      assert.ok(kept && kept.metadata.deletionTimestamp === undefined);
     });
 
   it("what a run has left is removed by --clean", async (t) => {
