@@ -20,7 +20,7 @@ export interface Query {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Objects a page, `Infinity` for all in one; by default the resource's own page size, or 500; of pods 2,500. */
+  /** Objects a page, `Infinity` for all in one; by default the resource's own page size, or 500. */
   readonly pageSize?: number;
 }
 

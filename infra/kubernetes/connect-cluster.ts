@@ -80,8 +80,7 @@ export function connectCluster(
       let token: string | undefined;
       do {
         const bounds = shorten(call, elapsed());
-        const limit = limitOf(resource, query, resource.createListDecoder !== undefined);
-        const page = { ...selectors(query), limit, continue: token };
+        const page = { ...selectors(query), limit: limitOf(resource, query), continue: token };
         const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",

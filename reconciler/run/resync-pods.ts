@@ -10,7 +10,7 @@ import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { gatherGroups } from "../snapshot/gather.ts";
 import { namespaceOf } from "./steps.ts";
 
-/** Pods of the groups that share lists: so many are in memory, and in one page of a list, at a time. */
+/** Pods of the groups that share lists: so many are in memory at a time. */
 const MAX_SHARED = 2000;
 /** Pods that a tick resyncs at least, and milliseconds in which ticks resync all pods that are due. */
 const LEAST_OF_TICK = 2000;

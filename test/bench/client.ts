@@ -20,8 +20,8 @@ const WAYS: Readonly<Record<string, readonly ["client-typed" | "client-plain", n
   "our own port, JSON, pages of 500": ["client-plain", 500, "json"],
   "our own port, JSON, pages of 100": ["client-plain", 100, "json"],
   "our own port, protobuf, in one": ["client-plain", 0],
-  "our own port, protobuf, pages of 2500 as everywhere": ["client-plain", 2500],
-  "our own port, protobuf, pages of 500": ["client-plain", 500],
+  "our own port, protobuf, pages of 2500": ["client-plain", 2500],
+  "our own port, protobuf, pages of 500 as everywhere": ["client-plain", 500],
   "our own port, protobuf, pages of 100": ["client-plain", 100],
 };
 

@@ -61,7 +61,7 @@ describe("a list", () => {
       for await (const { items } of cluster.list<unknown>(resource, {})) assert.deepEqual(items, []);
     assert.deepEqual(
       seen.map(({ query }) => query["limit"]),
-      ["100", "2500", "500"],
+      ["100", "500", "500"],
     );
   });
 
