@@ -56,6 +56,10 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/half-working|may come back|surplus pod that has served/, UNREADY],
   [/ready pods go only once/, "the order of a zone's pods: its limit holds all the same"],
   [/denial is not repeated/, "an eviction is denied for longer: nothing is taken"],
+  [
+    /^field: the controller that counts/,
+    "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
+  ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 
