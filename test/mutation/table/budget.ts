@@ -39,7 +39,8 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a zone does not shrink while a budget denies it",
     ...WRITE,
     find: 'if (grant?.action === "hold") return grant;',
-    replacement: 'if (grant?.action === "hold" && forced) return grant;',
+    replacement:
+      'if (grant?.action === "hold") { if (forced) return grant; await changeReplicas(step, scaler); return undefined; }',
   },
   {
     breaks: "a downscale stays reserved while its write may take effect",
@@ -182,7 +183,6 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "reservations in a Lease count until the budget has the field",
     ...STORE,
-    tests: DOWNSCALE,
     find: "if (written !== undefined)",
     replacement: "if (budget.status !== undefined || written !== undefined)",
   },

@@ -11,8 +11,18 @@ import {
 } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
+
 let stage: Stage;
 afterEach(() => stage.close());
+
+/** Replaces the original's definition by ours. */
+function defineStatus(): void {
+  const { store } = stage.emulator;
+  const earlier = store.get(DEFINITIONS, undefined, BUDGETS);
+  assert.ok(earlier);
+  store.update(DEFINITIONS, { ...earlier, spec: budgetDefinition()["spec"] });
+}
 
 describe("on the original's CRD, which drops the status", () => {
   const note = (): string =>
@@ -50,15 +60,24 @@ describe("on the original's CRD, which drops the status", () => {
     assert.equal(note(), "{}");
   });
 
+  it("reservations of the Lease count, too, once the CRD keeps the status and it has something else", async () => {
+    stage = await setBudgetStage({ crd: "upstream" });
+    writeBudget(stage);
+    assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
+    defineStatus();
+    const { store } = stage.emulator;
+    const budget = store.get(BUDGETS, "default", "ingester");
+    assert.ok(budget);
+    store.update(BUDGETS, { ...budget, status: { conditions: [] } });
+    assert.equal(await startProcess(stage, "two").requestDisruption("zone-b-0"), "1 pod not ready in ingester-zone-a");
+  });
+
   it("once the CRD keeps the status, the Lease is no longer needed", async () => {
     stage = await setBudgetStage({ crd: "upstream" });
     writeBudget(stage);
     const one = startProcess(stage);
     await one.requestDisruption("zone-a-0");
-    const { store } = stage.emulator;
-    const earlier = store.get("customresourcedefinitions.apiextensions.k8s.io", undefined, BUDGETS);
-    assert.ok(earlier);
-    store.update("customresourcedefinitions.apiextensions.k8s.io", { ...earlier, spec: budgetDefinition()["spec"] });
+    defineStatus();
     await stage.time.advance(41_000);
     assert.equal(await one.requestDisruption("zone-a-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
