@@ -151,10 +151,9 @@ async function prepareUnderLease(
     // Undoing preparations, and a slow release, must not delay the answer. Until it is done, other requests cannot take
     // the Lease.
     const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
-    await Promise.race([
-      released,
-      tools.clock.sleep(Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS)),
-    ]);
+    const isOver = new AbortController();
+    const leftMs = Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS);
+    await Promise.race([released, tools.clock.sleep(leftMs, isOver.signal)]).finally(() => isOver.abort());
   }
 }
 
