@@ -9,8 +9,8 @@ import { type Scene, set, shrink, store } from "./downscale-scene.ts";
 import { A, inTracker, LAST, leftPrepared, MODES, pendingOf, tracked, TRACKER } from "./prepare-stage.ts";
 import { reviewOf } from "./stage.ts";
 
-/** Calls between two deaths; at a half, a call is made and its answer lost. A step of 2.5 meets both in turn. */
-const STEP = either(0.5, 2.5);
+/** Calls between two deaths; at a half, a call is made and its answer lost. A step of 4.5 meets both in turn. */
+const STEP = either(0.5, 4.5);
 const SHARE = 0.5 / STEP;
 
 /**

@@ -65,7 +65,7 @@ describe("a downscale that another webhook always refuses", () => {
 
   it("does so although each called process dies at one of its calls", async (t) => {
     let trials = 0;
-    for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += either(0.5, 2.5)) {
+    for (let diesAt = 0, calls = Infinity; diesAt <= calls + 0.5; diesAt += either(0.5, 4.5)) {
       const scene = await set(t);
       const { waitedMs, made } = await waitForOther(scene, {
         recordOf: inAnnotation,
