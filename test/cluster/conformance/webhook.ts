@@ -5,6 +5,7 @@
 import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { dig } from "../../emulator/objects.ts";
 import { listen } from "../../loopback.ts";
@@ -56,7 +57,7 @@ export async function startHook(stage: Stage, handler: Handler): Promise<Hook> {
     response.end(JSON.stringify({ kind: "AdmissionReview", apiVersion: "admission.k8s.io/v1", response: withUid }));
   };
   const server = createServer(
-    { key: certificates.keyPem, cert: certificates.certPem },
+    { ...CONNECTION_TIMEOUTS, key: certificates.keyPem, cert: certificates.certPem },
     (request, response) => void serve(request, response),
   );
   const port = await listen(server);

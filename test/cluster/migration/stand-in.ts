@@ -1,6 +1,7 @@
 /** A stand-in for the original's process, whose binary is not available to tests. */
 import { createServer, type Server } from "node:https";
 import { json } from "node:stream/consumers";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
 import { listen } from "../../loopback.ts";
 import { PATHS } from "./original.ts";
 
@@ -39,7 +40,7 @@ export interface StandIn {
 
 /** Answers at the original's paths, and with 404 at others, as its router does. */
 export async function startStandIn(pair: { readonly cert: string; readonly key: string }): Promise<StandIn> {
-  const server: Server = createServer(pair, (request, response) => {
+  const server: Server = createServer({ ...CONNECTION_TIMEOUTS, ...pair }, (request, response) => {
     const path = request.url?.split("?")[0] ?? "";
     if (!PATHS.has(path)) return void response.writeHead(404).end();
     const answerReview = (review: unknown): void => {
@@ -51,7 +52,6 @@ export async function startStandIn(pair: { readonly cert: string; readonly key: 
     // The API server may have given up.
     void json(request).then(answerReview, () => response.destroy());
   });
-  server.keepAliveTimeout = 0; // or it would close connections that the API server is about to use
   return {
     port: await listen(server),
     kill() {

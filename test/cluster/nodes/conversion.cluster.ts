@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:https";
 import { after, before, describe, it } from "node:test";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
 import { serveConversion } from "../../../functions/nodes/crd-convert.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
@@ -53,7 +54,10 @@ before(async () => {
     validityDays: 1,
     now: new Date(),
   });
-  server = createServer({ key: keyPem, cert: certPem }, (request, response) => void handler(request, response));
+  server = createServer(
+    { ...CONNECTION_TIMEOUTS, key: keyPem, cert: certPem },
+    (...exchange) => void handler(...exchange),
+  );
   const url = `https://127.0.0.1:${await listen(server)}/crdconvert`;
   const webhook = {
     conversionReviewVersions: ["v1"],

@@ -3,6 +3,7 @@
  * and when.
  */
 import https from "node:https";
+import { CONNECTION_TIMEOUTS } from "../../../functions/http/drain.ts";
 import { listen } from "../../loopback.ts";
 
 export interface Review {
@@ -37,28 +38,31 @@ export async function startBalancer(tls: Tls, name: string, ports: readonly (num
   const agent = new https.Agent({ keepAlive: true, ca: tls.caPem });
   const reviews = new Map<string, Review>();
   let requests = 0;
-  const server = https.createServer({ cert: tls.certPem, key: tls.keyPem }, (request, response) => {
-    const up = ports.filter((port) => port !== undefined);
-    const chosen = up[requests++ % up.length];
-    if (chosen === undefined) return void response.destroy();
-    const target = { agent, servername: name, host: "127.0.0.1", port: chosen };
-    const requestText = collect(request);
-    const forwarded = https.request(
-      { ...target, method: "POST", path: request.url, headers: request.headers },
-      (upstream) => {
-        const responseText = collect(upstream);
-        response.writeHead(upstream.statusCode ?? 502, upstream.headers);
-        upstream.pipe(response);
-        upstream.on("end", () => {
-          const id = /"storm":"(?<id>[^"]+)"/.exec(requestText())?.groups?.["id"];
-          if (id !== undefined)
-            reviews.set(id, { allowed: responseText().includes('"allowed":true'), at: performance.now() });
-        });
-      },
-    );
-    forwarded.on("error", () => response.destroy());
-    request.pipe(forwarded);
-  });
+  const server = https.createServer(
+    { ...CONNECTION_TIMEOUTS, cert: tls.certPem, key: tls.keyPem },
+    (request, response) => {
+      const up = ports.filter((port) => port !== undefined);
+      const chosen = up[requests++ % up.length];
+      if (chosen === undefined) return void response.destroy();
+      const target = { agent, servername: name, host: "127.0.0.1", port: chosen };
+      const requestText = collect(request);
+      const forwarded = https.request(
+        { ...target, method: "POST", path: request.url, headers: request.headers },
+        (upstream) => {
+          const responseText = collect(upstream);
+          response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+          upstream.pipe(response);
+          upstream.on("end", () => {
+            const id = /"storm":"(?<id>[^"]+)"/.exec(requestText())?.groups?.["id"];
+            if (id !== undefined)
+              reviews.set(id, { allowed: responseText().includes('"allowed":true'), at: performance.now() });
+          });
+        },
+      );
+      forwarded.on("error", () => response.destroy());
+      request.pipe(forwarded);
+    },
+  );
   const port = await listen(server);
   const take = (id: string): Review | undefined => {
     const review = reviews.get(id);
