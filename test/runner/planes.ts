@@ -35,7 +35,7 @@ function hasPassed(file: string, folder: string): boolean {
   const path = join(folder, `${encodeURIComponent(file)}.printed`);
   const output = openSync(path, "w");
   const startedAt = performance.now();
-  const { status } = spawnSync("npm", ["run", "--silent", "test:cluster"], {
+  const { status } = spawnSync(process.execPath, ["--run", "test:cluster"], {
     cwd: ROOT,
     // Hundreds of processes are started and killed: each finds compiled what another one was.
     env: { ...process.env, CLUSTER_TESTS: file, NODE_COMPILE_CACHE: join(folder, "compiled") },

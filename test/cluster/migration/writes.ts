@@ -21,7 +21,7 @@ export interface Writes {
 }
 
 /** Milliseconds between two writes of a loop: what a migration leaves open lasts for seconds. */
-const PAUSE_MS = 300;
+const PAUSE_MS = 700;
 const taken = (call: Promise<unknown>): Promise<string> => call.then(() => "", String);
 
 export const isRefusal = (trouble: string): boolean => /denied|refuses|not allowed/.test(trouble);

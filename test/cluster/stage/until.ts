@@ -3,7 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Far longer than anything takes on a machine under load: a test that reaches it has found a defect, or hangs. */
 export const SOME_TIME_MS = 180_000;
-const PAUSE_MS = 100;
+/** Milliseconds between two checks, at first and at most: what takes minutes is not asked for ten times a second. */
+const PAUSE_MS = { first: 50, most: 500 };
+/** How much of the time so far passes until the next check. */
+const SHARE = 0.1;
 
 /**
  * Resolves once `check` gives true. A check that rejects counts as false: what is read may not have been made yet.
@@ -14,7 +17,7 @@ export async function until(
   check: () => boolean | Promise<boolean>,
   ms = SOME_TIME_MS,
 ): Promise<void> {
-  const end = performance.now() + ms;
+  const start = performance.now();
   for (;;) {
     let cause: unknown;
     try {
@@ -22,8 +25,8 @@ export async function until(
     } catch (error) {
       cause = error;
     }
-    if (performance.now() > end)
-      throw new Error(`not within ${ms} ms: ${typeof what === "string" ? what : what()}`, { cause });
-    await sleep(PAUSE_MS);
+    const passed = performance.now() - start;
+    if (passed > ms) throw new Error(`not within ${ms} ms: ${typeof what === "string" ? what : what()}`, { cause });
+    await sleep(Math.min(Math.max(SHARE * passed, PAUSE_MS.first), PAUSE_MS.most));
   }
 }
