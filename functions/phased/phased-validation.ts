@@ -1,7 +1,7 @@
 /**
- * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout whose checks could never be answered (§16), and
- * warns of what is easily meant otherwise. Fails open: the definition's own rules refuse the rest, and the reconciler
- * releases nothing without an answer.
+ * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout (§16) or a RolloutGate (§14.12) whose checks could
+ * never be answered, and warns of what is easily meant otherwise. Fails open: the definitions' own rules refuse the rest,
+ * and without an answer the reconciler releases no pod, and opens no gate.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
@@ -12,6 +12,7 @@ import { readExpression } from "../../reconciler/checks/expression.ts";
 import { comparesWithNone, NEEDS_BASELINE, NO_OTHER_PODS } from "../../reconciler/phased/phased-rollout.ts";
 import { SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
+import { validateGate } from "./validate-gate.ts";
 
 const OBJECT = z.object({
   metadata: z.object({ name: z.string().nullish() }).nullish(),
@@ -39,15 +40,22 @@ export function createPhasedValidation({ cluster }: PhasedValidationTools): Webh
     name: "phasedValidation",
     paths: ["/validate-sts-plus-v1alpha1-phasedrollout"],
     async handle(request, { signal }) {
-      const parsed = OBJECT.safeParse(request.object);
       // The finalizer must go, also from what was invalid from the start.
       if (isOnItsWay(request)) return { allowed: true, reason: "Unchanged" };
+      if (isGate(request)) return validateGate(request);
+      const parsed = OBJECT.safeParse(request.object);
       if (!parsed.success) return deny(parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`));
       return judge(parsed.data, request, { cluster, signal });
     },
-    onFault: () => ({ allowed: true, reason: "Fault", warnings: ["the PhasedRollout could not be checked"] }),
+    onFault: (_error, request) => ({
+      allowed: true,
+      reason: "Fault",
+      warnings: [`the ${isGate(request) ? "RolloutGate" : "PhasedRollout"} could not be checked`],
+    }),
   };
 }
+
+const isGate = ({ resource }: AdmissionRequest): boolean => resource.resource === "rolloutgates";
 
 async function judge(
   { spec, metadata }: z.infer<typeof OBJECT>,

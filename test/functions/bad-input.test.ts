@@ -85,6 +85,26 @@ const REAL: readonly object[] = [
   { ...common, object: budget },
   {
     ...common,
+    kind: { group: "zonewise.dev", version: "v1", kind: "RolloutGate" },
+    resource: { group: "zonewise.dev", version: "v1", resource: "rolloutgates" },
+    object: {
+      metadata: { name: "errors", namespace: "shop" },
+      spec: {
+        group: "g",
+        when: ["BetweenZones"],
+        checks: [
+          {
+            name: "errors",
+            query: { expr: 'sum(rate(x{pod=~"$(candidate_pods)"}[$(range)]))', url: "http://prometheus" },
+            successWhen: "WithinBaseline",
+            baseline: { expr: 'sum(x{pod=~"$(other_pods)"})', maxRatio: "2" },
+          },
+        ],
+      },
+    },
+  },
+  {
+    ...common,
     operation: "DELETE",
     name: "web-0",
     kind: { group: "", version: "v1", kind: "Pod" },

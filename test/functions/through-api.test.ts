@@ -1,14 +1,18 @@
 /** The webhooks behind the embedded cluster's API server, over TLS. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { type TestContext, test } from "node:test";
+import { parse } from "yaml";
 import type { Webhook } from "../../functions/http/webhook.ts";
 import { createNoDownscale } from "../../functions/downscale/no-downscale.ts";
+import { createPhasedValidation } from "../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../functions/phased/raise-partition.ts";
 import { createZpdbValidation } from "../../functions/budgets/zpdb-validation.ts";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { createConcluder } from "../../reconciler/downscale/act/conclude-downscales.ts";
 import { connect } from "../cluster/conformance/client.ts";
+import { assertSaid, GATE_CASES, STORED, writeGate } from "./phased/gate-cases.ts";
 import { assertOutcome, PARTITION_CASES, write } from "./phased/partition-cases.ts";
 import { serve } from "./serve-one.ts";
 import { createZone, keepingLog, playPods, setStage, type Stage, startPrepareDownscale } from "./stage.ts";
@@ -135,6 +139,18 @@ test("S21: of the StatefulSet of a PhasedRollout, only the reconciler lowers the
   const client = connect(stage.emulator.kubeconfig());
   t.after(() => client.close());
   for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, "default"));
+});
+
+test("§14.12: a gate that could never be answered is refused, one that is only no PromQL is warned of", async (t) => {
+  const stage = await setStage(t);
+  const { store } = stage.emulator;
+  const definition = readFileSync(new URL("../../infra/manifests/crds/rolloutgates.yaml", import.meta.url), "utf8");
+  store.create("customresourcedefinitions.apiextensions.k8s.io", parse(definition));
+  store.create("rolloutgates.zonewise.dev", { ...STORED, metadata: { name: "stored", namespace: "default" } });
+  await register(t, stage, createPhasedValidation(stage), "validating", "zonewise.dev", ["rolloutgates"]);
+  const client = connect(stage.emulator.kubeconfig());
+  t.after(() => client.close());
+  for (const one of GATE_CASES) assertSaid(one, await writeGate(one, client, "default"));
 });
 
 test("V01: a budget is accepted, or refused with its error", async (t) => {

@@ -47,6 +47,13 @@ const PHASED = {
   resources: ["phasedrollouts"],
 };
 
+const GATES = {
+  operations: ["CREATE", "UPDATE"],
+  apiGroups: ["zonewise.dev"],
+  apiVersions: ["v1"],
+  resources: ["rolloutgates"],
+};
+
 /** What is registered for each webhook. */
 export const HOOKS = [
   {
@@ -96,10 +103,11 @@ export const HOOKS = [
     name: "phased-validation",
     kind: "Validating",
     path: "/validate-sts-plus-v1alpha1-phasedrollout",
-    // Without an answer of Prometheus no pod is released.
+    // Without an answer of Prometheus no pod is released, and no gate opens.
     failurePolicy: "Ignore",
     sideEffects: "None",
     rule: PHASED,
+    more: [GATES],
   },
   {
     name: "raise-partition",

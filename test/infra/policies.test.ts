@@ -39,14 +39,23 @@ function verbsOnConfigurations(account: string): string[] {
 
 describe("J02 the policies", () => {
   for (const hook of HOOKS) {
-    const { name, kind, path = `/admission/${name}`, sideEffects, rule, failurePolicy = "Fail", sentOnlyIf } = hook;
+    const {
+      name,
+      kind,
+      path = `/admission/${name}`,
+      sideEffects,
+      rule,
+      failurePolicy = "Fail",
+      sentOnlyIf,
+      more = [],
+    } = hook;
     it(`${name}: labels, service, path, rules, side effects, failing ${failurePolicy === "Fail" ? "closed" : "open"}`, () => {
       const hook = find(`webhooks/${name}.yaml`, `${kind}WebhookConfiguration`, `${name}-zonewise`);
       assert.deepEqual(hook.metadata?.labels, {
         "grafana.com/namespace": "zonewise",
         "grafana.com/inject-rollout-operator-ca": "true",
       });
-      const [{ matchConditions, ...entry } = {}, ...more] = hook["webhooks"] as {
+      const [{ matchConditions, ...entry } = {}, ...others] = hook["webhooks"] as {
         matchConditions?: { name: string }[];
       }[];
       assert.deepEqual(
@@ -54,7 +63,7 @@ describe("J02 the policies", () => {
         sentOnlyIf,
       );
       assert.deepEqual(
-        [entry, ...more],
+        [entry, ...others],
         [
           {
             name: `${name}-zonewise.grafana.com`,
@@ -63,7 +72,7 @@ describe("J02 the policies", () => {
             failurePolicy,
             matchPolicy: "Equivalent",
             namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "zonewise" } },
-            rules: [{ ...rule, scope: "Namespaced" }],
+            rules: [rule, ...more].map((one) => ({ ...one, scope: "Namespaced" })),
             sideEffects,
             timeoutSeconds: 10,
           },

@@ -16,7 +16,7 @@ import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
 import type { PlaceholderValues } from "../../checks/placeholders.ts";
-import { findEmptyComparisons, sampleValues } from "../placeholder-values.ts";
+import { judgeExpressions } from "../judge-expressions.ts";
 import type { ExpressionFindings, GateChange } from "../report.ts";
 import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
@@ -157,17 +157,6 @@ function closeAll(zones: readonly Zone[], error: unknown): GateVerdicts {
 }
 
 async function findInExpressions(gate: Gate, load: GatesTools["loadReader"]): Promise<ExpressionFindings> {
-  const read = await load();
-  const values = sampleValues(gate);
-  const found = gate.checks.flatMap(({ name, query, baseline }) => [
-    { name, ...read(query.expr, values) },
-    ...(baseline ? [{ name: `${name}, baseline`, ...read(baseline.expr, values) }] : []),
-  ]);
-  return {
-    errors: [
-      ...found.flatMap(({ name, error }) => (error === undefined ? [] : [`check ${name}: ${error}`])),
-      ...findEmptyComparisons(gate),
-    ],
-    warnings: found.flatMap(({ name, warnings }) => warnings.map((warning) => `check ${name}: ${warning}`)),
-  };
+  const { impossible, foreign, warnings } = judgeExpressions(gate, await load());
+  return { errors: [...impossible, ...foreign], warnings };
 }

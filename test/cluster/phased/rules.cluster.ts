@@ -4,14 +4,19 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { createPhasedValidation } from "../../../functions/phased/phased-validation.ts";
 import { createRaisePartition } from "../../../functions/phased/raise-partition.ts";
+import type { Webhook } from "../../../functions/http/webhook.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { assertSaid, GATE_CASES, STORED, writeGate } from "../../functions/phased/gate-cases.ts";
 import { assertOutcome, PARTITION_CASES, write } from "../../functions/phased/partition-cases.ts";
 import { serve } from "../../functions/serve-one.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
-import { connect } from "../conformance/client.ts";
+import { type Client, connect } from "../conformance/client.ts";
 import { readKubeconfig } from "../conformance/recording.ts";
+import { define } from "../stage/definitions.ts";
 import {
   createManifest,
   deleteManifest,
@@ -100,41 +105,47 @@ async function open(): Promise<Guarded> {
   return { admin, namespace, manifests: [], close: () => {} };
 }
 
+/** A namespace whose objects a webhook of the manifests judges, with our function behind it. */
+async function guardBy(name: string, webhook: Webhook): Promise<Guarded> {
+  const stage = await open();
+  const { admin, namespace } = stage;
+  const dnsNames = [`${SERVICE}.${namespace}.svc`];
+  const validity = { organization: "test", validityDays: 1, now: new Date() };
+  const { caPem, certPem, keyPem } = await generateCertificates({ dnsNames, ...validity });
+  const { server, port } = await serve(webhook, { cert: certPem, key: keyPem });
+  const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
+  await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
+  const manifests = await renderConfigurations(namespace, [name], { caPem, port });
+  return { ...stage, manifests, close: () => (server.closeAllConnections(), void server.close()) };
+}
+
+/** Removes it all at the end of the test. */
+function attach(t: TestContext, { admin, namespace, manifests, close }: Guarded): Client {
+  const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
+  t.after(async () => {
+    for (const manifest of manifests) await deleteManifest(admin, manifest);
+    await remove(admin, `/api/v1/namespaces/${namespace}`);
+    close();
+    client.close();
+    admin.close();
+  });
+  return client;
+}
+
 /** What guards partitions: the policy, or the webhook of the manifests with our function behind it. */
 const GUARDS = {
   async policy(): Promise<Guarded> {
     const stage = await open();
     return { ...stage, manifests: await renderManifests(stage.namespace, { folder: "infra/manifests/phased-policy" }) };
   },
-  async webhook(): Promise<Guarded> {
-    const stage = await open();
-    const { admin, namespace } = stage;
-    const dnsNames = [`${SERVICE}.${namespace}.svc`];
-    const { caPem, certPem, keyPem } = await generateCertificates({
-      dnsNames,
-      organization: "test",
-      validityDays: 1,
-      now: new Date(),
-    });
-    const { server, port } = await serve(createRaisePartition(), { cert: certPem, key: keyPem });
-    const service = { metadata: { name: SERVICE }, spec: { type: "ExternalName", externalName: "localhost" } };
-    await admin.call("POST", `/api/v1/namespaces/${namespace}/services`, service);
-    const manifests = await renderConfigurations(namespace, ["raise-partition"], { caPem, port });
-    return { ...stage, manifests, close: () => (server.closeAllConnections(), void server.close()) };
-  },
+  webhook: (): Promise<Guarded> => guardBy("raise-partition", createRaisePartition()),
 };
 
 for (const [guard, start] of Object.entries(GUARDS))
   it(`S21 by the ${guard}: of the StatefulSet of a PhasedRollout, only the reconciler lowers the partition`, async (t) => {
-    const { admin, namespace, manifests, close } = await start();
-    const client = connect(readKubeconfig(process.env["KUBECONFIG"] ?? ""));
-    t.after(async () => {
-      for (const manifest of manifests) await deleteManifest(admin, manifest);
-      await remove(admin, `/api/v1/namespaces/${namespace}`);
-      close();
-      client.close();
-      admin.close();
-    });
+    const guarded = await start();
+    const { admin, namespace, manifests } = guarded;
+    const client = attach(t, guarded);
     for (const manifest of manifests) await createManifest(admin, manifest);
     const [first] = PARTITION_CASES;
     assert.ok(first);
@@ -145,3 +156,16 @@ for (const [guard, start] of Object.entries(GUARDS))
     });
     for (const one of PARTITION_CASES) assertOutcome(one, await write(one, client, namespace), guard === "webhook");
   });
+
+it("§14.12 the webhook of PhasedRollouts refuses a gate that could never be answered, and warns of what is no PromQL", async (t) => {
+  // Of a gate it asks the cluster nothing.
+  const guarded = await guardBy("phased-validation", createPhasedValidation({ cluster: {} as Cluster }));
+  const { admin, namespace, manifests } = guarded;
+  const client = attach(t, guarded);
+  await define(admin, "rolloutgates");
+  await admin.call("POST", `/apis/zonewise.dev/v1/namespaces/${namespace}/rolloutgates`, STORED);
+  for (const manifest of manifests) await createManifest(admin, manifest);
+  const refused = GATE_CASES.find(({ refused }) => refused) ?? assert.fail();
+  await until("the webhook is asked", async () => (await writeGate(refused, client, namespace)).status === 422);
+  for (const one of GATE_CASES) assertSaid(one, await writeGate(one, client, namespace));
+});

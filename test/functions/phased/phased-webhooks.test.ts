@@ -8,6 +8,7 @@ import { createRaisePartition } from "../../../functions/phased/raise-partition.
 import { HELD } from "../../../reconciler/phased/target.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
+import { gateObject, type GateTraits } from "../../reconciler/gates/builders.ts";
 import { rolloutObject, type RolloutTraits, setObject, type SetTraits } from "../../reconciler/phased/builders.ts";
 import { request } from "../samples.ts";
 
@@ -158,6 +159,55 @@ describe("/validate-sts-plus-v1alpha1-phasedrollout", () => {
     const { warnings } = await validate({});
     stored.length = 0;
     assert.match(warnings?.[0] ?? "", /target of PhasedRollout first/);
+  });
+});
+
+describe("/validate-sts-plus-v1alpha1-phasedrollout about gates (§14.12)", () => {
+  const webhook = createPhasedValidation({ cluster });
+  const resource = { group: "zonewise.dev", version: "v1", resource: "rolloutgates" };
+  const validate = (traits: GateTraits, more?: Partial<AdmissionRequest>): Promise<Answer> =>
+    ask(webhook, gateObject(traits), { resource, ...more });
+  const asking = (expr: string): GateTraits => ({ check: { query: { expr, url: "http://prometheus" } } });
+  const update = (before: GateTraits): Partial<AdmissionRequest> => ({
+    operation: "UPDATE",
+    oldObject: gateObject(before),
+  });
+
+  for (const [name, traits, why] of [
+    ["a placeholder that there is none of", asking('up{a="$(pods)"}'), /\$\(pods\) is no placeholder here: those are/],
+    ["a spec that cannot be read", { spec: { when: ["Never"] } }, /^spec: it cannot be read/],
+    [
+      "a URL that cannot be asked",
+      { check: { query: { expr: "up", url: "ftp://prom" } } },
+      /^spec\.checks: check errors: query\.url has another scheme/,
+    ],
+  ] as const)
+    it(`refuses ${name}, where an older definition lets it pass`, async () => {
+      const { allowed, code, message } = await validate(traits);
+      assert.deepEqual([allowed, code], [false, 422]);
+      assert.match(message ?? "", why);
+    });
+
+  it("names all that is wrong", async () => {
+    const checks = ["a", "b"].map((name) => ({ name, successWhen: "Data", query: { expr: "x[$(zone)]", url: "x" } }));
+    const { message = "" } = await validate({ spec: { checks } });
+    for (const name of ["a", "b"]) assert.match(message, new RegExp(`check ${name}: \\$\\(zone\\) must stand`));
+  });
+  it("admits an update that leaves the spec, or that comes with the deletion, however invalid", async () => {
+    const invalid = asking("x[$(zone)]");
+    assert.deepEqual(await validate(invalid, update(invalid)), { allowed: true, reason: "Unchanged" });
+    const object = gateObject(invalid);
+    const metadata = { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    const answer = await ask(webhook, { ...object, metadata }, { resource, ...update(asking("up")) });
+    assert.equal(answer.allowed, true);
+  });
+  it("says of which kind it could not check one", () => {
+    const { warnings } = webhook.onFault(new Error("x"), { ...request, resource });
+    assert.deepEqual(warnings, ["the RolloutGate could not be checked"]);
+  });
+  it("says no more of what is no gate than its definition", async () => {
+    for (const object of [null, "x", {}, { spec: 1 }, { spec: {} }])
+      assert.deepEqual(await ask(webhook, object, { resource }), { allowed: true, reason: "Valid" });
   });
 });
 

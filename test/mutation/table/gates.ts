@@ -11,6 +11,10 @@ const PLACEHOLDERS = {
   file: "reconciler/checks/placeholders.ts",
   tests: ["test/reconciler/checks/placeholders.test.ts"],
 };
+const ADMITTED = {
+  file: "functions/phased/validate-gate.ts",
+  tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
+};
 const BASELINE = { file: "reconciler/checks/baseline.ts", tests: ["test/reconciler/checks/baseline.test.ts"] };
 const RECORD = { file: "reconciler/gates/record.ts", ...GATES };
 const CHECK = { file: "reconciler/checks/check.ts", tests: ["test/reconciler/checks/check.test.ts"] };
@@ -75,6 +79,32 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/checks/expression.ts",
     find: `node.parent?.name.endsWith("LabelMatcher") ?`,
     replacement: `node.parent ?`,
+  },
+  {
+    breaks: "a gate that could never be answered is refused when it is written",
+    ...ADMITTED,
+    find: "if (added.length > 0) return { allowed: false",
+    replacement: "if (added.length > 9) return { allowed: false",
+  },
+  {
+    breaks: "a gate that is stored with an error can still be let observe",
+    ...ADMITTED,
+    find: "impossible.filter((problem) => !known.has(problem))",
+    replacement: "impossible.filter((problem) => !known.has(`${problem}.`))",
+  },
+  {
+    breaks: "an expression of another grammar is warned of, and not refused",
+    ...ADMITTED,
+    file: "reconciler/gates/judge-expressions.ts",
+    find: "errors.filter(({ isFilled }) => isFilled),",
+    replacement: "errors,",
+  },
+  {
+    breaks: "a comparison with no pods is refused when it is written",
+    ...ADMITTED,
+    file: "reconciler/gates/judge-expressions.ts",
+    find: ", ...findEmptyComparisons(gate)]",
+    replacement: "]",
   },
   {
     breaks: "the zone that waits is no candidate, nor one that was not begun",

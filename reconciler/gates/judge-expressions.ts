@@ -1,0 +1,37 @@
+/** What is wrong with the expressions of a gate: the same in admission, and once it is stored. */
+import type { ExpressionProblems } from "../checks/expression.ts";
+import { hasPlaceholders, type PlaceholderValues } from "../checks/placeholders.ts";
+import type { Gate } from "./gate.ts";
+import { findEmptyComparisons, sampleValues } from "./placeholder-values.ts";
+
+/** Sentences, each with the name of its check. */
+export interface JudgedExpressions {
+  /** No server can ever answer it: its placeholders cannot be filled in, or it compares with no pods (§14.9, §14.10). */
+  readonly impossible: readonly string[];
+  /** It is no PromQL. It is asked as it is written all the same, as another server may have a grammar of its own. */
+  readonly foreign: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads all expressions of a gate, with sample values for their placeholders. `read` is `readExpression`. */
+export function judgeExpressions(
+  gate: Gate,
+  read: (expr: string, values: PlaceholderValues) => ExpressionProblems,
+): JudgedExpressions {
+  const values = sampleValues(gate);
+  const found = gate.checks.flatMap(({ name, query, baseline }) =>
+    [
+      { where: `check ${name}`, expr: query.expr },
+      ...(baseline ? [{ where: `check ${name}, baseline`, expr: baseline.expr }] : []),
+    ].map(({ where, expr }) => ({ where, isFilled: hasPlaceholders(expr), ...read(expr, values) })),
+  );
+  const errors = found.flatMap(({ where, isFilled, error }) =>
+    error === undefined ? [] : [{ isFilled, text: `${where}: ${error}` }],
+  );
+  const [filled, plain] = [errors.filter(({ isFilled }) => isFilled), errors.filter(({ isFilled }) => !isFilled)];
+  return {
+    impossible: [...filled.map(({ text }) => text), ...findEmptyComparisons(gate)],
+    foreign: plain.map(({ text }) => text),
+    warnings: found.flatMap(({ where, warnings }) => warnings.map((warning) => `${where}: ${warning}`)),
+  };
+}
