@@ -1,10 +1,15 @@
-/** Groups in examples/ are what they say: nothing of them is ignored, and their zones are of one group and budget. */
+/**
+ * Groups in examples/ are what they say: nothing of them is ignored, and their zones are of one group and budget. The
+ * values in examples/values/ are taken by the chart, and switch on what they say.
+ */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { describe, it } from "node:test";
-import { parseAllDocuments } from "yaml";
+import { Ajv } from "ajv";
+import { parse, parseAllDocuments } from "yaml";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
+import { chooseTracing } from "../../infra/tracing/load-tracer.ts";
 import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import { readPage, ROOT } from "./pages.ts";
@@ -37,4 +42,41 @@ describe("the groups of the examples", () => {
           for (const found of [labels, podLabels]) assert.ok(matchesLabels(budget.matchLabels, found));
       });
   }
+});
+
+interface Values {
+  readonly extraEnv: readonly { readonly name: string; readonly value: string }[];
+  readonly [key: string]: unknown;
+}
+
+const CHART = "infra/helm/zonewise";
+const defaults = parse(readPage(`${CHART}/values.yaml`)) as Values;
+const isValid = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(
+  JSON.parse(readPage(`${CHART}/values.schema.json`)) as object,
+);
+
+/** As Helm does: maps are merged, all else is replaced. */
+function overlay(base: unknown, over: unknown): unknown {
+  const isMap = (one: unknown): one is Record<string, unknown> =>
+    typeof one === "object" && one !== null && !Array.isArray(one);
+  if (!isMap(base) || !isMap(over)) return over;
+  return { ...base, ...Object.fromEntries(Object.entries(over).map(([key, one]) => [key, overlay(base[key], one)])) };
+}
+
+describe("the values of the examples", () => {
+  const example = (name: string): Values => parse(readPage(`examples/values/${name}.yaml`)) as Values;
+  const FOUND = globSync("examples/values/*.yaml", { cwd: ROOT });
+
+  it("are found", () => assert.equal(FOUND.length, 4));
+  for (const file of FOUND)
+    it(`${file}: the chart takes them, and they change something`, () => {
+      const values = overlay(defaults, parse(readPage(file)));
+      assert.ok(isValid(values), JSON.stringify(isValid.errors));
+      assert.notDeepEqual(values, defaults);
+    });
+
+  it("traces.yaml: spans are recorded", () => {
+    const env = Object.fromEntries(example("traces").extraEnv.map(({ name, value }) => [name, value]));
+    assert.deepEqual(chooseTracing(env), { isWanted: true });
+  });
 });
