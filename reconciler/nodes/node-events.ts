@@ -64,8 +64,8 @@ export function draftPass(
 }
 
 /**
- * What the pods of a node hold, each reason once although its message names other nodes the next time; a warning for
- * what a person must end.
+ * What the pods of a node hold, or whoever else works on it, each reason once although its message names other nodes the
+ * next time; a warning for what a person must end.
  */
 function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));
@@ -73,7 +73,8 @@ function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[
     const node = byName.get(name);
     const ref = node && nodeRef(node);
     const text = `${reason}: ${message}`;
-    if (ref && reason === "NoPlaceForPods") return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
+    const isByOthers = reason === "NoPlaceForPods" || reason === "InMaintenance";
+    if (ref && isByOthers) return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
     const isForPerson = reason === "DrainWouldNotEnd" || reason === "PlacesUnknown";
     return ref && isForPerson ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
   });

@@ -35,6 +35,13 @@ export const REQUEST_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
+    breaks: "an Event says that a node waits for somebody else's work",
+    file: "reconciler/nodes/node-events.ts",
+    tests: ["test/reconciler/nodes/act/lifecycle-conditions.test.ts"],
+    find: `|| reason === "InMaintenance";`,
+    replacement: ";",
+  },
+  {
     breaks: "a staged node that somebody else works on is not drained",
     file: "reconciler/nodes/preconditions.ts",
     tests: LIFECYCLE,

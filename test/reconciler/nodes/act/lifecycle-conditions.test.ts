@@ -24,6 +24,21 @@ function say(on: NodeStage, name: string, condition: Condition): void {
   on.emulator.store.update("nodes", { ...node, status: { ...node.status, conditions: [...others, condition] } });
 }
 
+/** The nodes with an Event that says that somebody else works on them. */
+const heldOf = (on: NodeStage): string[] =>
+  on.emulator.store
+    .list("events")
+    .map((event) => event as unknown as Event)
+    .filter(({ reason, message }) => reason === "UpdateHeld" && /^InMaintenance: .*\(Repair\)/.test(message))
+    .map(({ involvedObject }) => involvedObject.name)
+    .toSorted();
+
+interface Event {
+  readonly reason: string;
+  readonly message: string;
+  readonly involvedObject: { readonly name: string };
+}
+
 /** Ticks and lets the agents go on, until nothing changes any more. */
 async function play(on: NodeStage, each: () => void = () => {}): Promise<void> {
   for (let round = 0; round < 60; round++) {
@@ -85,6 +100,7 @@ describe("lifecycle conditions of nodes", { timeout: 120_000 }, () => {
       conditionsOf(on, "node-2").map(({ status, reason }) => [status, reason]),
       [["True", "Repair"]],
     );
+    assert.deepEqual(heldOf(on), ["node-2", "node-3"], "one Event a node, however often it is looked at");
     for (const name of NODES.slice(1))
       say(on, name, { type: "MaintenanceInProgress", status: "False", reason: "Repair" });
     await play(on);
@@ -96,6 +112,7 @@ describe("lifecycle conditions of nodes", { timeout: 120_000 }, () => {
     say(on, "node-2", { type: "MaintenanceInProgress", status: "True", reason: "Repair" });
     await play(on);
     assert.equal(statusOf(on).nodes.upToDate, 3);
+    assert.deepEqual(heldOf(on), []);
     assert.ok(!on.calls.some((call) => call.includes("nodes object status")));
     assert.deepEqual(conditionsOf(on, "node-1"), []);
   });
