@@ -55,6 +55,7 @@ const Series = z.looseObject({
   metric: z.record(z.string(), z.string()).default({}),
   value: z.tuple([z.number(), z.string()]).optional(),
 });
+const AllSeries = z.array(Series);
 const Body = z.looseObject({
   status: z.string().optional(),
   errorType: z.string().optional(),
@@ -117,7 +118,7 @@ function readVector(
   const show = (text: string): string => shorten(hide(text));
   if (resultType !== "vector")
     return queryError("NotAVector", `the expression gives a ${show(resultType)}, not an instant vector`);
-  const series = z.array(Series).safeParse(result).data;
+  const series = AllSeries.safeParse(result).data;
   if (!series) return queryError("BadAnswer", "the vector in the answer cannot be read");
   const [first] = series;
   const sample = first && {

@@ -62,6 +62,8 @@ const Spec = z.object({
   checks: z.array(Check).default([]),
 });
 
+const Named = z.object({ group: z.string() });
+
 /** The spec of a gate that never opens. */
 const UNREADABLE = { when: POINTS, onError: "Wait", mode: "Enforce", soakSeconds: 0, checks: [] } as const;
 
@@ -70,7 +72,7 @@ const UNREADABLE = { when: POINTS, onError: "Wait", mode: "Enforce", soakSeconds
  * let it in, the gate has no checks and never opens.
  */
 export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefined {
-  const group = z.object({ group: z.string() }).safeParse(spec).data?.group;
+  const group = Named.safeParse(spec).data?.group;
   if (group === undefined) return undefined;
   const { resourceVersion, ...identity } = readIdentity(metadata);
   const settings = Spec.safeParse(spec).data ?? { ...UNREADABLE, group };

@@ -99,6 +99,7 @@ const Status = z.object({
   stages: z.array(StatusStage).default([]),
   bypasses: z.array(StatusBypass).default([]),
 });
+const Observed = z.object({ observedGeneration: z.number().optional() });
 const Conditions = z.object({
   conditions: z.array(
     z.object({
@@ -120,7 +121,7 @@ export function readRecord(status: unknown): {
   readonly observedGeneration: number | undefined;
   readonly record: GateRecord | undefined;
 } {
-  const { observedGeneration } = z.object({ observedGeneration: z.number().optional() }).safeParse(status).data ?? {};
+  const { observedGeneration } = Observed.safeParse(status).data ?? {};
   const read = Status.safeParse(status).data;
   if (!read) return { observedGeneration, record: undefined };
   const { identity, startTime: startedAt, settledTime: settledAt, retried, zones, bypasses } = read;
