@@ -4,6 +4,7 @@
  *
  *   test/plane/up; kill $(cat $RUN/kube-controller-manager.pid) $(cat $RUN/kubelet.pid)
  *   FLEET_GROUPS=100 FLEET_PODS=10000 FLEET_MINUTES=20 npm run bench -- fleet
+ *   FLEET_ETCD=http://127.0.0.1:2379 npm run bench -- fleet             100,000 pods; etcd gets most of them directly
  *   BENCH_BEFORE=/another/checkout FLEET_GROUPS=... FLEET_PODS=... npm run bench -- fleet      ticks of that one beside ours
  *
  * Once begun it goes on where it ended: what exists is not made again. `test/plane/down` removes all.
