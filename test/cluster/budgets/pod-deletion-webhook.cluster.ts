@@ -164,8 +164,10 @@ guarded("doctor and explain say what guards deletions: the webhook, and above it
   const { admin, namespace } = stage;
   const zonewise = async (...args: readonly string[]): Promise<string> =>
     await new Promise((resolve) => {
-      execFile(process.execPath, [entryFile("cli/main.ts"), ...args, "-n", namespace], (_, stdout, stderr) =>
-        resolve(stdout + stderr),
+      execFile(
+        process.execPath,
+        [entryFile("cli/main.ts"), ...args, "-n", namespace, "--request-timeout", "60s"],
+        (_, stdout, stderr) => resolve(stdout + stderr),
       );
     });
   assert.match(await zonewise("doctor"), /note {2}namespace\/.*: pod-deletion-.* asks the disruption budget/);

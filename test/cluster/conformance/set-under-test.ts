@@ -9,6 +9,7 @@ interface Status {
   readonly replicas?: number;
   readonly readyReplicas?: number;
   readonly availableReplicas?: number;
+  readonly currentReplicas?: number;
   readonly updatedReplicas?: number;
   readonly currentRevision?: string;
   readonly updateRevision?: string;
@@ -92,15 +93,16 @@ async function untilSettled(
     const status = (dig(last?.object, "status") ?? {}) as Status;
     const latest = new Map(pods.events.map((event) => [dig(event.object, "metadata", "uid"), event]));
     const alive = [...latest.values()].filter(({ type }) => type !== "DELETED");
-    const revisionOf = (event: WatchEvent): unknown =>
-      dig(event.object, "metadata", "labels", "controller-revision-hash");
+    const countAt = (revision: string | undefined): number =>
+      alive.filter(({ object }) => dig(object, "metadata", "labels", "controller-revision-hash") === revision).length;
     return (
       last?.type !== "DELETED" &&
       matches(status) &&
       alive.every(({ object }) => dig(object, "metadata", "deletionTimestamp") === undefined) &&
       alive.length === status.replicas &&
       alive.filter(({ object }) => isTrue(object, "Ready")).length === (status.readyReplicas ?? 0) &&
-      alive.filter((event) => revisionOf(event) === status.updateRevision).length === (status.updatedReplicas ?? 0) &&
+      countAt(status.updateRevision) === (status.updatedReplicas ?? 0) &&
+      countAt(status.currentRevision) === (status.currentReplicas ?? 0) &&
       alive.every(({ object }) => dig(object, "status", "phase") === "Running")
     );
   };

@@ -137,7 +137,7 @@ export async function startReconcilerOf(
     KUBECONFIG: kubeconfig,
     ...PODS_HERE,
   };
-  const reconciler = startReconciler({ ...own, RECONCILE_INTERVAL: "500ms", RECONCILE_TIME_BUDGET: "10m" });
+  const reconciler = startReconciler({ ...own, RECONCILE_INTERVAL: "1s", RECONCILE_TIME_BUDGET: "10m" });
   t.after(() => reconciler.kill());
   return reconciler;
 }

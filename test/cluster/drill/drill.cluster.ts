@@ -66,7 +66,7 @@ async function install(
         await call("PATCH", path, { webhooks: entries.map((one) => ({ ...one, namespaceSelector: DRILLS })) });
       }
     }
-    stage.start({ RECONCILE_INTERVAL: "500ms", ...env });
+    stage.start({ RECONCILE_INTERVAL: "1s", ...env });
     await run();
   } finally {
     for (const policy of made) await deleteManifest(admin, policy);

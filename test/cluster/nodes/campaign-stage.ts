@@ -9,7 +9,7 @@ import { deletions, findTooFew, findViolations } from "../stage/invariants.ts";
 import {
   buildPolicy,
   createZones,
-  listShadows,
+  followShadows,
   type PlayedNode,
   playNodes,
   type PlayOptions,
@@ -83,22 +83,28 @@ export async function openCampaign(
   // First of all: without any policy a reconciler makes the default one, which selects all nodes.
   closing.push(() => Promise.all(stage.reconcilers.map((one) => one.kill())));
   let most = 0;
+  let shadows: readonly ShadowView[] = [];
+  const ended = new AbortController();
+  closing.push(async () => ended.abort());
+  await followShadows(nodeStage, ended.signal, (all) => {
+    shadows = all;
+    most = Math.max(most, all.filter(({ spec }) => spec.state !== "Idle").length);
+  });
   const untilTrue: Campaign["until"] = async (what, isTrue) => {
-    let shadows: readonly ShadowView[] = [];
     const outputs = (): string => stage.reconcilers.map((one) => one.output().slice(-5000)).join("\n");
-    const check = async (): Promise<boolean> => {
-      shadows = await listShadows(nodeStage);
-      most = Math.max(most, shadows.filter((shadow) => shadow.spec.state !== "Idle").length);
-      return await isTrue(shadows);
-    };
-    await until(() => `${what}\n${JSON.stringify(shadows, undefined, 1)}\n${outputs()}`, check, CAMPAIGN_MS);
+    const seen = (): string => JSON.stringify(shadows, undefined, 1);
+    await until(
+      () => `${what}\n${seen()}\n${outputs()}`,
+      () => isTrue(shadows),
+      CAMPAIGN_MS,
+    );
   };
   const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
   const startReconciler = () =>
     stage.start({
       NODE_UPDATES: "true",
       NODE_UPDATES_NAMESPACE: namespace,
-      RECONCILE_INTERVAL: "500ms",
+      RECONCILE_INTERVAL: "1s",
       WEBHOOKS_UPDATE_CA_BUNDLE: "false",
       SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
       LOG_LEVEL: "info",

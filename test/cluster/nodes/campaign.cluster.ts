@@ -61,13 +61,13 @@ it("NR20: twenty kills of the controller, and others of agents and of the API, d
   await campaign.until("every node updated", async (shadows) => {
     const isDone = shadows.length === 6 && shadows.every(isUpdated);
     if (isDone && kills === KILLS) return true;
-    if (kills < KILLS && (isDone || Math.random() < 0.25)) {
+    if (kills < KILLS && (isDone || Math.random() < 0.5)) {
       kills += 1;
       await reconciler.kill();
       reconciler = campaign.startReconciler();
     }
-    if (Math.random() < 0.1) await campaign.played[Math.floor(Math.random() * 6)]?.restartAgent();
-    if (Math.random() < 0.05) await campaign.nodeStage.restartApi();
+    if (Math.random() < 0.2) await campaign.played[Math.floor(Math.random() * 6)]?.restartAgent();
+    if (Math.random() < 0.1) await campaign.nodeStage.restartApi();
     return false;
   });
   assert.deepEqual(

@@ -18,6 +18,7 @@ import { join } from "node:path";
 import { type Host, type HostOptions, startHost } from "../../host/host-server.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
+import { follow } from "../stage/follow.ts";
 import { AGENT, type NodeClusterStage, TEST_LABEL } from "./node-stage.ts";
 import { timestamp } from "../../emulator/objects.ts";
 import type { OpenStage } from "../stage/stage.ts";
@@ -96,6 +97,8 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
   const { admin, namespace } = stage;
   const name = node.metadata?.name ?? "";
   const pod = await untilAgentPod(stage, name);
+  // The kubelet's file: one token for its hour.
+  const token = await stage.requestToken({ pod });
   let agent: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   const host = await startHost({
     version: FROM,
@@ -117,7 +120,7 @@ async function playNode(stage: NodeClusterStage, { node, cluster, options }: Pla
       namespace,
       clock: systemClock,
       stop: stop.signal,
-      callApi: stage.callAs(node, () => stage.requestToken({ pod })),
+      callApi: stage.callAs(node, async () => token),
       nodeName: name,
       host: createHostApi(host.socketPath),
       readBootId: async () => host.facts().bootId,
@@ -173,14 +176,26 @@ export interface ShadowView {
   readonly status: ShadowStatus | undefined;
 }
 
-export async function listShadows({ admin, namespace }: NodeClusterStage): Promise<ShadowView[]> {
+/** Resolves once they are known; `onChange` gets them all, after each change, until `signal` is aborted. */
+export async function followShadows(
+  { admin, namespace }: NodeClusterStage,
+  signal: AbortSignal,
+  onChange: (shadows: readonly ShadowView[]) => void,
+): Promise<void> {
   const path = `/apis/brupop.bottlerocket.aws/v2/namespaces/${namespace}/bottlerocketshadows`;
-  const { items } = await admin.call<{ items: CustomObject[] }>("GET", path);
-  return items.map(({ metadata, spec, status }) => ({
-    name: metadata.name ?? "",
-    spec: spec as ShadowSpec,
-    status: (status ?? undefined) as ShadowStatus | undefined,
-  }));
+  const shadows = new Map<string, ShadowView>();
+  await follow(admin, path, signal, (type, object) => {
+    const { metadata, spec, status } = object as CustomObject;
+    const { name = "" } = metadata;
+    if (type === "DELETED") shadows.delete(name);
+    else
+      shadows.set(name, {
+        name,
+        spec: spec as ShadowSpec,
+        status: (status ?? undefined) as ShadowStatus | undefined,
+      });
+    onChange([...shadows.values()]);
+  });
 }
 
 /** A policy of the nodes of the test. */

@@ -42,7 +42,7 @@ const untilQuiet = ({ firing }: PrometheusServer): Promise<void> =>
 
 scenario("every panel has data, no alert lasts without its fault, and each fires on its own", async (stage) => {
   const { admin, namespace, call } = stage;
-  const asAdmin = { KUBECONFIG: process.env["KUBECONFIG"] ?? "", RECONCILE_INTERVAL: "500ms" };
+  const asAdmin = { KUBECONFIG: process.env["KUBECONFIG"] ?? "", RECONCILE_INTERVAL: "1s" };
   await applyRbac(admin, namespace, "functions");
   await stage.create(ZONES);
   await stage.create([FROZEN]);

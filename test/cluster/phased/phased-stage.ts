@@ -58,7 +58,7 @@ export interface SetTraits {
 }
 
 /** Reconcilers that tick often; a killed one frees its Lease soon. */
-export const FAST = { RECONCILE_INTERVAL: "300ms", LEASE_DURATION: "5s" };
+export const FAST = { RECONCILE_INTERVAL: "500ms", LEASE_DURATION: "5s" };
 
 /** Registers a test. Its PhasedRollouts lose their finalizers at the end, as nobody would release them any more. */
 export function phasedScenario(name: string, run: (stage: PhasedStage) => Promise<void>): void {

@@ -64,7 +64,7 @@ for (const [name, withBudget] of [
       if (withBudget) await createBudget(stage, group, { maxUnavailable: 1 });
       await setImage("app:2", zones, { "sim/ready": "false" });
       // Only now: it would begin with the zone whose change it saw first.
-      const reconciler = start({ RECONCILE_INTERVAL: "500ms" });
+      const reconciler = start({ RECONCILE_INTERVAL: "1s" });
       for (const [i, { name: zone }] of zones.entries()) {
         const isBack = (): boolean => timeline.entries.findLast(({ pod }) => pod === `${zone}-0`)?.state === "notReady";
         await timeline.until(`${zone}-0 is back, not ready`, isBack);

@@ -67,7 +67,7 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
   await bundle({ "cli/main": "cli/main.ts" }, ROOT, join(stage.folder, "dist"));
   await writeFile(join(stage.folder, "package.json"), `{ "type": "module" }`);
   await stage.create(ZONES);
-  const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
+  const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
   await reconciler.untilOutput(/"settled":1/);
   const viewer = await actAs(stage, "zonewise-viewer");
   const operator = await actAs(stage, "zonewise-operator");

@@ -141,7 +141,7 @@ scenario(
   async (stage) => {
     await stage.create(ZONES);
     const page = await startPage(stage);
-    const reconciler = stage.start({ RECONCILE_INTERVAL: "500ms" });
+    const reconciler = stage.start({ RECONCILE_INTERVAL: "1s" });
     await reconciler.untilOutput(/"settled":1/);
     assert.equal((await waitFor(stage.namespace, "Ready")).code, 0);
     const ready = await readRow(stage.namespace);
