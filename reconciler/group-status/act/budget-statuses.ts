@@ -198,6 +198,8 @@ async function writeOne(
   const reservations = readReservations(object.status?.disruptedPods);
   const { generation = 0 } = object.metadata;
   const guard = await seeGuard(namespace, zones, round);
+  // A question that the end of the session has cut off says nothing of the webhook.
+  if (round.stop.aborted) return;
   const now = round.clock.now();
   const next = describeProtection({ content, generation, zones, reservations, now, withPods, guard, earlier });
   const after = { ...object.status, ...next };

@@ -30,6 +30,20 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "seenAt !== undefined",
   },
   {
+    breaks: "a question that the end of a session cuts off does not say that a budget is unprotected",
+    file: "reconciler/group-status/act/budget-statuses.ts",
+    tests: ["test/reconciler/group-status/act/budget-statuses.test.ts"],
+    find: "if (round.stop.aborted) return;",
+    replacement: "",
+  },
+  {
+    breaks: "evictions are said to be allowed where one is",
+    file: "reconciler/budget/headroom.ts",
+    tests: ["test/reconciler/budget/protection.test.ts"],
+    find: 'if (reason === "Allowed") {',
+    replacement: 'if (reason !== "Allowed") {',
+  },
+  {
     breaks: "evictions that are said to be allowed count those before them",
     file: "reconciler/budget/headroom.ts",
     tests: ["test/reconciler/budget/protection.test.ts"],

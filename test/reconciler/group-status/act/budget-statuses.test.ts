@@ -17,14 +17,22 @@ interface Status {
   readonly conditions?: readonly { readonly status: string; readonly reason: string }[];
 }
 
-/** `beforePods` is called, and awaited, before pods are listed. */
-function maintainerOf(stage: Stage, beforePods: (signal?: AbortSignal) => Promise<void> = async () => {}) {
+const HOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
+
+type Before = (signal?: AbortSignal) => Promise<void>;
+
+/** Each is called, and awaited: before pods are listed, and in place of a probe of the webhook. */
+function maintainerOf(stage: Stage, beforePods: Before = async () => {}, probe?: Before) {
   const { cluster: direct, calls } = stage.connect();
   const cluster: Cluster = {
     ...direct,
     async *list(resource, query, call) {
       if (resource.plural === "pods") await beforePods(call?.signal);
       yield* direct.list(resource, query, call);
+    },
+    async create(resource, request, call) {
+      if (probe && request.subresource === "eviction") await probe(call?.signal);
+      return await direct.create(resource, request, call);
     },
   };
   let later = 0;
@@ -110,6 +118,30 @@ describe("the status of a disruption budget", () => {
       after.zones?.map(({ healthy }) => healthy),
       [2, 3, 3],
     );
+  });
+
+  it("says nothing of a webhook that the end of the session kept from being asked", async () => {
+    const { store } = stage.emulator;
+    const rules = [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] }];
+    const clientConfig = { url: "https://127.0.0.1:1/admission/mutate-pod-eviction" };
+    const hook = { name: "x.example.com", admissionReviewVersions: ["v1"], sideEffects: "None", clientConfig, rules };
+    const metadata = { name: "evictions" };
+    store.create(HOOKS, { apiVersion: "x/v1", kind: "MutatingWebhookConfiguration", metadata, webhooks: [hook] });
+    writeBudget(stage, { maxUnavailable: 2 });
+    const before = statusOf(stage);
+    const [end, asked] = [new AbortController(), new Set<string>()];
+    const { tick, calls } = maintainerOf(stage, undefined, async () => {
+      asked.add("probe");
+      end.abort();
+      throw Object.assign(new Error("ended"), { code: "Cancelled" });
+    });
+    await tick(end.signal);
+    assert.equal(asked.size, 1);
+    assert.equal(writes(calls), 0);
+    assert.deepEqual(statusOf(stage), before);
+    store.remove(HOOKS, undefined, "evictions");
+    writeBudget(stage);
+    await maintainerOf(stage).tick();
   });
 
   it("says that it selects nothing", async () => {
