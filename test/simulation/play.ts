@@ -7,6 +7,7 @@ import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
 import { createFaults } from "./faults.ts";
+import { createHeadroomOracle } from "./headroom.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
@@ -82,6 +83,8 @@ const UNSAID_MS = 60_000;
 const LATE_MS = 60_000;
 /** So often a history that ends with its first violation looks whether there is one. */
 const STRETCH_MS = 1000;
+/** Evictions that are tried at the end are answered in so many stretches. */
+const MAX_WAITS = 60;
 /** Settled, it stays so. */
 const REST_MS = 600_000;
 /** Characters that are digested at once: line by line takes longer. */
@@ -165,6 +168,7 @@ async function playSeeded(
         ?.stoodStillMs(since) ?? 1) > 0;
     return isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
   };
+  const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({ violated, now: schedule.now });
   const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods, decidedMs });
   const nodeSafety =
@@ -219,6 +223,7 @@ async function playSeeded(
     },
     onReview(review) {
       safety.onReview(review);
+      headroom.onReview(review);
       deletions?.onReview(review);
     },
     onArrival(path, sent) {
@@ -304,6 +309,9 @@ async function playSeeded(
   unrest = "";
   await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);
+  let isCompared = violations.length > 0;
+  void headroom.look(world, shape.zones).then(() => (isCompared = true));
+  for (let waits = 0; !isCompared && waits < MAX_WAITS; waits++) await runFor(STRETCH_MS);
   const alive = world.processes().map(({ name }) => name);
   // A holder may have been ahead by its clock.
   if (!isOver())
