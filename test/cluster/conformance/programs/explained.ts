@@ -14,10 +14,6 @@ export interface Explanation {
 /** Of our own definitions the faults are known in full. */
 const BUILT_IN = /^\d+: (?!\w+ (?:zoneaware|phased|replicat|rolloutg))/;
 
-/** What a pod has once it is bound to a node. */
-const OF_BOUND =
-  "(?:metadata\\.labels|spec\\.nodeName|status\\.(?:conditions|containerStatuses|hostIP|phase|podIPs?|startTime))";
-
 export const EXPLAINED: readonly Explanation[] = [
   {
     step: BUILT_IN,
@@ -59,15 +55,13 @@ export const EXPLAINED: readonly Explanation[] = [
     field: /answer\.body\..*status\.(?:conditions\.\d+\.status|containerStatuses\.\d+\.(?:ready|started))$/,
     reason: "how ready a pod was when it began to go depends on the speed of controllers",
   },
-  // Its objects are shown after each step, whatever that was about.
-  ...[
-    { field: new RegExp(`objects\\.pods/[^.]+\\.${OF_BOUND}$`) },
-    { step: / pods/, field: new RegExp(`answer\\.body\\.${OF_BOUND}$`) },
-  ].map((where) => ({
-    ...where,
+  {
+    step: / pods|the end/,
+    field:
+      /(?:objects\.pods\/[^.]+|answer\.body)\.(?:metadata\.labels|spec\.nodeName|status\.(?:conditions|containerStatuses|hostIP|phase|podIPs?|startTime))$/,
     actual: /^(?:undefined|"Pending")$/,
     reason: "a pod whose owner never was may be deleted before it is bound to a node, or after that",
-  })),
+  },
   {
     field: /answer\.warnings$/,
     actual: /unknown field|prefer a domain-qualified/,
