@@ -21,6 +21,8 @@ const env = (name: string, otherwise: string): string => process.env[name] || ot
 const [first = 1, last = first] = env("PROGRAMS", "1-45").split("-").map(Number);
 const STEPS = Number(env("STEPS", "50"));
 const kept = process.env["KEEP"]?.split(",").map(Number);
+/** A difference that counts is there each time. */
+const TRIES = 3;
 const AT_ONCE = Number(env("AT_ONCE", "12"));
 
 test("random programs come to the same on an embedded cluster and on this one", { timeout: 3_600_000 }, async (t) => {
@@ -39,7 +41,7 @@ test("random programs come to the same on an embedded cluster and on this one", 
     const positions = kept ?? drawn.program.map((_, index) => index);
     let result = await contrast(client, drawn, positions);
     calls += result.calls;
-    if (result.unexplained.length > 0) {
+    for (let tries = 1; tries < TRIES && result.unexplained.length > 0; tries++) {
       // What a real cluster does only sometimes, on a machine under load, the embedded one need not do.
       t.diagnostic(`seed ${seed} is played again: ${result.unexplained.slice(0, 3).map(describe).join("\n")}`);
       result = await contrast(client, drawn, positions);
