@@ -25,13 +25,13 @@ export function judgeExpressions(
       ...(baseline ? [{ where: `check ${name}, baseline`, expr: baseline.expr }] : []),
     ].map(({ where, expr }) => ({ where, isFilled: hasPlaceholders(expr), ...read(expr, values) })),
   );
-  const errors = found.flatMap(({ where, isFilled, error }) =>
-    error === undefined ? [] : [{ isFilled, text: `${where}: ${error}` }],
-  );
-  const [filled, plain] = [errors.filter(({ isFilled }) => isFilled), errors.filter(({ isFilled }) => !isFilled)];
+  const errorsOf = (filled: boolean): string[] =>
+    found.flatMap(({ where, isFilled, error }) =>
+      isFilled === filled && error !== undefined ? [`${where}: ${error}`] : [],
+    );
   return {
-    impossible: [...filled.map(({ text }) => text), ...findEmptyComparisons(gate)],
-    foreign: plain.map(({ text }) => text),
+    impossible: [...errorsOf(true), ...findEmptyComparisons(gate)],
+    foreign: errorsOf(false),
     warnings: found.flatMap(({ where, warnings }) => warnings.map((warning) => `${where}: ${warning}`)),
   };
 }

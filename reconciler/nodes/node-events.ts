@@ -73,8 +73,8 @@ function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[
     const node = byName.get(name);
     const ref = node && nodeRef(node);
     const text = `${reason}: ${message}`;
-    const isByOthers = reason === "NoPlaceForPods" || reason === "InMaintenance";
-    if (ref && isByOthers) return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
+    const endsWithoutPerson = reason === "NoPlaceForPods" || reason === "InMaintenance";
+    if (ref && endsWithoutPerson) return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
     const isForPerson = reason === "DrainWouldNotEnd" || reason === "PlacesUnknown";
     return ref && isForPerson ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
   });

@@ -96,8 +96,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     breaks: "an expression of another grammar is warned of, and not refused",
     ...ADMITTED,
     file: "reconciler/gates/judge-expressions.ts",
-    find: "errors.filter(({ isFilled }) => isFilled),",
-    replacement: "errors,",
+    find: "...errorsOf(true),",
+    replacement: "...errorsOf(true), ...errorsOf(false),",
   },
   {
     breaks: "a comparison with no pods is refused when it is written",
