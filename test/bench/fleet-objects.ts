@@ -44,10 +44,9 @@ export const zonesOf = (group: string): string[] => ["a", "b", "c"].map((zone) =
 export async function createFleet(
   admin: Admin,
   size: FleetSize,
-  minutes: number,
+  { minutes, etcd }: { readonly minutes: number; readonly etcd: string | undefined },
 ): Promise<{ groups: number; ended: string }> {
   await prepare(admin);
-  const etcd = process.env["FLEET_ETCD"];
   const names = Array.from({ length: size.groups }, (_, i) => `g${i}`);
   // One of each length of name is made through the API server, and the others are copies of it.
   const models = new Map(names.toReversed().map((name) => [name.length, name]));

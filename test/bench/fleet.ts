@@ -36,7 +36,13 @@ interface Build {
 }
 
 export const benchFleet: Bench = async (environment) => {
-  const { KUBECONFIG: kubeconfig, FLEET_GROUPS = "1000", FLEET_PODS = "100000", FLEET_MINUTES = "60" } = process.env;
+  const {
+    KUBECONFIG: kubeconfig,
+    FLEET_GROUPS = "1000",
+    FLEET_PODS = "100000",
+    FLEET_MINUTES = "60",
+    FLEET_ETCD: etcd,
+  } = process.env;
   if (!kubeconfig) {
     console.log("KUBECONFIG is not set: the fleet on a real control plane is left out.");
     return [];
@@ -50,7 +56,7 @@ export const benchFleet: Bench = async (environment) => {
   const server = await watchApiServer(kubeconfig);
   try {
     const startedAt = performance.now();
-    const { groups, ended } = await createFleet(admin, size, Number(FLEET_MINUTES));
+    const { groups, ended } = await createFleet(admin, size, { minutes: Number(FLEET_MINUTES), etcd });
     const seconds = (performance.now() - startedAt) / 1000;
     const made = { ...size, groups };
     const name = `${groups.toLocaleString("en")} groups of 3 x ${size.replicas} pods on a real control plane`;
