@@ -99,6 +99,8 @@ export async function openCampaign(
       CAMPAIGN_MS,
     );
   };
+  // A zone whose agents have not reported yet would be passed over for the next one.
+  await untilTrue("each agent has reported", (all) => all.length === nodes && all.every(({ status }) => status));
   const policy = (): Promise<CustomObject> => admin.call("GET", `${POLICIES}/${namespace}`);
   const startReconciler = () =>
     stage.start({
