@@ -5,14 +5,14 @@ import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import type { NoTick } from "../reconciler/report/ticking.ts";
 import type { ExitCode } from "./exit.ts";
 import type { ReadSettings } from "./gather/settings.ts";
-import type { Look } from "./output/style.ts";
+import type { Display } from "./output/style.ts";
 
 export interface TerminalSize {
   readonly columns: number;
   readonly rows: number;
 }
 
-export interface Io extends Look {
+export interface Io extends Display {
   readonly write: (text: string) => void;
   /** For messages that are no result. */
   readonly warn: (text: string) => void;

@@ -1,7 +1,7 @@
 /** Answers of `zonewise explain` as text. */
 import type { Explanation } from "../decide/answer.ts";
 import { formatAge, untilOf } from "./age.ts";
-import type { Look } from "./style.ts";
+import type { Display } from "./style.ts";
 import { wrapAfter } from "./table.ts";
 
 interface Titled {
@@ -13,17 +13,17 @@ interface Titled {
 /** Columns before a fact. */
 const INDENT = 12;
 
-export function renderAnswers({ kind, name, answers }: Titled, look: Look, now: number): string {
-  return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, look, now))].join("");
+export function renderAnswers({ kind, name, answers }: Titled, display: Display, now: number): string {
+  return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, display, now))].join("");
 }
 
 /** Sentences are wrapped, and what helps is not: a terminal copies a command of one line in one piece. */
-function renderAnswer(answer: Explanation, look: Look, now: number): string {
+function renderAnswer(answer: Explanation, display: Display, now: number): string {
   const { question, allowed, reason, message } = answer;
-  const { style } = look;
+  const { style } = display;
   if (allowed) {
     const title = `${question}: yes`;
-    return `  ${style("good", title)}  ${wrapAfter(message, title.length + 4, look)}\n`;
+    return `  ${style("good", title)}  ${wrapAfter(message, title.length + 4, display)}\n`;
   }
   const facts = [
     ["why", message],
@@ -34,7 +34,7 @@ function renderAnswer(answer: Explanation, look: Look, now: number): string {
     ["helps", answer.remedy],
   ].filter(([, text]) => text !== "");
   const lines = facts.map(([label = "", text = ""]) => {
-    const shown = label === "helps" ? text : wrapAfter(text, INDENT, look);
+    const shown = label === "helps" ? text : wrapAfter(text, INDENT, display);
     return `    ${label.padEnd(INDENT - 5)} ${shown}\n`;
   });
   return `  ${style("bad", `${question}: no`)}  ${reason}\n${lines.join("")}`;

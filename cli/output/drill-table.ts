@@ -2,7 +2,7 @@
 import { shortDuration } from "../../infra/duration.ts";
 import type { DrillVerdict, Row } from "../drill/judge.ts";
 import { formatTable, wrapWords, type Cell } from "./table.ts";
-import type { Look, Tone } from "./style.ts";
+import type { Display, Tone } from "./style.ts";
 
 export interface Report {
   readonly run: string;
@@ -21,15 +21,15 @@ const TONES: Readonly<Record<DrillVerdict, Tone>> = { held: "good", "did not hol
 const MAX_TOLD = 3;
 const COLUMNS = 80;
 
-export function renderReport({ run, namespace, seconds, killed, promises }: Report, look: Look): string {
-  const width = (): number => Math.min(look.width?.() ?? COLUMNS, COLUMNS);
+export function renderReport({ run, namespace, seconds, killed, promises }: Report, display: Display): string {
+  const width = (): number => Math.min(display.width?.() ?? COLUMNS, COLUMNS);
   const rows = promises.map(({ promise, tried, verdict, seen }): Cell[] => [
     promise,
     tried,
     { text: verdict, tone: TONES[verdict] },
     seen,
   ]);
-  const table = formatTable(["PROMISED", "TRIED", "VERDICT", "SEEN"], rows, { ...look, width });
+  const table = formatTable(["PROMISED", "TRIED", "VERDICT", "SEEN"], rows, { ...display, width });
   const broken = promises.flatMap(({ promise, broken }) => {
     const more = broken.length > MAX_TOLD ? [`and ${broken.length - MAX_TOLD} more`] : [];
     return [...broken.slice(0, MAX_TOLD), ...more].map((text) => `${promise}: ${text}`);

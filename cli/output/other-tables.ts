@@ -5,7 +5,7 @@ import { explainPhased, nextCheckOf, type Phased } from "../decide/explain-phase
 import { judgePhased } from "../decide/overview.ts";
 import { formatAge, untilOf } from "./age.ts";
 import { TONES } from "./status-tables.ts";
-import type { Look } from "./style.ts";
+import type { Display } from "./style.ts";
 import { formatByNamespace, formatTable, type Cell, type Column } from "./table.ts";
 
 const PHASED_COLUMNS: readonly Column[] = [
@@ -20,11 +20,11 @@ const PHASED_COLUMNS: readonly Column[] = [
   { heading: "NEXT-CHECK", rank: 7 },
 ];
 
-export const renderPhased = (phased: readonly Phased[], look: Look, now: number): string =>
+export const renderPhased = (phased: readonly Phased[], display: Display, now: number): string =>
   formatByNamespace(
     PHASED_COLUMNS,
     phased.map((one) => ({ namespace: one.rollout.namespace, cells: describeRow(one, now) })),
-    look,
+    display,
   );
 
 function describeRow(phased: Phased, now: number): Cell[] {
@@ -66,11 +66,11 @@ const POLICY_COLUMNS: readonly Column[] = [
   { heading: "MESSAGE", rank: 1 },
 ];
 
-export const renderPolicies = (policies: readonly (Policy | InvalidPolicy)[], look: Look, now: number): string =>
+export const renderPolicies = (policies: readonly (Policy | InvalidPolicy)[], display: Display, now: number): string =>
   formatTable(
     POLICY_COLUMNS,
     policies.map((policy) => describePolicy(policy, now)),
-    look,
+    display,
   );
 
 function describePolicy(policy: Policy | InvalidPolicy, now: number): Cell[] {

@@ -1,7 +1,7 @@
 /** The table of `zonewise plan`. */
 import { shortDuration } from "../../infra/duration.ts";
 import type { PlannedAction } from "../../reconciler/plan/plan-group.ts";
-import type { Look } from "./style.ts";
+import type { Display } from "./style.ts";
 import { formatTable, type Cell, type Column } from "./table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -19,7 +19,7 @@ const MAX_NAMED = 4;
 type Run = readonly [first: PlannedAction, ...more: PlannedAction[]];
 
 /** A line a step; the pods of a zone that are replaced one after the other, each after the same wait, in one. */
-export function renderSteps(steps: readonly PlannedAction[], look: Look): string {
+export function renderSteps(steps: readonly PlannedAction[], display: Display): string {
   let step = 1;
   const rows = foldSteps(steps).map((run): Cell[] => {
     const [{ waitMs, waits, action, zone }] = run;
@@ -27,7 +27,7 @@ export function renderSteps(steps: readonly PlannedAction[], look: Look): string
     step += run.length;
     return [number, waitMs > 0 ? shortDuration(waitMs) : "", waits.join(", "), action, zone, describe(run)];
   });
-  return formatTable(COLUMNS, rows, look);
+  return formatTable(COLUMNS, rows, display);
 }
 
 function foldSteps(steps: readonly PlannedAction[]): Run[] {

@@ -14,7 +14,7 @@ import {
   type Completion,
 } from "../decide/group-state.ts";
 import { formatAge, untilOf } from "./age.ts";
-import type { Look, Tone } from "./style.ts";
+import type { Display, Tone } from "./style.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
 export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
@@ -42,14 +42,14 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** A line a group. */
-export const renderGroups = (groups: readonly GroupState[], look: Look, now: number): string =>
+export const renderGroups = (groups: readonly GroupState[], display: Display, now: number): string =>
   formatByNamespace(
     COLUMNS,
     groups.map((state) => ({
       namespace: state.namespace,
       cells: [state.group, phaseOf(state), ...countsOf(state), ...waitOf(state, now)],
     })),
-    look,
+    display,
   );
 
 function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
@@ -89,7 +89,7 @@ const HOLD_COLUMNS: readonly Column[] = [
 ];
 
 /** One group with its zones, what blocks it, and what is left. */
-export function renderGroup(state: GroupState, look: Look, now: number): string {
+export function renderGroup(state: GroupState, display: Display, now: number): string {
   const { zones, status = {} } = state;
   const sentence = nameImages(withoutBlocks(describeProgress(state), status.blocked ?? []), zones);
   const { blocked, waiting } = sortBlocks(state, now);
@@ -100,21 +100,21 @@ export function renderGroup(state: GroupState, look: Look, now: number): string 
     (step.pods ?? []).join(", "),
   ]);
   return [
-    renderGroups([state], look, now),
-    sentence === "" ? "" : `\n${wrapWords(sentence, look.width?.() ?? Infinity).join("\n")}\n`,
+    renderGroups([state], display, now),
+    sentence === "" ? "" : `\n${wrapWords(sentence, display.width?.() ?? Infinity).join("\n")}\n`,
     ...[...describeBypasses(status.zones ?? [], now), ...describeWindows(state, now)].map(
-      (line) => `\n${wrapWords(line, look.width?.() ?? Infinity).join("\n")}\n`,
+      (line) => `\n${wrapWords(line, display.width?.() ?? Infinity).join("\n")}\n`,
     ),
     section(
       formatTable(
         ["ZONE", "STATE", "UPDATED", "READY", "REVISION"],
         (status.zones ?? []).map(describeZone(state)),
-        look,
+        display,
       ),
     ),
-    section(formatTable(["BLOCKED-BY", ...HOLD_COLUMNS], blocked.map(describeBlock("bad", zones, now)), look)),
-    section(formatTable(["WAITING-FOR", ...HOLD_COLUMNS], waiting.map(describeBlock("waiting", zones, now)), look)),
-    section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, look)),
+    section(formatTable(["BLOCKED-BY", ...HOLD_COLUMNS], blocked.map(describeBlock("bad", zones, now)), display)),
+    section(formatTable(["WAITING-FOR", ...HOLD_COLUMNS], waiting.map(describeBlock("waiting", zones, now)), display)),
+    section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, display)),
   ].join("");
 }
 

@@ -4,7 +4,8 @@ import { styleText } from "node:util";
 export type Tone = "good" | "bad" | "waiting" | "plain";
 export type Style = (tone: Tone, text: string) => string;
 
-export interface Look {
+/** Colours and width of what is displayed. */
+export interface Display {
   readonly style: Style;
   /** Characters that a line may have; undefined without a terminal, and where nothing is to be left out. */
   readonly width?: () => number | undefined;

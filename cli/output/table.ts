@@ -1,5 +1,5 @@
 /** Tables as kubectl prints them: headings in capitals, columns two blanks apart. */
-import { plain, type Look, type Tone } from "./style.ts";
+import { plain, type Display, type Tone } from "./style.ts";
 
 /** A cell: its text, or with a tone. */
 export type Cell = string | { readonly text: string; readonly tone: Tone };
@@ -26,13 +26,13 @@ interface Sheet {
 export function formatByNamespace(
   columns: readonly Column[],
   rows: readonly { readonly namespace: string; readonly cells: readonly Cell[] }[],
-  look: Look,
+  display: Display,
 ): string {
   const isMixed = new Set(rows.map(({ namespace }) => namespace)).size > 1;
   return formatTable(
     [...(isMixed ? ["NAMESPACE"] : []), ...columns],
     rows.map(({ namespace, cells }) => [...(isMixed ? [namespace] : []), ...cells]),
-    look,
+    display,
   );
 }
 
@@ -43,20 +43,20 @@ export function formatByNamespace(
 export function formatTable(
   headings: readonly (string | Column)[],
   rows: readonly (readonly Cell[])[],
-  look: Look,
+  display: Display,
 ): string {
   if (rows.length === 0) return "";
   const columns = headings.map((one) => (typeof one === "string" ? { heading: one } : one));
-  const most = look.width?.() ?? Infinity;
+  const most = display.width?.() ?? Infinity;
   const { columns: shown, rows: cells } = fit({ columns, rows }, most);
   const widths = shown.map((column, i) => widthOf(column, cells, i));
   const last = shown.length - 1;
   const indent = widths.slice(0, last).reduce((sum, one) => sum + one + GAP.length, 0);
   const all: readonly (readonly Cell[])[] = [shown.map(({ heading }) => heading), ...cells];
   const lines = all.flatMap((row) => {
-    const start = row.slice(0, last).map((cell, i) => paint(look, cell, textOf(cell).padEnd(widths[i] ?? 0)) + GAP);
+    const start = row.slice(0, last).map((cell, i) => paint(display, cell, textOf(cell).padEnd(widths[i] ?? 0)) + GAP);
     const [first = "", ...more] = wrapWords(textOf(row[last]), most - indent).map((part) =>
-      paint(look, row[last], part),
+      paint(display, row[last], part),
     );
     return [start.join("") + first, ...more.map((part) => " ".repeat(indent) + part)];
   });
@@ -67,24 +67,28 @@ export function formatTable(
  * A table of which no column may be left out. Where the terminal has no room for it, each row becomes several lines: its
  * first cell, and the others below it with their headings.
  */
-export function formatRecords(headings: readonly string[], rows: readonly (readonly Cell[])[], look: Look): string {
-  const most = look.width?.() ?? Infinity;
+export function formatRecords(
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  display: Display,
+): string {
+  const most = display.width?.() ?? Infinity;
   const least = formatTable(headings, rows, { style: plain });
-  if (least.split("\n").every((line) => line.length <= most)) return formatTable(headings, rows, look);
+  if (least.split("\n").every((line) => line.length <= most)) return formatTable(headings, rows, display);
   const [, ...names] = headings.map((heading) => heading.toLowerCase());
   const indent = Math.max(...names.map(({ length }) => length)) + GAP.length * 2;
   return rows
     .map(([first, ...cells]) => {
       const lines = names.map((name, i) => {
-        const text = wrapAfter(textOf(cells[i]), indent, look);
-        return `${GAP}${name.padEnd(indent - GAP.length)}${paint(look, cells[i], text)}\n`;
+        const text = wrapAfter(textOf(cells[i]), indent, display);
+        return `${GAP}${name.padEnd(indent - GAP.length)}${paint(display, cells[i], text)}\n`;
       });
-      return `${paint(look, first, textOf(first))}\n${lines.join("")}`;
+      return `${paint(display, first, textOf(first))}\n${lines.join("")}`;
     })
     .join("");
 }
 
-const paint = ({ style }: Pick<Look, "style">, cell: Cell | undefined, text: string): string =>
+const paint = ({ style }: Pick<Display, "style">, cell: Cell | undefined, text: string): string =>
   typeof cell === "object" ? style(cell.tone, text) : text;
 
 const widthOf = ({ heading }: Column, rows: Sheet["rows"], i: number): number =>
@@ -126,7 +130,7 @@ function fit(sheet: Sheet, most: number): Sheet {
 const rankOf = (column: Column | undefined): number => column?.rank ?? 0;
 
 /** The text broken between words, each further line after so many blanks; so many columns are left free for what is before the first. */
-export const wrapAfter = (text: string, indent: number, { width }: Look): string =>
+export const wrapAfter = (text: string, indent: number, { width }: Display): string =>
   wrapWords(text, (width?.() ?? Infinity) - indent).join(`\n${" ".repeat(indent)}`);
 
 /**
