@@ -18,6 +18,13 @@ const SHAPE: Shape = {
   nodes: undefined,
   certificate: undefined,
 };
+const GROUPS = "rolloutgroups.zonewise.dev";
+interface Group {
+  readonly phase?: string;
+  readonly ready?: "True" | "False";
+  readonly zones?: readonly object[];
+  readonly blocked?: readonly object[];
+}
 const NOW = Date.parse("2026-01-01T01:00:00Z");
 
 const object = (name: string, rest: object = {}, metadata: object = {}): KubeObject => ({
@@ -27,7 +34,7 @@ const object = (name: string, rest: object = {}, metadata: object = {}): KubeObj
   ...rest,
 });
 const zone = (name: string, replicas = 2, revision = "new"): KubeObject =>
-  object(name, { spec: { replicas }, status: { updateRevision: "new", currentRevision: revision } });
+  object(name, { spec: { replicas }, status: { updateRevision: "new", currentRevision: revision } }, { generation: 1 });
 const pod = (name: string, { ready = true, revision = "new" } = {}): KubeObject =>
   object(
     name,
@@ -37,11 +44,24 @@ const pod = (name: string, { ready = true, revision = "new" } = {}): KubeObject 
 const lease = (holderIdentity: string, renewTime = "2026-01-01T00:59:55Z"): KubeObject =>
   object("lease", { spec: { holderIdentity, renewTime, leaseDurationSeconds: 15 } });
 
+const row = (name: string, changed: object = {}): object => ({
+  name,
+  ...{ replicas: 2, pods: 2, updated: 2, ready: 2 },
+  ...{ currentRevision: "new", updateRevision: "new", generation: 1 },
+  ...changed,
+});
+function group({ phase = "Ready", ready = "True", zones = [row(A), row(B)], ...rest }: Group = {}): KubeObject {
+  return object(GROUP, {
+    status: { group: GROUP, phase, zones, conditions: [{ type: "Ready", status: ready }], ...rest },
+  });
+}
+
 type Objects = Readonly<Record<string, readonly KubeObject[]>>;
 const SETTLED: Objects = {
   "statefulsets.apps": [zone(A), zone(B)],
   pods: [A, B].flatMap((name) => [pod(`${name}-0`), pod(`${name}-1`)]),
   [BUDGETS]: [object(BUDGET, { status: { disruptedPods: {} } })],
+  [GROUPS]: [group()],
 };
 const storeOf = (objects: Objects) => ({
   list: (resource: string) => [...(objects[resource] ?? [])],
@@ -97,6 +117,20 @@ describe("the oracle of stability", () => {
     ],
     ["zones like their template", look(template(2, 2), mirrored), undefined],
     ["a zone unlike its template", look(template(3, 3), mirrored), /zone-a has 2 replicas instead of the 3/],
+    ["a group without a status", look({ [GROUPS]: [object(GROUP)] }), /no RolloutGroup tells of/],
+    [
+      "a settled group whose status waits",
+      look({ [GROUPS]: [group({ phase: "Waiting", ready: "False" })] }),
+      /the RolloutGroup is Waiting, not Ready/,
+    ],
+    ["a phase that its condition denies", look({ [GROUPS]: [group({ phase: "Stalled" })] }), /condition Ready says/],
+    ["a Ready group that is blocked", look({ [GROUPS]: [group({ blocked: [{}] })] }), /tells of what is left/],
+    ["a status without a zone", look({ [GROUPS]: [group({ zones: [row(A)] })] }), /of 1 zones instead of 2/],
+    [
+      "a status with an older number of pods",
+      look({ [GROUPS]: [group({ zones: [row(A), row(B, { ready: 1 })] })] }),
+      /zone-b ready 1, not 2/,
+    ],
     ["a template that does not know its zones", look(template(2, 1), mirrored), /status of the template is not 2/],
   ] as const)
     it(`${expected ? "condemns" : "accepts"} ${name}`, () => assert.match(found, expected ?? /^$/));

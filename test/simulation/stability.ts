@@ -4,6 +4,7 @@ import type { KubeObject, Store, StoreEvent } from "../emulator/store.ts";
 import { untrusted } from "./certificates/trust.ts";
 import { GATES, PHASED_ROLLOUTS } from "./checks/objects.ts";
 import { isGroupHeld, unsettledPhased } from "./checks/stability.ts";
+import { untrueStatus } from "./group-status.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import { POLICIES } from "./nodes/shape.ts";
 import { unsettledNodes } from "./nodes/stability.ts";
@@ -19,6 +20,7 @@ export function findUnsettled(world: Judged, shape: Shape, now: number): readonl
   const isHeld = isGroupHeld(store, shape);
   return [
     ...shape.zones.flatMap((zone) => unsettledZone(store, zone, isHeld)),
+    ...untrueStatus(store, shape.zones, isHeld),
     ...unsettledPhased(store, shape),
     ...(world.fleet ? unsettledNodes(store, world.fleet, isHeld) : []),
     ...(shape.requests ? openEvictions(store) : []),

@@ -1,0 +1,64 @@
+/** What the RolloutGroup of a settled group says, against its StatefulSets and their pods. */
+import { dig, isTrue, listOf } from "../emulator/objects.ts";
+import type { KubeObject, Store } from "../emulator/store.ts";
+import { GROUP, NAMESPACE } from "./names.ts";
+
+/** What is not true, in words. `isHeld`: a gate holds zones, so that the group may not be Ready. */
+export function untrueStatus(
+  store: Pick<Store, "get" | "list">,
+  zones: readonly string[],
+  isHeld: boolean,
+): readonly string[] {
+  const status = store
+    .list("rolloutgroups.zonewise.dev", NAMESPACE)
+    .map((group) => dig(group, "status"))
+    .find((one) => dig(one, "group") === GROUP);
+  if (status === undefined) return [`no RolloutGroup tells of ${GROUP}`];
+  const sets = zones.flatMap((zone) => store.get("statefulsets.apps", NAMESPACE, zone) ?? []);
+  const rows = listOf(dig(status, "zones"));
+  const rowOf = (name: string): unknown => rows.find((row) => dig(row, "name") === name);
+  return [
+    ...untrueConditions(status, isHeld),
+    ...(rows.length === sets.length
+      ? []
+      : [`the RolloutGroup tells of ${rows.length} zones instead of ${sets.length}`]),
+    ...sets.flatMap((set) => untrueRow(rowOf(set.metadata.name), set, store)),
+  ];
+}
+
+function untrueConditions(status: unknown, isHeld: boolean): string[] {
+  const ready = listOf(dig(status, "conditions")).find((one) => dig(one, "type") === "Ready");
+  const isReady = dig(ready, "status") === "True";
+  const phase = String(dig(status, "phase"));
+  const left = [...listOf(dig(status, "plan")), ...listOf(dig(status, "blocked"))];
+  return [
+    ...(isHeld || isReady ? [] : [`the RolloutGroup is ${phase}, not Ready: ${String(dig(status, "message"))}`]),
+    ...(isReady === (phase === "Ready")
+      ? []
+      : [`the RolloutGroup is ${phase}, and its condition Ready says otherwise`]),
+    ...(isReady && left.length > 0
+      ? [`the RolloutGroup is Ready, and tells of what is left: ${JSON.stringify(left)}`]
+      : []),
+  ];
+}
+
+/** The numbers of a zone are those of its pods. */
+function untrueRow(row: unknown, set: KubeObject, store: Pick<Store, "list">): string[] {
+  const { name, generation } = set.metadata;
+  const revision = dig(set, "status", "updateRevision");
+  const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === name);
+  const facts = {
+    replicas: dig(set, "spec", "replicas"),
+    pods: pods.length,
+    updated: pods.filter(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision).length,
+    ready: pods.filter((pod) => isTrue(pod, "Ready")).length,
+    currentRevision: dig(set, "status", "currentRevision"),
+    updateRevision: revision,
+    generation,
+  };
+  return Object.entries(facts)
+    .filter(([field, fact]) => dig(row, field) !== fact)
+    .map(
+      ([field, fact]) => `the RolloutGroup tells of ${name} ${field} ${String(dig(row, field))}, not ${String(fact)}`,
+    );
+}
