@@ -106,7 +106,7 @@ export async function openCampaign(
     stage.start({
       NODE_UPDATES: "true",
       NODE_UPDATES_NAMESPACE: namespace,
-      RECONCILE_INTERVAL: "1s",
+      RECONCILE_INTERVAL: "500ms",
       WEBHOOKS_UPDATE_CA_BUNDLE: "false",
       SERVER_TLS_SELF_SIGNED_CERT_ENABLED: "false",
       LOG_LEVEL: "info",
