@@ -51,42 +51,37 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/** Lists of pods that a group may have in flight. */
+/**
+ * Completes the zones of one group with their pods, as `gatherGroups` does. Throws `StaleRead`, or the error of the API
+ * server.
+ */
+export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
+  const [snapshot] = await gatherGroups([zones], source, call);
+  return snapshot ?? snapshotOf(zones, (zone) => withPods(zone, []));
+}
+
+/** Lists of pods in flight for one call of `gatherGroups`. */
 const LISTS_AT_ONCE = 8;
 
 /**
- * Completes the zones of one group with their pods, a list a zone, 8 at a time. Throws `StaleRead`, or the error of the
- * API server.
- */
-export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  const complete = new Map<Zone, ZoneWithPods>();
-  await visitEach(zones, { atOnce: LISTS_AT_ONCE }, async (zone) => {
-    const query = { namespace: zone.namespace, labelSelector: zone.selector };
-    complete.set(zone, withPods(zone, (await readAll({ resource: pods, query, read: readPod }, source, call)).items));
-  });
-  return snapshotOf(zones, (zone) => complete.get(zone));
-}
-
-/**
- * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, one
- * after the other. Throws `StaleRead`, or the error of the API server.
+ * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, 8
+ * at a time. Throws `StaleRead`, or the error of the API server.
  */
 export async function gatherGroups(
   groups: readonly (readonly Zone[])[],
   source: Source,
   call?: Call,
 ): Promise<readonly GroupSnapshot[]> {
-  const found = new Map<Zone, Pod[]>();
-  for (const { labelSelector, zones, zoneOf } of planLists(groups.flat())) {
+  const found = new Map<Zone, Pod[]>(groups.flat().map((zone) => [zone, []]));
+  await visitEach(planLists([...found.keys()]), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, zones, zoneOf }) => {
     const query = { namespace: zones[0]?.namespace ?? "", labelSelector };
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
       const zone = zoneOf(pod.owner, object.metadata?.labels ?? {});
       if (zone) found.get(zone)?.push(pod);
     };
-    for (const zone of zones) found.set(zone, []);
     await visitAll({ resource: pods, query, visit }, source, call);
-  }
+  });
   return groups.map((zones) => snapshotOf(zones, (zone) => withPods(zone, found.get(zone) ?? [])));
 }
 

@@ -1,5 +1,6 @@
 /** Builders of StatefulSets, pods and groups: a test names only what matters to it. */
 import type { PodObject, StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { labelSelector } from "../emulator/selectors.ts";
 import { readPod } from "../../reconciler/model/pod.ts";
 import { readZone, withPods, type GroupSnapshot, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
@@ -36,7 +37,7 @@ export function podObject(set: string, ordinal: number, traits: PodTraits = {}):
       name: `${set}-${ordinal}`,
       uid: `uid-${set}-${ordinal}`,
       resourceVersion: "1",
-      labels: revision === "" ? {} : { "controller-revision-hash": revision },
+      labels: { name: set, ...(revision !== "" && { "controller-revision-hash": revision }) },
       ownerReferences: [{ apiVersion: "apps/v1", kind: "StatefulSet", name: set, uid: `uid-${set}`, controller: true }],
       ...(terminating && { deletionTimestamp: "2026-01-01T00:00:00Z" }),
       ...(traits.createdAt !== undefined && { creationTimestamp: traits.createdAt }),
@@ -119,6 +120,12 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       updateRevision,
     },
   };
+}
+
+/** As a list's selector does. */
+export function selects(selector: string): (pod: PodObject) => boolean {
+  const matches = labelSelector(selector);
+  return ({ metadata }) => matches(metadata?.labels ?? {});
 }
 
 /** The pods that the traits describe. */

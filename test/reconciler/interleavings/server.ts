@@ -2,7 +2,7 @@
 import { RolloutError } from "../../../infra/errors.ts";
 import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { podObject, statefulSetObject } from "../builders.ts";
+import { podObject, selects, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 
 export interface Life {
@@ -79,10 +79,7 @@ export function createServer(options: ServerOptions) {
   return {
     list: (plural: string, selector: string): unknown[] => {
       if (plural === "zoneawarepoddisruptionbudgets") return [structuredClone(budget)];
-      const set = /^name=(?<set>.*)$/.exec(selector)?.groups?.["set"];
-      if (plural === "pods")
-        return podObjects().filter((pod) => set === undefined || pod.metadata?.labels?.["name"] === set);
-      return setObjects();
+      return plural === "pods" ? podObjects().filter(selects(selector)) : setObjects();
     },
     /** All reservations, in the budget's status and in Leases. */
     reservations: (): Readonly<Record<string, { readonly uid: string }>> => {

@@ -14,7 +14,7 @@ import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
 import { keepingLog, reviewOf, startPrepareDownscale } from "../../functions/stage.ts";
-import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
+import { podObjects, selects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { MIRROR, NO_WRITE_BACK } from "../scaling/mirror-stage.ts";
 import { noChecks, noMaintenance, noPhases, noPods, scalingOf } from "../stage.ts";
 import type { Stepper } from "./stepper.ts";
@@ -122,7 +122,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
       async *list({ plural }, { labelSelector = "" }) {
         const resourceVersion = String(version);
         if (plural !== "statefulsets")
-          yield { items: podsOf(labelSelector.replace("name=", "")) as never[], resourceVersion };
+          yield { items: [...zones.keys()].flatMap(podsOf).filter(selects(labelSelector)) as never[], resourceVersion };
         else yield { items: (await call("list", () => [...zones.values()])) as never[], resourceVersion };
       },
       get: async ({ plural }, _ref, options) => {

@@ -5,7 +5,7 @@ import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kuberne
 import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { podObject, statefulSetObject } from "../builders.ts";
+import { podObject, selects, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
 /**
@@ -147,7 +147,7 @@ export function startProcess(
       if (plural === "statefulsets") yield await call(() => listOf(plural, "", world.zones.map(asStatefulSet)));
       else
         yield await call(() =>
-          listOf(plural, labelSelector, podsOf(zoneNamed(world, labelSelector.replace("name=", "")))),
+          listOf(plural, labelSelector, world.zones.flatMap(podsOf).filter(selects(labelSelector))),
         );
     } as Cluster["list"],
     get: (async ({ plural }: { plural: string }) => call(() => getObject(plural))) as Cluster["get"],
