@@ -82,6 +82,8 @@ export interface ZoneTraits {
   readonly createdAt?: string;
   readonly annotations?: Record<string, string>;
   readonly labels?: Record<string, string>;
+  /** Labels of its pods that its selector has beside their name. */
+  readonly selected?: Record<string, string>;
   /** Traits of single pods by ordinal, also beyond the replicas; null for a pod that does not exist. */
   readonly pods?: Readonly<Record<number, PodTraits | null>>;
 }
@@ -107,8 +109,8 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
       ...(traits.start !== undefined && { ordinals: { start: traits.start } }),
       ...(traits.minReadySeconds !== undefined && { minReadySeconds: traits.minReadySeconds }),
       updateStrategy: { type: traits.updateStrategy ?? "OnDelete" },
-      selector: { matchLabels: { name } },
-      template: { metadata: { labels: { name } } },
+      selector: { matchLabels: { name, ...traits.selected } },
+      template: { metadata: { labels: { name, ...traits.selected } } },
     },
     status: {
       observedGeneration: traits.observedGeneration ?? traits.generation ?? 1,
@@ -121,6 +123,12 @@ export function statefulSetObject(traits: ZoneTraits = {}): StatefulSet {
     },
   };
 }
+
+/**
+ * Labels that the selector of zone b has and those of others lack, so that a group has two lists of pods: the later of
+ * two may be older than the earlier.
+ */
+export const selectedBeside = (zone: string): Record<string, string> => (zone.endsWith("-b") ? { tier: "b" } : {});
 
 /** As a list's selector does. */
 export function selects(selector: string): (pod: PodObject) => boolean {

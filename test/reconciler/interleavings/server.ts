@@ -2,7 +2,7 @@
 import { RolloutError } from "../../../infra/errors.ts";
 import type { DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
 import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { podObject, selects, statefulSetObject } from "../builders.ts";
+import { podObject, selectedBeside, selects, statefulSetObject } from "../builders.ts";
 import { budgetObject } from "../budget/builders.ts";
 
 export interface Life {
@@ -52,7 +52,7 @@ export function createServer(options: ServerOptions) {
         ...(life.served && life.state !== "ready" && { restarts: 0 }),
         revision: life.revision,
       });
-      const labels = { ...object.metadata?.labels, name: life.zone, "rollout-group": "ingester" };
+      const labels = { ...object.metadata?.labels, ...selectedBeside(life.zone), "rollout-group": "ingester" };
       return [
         {
           ...object,
@@ -73,6 +73,7 @@ export function createServer(options: ServerOptions) {
         at: "old",
         updateRevision: "new",
         annotations: options.rollout ?? {},
+        selected: selectedBeside(name),
       });
     });
 

@@ -5,7 +5,7 @@ import type { Cluster, Patch, Query, Ref, Removal } from "../../../infra/kuberne
 import { hasCode, RolloutError } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { podObject, selects, statefulSetObject } from "../builders.ts";
+import { podObject, selectedBeside, selects, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
 /**
@@ -221,6 +221,7 @@ function asStatefulSet({
     name,
     replicas,
     annotations: { ...annotations },
+    selected: selectedBeside(name),
     labels: { "grafana.com/min-time-between-zones-downscale": "12h" },
     statusReplicas: status.replicas,
     statusReady: status.ready,
@@ -246,6 +247,7 @@ function podsOf({ name, pods }: SimulatedZone): PodObject[] {
       ...(state === "failed" && { restarts: 1 }),
     };
     const object = podObject(name, ordinal, traits);
-    return { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(version) } };
+    const labels = { ...object.metadata?.labels, ...selectedBeside(name) };
+    return { ...object, metadata: { ...object.metadata, labels, uid, resourceVersion: String(version) } };
   });
 }
