@@ -7,16 +7,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import { visitEach } from "../../infra/slots.ts";
 import type { Admin } from "../cluster/stage/client.ts";
-import { copyPods, type Owner } from "./fleet-etcd.ts";
+import { copyPods, type Owner, type Pair, readPods } from "./fleet-etcd.ts";
 import { podJson, podSpec } from "./pod-list.ts";
 
 export interface FleetSize {
   readonly groups: number;
   /** Pods of each of the three zones of a group. */
   readonly replicas: number;
+  /** Among which the groups are spread, 1 to 100: `default`, `fleet01` and so on. */
+  readonly namespaces: number;
 }
 
-export const NAMESPACE = "default";
+/** Names of one length, as pods are copied. */
+const nameNamespace = (i: number): string => (i === 0 ? "default" : `fleet${String(i).padStart(2, "0")}`);
+
+/** Neighbours share one: the first of them are in `default`. */
+export const namespaceOf = (group: string, { groups, namespaces }: FleetSize): string =>
+  nameNamespace(Math.floor(Number(group.slice(1)) / Math.ceil(groups / namespaces)));
+
 /** Of all zones, before and after a change of their template. */
 const REVISIONS = ["1", "2"] as const;
 
@@ -26,9 +34,10 @@ const CONTROLLER_MS = 2000;
 const REST_OF_MEMORY = 6 * 2 ** 30;
 const CRDS = ["zoneawarepoddisruptionbudgets", "rolloutgroups", "rolloutgates", "phasedrollouts"];
 
-const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
-const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
-const BUDGETS = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
+const setsOf = (namespace: string): string => `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
+const budgetsOf = (namespace: string): string =>
+  `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
 
 interface Stored {
   readonly metadata: { readonly uid: string };
@@ -46,17 +55,27 @@ export async function createFleet(
   size: FleetSize,
   { minutes, etcd }: { readonly minutes: number; readonly etcd: string | undefined },
 ): Promise<{ groups: number; ended: string }> {
-  await prepare(admin);
+  for (let i = 0; i < size.namespaces; i++) await prepare(admin, nameNamespace(i));
+  await refuseControllers(admin);
   const names = Array.from({ length: size.groups }, (_, i) => `g${i}`);
+  const placeOf = (group: string): GroupPlace => ({ namespace: namespaceOf(group, size), group });
   // One of each length of name is made through the API server, and the others are copies of it.
-  const models = new Map(names.toReversed().map((name) => [name.length, name]));
-  if (etcd) for (const model of models.values()) await createGroup(admin, model, size.replicas);
+  const models = new Map<number, Model>();
+  for (const group of etcd ? names.toReversed() : []) {
+    if (models.has(group.length)) continue;
+    await createGroup(admin, placeOf(group), size.replicas);
+    const zones = zonesOf(group).map(async (name) => {
+      const owner = await ownerOf(admin, placeOf(group), name);
+      return { owner, pods: await readPods(etcd ?? "", owner) };
+    });
+    models.set(group.length, await Promise.all(zones));
+  }
   const end = performance.now() + minutes * 60_000;
   const over = new AbortController();
   let groups = 0;
   await visitEach(names, { atOnce: GROUPS_AT_ONCE, signal: over.signal }, async (group) => {
-    const model = models.get(group.length) ?? group;
-    await createGroup(admin, group, size.replicas, etcd && model !== group ? { etcd, model } : undefined);
+    const model = models.get(group.length);
+    await createGroup(admin, placeOf(group), size.replicas, etcd && model ? { etcd, model } : undefined);
     groups++;
     if (groups % 25 === 0) console.error(`${groups} groups of ${size.groups}, ${gib(availableMemory())} free`);
     if (performance.now() > end) over.abort(`${minutes} minutes were over`);
@@ -83,44 +102,62 @@ export async function ensure({ call }: Pick<Admin, "call">, path: string, body: 
   });
 }
 
-/** Creates what groups need. Throws if a controller makes pods there. */
-export async function prepare(admin: Admin): Promise<void> {
+/** Creates what groups of a namespace need. */
+export async function prepare(admin: Admin, namespace = nameNamespace(0)): Promise<void> {
   for (const name of CRDS) {
     const text = readFileSync(new URL(`../../infra/manifests/crds/${name}.yaml`, import.meta.url), "utf8");
     await ensure(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(text) as object);
   }
-  await ensure(admin, `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata: { name: "ingester" } });
-  await ensure(admin, SETS, buildZone("probe", "probe-zone-a", 1));
+  await ensure(admin, "/api/v1/namespaces", { metadata: { name: namespace } });
+  await ensure(admin, `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: "ingester" } });
+}
+
+/** Throws if a controller makes pods there. */
+export async function refuseControllers(admin: Admin): Promise<void> {
+  const namespace = nameNamespace(0);
+  await ensure(admin, setsOf(namespace), buildZone("probe", "probe-zone-a", 1));
   await sleep(CONTROLLER_MS);
-  const { items } = await admin.call<{ items: unknown[] }>("GET", `${PODS}?labelSelector=name%3Dprobe-zone-a`);
-  await admin.call("DELETE", `${SETS}/probe-zone-a`);
+  const { items } = await admin.call<{ items: unknown[] }>(
+    "GET",
+    `${podsOf(namespace)}?labelSelector=name%3Dprobe-zone-a`,
+  );
+  await admin.call("DELETE", `${setsOf(namespace)}/probe-zone-a`);
   if (items.length > 0)
     throw new Error("a controller makes the pods of StatefulSets there: end kube-controller-manager and the kubelets");
 }
 
+export interface GroupPlace {
+  readonly namespace: string;
+  readonly group: string;
+}
+
+/** The zones of a group that has been made. */
+type Model = readonly { readonly owner: Owner; readonly pods: readonly Pair[] }[];
+
 /** Creates a settled group with a budget, or what is missing of it. */
 export async function createGroup(
   admin: Admin,
-  group: string,
+  place: GroupPlace,
   replicas: number,
-  copied?: { readonly etcd: string; readonly model: string },
+  copied?: { readonly etcd: string; readonly model: Model },
 ): Promise<void> {
+  const { namespace, group } = place;
+  const sets = setsOf(namespace);
   const zones = zonesOf(group);
-  const last = await admin.call<Stored>("GET", `${SETS}/${zones.at(-1)}`).catch(() => undefined);
+  const last = await admin.call<Stored>("GET", `${sets}/${zones.at(-1)}`).catch(() => undefined);
   if (last?.status?.readyReplicas === replicas) return;
-  for (const name of zones) {
-    await ensure(admin, SETS, buildZone(group, name, replicas));
-    const owner = await ownerOf(admin, group, name);
-    if (copied) {
-      const model = await ownerOf(admin, copied.model, name.replace(group, copied.model));
-      await copyPods(copied.etcd, NAMESPACE, model, owner);
-    } else {
+  for (const [i, name] of zones.entries()) {
+    await ensure(admin, sets, buildZone(group, name, replicas));
+    const owner = await ownerOf(admin, place, name);
+    const model = copied?.model[i];
+    if (copied && model) await copyPods(copied.etcd, model.pods, model.owner, owner);
+    else {
       const ordinals = Array.from({ length: replicas }, (_, i) => i);
       await visitEach(ordinals, { atOnce: PODS_AT_ONCE }, (ordinal) => createPod(admin, owner, ordinal));
     }
-    await writeZoneStatus(admin, name, { replicas, isOutdated: false });
+    await writeZoneStatus(admin, { namespace, name }, { replicas, isOutdated: false });
   }
-  await ensure(admin, BUDGETS, {
+  await ensure(admin, budgetsOf(namespace), {
     apiVersion: "rollout-operator.grafana.com/v1",
     kind: "ZoneAwarePodDisruptionBudget",
     metadata: { name: group },
@@ -128,42 +165,47 @@ export async function createGroup(
   });
 }
 
-async function ownerOf({ call }: Admin, group: string, name: string): Promise<Owner> {
-  const { metadata } = await call<Stored>("GET", `${SETS}/${name}`);
-  return { group, name, uid: metadata.uid };
+async function ownerOf({ call }: Admin, place: GroupPlace, name: string): Promise<Owner> {
+  const { metadata } = await call<Stored>("GET", `${setsOf(place.namespace)}/${name}`);
+  return { ...place, name, uid: metadata.uid };
 }
 
 /** No scheduler and no kubelet takes the pod. */
-async function createPod(admin: Admin, { group, name, uid }: Owner, ordinal: number): Promise<void> {
+async function createPod(admin: Admin, { namespace, group, name, uid }: Owner, ordinal: number): Promise<void> {
   const pod = `${name}-${ordinal}`;
   const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name, uid, controller: true, blockOwnerDeletion: true };
   const labels = { name, "rollout-group": group, "controller-revision-hash": `${name}-${REVISIONS[0]}` };
-  await ensure(admin, PODS, {
+  await ensure(admin, podsOf(namespace), {
     metadata: { name: pod, labels, ownerReferences: [owner] },
     spec: { ...podSpec(ordinal), schedulerName: "nobody" },
   });
-  await writePodStatus(admin, pod, true);
+  await writePodStatus(admin, pod, true, namespace);
 }
 
 /** Writes what a kubelet would. */
-export async function writePodStatus({ call }: Admin, pod: string, ready: boolean): Promise<void> {
+export async function writePodStatus(
+  { call }: Admin,
+  pod: string,
+  ready: boolean,
+  namespace = nameNamespace(0),
+): Promise<void> {
   const { status } = JSON.parse(podJson(Number(pod.slice(pod.lastIndexOf("-") + 1)))) as {
     status: { conditions: { type: string }[] };
   };
   const conditions = status.conditions.map((condition) =>
     condition.type === "Ready" && !ready ? { ...condition, status: "False" } : condition,
   );
-  await call("PATCH", `${PODS}/${pod}/status`, { status: { ...status, conditions } });
+  await call("PATCH", `${podsOf(namespace)}/${pod}/status`, { status: { ...status, conditions } });
 }
 
 /** Writes what the StatefulSet controller would: all pods are ready, and updated unless the template is newer than they. */
 export async function writeZoneStatus(
   { call }: Admin,
-  name: string,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
   { replicas, isOutdated }: { readonly replicas: number; readonly isOutdated: boolean },
 ): Promise<void> {
   const counts = { replicas, readyReplicas: replicas, availableReplicas: replicas };
-  await call("PATCH", `${SETS}/${name}/status`, {
+  await call("PATCH", `${setsOf(namespace)}/${name}/status`, {
     status: {
       ...counts,
       observedGeneration: 1,

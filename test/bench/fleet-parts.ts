@@ -19,7 +19,9 @@ export interface FleetStage extends BenchEnvironment {
   readonly admin: Admin;
   readonly server: ApiServer;
   readonly kubeconfig: string;
+  /** What was made of what was asked for. */
   readonly size: FleetSize;
+  readonly whole: FleetSize;
 }
 
 const CONNECTIONS = 8;
@@ -107,12 +109,13 @@ async function run(main: string, args: readonly string[], kubeconfig: string): P
   return { ms: performance.now() - startedAt, peakMb };
 }
 
-export async function measurePage({ server, kubeconfig, dist }: FleetStage): Promise<Row[]> {
+export async function measurePage({ server, kubeconfig, dist, size }: FleetStage): Promise<Row[]> {
   const port = await freePort();
   const env = {
     ...process.env,
     KUBECONFIG: kubeconfig,
     KUBERNETES_NAMESPACE: "default",
+    ...(size.namespaces > 1 && { NAMESPACES: "*" }),
     SERVER_PORT: String(port),
     SERVER_ADDRESS: "127.0.0.1",
   };

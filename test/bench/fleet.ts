@@ -4,7 +4,8 @@
  *
  *   test/plane/up; kill $(cat $RUN/kube-controller-manager.pid) $(cat $RUN/kubelet.pid)
  *   FLEET_GROUPS=100 FLEET_PODS=10000 FLEET_MINUTES=20 npm run bench -- fleet
- *   FLEET_ETCD=http://127.0.0.1:2379 npm run bench -- fleet             100,000 pods; etcd gets most of them directly
+ *   GOGC=100 ETCD_FLAGS=--quota-backend-bytes=8589934592 test/plane/up; kill ...
+ *   FLEET_NAMESPACES=50 FLEET_ETCD=http://127.0.0.1:2379 npm run bench -- fleet      100,000 pods, most of them put into etcd
  *   BENCH_BEFORE=/another/checkout FLEET_GROUPS=... FLEET_PODS=... npm run bench -- fleet      ticks of that one beside ours
  *
  * Once begun it goes on where it ended: what exists is not made again. `test/plane/down` removes all.
@@ -14,7 +15,7 @@ import { bundle } from "../../infra/build.ts";
 import { connectAdmin } from "../cluster/stage/client.ts";
 import { watchApiServer } from "./api-server.ts";
 import { type FleetStage, measureCommands, measureEvictions, measurePage } from "./fleet-parts.ts";
-import { createFleet, type FleetSize, writeZoneStatus, zonesOf } from "./fleet-objects.ts";
+import { createFleet, type FleetSize, namespaceOf, writeZoneStatus, zonesOf } from "./fleet-objects.ts";
 import { measure } from "./process.ts";
 import { type Bench, median, type Row } from "./row.ts";
 import type { TickFigures } from "./tick-process.ts";
@@ -41,6 +42,7 @@ export const benchFleet: Bench = async (environment) => {
     FLEET_GROUPS = "1000",
     FLEET_PODS = "100000",
     FLEET_MINUTES = "60",
+    FLEET_NAMESPACES = "1",
     FLEET_ETCD: etcd,
   } = process.env;
   if (!kubeconfig) {
@@ -49,6 +51,7 @@ export const benchFleet: Bench = async (environment) => {
   }
   const size: FleetSize = {
     groups: Number(FLEET_GROUPS),
+    namespaces: Number(FLEET_NAMESPACES),
     replicas: Math.max(1, Math.round(Number(FLEET_PODS) / Number(FLEET_GROUPS) / 3)),
   };
   const builds = await buildTicks(environment);
@@ -60,8 +63,8 @@ export const benchFleet: Bench = async (environment) => {
     const seconds = (performance.now() - startedAt) / 1000;
     const made = { ...size, groups };
     const name = `${groups.toLocaleString("en")} groups of 3 x ${size.replicas} pods on a real control plane`;
-    const place = `${(groups * 3 * size.replicas).toLocaleString("en")} pods: API server ${server.residentMb().toFixed(0)} MB, made in ${seconds.toFixed(0)} s`;
-    const stage = { ...environment, admin, server, kubeconfig, size: made };
+    const place = `${(groups * 3 * size.replicas).toLocaleString("en")} pods${size.namespaces > 1 ? ` in ${size.namespaces} namespaces` : ""}: API server ${server.residentMb().toFixed(0)} MB, made in ${seconds.toFixed(0)} s`;
+    const stage = { ...environment, admin, server, kubeconfig, size: made, whole: size };
     return [
       {
         what: name,
@@ -96,7 +99,10 @@ async function measureTicks(stage: FleetStage, builds: readonly Build[]): Promis
     ...(await alternate("a resync of every pod in one tick", stage, builds, "all")),
   ];
   for (const count of [1, Math.min(SEVERAL, size.groups)]) {
-    const zones = Array.from({ length: count }, (_, i) => zonesOf(`g${size.groups - 1 - i}`)).flat();
+    const groups = Array.from({ length: count }, (_, i) => `g${size.groups - 1 - i}`);
+    const zones = groups.flatMap((group) =>
+      zonesOf(group).map((name) => ({ namespace: namespaceOf(group, stage.whole), name })),
+    );
     const write = async (isOutdated: boolean): Promise<void> => {
       for (const zone of zones) await writeZoneStatus(admin, zone, { replicas: size.replicas, isOutdated });
     };
@@ -115,7 +121,8 @@ async function measureTicks(stage: FleetStage, builds: readonly Build[]): Promis
 
 async function alternate(what: string, stage: FleetStage, builds: readonly Build[], resync = ""): Promise<Row[]> {
   const costs = builds.map((): Cost[] => []);
-  const env = { KUBECONFIG: stage.kubeconfig, RESYNC: resync, TICKS: String(TICKS) };
+  const namespace = stage.whole.namespaces > 1 ? "" : "default";
+  const env = { KUBECONFIG: stage.kubeconfig, NAMESPACE: namespace, RESYNC: resync, TICKS: String(TICKS) };
   for (let round = 0; round < ROUNDS; round++)
     for (const [i, { program }] of builds.entries()) {
       const { result, serverMs } = await stage.server.measure(() => measure<TickFigures>(program, [], env));

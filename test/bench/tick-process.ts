@@ -84,7 +84,7 @@ async function once(): Promise<number> {
       clock: systemClock,
       stop: new AbortController().signal,
     },
-    namespaces: ["default"],
+    namespaces: [process.env["NAMESPACE"] ?? "default"],
     turns: { isResyncDue: () => process.env["RESYNC"] === "all" },
     scaling: {
       references: createReferences(cluster),
