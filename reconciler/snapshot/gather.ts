@@ -51,17 +51,10 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/**
- * Completes the zones of one group with their pods, as `gatherGroups` does. Throws `StaleRead`, or the error of the API
- * server.
- */
+/** Completes the zones of one group with their pods, as `gatherGroups` does. */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  const [snapshot] = await gatherGroups([zones], source, call);
-  return snapshot ?? snapshotOf(zones, (zone) => withPods(zone, []));
+  return snapshotOf(zones, await readPods(zones, source, call));
 }
-
-/** Lists of pods in flight for one call of `gatherGroups`. */
-const LISTS_AT_ONCE = 8;
 
 /**
  * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, 8
@@ -72,9 +65,19 @@ export async function gatherGroups(
   source: Source,
   call?: Call,
 ): Promise<readonly GroupSnapshot[]> {
-  const found = new Map<Zone, Pod[]>(groups.flat().map((zone) => [zone, []]));
-  await visitEach(planLists([...found.keys()]), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, zones, zoneOf }) => {
-    const query = { namespace: zones[0]?.namespace ?? "", labelSelector };
+  const complete = await readPods(groups.flat(), source, call);
+  return groups.map((zones) => snapshotOf(zones, complete));
+}
+
+type CompleteZone = (zone: Zone) => ZoneWithPods;
+
+/** Lists of pods in flight for one group, or for those that share lists. */
+const LISTS_AT_ONCE = 8;
+
+async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<CompleteZone> {
+  const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
+  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, zones: [first], zoneOf }) => {
+    const query = { namespace: first?.namespace ?? "", labelSelector };
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
       const zone = zoneOf(pod.owner, object.metadata?.labels ?? {});
@@ -82,15 +85,15 @@ export async function gatherGroups(
     };
     await visitAll({ resource: pods, query, visit }, source, call);
   });
-  return groups.map((zones) => snapshotOf(zones, (zone) => withPods(zone, found.get(zone) ?? [])));
+  return (zone) => withPods(zone, found.get(zone) ?? []);
 }
 
-function snapshotOf(zones: readonly Zone[], complete: (zone: Zone) => ZoneWithPods | undefined): GroupSnapshot {
+function snapshotOf(zones: readonly Zone[], complete: CompleteZone): GroupSnapshot {
   const [first] = zones;
   return {
     namespace: first?.namespace ?? "",
     name: first?.group ?? "",
-    zones: zones.flatMap((zone) => complete(zone) ?? []),
+    zones: zones.map(complete),
   };
 }
 
