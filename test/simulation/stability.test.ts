@@ -46,8 +46,13 @@ const lease = (holderIdentity: string, renewTime = "2026-01-01T00:59:55Z"): Kube
 
 const row = (name: string, changed: object = {}): object => ({
   name,
-  ...{ replicas: 2, pods: 2, updated: 2, ready: 2 },
-  ...{ currentRevision: "new", updateRevision: "new", generation: 1 },
+  replicas: 2,
+  pods: 2,
+  updated: 2,
+  ready: 2,
+  currentRevision: "new",
+  updateRevision: "new",
+  generation: 1,
   ...changed,
 });
 function group({ phase = "Ready", ready = "True", zones = [row(A), row(B)], ...rest }: Group = {}): KubeObject {
