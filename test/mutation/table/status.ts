@@ -36,6 +36,13 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     replacement: "if (zones.length === 0) return false;",
   },
   {
+    breaks: "the status of a group follows a zone that changes while all is settled",
+    ...WRITER,
+    file: "reconciler/group-status/act/group-statuses.ts",
+    find: "...zones.map(({ uid, resourceVersion }) => `${uid}/${resourceVersion}`),",
+    replacement: "...zones.map(({ uid }) => uid),",
+  },
+  {
     breaks: "an error does not make a group ready that was not",
     ...STATUS,
     file: "reconciler/group-status/conditions.ts",

@@ -45,6 +45,16 @@ describe("the status of a group", () => {
     assert.equal(groupOf(stage)?.metadata.resourceVersion, version);
   });
 
+  it("follows zones that change while all of them are settled in each tick", async () => {
+    for (const replicas of [2, 3]) {
+      deploy(stage, "x:1", { replicas });
+      await stage.time.advance(20_000);
+      await session.tick();
+      const { phase, zones } = groupOf(stage)?.status ?? assert.fail("no RolloutGroup");
+      assert.deepEqual([phase, ...zones.map(({ pods }) => pods)], ["Ready", replicas, replicas, replicas]);
+    }
+  });
+
   it("is not written by another process that finds it as it is, after one list of RolloutGroups", async () => {
     const version = groupOf(stage)?.metadata.resourceVersion;
     const next = startSession(stage);
