@@ -36,6 +36,13 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     replacement: "if (zones.length === 0) return false;",
   },
   {
+    breaks: "the status of a group that settles again says so",
+    ...WRITER,
+    file: "reconciler/group-status/act/group-statuses.ts",
+    find: "seen !== undefined && seen === entry.seen) return",
+    replacement: "seen !== undefined && entry.seen !== undefined) return",
+  },
+  {
     breaks: "the status of a group follows a zone that changes while all is settled",
     ...WRITER,
     file: "reconciler/group-status/act/group-statuses.ts",
