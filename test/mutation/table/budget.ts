@@ -352,7 +352,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     breaks: "a grant is not released if the effect of the deletion is unknown",
     file: "reconciler/rollout/act/delete-pods.ts",
     find: "if (wroteNothing(error)) unused.add(grant);",
-    replacement: "unused.add(grant);",
+    replacement: "unused.add(grant); if (wroteNothing(error)) void grant;",
     tests: ["test/reconciler/run/tick-budget.test.ts", "test/reconciler/rollout/act/delete-pods.test.ts"],
   },
   {
