@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectAdmin } from "../cluster/stage/client.ts";
 import { askFor } from "./eviction-load.ts";
 import { PATH } from "./eviction-setup.ts";
-import { createGroup, prepare, refuseControllers, writePodStatus, zonesOf } from "./fleet-objects.ts";
+import { createGroup, prepare, writePodStatus, zonesOf } from "./fleet-objects.ts";
 import { EVICTION_PATH, readOriginal } from "./original.ts";
 import { readResidentMb } from "./peak.ts";
 import { NODE_ARGS, SERVER_ARGS } from "./process.ts";
@@ -67,7 +67,6 @@ async function createPods(kubeconfig: string): Promise<void> {
   const admin = await connectAdmin(kubeconfig);
   try {
     await prepare(admin);
-    await refuseControllers(admin);
     const groups = NAMES.flatMap((name) => PODS.map((pods) => ({ name, pods })));
     for (const { name, pods } of groups)
       for (const state of ["free", "blocked"]) {

@@ -55,8 +55,7 @@ export async function createFleet(
   size: FleetSize,
   { minutes, etcd }: { readonly minutes: number; readonly etcd: string | undefined },
 ): Promise<{ groups: number; ended: string }> {
-  for (let i = 0; i < size.namespaces; i++) await prepare(admin, nameNamespace(i));
-  await refuseControllers(admin);
+  await prepare(admin, size.namespaces);
   const names = Array.from({ length: size.groups }, (_, i) => `g${i}`);
   const placeOf = (group: string): GroupPlace => ({ namespace: namespaceOf(group, size), group });
   // One of each length of name is made through the API server, and the others are copies of it.
@@ -102,25 +101,24 @@ export async function ensure({ call }: Pick<Admin, "call">, path: string, body: 
   });
 }
 
-/** Creates what groups of a namespace need. */
-export async function prepare(admin: Admin, namespace = nameNamespace(0)): Promise<void> {
+/** Creates what groups of so many namespaces need. Throws if a controller makes pods there. */
+export async function prepare(admin: Admin, namespaces = 1): Promise<void> {
   for (const name of CRDS) {
     const text = readFileSync(new URL(`../../infra/manifests/crds/${name}.yaml`, import.meta.url), "utf8");
     await ensure(admin, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(text) as object);
   }
-  await ensure(admin, "/api/v1/namespaces", { metadata: { name: namespace } });
-  await ensure(admin, `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: "ingester" } });
+  for (const name of Array.from({ length: namespaces }, (_, i) => nameNamespace(i))) {
+    await ensure(admin, "/api/v1/namespaces", { metadata: { name } });
+    await ensure(admin, `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "ingester" } });
+  }
+  await refuseControllers(admin, nameNamespace(0));
 }
 
-/** Throws if a controller makes pods there. */
-export async function refuseControllers(admin: Admin): Promise<void> {
-  const namespace = nameNamespace(0);
+async function refuseControllers(admin: Admin, namespace: string): Promise<void> {
   await ensure(admin, setsOf(namespace), buildZone("probe", "probe-zone-a", 1));
   await sleep(CONTROLLER_MS);
-  const { items } = await admin.call<{ items: unknown[] }>(
-    "GET",
-    `${podsOf(namespace)}?labelSelector=name%3Dprobe-zone-a`,
-  );
+  const pods = `${podsOf(namespace)}?labelSelector=name%3Dprobe-zone-a`;
+  const { items } = await admin.call<{ items: unknown[] }>("GET", pods);
   await admin.call("DELETE", `${setsOf(namespace)}/probe-zone-a`);
   if (items.length > 0)
     throw new Error("a controller makes the pods of StatefulSets there: end kube-controller-manager and the kubelets");

@@ -1,5 +1,5 @@
 /** What the RolloutGroup of a settled group says, against its StatefulSets and their pods. */
-import { dig, isTrue, listOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, listOf } from "../emulator/objects.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
 
@@ -9,16 +9,15 @@ export function untrueStatus(
   zones: readonly string[],
   isHeld: boolean,
 ): readonly string[] {
-  const status = store
+  const group = store
     .list("rolloutgroups.zonewise.dev", NAMESPACE)
-    .map((group) => dig(group, "status"))
-    .find((one) => dig(one, "group") === GROUP);
-  if (status === undefined) return [`no RolloutGroup tells of ${GROUP}`];
+    .find((one) => dig(one, "status", "group") === GROUP);
+  if (!group) return [`no RolloutGroup tells of ${GROUP}`];
   const sets = zones.flatMap((zone) => store.get("statefulsets.apps", NAMESPACE, zone) ?? []);
-  const rows = listOf(dig(status, "zones"));
+  const rows = listOf(dig(group, "status", "zones"));
   const rowOf = (name: string): unknown => rows.find((row) => dig(row, "name") === name);
   return [
-    ...untrueConditions(status, isHeld),
+    ...untrueConditions(group, isHeld),
     ...(rows.length === sets.length
       ? []
       : [`the RolloutGroup tells of ${rows.length} zones instead of ${sets.length}`]),
@@ -26,16 +25,15 @@ export function untrueStatus(
   ];
 }
 
-function untrueConditions(status: unknown, isHeld: boolean): string[] {
-  const ready = listOf(dig(status, "conditions")).find((one) => dig(one, "type") === "Ready");
-  const isReady = dig(ready, "status") === "True";
-  const phase = String(dig(status, "phase"));
-  const left = [...listOf(dig(status, "plan")), ...listOf(dig(status, "blocked"))];
+function untrueConditions(group: KubeObject, isHeld: boolean): string[] {
+  const isReady = isTrue(group, "Ready");
+  const { phase, message, plan, blocked } = fieldsOf(group["status"]);
+  const left = [...listOf(plan), ...listOf(blocked)];
   return [
-    ...(isHeld || isReady ? [] : [`the RolloutGroup is ${phase}, not Ready: ${String(dig(status, "message"))}`]),
+    ...(isHeld || isReady ? [] : [`the RolloutGroup is ${String(phase)}, not Ready: ${String(message)}`]),
     ...(isReady === (phase === "Ready")
       ? []
-      : [`the RolloutGroup is ${phase}, and its condition Ready says otherwise`]),
+      : [`the RolloutGroup is ${String(phase)}, and its condition Ready says otherwise`]),
     ...(isReady && left.length > 0
       ? [`the RolloutGroup is Ready, and tells of what is left: ${JSON.stringify(left)}`]
       : []),
