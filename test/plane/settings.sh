@@ -47,14 +47,15 @@ alive() {
 }
 
 # ended NAME: whether the process is gone with all that it had open. Its directory goes first; its ports are closed
-# only when it is a zombie, or no more.
+# only when it is a zombie and the last of its threads is gone, too, or when it is no more.
 ended() {
-  local pid directory state
+  local pid directory state threads
   pid=$(cat "$RUN/$1.pid" 2>/dev/null) || return 0
   directory=$(readlink "/proc/$pid/cwd" || true)
   [ -z "$directory" ] || { [ "$directory" != "$RUN" ]; return; }
   state=$(sed -E 's/.*\) (.).*/\1/' "/proc/$pid/stat" 2>/dev/null || true)
-  [ -z "$state" ] || [ "$state" = Z ] || [ "$state" = X ]
+  threads=(/proc/"$pid"/task/*) # its main thread, and those that are not gone yet
+  [ -z "$state" ] || { [[ $state = [ZX] ]] && [ ${#threads[@]} = 1 ]; }
 }
 
 # stop NAME: ends the process and waits until it is gone: kindly at first, after ten seconds by force.
