@@ -171,7 +171,8 @@ async function performRequest(api: Api, request: ApiRequest, response: ServerRes
   let { store } = api;
   for (const effect of effects) {
     throwError(effect, request);
-    if (effect.kind === "latency") await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
+    if (effect.kind === "latency" && effect.ms > 0)
+      await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
     if (effect.kind === "dropBefore") return void response.destroy();
     if (effect.kind === "stale" && ["get", "list"].includes(request.verb))
       store = storeAsOf(store, effect.resourceVersion);

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { filesFor } from "../runner/planes.ts";
+import { filesFor } from "../runner/files.ts";
 
 const at = (path: string): string => join(import.meta.dirname, path);
 const read = (path: string): string => readFileSync(at(path), "utf8");

@@ -1,4 +1,7 @@
-/** Which test files share a process, and which have one of their own: by what they import, not by a list. */
+/**
+ * Which test files share a process, which have one of their own, and which a control plane takes: by names and imports,
+ * not by a list.
+ */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
@@ -57,8 +60,8 @@ export const needsOwnProcess = (file: string): boolean =>
   [...reach(join(ROOT, file))].some((path) => sourceOf(path).isOwn);
 
 /**
- * Whether a test file is left out of a short run: with a browser, a shell, an image or another program it tries in
- * minutes what a user has.
+ * Whether a test file is left out of a short run: with processes of ours, a browser, a shell, an image or another
+ * program it tries what a user has.
  */
 const isEndToEnd = (file: string): boolean => file.endsWith(".e2e.test.ts");
 
@@ -82,3 +85,15 @@ export const longFirst = (files: readonly string[]): string[] => {
   const rank = (file: string): number => (isEndToEnd(file) || IN_REAL_TIME.test(file) ? 0 : isCounted(file) ? 1 : 2);
   return files.toSorted((a, b) => rank(a) - rank(b));
 };
+
+const REAL_NODE = /^test\/cluster\/real-node\//;
+/** The longest of the others, up to 11 minutes a file: begun last, one would run alone at the end. */
+const LONG = /^test\/cluster\/nodes\//;
+
+/** The tests on a real cluster that a control plane may take, in this order. */
+export function filesFor(files: readonly string[], hasRealNode: boolean): string[] {
+  const rank = (file: string): number => [REAL_NODE, LONG, /./].findIndex((kind) => kind.test(file));
+  return files
+    .filter((file) => hasRealNode || !REAL_NODE.test(file))
+    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}

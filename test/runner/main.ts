@@ -1,5 +1,5 @@
 /**
- * Runs test files with node:test: most of them in one process a core and one more, each of which takes the next file;
+ * Runs test files with node:test: most of them in one process a core, each of which takes the next file;
  * beside them those that need a process of their own.
  *
  *     node test/runner/main.ts [--all] [--rest] [pattern ...]
@@ -31,8 +31,8 @@ const files = values.rest
   : found.filter(values.all || positionals.length > 0 ? () => true : isShort);
 const alone = longFirst(files.filter(needsOwnProcess));
 const shared = longFirst(files.filter((file) => !alone.includes(file)));
-// One more, as each waits at times.
-const shards = Math.min(availableParallelism() + 1, shared.length);
+// No more: each loads nearly all of the sources.
+const shards = Math.min(availableParallelism(), shared.length);
 
 const folder = mkdtempSync(join(tmpdir(), "zonewise-tests-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -51,8 +51,6 @@ function writeModule(call: string, i: number): string {
 
 if (files.some(startsEntries)) await buildEntries();
 if (values.all) process.env[WHOLE] = "1";
-// What one process has stripped and compiled, the next ones need not: half of what a small file takes.
-process.env["NODE_COMPILE_CACHE"] ??= join(folder, "compiled");
 const taken = join(folder, "taken");
 mkdirSync(taken);
 const tally = createTally(files);

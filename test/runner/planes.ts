@@ -12,20 +12,8 @@ import { closeSync, globSync, openSync, readFileSync, renameSync, rmSync, writeS
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildEntries } from "./build.ts";
-import { ROOT } from "./files.ts";
+import { filesFor, ROOT } from "./files.ts";
 import { takeEach } from "./queue.ts";
-
-const REAL_NODE = /^test\/cluster\/real-node\//;
-/** The longest of the others, up to 11 minutes a file: begun last, one would run alone at the end. */
-const LONG = /^test\/cluster\/nodes\//;
-
-/** What a control plane may take, in this order. */
-export function filesFor(files: readonly string[], hasRealNode: boolean): string[] {
-  const rank = (file: string): number => [REAL_NODE, LONG, /./].findIndex((kind) => kind.test(file));
-  return files
-    .filter((file) => hasRealNode || !REAL_NODE.test(file))
-    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
-}
 
 /**
  * Whether all tests of the file have passed. What it printed comes at once when it has ended, and stays in the folder

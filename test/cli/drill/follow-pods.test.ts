@@ -4,9 +4,12 @@ import { it, type TestContext } from "node:test";
 import { followPods } from "../../../cli/drill/act/follow-pods.ts";
 import { createHistory } from "../../../cli/drill/history.ts";
 import { marks, type Run } from "../../../cli/drill/plan.ts";
-import { systemClock as clock } from "../../../infra/clock.ts";
+import { type Clock, systemClock } from "../../../infra/clock.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { startEmulator } from "../../emulator/index.ts";
+
+/** A watch that breaks is opened again after a second, here after some milliseconds. */
+const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
 
 const RUN: Run = {
   name: "zonewise-drill-b1c2d",

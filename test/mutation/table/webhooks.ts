@@ -51,7 +51,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     file: "functions/http/drain.ts",
     find: "headersTimeout: IDLE_CONNECTION_MS,",
     replacement: "headersTimeout: 1000,",
-    tests: ["test/functions/serve.test.ts"],
+    tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
     breaks: "a request that meets the end of the server is answered on a connection that ends with the answer",
@@ -72,14 +72,14 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     file: "functions/http/certificate.ts",
     find: "if (text !== used) {",
     replacement: `if (used === "") {`,
-    tests: ["test/functions/serve.test.ts"],
+    tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
     breaks: "a certificate without its key is not served",
     file: "functions/http/certificate.ts",
     find: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) throw",
     replacement: "if (!new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) && key === cert) throw",
-    tests: ["test/functions/serve.test.ts"],
+    tests: ["test/functions/serve.e2e.test.ts"],
   },
   {
     breaks: "a CA bundle is written only to the version of a webhook configuration that was listed",

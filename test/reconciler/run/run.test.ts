@@ -278,8 +278,9 @@ describe("a run", () => {
     const from = stage.time.now();
     await play(running);
     assert.ok(stage.time.now() - from < 5000);
-    // Else each that waits would take its whole time once nobody looks.
+    // Else each that waits would take its whole time once nobody looks, and keep the process as long.
     relent();
+    await stage.time.advance(60_000);
   });
 
   function setReady(name: string, ready: boolean): void {

@@ -15,7 +15,8 @@ async function stageUp(stage: AgentStage): Promise<void> {
   await reach(stage, "StagedAndPerformedUpdate");
 }
 
-describe("an agent", () => {
+// They mostly wait, for the rounds of the agent.
+describe("an agent", { concurrency: true }, () => {
   it("NR2, NR9, NR14: brings its node through an update: drained before the reboot, given back after it", async (t) => {
     const stage = await setAgentStage(t);
     stage.createPod("a-0");

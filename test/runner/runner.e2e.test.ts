@@ -81,7 +81,7 @@ describe("the files of a run", () => {
   it("are alone if they start processes, themselves or by a helper", () => {
     for (const file of [
       "test/demo/start.e2e.test.ts",
-      "test/functions/serve.test.ts",
+      "test/functions/serve.e2e.test.ts",
       "test/functions/status/browser.e2e.test.ts",
     ])
       assert.ok(needsOwnProcess(file), file);
