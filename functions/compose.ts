@@ -1,4 +1,4 @@
-/** Puts the webhooks together from the environment: what the single targets and the server of all of them share. */
+/** Composes the webhooks from the environment, for the single targets and for the server of all of them. */
 import { randomUUID } from "node:crypto";
 import type { LookupFunction } from "node:net";
 import type { Environment, WebhookSettings } from "../infra/config/config.ts";

@@ -80,20 +80,20 @@ function createRunner(composeRun: () => Promise<Composition>): () => Promise<Run
   return async () => {
     composition ??= composeRun();
     const { push, run: input } = await composition.catch((error: unknown) => {
-      // Each caller gets the error, and the next call tries again: the environment does not change, the files that it
-      // names may.
+      // Each caller gets the error, and the next call tries again: the environment does not change, but the files that
+      // it names may.
       composition = undefined;
       throw error;
     });
     const result = await run({ ...input, memory, once: true, stop: AbortSignal.timeout(input.budgetMs) });
     if (result.last) await push();
-    // Between two calls a function may have no processor. The answer waits for no collector.
+    // A function may get no processor time between two calls. The answer does not wait for a collector.
     void input.tracer?.flush();
     return result;
   };
 }
 
-/** What is reported to a caller about a group. */
+/** The part of a group's outcome that a caller gets. */
 function show(outcome: Outcome): object {
   const { namespace, group, state } = outcome;
   const waits = outcome.scalingHolds.map(({ reason, message }) => ({ reason, message }));

@@ -15,7 +15,7 @@ import { readTracker, timeBefore, trackerEntry } from "../../reconciler/model/tr
 import type { Zone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
-/** When an earlier downscale of the same StatefulSet was admitted that did not happen, RFC 3339. */
+/** Time (RFC 3339) of an earlier downscale of the same StatefulSet that was admitted but did not happen. */
 type Unsettled = string | undefined;
 
 export interface DownscaleRecord {

@@ -10,8 +10,8 @@ export interface Downscale {
 }
 
 /**
- * The requested downscale, or the answer to a request that is none. `otherKinds` selects the message for objects of
- * other kinds.
+ * The requested downscale, or the answer to a request that is no downscale. `otherKinds` selects the message for
+ * objects of other kinds.
  */
 export function findDownscale(request: AdmissionRequest, otherKinds: Unscalable["cause"] = "kind"): Downscale | Answer {
   const old = readScalable(request.oldObject);

@@ -65,7 +65,7 @@ export async function refuseForOtherZones(
   );
 }
 
-/** Nobody waits for others to lose pods that serve nothing. */
+/** A downscale that removes only pods that serve nothing need not wait for other zones. */
 function refuseUnlessIdle(
   zones: readonly ZoneWithPods[],
   { zone, replicas }: ShrinkingZone,

@@ -51,8 +51,8 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
 }
 
 /**
- * Refuses other ordinals (`spec.ordinals.start`) that take away pods: they would go without preparation, as only the
- * last pods are prepared, by the number of replicas (§4.4).
+ * Refuses a change of `spec.ordinals.start` that removes pods: only the last pods, by the number of replicas, are
+ * prepared, so these would be removed without preparation (§4.4).
  */
 function refuseMove({ object, oldObject, resource, namespace = "", name = "" }: AdmissionRequest): Answer | undefined {
   const [old, next] = [readScalable(oldObject), readScalable(object)];
@@ -106,7 +106,7 @@ async function readPrepareRequest(
   }
   const { labels = {} } = zone.metadata ?? {};
   if (!isPrepared(labels)) return { allowed: true, reason: "NotLabelled" };
-  // The webhook no-downscale allows what it cannot read: nobody else may keep the pods (§4.4).
+  // The webhook no-downscale allows requests that it cannot read; then only this refusal keeps the pods (§4.4).
   if (labels[LABELS.noDownscale] === "true") return denyByLabel(candidate);
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);

@@ -245,7 +245,7 @@ async function prepare(
   }
 }
 
-/** The reconciler holds by the same reason. */
+/** The reconciler uses the same reason for its hold. */
 const PREPARE_FAILED: Reason = "PrepareFailed";
 
 const draftRefusal = (regarding: Zone, { message = "" }: Answer): Draft => ({

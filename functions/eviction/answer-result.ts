@@ -1,4 +1,4 @@
-/** Answers what a disruption budget has decided about a pod that is to go, by an eviction or a deletion. */
+/** Turns a disruption budget's decision about an eviction or a deletion of a pod into an answer. */
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { type DisruptionResult, VERDICTS, type Verdict } from "../../reconciler/budget/verdict.ts";
@@ -22,7 +22,7 @@ export function answerResult(result: DisruptionResult, metrics: Pick<BudgetMetri
   }
 }
 
-/** 429 for "not now", 400 for what is wrong. */
+/** 429 for "not now", 400 for an error that a retry does not fix. */
 export function deny(denied: Verdict): Answer {
   const { reason, message } = denied;
   return { allowed: false, code: VERDICTS[reason].code, message, reason, log: logFields(denied) };

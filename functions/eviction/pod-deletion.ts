@@ -1,8 +1,8 @@
 /**
- * `/admission/pod-deletion`: asks the disruption budget about a pod that somebody deletes, as about an eviction, and
- * reserves the same (§5.12). It needs no pin: the API server asks with the object that it deletes, and asks again if that
- * has changed. It fails closed, as for evictions: controllers and kubelets are not kept waiting, as the conditions of its
- * configuration let them pass without a call, and so does the annotation that lets a person delete the pod all the same.
+ * `/admission/pod-deletion`: the disruption budget judges the deletion of a pod as it judges an eviction, with the same
+ * reservation (§5.12). The answer pins no UID: the API server sends the object that it deletes, and asks again if that
+ * has changed. It fails closed, as for evictions. The match conditions of its configuration exempt controllers,
+ * kubelets and pods with the annotation that permits a deletion: these deletions pass without a call.
  */
 import * as z from "zod";
 import type { BudgetMetrics } from "../../infra/metrics/budget-metrics.ts";
@@ -27,7 +27,7 @@ export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletion
     handle: async (request, { deadlineAt, signal }) => {
       const deleted = readDeleted(request);
       if (typeof deleted === "string") return answerResult(judged(verdict("InvalidRequest", deleted)), metrics);
-      // A deletion of a collection has no name: that of each pod is in the pod.
+      // A deletecollection request has no name: the name comes from the pod.
       const { namespace, name, uid, pod } = deleted;
       const { username = "", groups = [] } = request.userInfo ?? {};
       const pass = whyNotAsked({ username, groups, pod });
@@ -50,7 +50,7 @@ export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletion
   };
 }
 
-/** What a person who reads the refusal may do. */
+/** The user's options after a refusal. */
 function wayOut(reason: keyof typeof VERDICTS, namespace: string, name: string): string {
   const wait = VERDICTS[reason].code === 429 ? "try again later; " : "";
   return `${wait}to delete it all the same: ${deleteByHand(namespace, name || "POD")}`;
@@ -64,7 +64,7 @@ interface Deleted extends z.infer<typeof IDENTIFIED.shape.metadata> {
   readonly pod: PodObject;
 }
 
-/** The pod that is deleted, or why the request is none that this webhook answers. */
+/** The deleted pod, or the reason why this webhook does not judge the request. */
 function readDeleted({ operation, subResource = "", resource, oldObject }: AdmissionRequest): Deleted | string {
   if (operation !== "DELETE") return `request operation is not delete, got: ${operation}`;
   if (subResource !== "" || resource.resource !== "pods")

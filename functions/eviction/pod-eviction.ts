@@ -20,7 +20,8 @@ export interface PodEvictionTools {
 }
 
 /**
- * A path of its own: only an answer to a mutating webhook may carry a patch, and a review does not tell the two apart.
+ * It needs its own path: only an answer to a mutating webhook may carry a patch, and a review does not say which kind
+ * of webhook it is sent to.
  */
 const MUTATING_PATH = "/admission/mutate-pod-eviction";
 
@@ -34,7 +35,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
     name: "podEviction",
     paths: EVICTION_PATHS,
     handle: async (request, { path, deadlineAt, signal }) => {
-      // Before all else: it says that the webhook is called, and allows nothing.
+      // The probe comes first: its answer proves that the webhook is called, and allows nothing.
       if (isProbe(request.object))
         return { allowed: false, code: 400, message: PROBE_ANSWER, reason: "Probe", log: { reason: "probe" } };
       const eviction = readEviction(request.object);

@@ -1,6 +1,5 @@
 /**
- * What AdmissionReview requires of every webhook, behind the rim (rim.ts), so that a webhook sees a request and returns
- * an answer.
+ * The AdmissionReview protocol of all webhooks, behind `rim.ts`: a webhook gets a request and returns its answer.
  *
  *   1. POST with `application/json` and, where an audience is set, a token of the cluster      else 405, 400, 401
  *   2. the body: at most 3 MiB, in time, UTF-8, JSON                                           else 413, 408, 400

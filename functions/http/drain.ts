@@ -6,9 +6,9 @@ import type { BackgroundTasks } from "./background-tasks.ts";
 /** Longer than the API server keeps an idle connection (90 s), so that none is closed while a request is on its way. */
 const IDLE_CONNECTION_MS = 180_000;
 /**
- * Of a server for API servers. They open more connections than they need at once and keep the rest: Node.js counts the
- * time for a request from the connection's beginning, and a request that meets its end is not sent again. A request
- * that has come has its deadline (rim.ts).
+ * Timeouts of a server that API servers call. API servers open more connections than they need at once and keep the
+ * rest. Node.js measures the time for a request from the start of the connection, and an API server does not repeat a
+ * request that this timeout cuts off. A request that has arrived has its own deadline (rim.ts).
  */
 export const CONNECTION_TIMEOUTS = {
   keepAliveTimeout: IDLE_CONNECTION_MS,
@@ -17,11 +17,11 @@ export const CONNECTION_TIMEOUTS = {
 };
 /** Milliseconds that webhooks may need after their deadline, to cancel preparations and release Leases. */
 export const AFTERWARDS_MS = 6000;
-/** Milliseconds between two checks whether a request has come. */
+/** Milliseconds between two checks whether a request has arrived. */
 const CHECK_MS = 50;
 /**
- * Milliseconds without a request until idle connections are closed. A client may use one at any moment, and a request
- * that meets the close is lost: by then those in use have had their last answer, and the others are rarely used.
+ * Milliseconds without a request until idle connections are closed. A request that arrives during the close is lost.
+ * After this time, the connections in use have had their last answer, and the others are rarely used.
  */
 const QUIET_MS = 3000;
 

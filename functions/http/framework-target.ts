@@ -46,7 +46,7 @@ function chosenTarget(): string | undefined {
   return typeof target === "string" ? target : process.env["FUNCTION_TARGET"];
 }
 
-/** The framework's parsers skip a request without a body according to its headers, and leave the stream unread. */
+/** The framework's parsers skip a request whose headers announce no body, and leave the stream unread. */
 function hideBody({ headers }: IncomingMessage): void {
   delete headers["content-length"];
   delete headers["transfer-encoding"];

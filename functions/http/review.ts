@@ -8,7 +8,7 @@ const VERSIONS: ReadonlySet<unknown> = new Set(["admission.k8s.io/v1", "admissio
 const MAX_MESSAGE_LENGTH = 2000;
 const MAX_WARNING_LENGTH = 400;
 
-// Go writes null for a field that is not set. What is missing is filled in afterwards: zod notes each value that it
+// Go writes null for a field that is not set. Missing fields are filled in afterwards: zod notes each value that it
 // transforms in WeakMaps, which keep a review in memory until the next full garbage collection.
 const text = z.string().nullish();
 

@@ -1,8 +1,8 @@
 /**
  * The rim: one HTTP exchange, from the request to its metrics, of webhooks and of the node API alike.
  *
- *   1. the request counts as in flight; its deadline runs, and ends early if the caller goes
- *   2. the endpoint answers; an error that it has not foreseen is logged, and answered with 500
+ *   1. the request counts as in flight; its deadline runs, and ends early if the caller disconnects
+ *   2. the endpoint answers; an unexpected error is logged, and answered with 500
  *   3. the answer in one write, the endpoint's log line, the metrics
  *
  * Bounds of bodies: `body.ts`. TLS, certificates and draining: `server.ts`.
@@ -33,7 +33,7 @@ export interface Rim {
 /** Never rejects. */
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Share of a request's time that its work may use; the rest is for the way back (§8.3). */
+/** Share of a request's time that its work may use; the rest is for sending the answer (§8.3). */
 export const TIMEOUT_SHARE = 0.9;
 
 /** A request and its bounds. */
@@ -54,7 +54,7 @@ export interface HttpAnswer {
   readonly headers: OutgoingHttpHeaders;
   /** Bytes of the body that was read; 0 unless given. */
   readonly receivedBytes?: number | undefined;
-  /** What its span says of it. */
+  /** Attributes of its span. */
   readonly attributes?: Attributes;
   /** Writes the log line, once the answer is sent. */
   readonly log?: (seconds: number) => void;
@@ -141,8 +141,8 @@ function send(response: ServerResponse, { status, text, headers }: HttpAnswer): 
 }
 
 /**
- * Without the query, and without a slash at the end: a configuration with one has API servers open new connections
- * (§0.4).
+ * The path without the query and without a trailing slash: a trailing slash in the webhook configuration makes API
+ * servers open new connections (§0.4).
  */
 export function requestPath(url: string): string {
   const query = url.indexOf("?");

@@ -1,6 +1,6 @@
 /**
- * Servers: handlers by path over TLS, with a certificate that is followed and requests that are drained, beside `/ready`
- * and `/metrics` over plain HTTP (`runServer`); or plain HTTP alone, without anything to lose (`runPlain`).
+ * `runServer` serves handlers by path over TLS, follows the certificate and drains requests; it serves `/ready` and
+ * `/metrics` over plain HTTP. `runPlain` serves plain HTTP alone, without draining.
  */
 import http, { type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import https from "node:https";
@@ -20,7 +20,7 @@ import { type Handler, requestPath } from "./rim.ts";
  */
 const RELOAD_MS = 1000;
 
-/** What a server serves: handlers by path, and all that its life needs. */
+/** The handlers of a server by path, and their dependencies. */
 export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {
   readonly rim: Pick<Composition["rim"], "clock">;
   readonly routes: ReadonlyMap<string, Handler>;
@@ -51,7 +51,8 @@ export async function runServer(
   await following;
   log.info("draining");
   await drain([counted], tasks, { graceMs: requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });
-  // Last, and ready to the end: the kubelet probes a pod that is being deleted, and would report each probe that fails.
+  // The plain server closes last, and is ready until then: the kubelet also probes a pod that is being deleted, and
+  // would report each failed probe.
   plain.close().closeAllConnections();
   await tracer.flush();
   log.info("drained");
@@ -69,8 +70,8 @@ export interface Plain {
 }
 
 /**
- * Serves over plain HTTP until `stop` fires, which ends connections at once: for what has no state to lose. Rejects if
- * the port is in use. `onListening` gets the server's address.
+ * Serves over plain HTTP until `stop` fires, which closes all connections at once: only for answers without state.
+ * Rejects if the port is in use. `onListening` gets the server's address.
  */
 export async function runPlain(
   { configuration: { address, port }, answer, log, what }: Plain,

@@ -30,7 +30,7 @@ export interface AdmissionRequest {
   readonly object?: unknown;
   readonly oldObject?: unknown;
   readonly userInfo?: { readonly username?: string; readonly groups?: readonly string[] };
-  /** As the caller calls itself (`options.fieldManager`). */
+  /** The field manager that the caller names (`options.fieldManager`). */
   readonly fieldManager?: string;
 }
 

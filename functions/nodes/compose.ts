@@ -1,4 +1,4 @@
-/** Puts the node API together from the environment. */
+/** Composes the node API from the environment. */
 import { randomUUID } from "node:crypto";
 import type { Environment } from "../../infra/config/config.ts";
 import type { Machine } from "../../infra/machine.ts";

@@ -8,9 +8,8 @@ import { type NodeRoute, refuse } from "./node-answer.ts";
 import type { ShadowTools } from "./shadow-store.ts";
 
 /**
- * Resolves with the shadow, also with one that was there before (NW17); 409 if that belongs to an earlier node of this
- * name, or if the node has lost its label: the reconciler has deleted its shadow, and the agent runs for a moment
- * longer.
+ * Resolves with the new or the existing shadow (NW17). 409 if the shadow belongs to an earlier node of this name, or if
+ * the node has lost its label: then the reconciler has deleted the shadow, and the agent runs for a moment longer.
  */
 export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
   return async ({ node, call }) => {

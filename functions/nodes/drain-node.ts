@@ -1,12 +1,12 @@
 /**
- * One round of a drain: cordon -> list the pods -> evict those that have to leave -> record what remains. It may be
- * repeated by any replica; each round goes on from what it finds. Only a round that finds the node cordoned from
- * before, and no pod left, says that the node is drained.
+ * One round of a drain: cordon -> list the pods -> evict those that have to leave -> record the rest. Any replica may
+ * run the next round; each round starts from the state that it finds. The node counts as drained only if a round finds
+ * it cordoned by an earlier round, and no pod left.
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  *
- * A node whose policy is frozen is never drained: it does not reboot (§17.2), also if it announced that before and its
- * host did not get the call.
+ * A node whose policy is frozen never counts as drained and does not reboot (§17.2), even if it announced the reboot
+ * before and its host did not get the call.
  */
 import { startDeadline } from "../../infra/deadline.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -22,7 +22,7 @@ import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./nod
 import { changeNode } from "./node-service.ts";
 import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
-/** What a drain goes by. */
+/** The fields of a policy that a drain uses. */
 export type DrainPolicy = Pick<Policy, "name" | "drain" | "status">;
 
 export interface DrainTools extends ShadowTools {
@@ -39,8 +39,8 @@ const EVICTIONS_SHARE = 0.7;
 const MAX_RECORDED = 20;
 
 /**
- * 200 once the node is drained, or its drain has been given up as its policy says; otherwise, and while that policy is
- * frozen, 503. 409 if its reboot is not wanted.
+ * 200 once the node is drained, or once its drain has timed out and the policy allows the reboot. 503 until then, and
+ * while the policy is frozen. 409 if no reboot of the node is wanted.
  */
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
   return async (request) => {
@@ -68,7 +68,7 @@ function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeA
   return { status: 200, body: answerOf(drain) };
 }
 
-/** In their share of the request's time. */
+/** Evicts the pods within `EVICTIONS_SHARE` of the request's time. */
 async function evictAll(
   { cluster, clock }: DrainTools,
   { call }: NodeRequest,
@@ -105,13 +105,13 @@ function describeRound({ now, policy, shadow, left, blocked }: Round): DrainStat
   };
 }
 
-/** The drain has lasted as long as its policy allows, and the node then reboots with the pods that remain. */
+/** True if the drain has timed out and its policy then lets the node reboot with the remaining pods. */
 const isOver = ({ drain }: DrainPolicy, startedAt: number, now: number): boolean =>
   drain.onTimeout === "Reboot" && now >= startedAt + drain.timeoutSeconds * 1000;
 
 /**
- * Writes the progress; resolves with false if the shadow has changed meanwhile: the next round looks at what it wants
- * now.
+ * Writes the progress; resolves with false if that fails, for example because the shadow has changed: the next round
+ * reads the shadow again.
  */
 async function record(
   tools: DrainTools,
@@ -137,7 +137,7 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   retryAfterSeconds,
 });
 
-/** The policy that has the node in one of its slots; undefined if none that can be read has. */
+/** The policy that has the node in one of its slots; undefined if no valid policy has it. */
 export async function findPolicy(cluster: Cluster, nodeName: string, call: Call): Promise<Policy | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
     for (const policy of items.map(readPolicy))

@@ -7,7 +7,7 @@ import { visitEach } from "../../infra/slots.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import type { BlockedPod } from "../../reconciler/nodes/shadow.ts";
 
-/** Evictions at once: each is judged by webhooks and budgets. */
+/** Concurrent evictions: webhooks and budgets judge each of them. */
 const AT_ONCE = 5;
 /** Milliseconds of one eviction: webhooks may take 10 s. */
 const MAX_MS = 15_000;
@@ -48,8 +48,8 @@ async function evict(cluster: Cluster, { metadata = {} }: PodObject, call: Call)
 }
 
 /**
- * A budget answers 429 with a cause of its own, a zone-aware one as an admission webhook; any other 429 is the API
- * server's own.
+ * A PodDisruptionBudget answers 429 with its own cause, a zone-aware budget answers 429 as an admission webhook; any
+ * other 429 comes from the API server itself.
  */
 function reasonOf(error: unknown): string {
   if (!(error instanceof RolloutError)) return "ServerError";

@@ -4,7 +4,7 @@
  *   headers --> a token for our audience --> TokenReview --> the pod, live --> the Node, live
  *    400          401                         401, 403         403              403
  *
- * Nothing is cached: the answer of the API server decides, each time.
+ * Nothing is cached: each request asks the API server.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";

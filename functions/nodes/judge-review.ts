@@ -1,9 +1,9 @@
-/** Judges a TokenReview: who is it that speaks for a node? (NW9, NW10) */
+/** Judges a TokenReview: does the token belong to an agent's pod? (NW9, NW10) */
 import * as z from "zod";
 import { AUDIENCE } from "../../reconciler/nodes/routes.ts";
 import { type NodeAnswer, refuse } from "./node-answer.ts";
 
-/** The pod that a token is bound to, and its node where the API server says it (Kubernetes 1.30 and later). */
+/** The pod that a token is bound to, and its node if the API server reports it (Kubernetes 1.30 and later). */
 export interface TokenPod {
   readonly name: string;
   readonly uid: string;
@@ -25,9 +25,9 @@ const REVIEWED = z.looseObject({
 });
 
 /**
- * The pod that the token belongs to, or the refusal: 401 for a token that the API server does not vouch for, 403 for
- * one that is not an agent's. An error refuses even beside `authenticated`, and so does a list of audiences that is
- * missing: it means that the reviewer ignored ours.
+ * The pod that the token belongs to, or the refusal: 401 for a token that the API server does not authenticate, 403 for
+ * one that is not an agent's. An error refuses even beside `authenticated`. A missing list of audiences refuses as
+ * well: the reviewer has ignored ours.
  */
 export function judgeReview(status: unknown, { namespace, account }: AgentAccount): TokenPod | NodeAnswer {
   const reviewed = REVIEWED.safeParse(status);

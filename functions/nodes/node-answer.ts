@@ -35,10 +35,10 @@ const CODES: Readonly<Record<ApiError["code"], number>> = {
   Conflict: 409,
   Unavailable: 503,
 };
-/** Seconds after which an agent tries again what failed here. */
+/** Seconds until an agent retries a request that failed here. */
 const RETRY_SECONDS = 5;
 
-/** A refusal; one that may end by itself says when to try again. */
+/** A refusal; a temporary one says when to retry. */
 export function refuse(code: ApiError["code"], error: string): NodeAnswer {
   const body: ApiError = { error, code };
   return { status: CODES[code], body, ...(code === "Unavailable" && { retryAfterSeconds: RETRY_SECONDS }) };

@@ -1,11 +1,11 @@
 /**
- * The node API behind the rim (rim.ts), whose routes the agents of the original know, too:
+ * The node API behind the rim (rim.ts), with the routes that the agents of the original use:
  *
  *   1. the route                                                       else 404, 405
  *   2. an agent that runs on the node it speaks for                    else 400, 401, 403
  *   3. the body of a PUT: bounded, in time, JSON                       else 413, 408, 400
  *   4. the route's work, until the deadline                            else 503 with Retry-After
- *   5. the answer, one log line, the metrics; never anything of the token
+ *   5. the answer, one log line, the metrics; none of them contains any part of the token
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { unlessAborted } from "../../infra/deadline.ts";

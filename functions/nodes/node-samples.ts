@@ -1,6 +1,6 @@
 /**
- * The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: the names of the original, and
- * those that tell why a node waits (NR22, NR32).
+ * The series of nodes and policies, from BottlerocketShadows and NodeUpdatePolicies: those of the original, and further
+ * ones that explain why a node waits (NR22, NR32).
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
@@ -11,15 +11,15 @@ import { deadlineOf } from "../../reconciler/nodes/state-machine.ts";
 import { type InvalidPolicy, isInvalid, type Policy } from "../../reconciler/nodes/policy.ts";
 import { STATES } from "../../reconciler/nodes/shadow.ts";
 
-/** The first nodes that have failed, or that are active, have a series of their own. */
+/** Upper bound of the failed or active nodes that have their own series. */
 export const MAX_NODES = 1000;
-/** Policies, and versions, that have series of their own. */
+/** Upper bounds of the policies and of the versions that have their own series. */
 export const MAX_POLICIES = 20;
 export const MAX_VERSIONS = 100;
 /** Kinds of transitions of a policy, and reasons why its nodes wait; both lists are bounded by their writers. */
 export const MAX_KINDS = 200;
 
-/** What is measured of a node. */
+/** The fields of a node that the series use. */
 export interface MeasuredNode extends Pick<Shadow, "name"> {
   readonly owner?: Shadow["owner"];
   readonly status: Pick<NonNullable<Shadow["status"]>, "current_version" | "current_state" | "crash_count"> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Takes a node out of service and gives it back: cordon, exclusion from load balancers, and their undoing, of our own
- * marks alone (NW8).
+ * Takes a node out of service and returns it: cordons it, excludes it from load balancers, and later removes only our
+ * own marks (NW8).
  */
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
@@ -31,8 +31,8 @@ export function uncordon(tools: ShadowTools): NodeRoute {
 }
 
 /**
- * A reboot that was announced may come at any moment: until the agent is back, the node stays as it is, as does a node
- * that is not Ready.
+ * An announced reboot may happen at any moment: until the agent is back, the node keeps its marks. So does a node that
+ * is not Ready.
  */
 async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | "exclusion"): Promise<NodeAnswer> {
   const shadow = await getShadow(tools, request);
@@ -49,8 +49,8 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
 const isReady = ({ status }: Node): boolean => readHealth(status).ready;
 
 /**
- * Patches the node until nothing is left to do; after a change in between it reads again. Resolves with true if there
- * was something to do.
+ * Patches the node until nothing is left to do; reads it again after a conflict. Resolves with true if there was
+ * something to do.
  */
 export async function changeNode(
   { cluster, clock }: Pick<ShadowTools, "cluster" | "clock">,

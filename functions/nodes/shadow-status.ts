@@ -9,16 +9,16 @@ import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./nod
 import { getShadow, patchStatus, readShadowStatus, type ShadowTools, wantedState } from "./shadow-store.ts";
 
 /**
- * Writes the status that the agent sends. Keys that it leaves out stay; the progress of the drain and the time of the
- * boot's first report are ours. The write is bound to the version that the agent has seen, or else to the one that is
- * read here (NW27).
+ * Writes the status that the agent sends. Keys that the agent leaves out keep their values; we set the progress of the
+ * drain and the time of the boot's first report. The precondition of the write is the version that the agent has seen,
+ * or else the version read here (NW27).
  */
 export function updateStatus(tools: ShadowTools): NodeRoute {
   return async (request) => {
     const sent = shadowStatus.safeParse(request.body);
     if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
     const attempt = (): Promise<NodeAnswer> => writeOnce(tools, request, sent.data);
-    // A status that names no version: the controller writes the same object.
+    // Without a version in the request, conflicts are retried: the controller writes the same object.
     return request.ifMatch === undefined
       ? retryOnConflict(attempt, { clock: tools.clock, call: request.call })
       : attempt();
@@ -44,7 +44,7 @@ async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowS
 const isNewBoot = ({ boot_id: id }: ShadowStatus, stored: ShadowStatus | undefined): boolean =>
   typeof id === "string" && id !== stored?.boot_id;
 
-/** A reboot needs a node that was found drained, for the update that is still wanted. */
+/** The reason against a reboot: the update must still be wanted, and the node drained. */
 function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): string | undefined {
   const { name } = shadow.metadata;
   const wanted = wantedState(shadow);

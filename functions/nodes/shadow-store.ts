@@ -1,4 +1,4 @@
-/** Reads the shadow of a caller's node and what it wants of the node, and writes its status. */
+/** Reads the shadow of a caller's node and the node's wanted state, and writes its status. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { bottlerocketShadows, type CustomObject } from "../../infra/kubernetes/custom-resources.ts";
@@ -24,8 +24,8 @@ export interface ShadowTools {
 }
 
 /**
- * The shadow of the caller's node; rejects with `NotFound`, also if it is that of an earlier node of this name, which
- * is collected soon.
+ * The shadow of the caller's node. Rejects with `NotFound` also if the shadow belongs to an earlier node of this name:
+ * garbage collection deletes it soon.
  */
 export async function getShadow(
   { cluster, namespace }: ShadowTools,
@@ -61,7 +61,7 @@ export const readShadowStatus = ({ status }: CustomObject): ShadowStatus | undef
 
 export const wantedState = ({ spec }: CustomObject): State | undefined => shadowSpec.safeParse(spec).data?.state;
 
-/** True between the staged update and its reboot: at no other time may an agent have its node drained. */
+/** True between the staged update and its reboot: only then may an agent drain its node. */
 export function isDrainWanted(shadow: CustomObject): boolean {
   const wanted = wantedState(shadow);
   const move = wanted && moveFor(wanted, readShadowStatus(shadow)?.current_state);

@@ -1,6 +1,6 @@
 /**
- * Decides which partition a write leaves to a StatefulSet that a PhasedRollout manages (§16.9): no write of others
- * releases a pod.
+ * Decides the partition of a StatefulSet that a PhasedRollout manages when somebody else writes it (§16.9): such a
+ * write releases no pod.
  */
 import { isDeepStrictEqual } from "node:util";
 import { HELD } from "../../reconciler/phased/target.ts";
@@ -18,8 +18,8 @@ export interface ReleaseFields {
 }
 
 /**
- * The partition in place of the written one; undefined if the written one releases no pod that was kept before, and
- * none that is new.
+ * The partition to set instead of the written one; undefined if the written one releases no pod that was held before,
+ * and no new pod.
  */
 export function keepPartition(before: ReleaseFields, after: ReleaseFields): number | undefined {
   if (!after.rolls) return undefined;

@@ -1,13 +1,13 @@
 /**
- * `/mutate-sts-plus-v1alpha1-phasedrollout`: completes PhasedRollouts where the definition has no defaults, as the
- * original's (§16). A given value stays, a 0 too.
+ * `/mutate-sts-plus-v1alpha1-phasedrollout`: sets the defaults of PhasedRollouts if the definition has none, as that of
+ * the original (§16). Given values stay, also a 0.
  */
 import * as z from "zod";
 import type { Answer, Webhook } from "../http/webhook.ts";
 
 const DEFAULTS = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
 
-/** A spec of any other form is refused by the definition's schema, after this webhook. */
+/** The definition's schema refuses a spec of any other form, after this webhook. */
 const CHECKED = z.object({ spec: z.object({ check: z.looseObject({}) }) });
 
 export function createPhasedDefaults(): Webhook {

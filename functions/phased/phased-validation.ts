@@ -1,7 +1,7 @@
 /**
- * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout (§16) or a RolloutGate (§14.12) whose checks could
- * never be answered, and warns of what is easily meant otherwise. Fails open: the definitions' own rules refuse the rest,
- * and without an answer the reconciler releases no pod, and opens no gate.
+ * `/validate-sts-plus-v1alpha1-phasedrollout`: refuses a PhasedRollout (§16) or a RolloutGate (§14.12) with a check
+ * that could never be answered, and warns of fields that are easily misunderstood. Fails open: the definitions' own
+ * rules refuse the rest, and without an answer the reconciler releases no pod, and opens no gate.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
@@ -40,7 +40,7 @@ export function createPhasedValidation({ cluster }: PhasedValidationTools): Webh
     name: "phasedValidation",
     paths: ["/validate-sts-plus-v1alpha1-phasedrollout"],
     async handle(request, { signal }) {
-      // The finalizer must go, also from what was invalid from the start.
+      // It must be possible to remove the finalizer, also from an object that was invalid from the start.
       if (isOnItsWay(request)) return { allowed: true, reason: "Unchanged" };
       if (isGate(request)) return validateGate(request);
       const parsed = OBJECT.safeParse(request.object);
@@ -98,7 +98,7 @@ function findInBaseline(spec: Spec): string[] {
 const DELETED = z.object({ metadata: z.object({ deletionTimestamp: z.string() }) });
 const SPECIFIED = z.object({ spec: z.unknown() });
 
-/** It is being deleted, or its spec stays as it is. */
+/** True if the object is being deleted, or if its spec does not change. */
 function isOnItsWay({ operation, object, oldObject }: AdmissionRequest): boolean {
   const [now, before] = [SPECIFIED.safeParse(object).data, SPECIFIED.safeParse(oldObject).data];
   const isSame = operation === "UPDATE" && now !== undefined && isDeepStrictEqual(now.spec, before?.spec);
@@ -125,7 +125,7 @@ function findProblems(
 
 function warnOfMeaning({ check }: Spec): string[] {
   if (typeof check.query.successWhen === "string") return [];
-  // The variable is the reconciler's.
+  // PHASED_SUCCESS_WHEN is a variable of the reconciler: the webhook does not know its value.
   return [
     "spec.check.query.successWhen is not set: a check is successful if the query returns nothing (NoData), unless PHASED_SUCCESS_WHEN of the reconciler says Data",
   ];
@@ -138,7 +138,7 @@ interface Lookup {
 
 const TARGETED = z.object({ spec: z.object({ targetRef: z.string() }) });
 
-/** Two claims at once are settled by the reconciler, so this is no denial. */
+/** The reconciler decides between two claims to a StatefulSet, so the webhook only warns. */
 async function findRival(
   { namespace = "", name = "" }: Pick<AdmissionRequest, "namespace" | "name">,
   spec: Spec,

@@ -1,8 +1,8 @@
 /**
  * `/admission/raise-partition`: keeps the partition of a StatefulSet that a PhasedRollout manages (§16.9). Only the
- * reconciler lowers it; with another template it is raised to the replicas, in the same write. Without it, pods from
- * the partition on are replaced before the reconciler has seen the write. On Kubernetes 1.36 and later a policy does
- * the same without a call. Fails open: the reconciler raises the partition as well.
+ * reconciler lowers it. If a write changes the template, the webhook raises the partition to the replicas in the same
+ * write: otherwise pods from the partition on would be replaced before the reconciler has seen the write. On Kubernetes
+ * 1.36 and later a policy does the same without a call. Fails open: the reconciler raises the partition as well.
  */
 import * as z from "zod";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
@@ -70,7 +70,10 @@ function patchPartition({ spec }: StoredSet, value: number): object[] {
 
 const CLAIM = [ANNOTATIONS.phasedRollout, ANNOTATIONS.originalPartition];
 
-/** A replacement by a manifest drops the claim together with the partition: the next one would find nothing to keep. */
+/**
+ * Replacing the object by a manifest drops the claim together with the partition: the next write would find nothing to
+ * keep.
+ */
 function patchClaim(before: StoredSet, { metadata }: StoredSet): object[] {
   const [kept, written] = [before.metadata?.annotations ?? {}, metadata?.annotations];
   const lost = CLAIM.filter((name) => kept[name] !== undefined && kept[name] !== written?.[name]);

@@ -1,6 +1,7 @@
 /**
- * A RolloutGate in admission (§14.12): refused if a check could never be answered, whatever server it asks. What is only
- * no PromQL is admitted with a warning: MetricsQL is none either, and the gate is asked all the same.
+ * Admission of a RolloutGate (§14.12). A gate is refused if no server could ever answer one of its checks. An
+ * expression that is only invalid as PromQL is admitted with a warning: it may be MetricsQL, and the gate queries it
+ * all the same.
  */
 import * as z from "zod";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
@@ -11,7 +12,10 @@ import type { AdmissionRequest, Answer } from "../http/webhook.ts";
 
 const OBJECT = z.object({ spec: z.looseObject({}) });
 
-/** An update is refused only for what it brings: a gate that was stored with an error can still be let observe. */
+/**
+ * An update is refused only for new problems: a gate that was stored with a problem can still be changed to observe
+ * only.
+ */
 export function validateGate(request: AdmissionRequest): Answer {
   const [{ impossible, foreign, warnings }, before] = [
     findIn(request.object, request),
@@ -30,7 +34,7 @@ export function validateGate(request: AdmissionRequest): Answer {
 
 const NOTHING: JudgedExpressions = { impossible: [], foreign: [], warnings: [] };
 
-/** Nothing is said of what is no gate: its definition refuses it. */
+/** Finds nothing in an object that is no gate: its definition refuses it. */
 function findIn(object: unknown, { namespace = "" }: Pick<AdmissionRequest, "namespace">): JudgedExpressions {
   const spec = OBJECT.safeParse(object).data?.spec;
   const gate = readGate({ metadata: { namespace }, spec });

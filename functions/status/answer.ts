@@ -1,5 +1,6 @@
 /**
- * Answers for the status page: GET alone, hosts that are known, and headers that let a browser do nothing but show it.
+ * Answers requests for the status page: only GET and HEAD, only known hosts, and headers that let a browser only show
+ * the page.
  */
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -12,7 +13,7 @@ import { STYLE } from "./view/style.ts";
 
 export interface AnswerOptions {
   readonly read: (focus: Focus) => Promise<PageRecords>;
-  /** Hosts by which the page may be asked for besides this machine's own, as browsers name them. */
+  /** Hosts, as browsers name them, by which the page may be requested besides this machine's own. */
   readonly hosts: readonly string[];
   readonly log: Log;
 }
@@ -39,7 +40,7 @@ const HEADERS = {
   "x-frame-options": "DENY",
 } as const;
 
-/** What `kubectl port-forward` and proxies in the same pod are asked for. */
+/** The hosts of requests through `kubectl port-forward` and through proxies in the same pod. */
 const OWN_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 interface Refusal {
@@ -77,8 +78,8 @@ export function createAnswer({
 function whyRefuse({ method = "", url = "", headers }: IncomingMessage, hosts: readonly string[]): Refusal | undefined {
   const host = (headers.host ?? "").toLowerCase();
   const isKnown = OWN_HOST.test(host) || hosts.includes(host) || hosts.includes(host.replace(/:\d+$/, ""));
-  // A page of another origin whose name leads to this machine would otherwise read ours in its visitor's browser (DNS
-  // rebinding).
+  // Otherwise a page of another origin whose name resolves to this machine could read ours in its visitor's browser
+  // (DNS rebinding).
   if (!isKnown) return { status: 421, message: "unknown host: STATUS_PAGE_HOSTS names those that are served" };
   if (method !== "GET" && method !== "HEAD") return { status: 405, message: "GET the page" };
   return /^\/(?:\?|$)/.test(url) ? undefined : { status: 404, message: "the page is at /" };

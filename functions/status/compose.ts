@@ -1,4 +1,4 @@
-/** Puts the status page together from the environment. */
+/** Composes the status page from the environment. */
 import type { HttpFunction } from "@google-cloud/functions-framework";
 import type { Clock } from "../../infra/clock.ts";
 import type { Environment } from "../../infra/config/config.ts";
@@ -25,7 +25,7 @@ export function createStatusTarget(env: Environment, clock: Clock): HttpFunction
   return async (request, response) => {
     page ??= composeStatusPage(env, clock);
     const { answer } = await page.catch((error: unknown) => {
-      // The next call tries again: the environment does not change, the files that it names may.
+      // The next call tries again: the environment does not change, but the files that it names may.
       page = undefined;
       throw error;
     });

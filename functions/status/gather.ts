@@ -1,6 +1,6 @@
 /**
- * Reads what the status page shows. Each part is read alone: one that cannot be read is reported, and shown as it was
- * read before.
+ * Reads the data of the status page. Each part is read separately: a part that cannot be read is reported, and shown as
+ * it was read before.
  */
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
@@ -33,13 +33,13 @@ export interface GatherOptions {
   readonly now: () => number;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** What is known of the reconciler, and of those whose ticks the groups wait for. */
+  /** The record of the reconciler, and of the reconcilers whose ticks the groups wait for. */
   readonly reconciler: () => Promise<ReconcilerRecord>;
-  /** What an error is said to be; its message by default. */
+  /** The text for an error; its message by default. */
   readonly describe?: (error: unknown) => string;
 }
 
-/** Where the reconciler of one installation is. */
+/** The objects of one installation's reconciler. */
 export interface ReconcilerPlace {
   readonly cluster: Cluster;
   readonly now: () => number;
@@ -52,15 +52,15 @@ export interface ReconcilerPlace {
 /** The key of a group, to show it alone. */
 export type Focus = string | undefined;
 
-/** Milliseconds of each list. */
+/** Timeout of each list, milliseconds. */
 const READ_MS = 5000;
-/** Groups and pods that are shown one by one; another group's are shown by its counts, and on a page of its own. */
+/** Limits of the groups and pods that are shown one by one; other groups show counts, and have pages of their own. */
 const MAX_GROUPS = 20;
 const MAX_PODS = 3000;
 const AT_A_TIME = 4;
 const MAX_DECISIONS = 30;
 
-/** Never rejects. `earlier` is what was read before, for parts that cannot be read now. */
+/** Never rejects. `earlier` holds the records of the last read, for parts that cannot be read now. */
 export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
   const problems: string[] = [];
   const part = readParts(problems, options.describe);
@@ -74,10 +74,10 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
   return { readAt: options.now(), reconciler, groups, zones, budgets, decisions, problems };
 }
 
-/** Resolves with what was read, or with what was read before and a problem. */
+/** Resolves with the result of `read`; if that fails, with `before`, and reports a problem. */
 export type ReadPart = <T>(what: string, read: Promise<T>, before: T) => Promise<T>;
 
-/** Reads each part alone; `problems` gets a sentence for each that cannot be read. */
+/** Reads each part separately; `problems` gets a sentence for each part that cannot be read. */
 export function readParts(problems: string[], describe: (error: unknown) => string = messageOf): ReadPart {
   return async (what, read, before) => {
     try {
@@ -90,7 +90,7 @@ export function readParts(problems: string[], describe: (error: unknown) => stri
   };
 }
 
-/** All objects of the namespaces, or of that of the query. Rejects with the first error. */
+/** All objects of the namespaces, or of the query's namespace. Rejects with the first error. */
 export async function listAll<O>(
   { cluster, namespaces }: Pick<GatherOptions, "cluster" | "namespaces">,
   resource: Resource<O>,
@@ -104,7 +104,7 @@ export async function listAll<O>(
   return items;
 }
 
-/** The reconciler of one installation: by its Lease, and by its CronJob if that says of no tick. */
+/** The reconciler of one installation: by its Lease, and by its CronJob if the Lease records no tick. */
 export async function readReconciler(place: ReconcilerPlace): Promise<ReconcilerRecord> {
   const { cluster, lease, cronJob, now } = place;
   const call = { deadlineMs: READ_MS };
@@ -115,7 +115,7 @@ export async function readReconciler(place: ReconcilerPlace): Promise<Reconciler
   return { ...(found && describeLease(found)), ...(noTick && { noTick }) };
 }
 
-/** What the reconciler's Lease says of it. */
+/** The record of the reconciler in its Lease. */
 export function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
   const { lastTick, series } = parseTotals(metadata?.annotations?.[TOTALS]);
   const [expiry] = series.get(METRICS.certificateExpiry.name) ?? [];
@@ -178,7 +178,7 @@ async function readPods(
   return found;
 }
 
-/** The group that is shown alone; otherwise the first that are not done, as long as their pods are not too many. */
+/** The group that is shown alone; otherwise the first groups that are not done and whose pods fit into `MAX_PODS`. */
 function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
   if (focus !== undefined) return groups.filter((group) => keyOf(group) === focus);
   let left = MAX_PODS;

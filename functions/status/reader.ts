@@ -1,12 +1,9 @@
-/**
- * Reads for all viewers at once: a reading of the last 2 s is shown again, so that many viewers cost what one
- * costs.
- */
+/** Shares reads among all viewers: a read of the last 2 s is shown again, so that many viewers cost as much as one. */
 import type { Clock } from "../../infra/clock.ts";
 import { type Focus, gatherRecords, type GatherOptions } from "./gather.ts";
 import { NOTHING, type PageRecords } from "./view/records.ts";
 
-/** Milliseconds; the page asks as often. */
+/** Milliseconds; the page asks at the same interval. */
 export const FRESH_MS = 2000;
 
 interface Reading {

@@ -38,13 +38,13 @@ export function samplePhases(rollouts: readonly PhaseRecord[]): readonly [metric
   return [METRICS.phasedPhase.name, labels.map((own) => ({ labels: own, value: 1 }))];
 }
 
-/** What a disruption budget's status says of its protection: its condition `Protecting`. */
+/** The protection in a disruption budget's status: its condition `Protecting`. */
 export interface ProtectionRecord {
   readonly namespace: string;
   readonly name: string;
   readonly isProtecting: boolean;
   readonly reason: string;
-  /** Of each zone, where it is known. */
+  /** Of each zone, if it is known. */
   readonly evictionsAllowed: readonly { readonly zone: string; readonly count: number }[];
 }
 
@@ -61,12 +61,12 @@ export function sampleProtections(
   return [METRICS.budgetProtecting.name, samples];
 }
 
-/** Milliseconds after which what the reconciler has seen is told no more. */
+/** Milliseconds after which the reconciler's counts are no longer shown. */
 const HEADROOM_LASTS_MS = 2 * 60_000;
 
 /**
- * None while the budget does not protect, or the last tick is older than two minutes: no number is better than one that
- * drainers and autoscalers would act on by mistake. `now` in milliseconds since the epoch.
+ * No samples while the budget does not protect, or if the last tick is older than two minutes: no number is better than
+ * one that drainers and autoscalers would act on by mistake. `now` in milliseconds since the epoch.
  */
 export function sampleHeadroom(
   budgets: readonly ProtectionRecord[],
@@ -135,7 +135,8 @@ function sampleTotals(labels: Labels, totals: RolloutGroupStatus["totals"], { pa
     [
       METRICS.groupDuration,
       [
-        // A definition of an earlier version drops them: zeros would say that each took longer than the last bound.
+        // A CustomResourceDefinition of an earlier version drops these fields: zeros would mean that each rollout took
+        // longer than the last bound.
         ...(totals.timedWithin ?? []).flatMap((value, i) => {
           const le = DURATION_BOUNDS[i];
           return le === undefined ? [] : [{ labels: { ...labels, le }, value, metricName: `${name}_bucket` }];
@@ -169,7 +170,7 @@ function sampleState(
   ];
 }
 
-/** Stands still while there is nothing to do, and while a group waits as a user asked. */
+/** The clock stops while there is nothing to do, and while a group waits as a user asked. */
 function sampleClock(
   labels: Labels,
   { phase, blocked = [], progress }: Partial<RolloutGroupStatus>,

@@ -1,4 +1,6 @@
-/** Lists what the series of `/metrics` are made from: the statuses of rollout groups, PhasedRollouts and disruption budgets. */
+/**
+ * Lists the sources of the series in `/metrics`: the statuses of rollout groups, PhasedRollouts and disruption budgets.
+ */
 import { absent, hasCode } from "../../infra/errors.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
@@ -10,7 +12,7 @@ import type { GroupRecord, PhaseRecord, ProtectionRecord } from "./group-samples
 
 const inScope = (scope: string) => (scope === "" ? {} : { namespace: scope });
 
-/** None of a budget that has not been looked at, and none if the cluster knows no budgets. */
+/** Without budgets that have not been examined yet; empty if the cluster knows no budgets. */
 export async function listProtections(cluster: Cluster, scope: string, call: Call): Promise<ProtectionRecord[]> {
   const budgets = await collect(cluster.list(disruptionBudgets, inScope(scope), call)).catch(absent);
   return (budgets ?? []).flatMap(({ metadata, status }) => {
@@ -26,7 +28,7 @@ export async function listProtections(cluster: Cluster, scope: string, call: Cal
   });
 }
 
-/** None if the cluster knows no PhasedRollout, or keeps them from the functions, which work without. */
+/** Empty if the cluster knows no PhasedRollout, or if the functions may not list them: they work without. */
 export async function listPhases(cluster: Cluster, scope: string, call: Call): Promise<PhaseRecord[]> {
   const rollouts = await collect(cluster.list(phasedRollouts, inScope(scope), call)).catch((error: unknown) => {
     if (!hasCode(error, "NotFound", "Forbidden")) throw error;
@@ -39,7 +41,7 @@ export async function listPhases(cluster: Cluster, scope: string, call: Call): P
   }));
 }
 
-/** None if the cluster knows no RolloutGroup. */
+/** Empty if the cluster knows no RolloutGroup. */
 export async function listGroups(cluster: Cluster, scope: string, call: Call): Promise<GroupRecord[]> {
   const groups = await collect(cluster.list(rolloutGroups, inScope(scope), call)).catch(absent);
   return (groups ?? []).flatMap((object) => {

@@ -1,9 +1,9 @@
 /**
  * Series that are read from the cluster and shown in `/metrics` by one of several replicas.
  *
- * All replicas would show the same numbers, and a sum over them would count each as often as there are replicas. So one
- * of them shows them: the holder of a Lease that is taken and renewed by scrapes. A scrape after 5 s or more reads
- * again.
+ * All replicas would show the same numbers, and a sum over the replicas would count each number several times. So only
+ * one replica shows them: the holder of a Lease that scrapes take and renew. A scrape 5 s or more after the last read
+ * reads again.
  */
 import type { Clock } from "../../infra/clock.ts";
 import { hasCode } from "../../infra/errors.ts";
@@ -29,7 +29,7 @@ export interface ShownOnce {
   readonly lease: LeaseRef;
   /** The name of this process in the Lease. */
   readonly identity: string;
-  /** What is shown, for the log. */
+  /** The name of the series, for the log. */
   readonly what: string;
   readonly gather: (call: Call) => Promise<Samples>;
 }
@@ -75,7 +75,7 @@ export function showOnce(options: ShownOnce): Pick<Metrics, "render" | "typeFor"
         readAt = clock.monotonic();
         reading = read().finally(() => (reading = undefined));
       }
-      // A slow API server must not hide the process's own series: these are shown with a later scrape.
+      // A slow API server must not hide the process's own series: the others are shown with a later scrape.
       const ended = new AbortController();
       await Promise.race([reading, clock.sleep(PATIENCE_MS, ended.signal)]).finally(() => ended.abort());
       // Another replica may have taken the turn.

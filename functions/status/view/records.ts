@@ -1,7 +1,4 @@
-/**
- * What the status page shows: what the reconciler and the functions have recorded, as it was read from the cluster.
- * Pure.
- */
+/** The data of the status page: the records of the reconciler and the functions, as read from the cluster. Pure. */
 import type { BudgetZone } from "../../../reconciler/budget/budget-pod.ts";
 import type { Protection } from "../../../reconciler/budget/protection.ts";
 import type { Reservations } from "../../../reconciler/budget/reservation.ts";
@@ -18,7 +15,7 @@ export interface PageGroup {
 
 /** A zone with its pods, as they are. */
 export interface LiveZone extends BudgetZone {
-  /** Those of its template: of the update revision. */
+  /** The images of its template, and so of the update revision. */
   readonly images: readonly string[];
 }
 
@@ -48,7 +45,7 @@ export interface ReconcilerRecord {
   readonly lastTick?: string;
   /** When the webhooks' certificate expires, milliseconds since the epoch. */
   readonly certificateExpiry?: number;
-  /** It does not tick, or that is not known. */
+  /** Set if it does not tick, or if that is not known. */
   readonly noTick?: NoTick;
 }
 
@@ -69,7 +66,7 @@ export interface PageRecords {
   readonly budgets: Part<BudgetRecord>;
   /** The newest first. */
   readonly decisions: Part<DecisionRecord>;
-  /** What could not be read, in sentences. */
+  /** The read errors, in sentences. */
   readonly problems: readonly string[];
 }
 
@@ -83,12 +80,12 @@ export const NOTHING: PageRecords = {
   problems: [],
 };
 
-/** What is known of a part. */
+/** The items of a part; empty if it was not read or does not exist. */
 export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [] : (part ?? []));
 
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 
-/** The phases in the order of the page: what needs somebody comes first. */
+/** The phases in the order of the page: phases that need a person come first. */
 export const PHASE_ORDER: readonly GroupPhase[] = [
   "Stalled",
   "Degraded",
@@ -117,9 +114,9 @@ export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
     .map(({ group }) => group);
 }
 
-/** A phase that is not known, or missing, is not passed over. */
+/** An unknown or missing phase ranks first, so that it is not overlooked. */
 const rankOf = ({ status: { phase } }: PageGroup): number =>
   phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase));
 
-/** Later than all times where nothing blocks. */
+/** Without a block: `~`, which sorts after all times. */
 const sinceOf = ({ status: { blocked = [] } }: PageGroup): string => blocked[0]?.since ?? "~";

@@ -1,7 +1,7 @@
 /**
- * The script of the status page, as text: browsers run it, not we. Every 2 s it asks for the page again and replaces
- * the parts that differ, so that what has the focus keeps it. Without an answer it says so: an old page must not pass
- * for a new one.
+ * The script of the status page, as text: browsers run it, not we. Every 2 s it requests the page again and replaces
+ * only the parts that differ, so that the focused element keeps the focus. Without an answer it says so: an old page
+ * must not look like a new one.
  */
 export const SCRIPT = `
 "use strict";

@@ -1,4 +1,4 @@
-/** The parts of the status page, which other pages show, too: apart from the document around them. Pure. */
+/** The sections of the status page, without the document around them: other pages show them, too. Pure. */
 import { h, type ComponentChild } from "preact";
 import type { Focus } from "../gather.ts";
 import {
@@ -26,7 +26,10 @@ export interface PageView {
 const groupsOf = ({ records, focus }: PageView): readonly PageGroup[] =>
   listPart(records.groups).filter((group) => focus === undefined || keyOf(group) === focus);
 
-/** The first line of the page, and the title of its window: that no tick comes, and how many groups are in each phase. */
+/**
+ * The first line of the page and the title of its window: whether ticks are missing, and how many groups are in each
+ * phase.
+ */
 export function sayHeadline(view: PageView): string {
   const { reconciler, groups } = view.records;
   const phases = groups === UNREAD ? "Rollout groups could not be read" : countPhases(groupsOf(view));
@@ -42,7 +45,7 @@ function countPhases(groups: readonly PageGroup[]): string {
   return counts.join(", ") || "No rollout groups";
 }
 
-/** What a reader must know before all else: that no tick comes, and what could not be read. */
+/** The facts that come first on the page: a missing tick, and the read errors. */
 export const showProblems = ({ reconciler, problems }: PageRecords): ComponentChild[] => [
   showNoTick(reconciler),
   ...problems.map((problem) => h("p", { class: "problem" }, problem)),
@@ -87,7 +90,7 @@ function whyNone({ groups }: PageRecords, focus: Focus): string {
 
 export const NOT_READ = "Not read yet.";
 
-/** What is known of a part; or that there is none, or that it has not been read. */
+/** Shows a part; or says that there is nothing in it, or that it has not been read. */
 export function sayOr<T>(all: Part<T>, none: string, show: (all: readonly T[]) => ComponentChild): ComponentChild {
   const known = listPart(all);
   return known.length > 0 ? show(known) : h("p", {}, all === UNREAD ? NOT_READ : none);

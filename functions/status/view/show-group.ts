@@ -55,7 +55,7 @@ function showTitle(group: PageGroup, id: string, address: string): ComponentChil
   return h("h3", { id }, h("a", { href: address, id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
 }
 
-/** A group that is ready may still wait, to be scaled: it has the colour of those that wait. */
+/** A ready group may still wait to be scaled: it then has the colour of waiting groups. */
 export function showPhase({ status }: PageGroup): ComponentChild {
   const { phase = "Unknown", blocked = [] }: { readonly phase?: string; readonly blocked?: readonly unknown[] } =
     status;
@@ -84,7 +84,7 @@ function showBlock(
   );
 }
 
-/** What should be over and is not may last for any time. */
+/** True for a time in the future. An end in the past is not shown: the state may still last for any time. */
 const isInFuture = (time: string | undefined, now: number): boolean => (parseTimestamp(time ?? "") ?? 0) > now;
 
 const ZONE_COLUMNS = ["Zone", "Revision", "Updated", "Ready", "Pods"] as const;
@@ -120,7 +120,7 @@ function showZones(group: PageGroup, { zones, live, now }: ShownZones): Componen
   );
 }
 
-/** What holds of a zone beside its pods, by the time of the view: windows and bypasses end without a tick. */
+/** Notes on a zone besides its pods, at the time of the view: windows and bypasses end without a tick. */
 function notesOf(zone: Partial<ZoneRow>, now: number): string {
   const { paused, lastDownscale, gatesBypassedUntil, gatesBypassReason } = zone;
   const why = gatesBypassReason === undefined ? "" : ` (${gatesBypassReason})`;
@@ -151,7 +151,7 @@ function showZone(zone: Partial<ZoneRow>, live: LiveZone | undefined, now: numbe
   );
 }
 
-/** True if the template that was read is that of the revision that was recorded. */
+/** True if the template that was read belongs to the recorded revision. */
 const isOf = ({ observed, status }: LiveZone, { updateRevision }: Partial<ZoneRow>): boolean =>
   observed && status.updateRevision === updateRevision;
 
@@ -166,7 +166,7 @@ interface Appearance {
   readonly style: string;
 }
 
-/** A mark, a word and a colour each: no state is told by its colour alone. */
+/** Each state has a mark, a word and a colour: no state is shown by its colour alone. */
 function appearanceOf({ terminating, ready, broken }: Pod): Appearance {
   if (terminating) return { mark: "✕", label: "terminating", style: "bad" };
   if (ready) return { mark: "●", label: "ready", style: "good" };

@@ -21,7 +21,7 @@ export interface Table {
   readonly rows: readonly (readonly ComponentChildren[])[];
 }
 
-/** A table that scrolls in itself; on a phone, a row below the other. */
+/** A table that scrolls by itself; on a phone, the cells of a row stand one below the other. */
 export function showTable({ label, columns, rows }: Table): ComponentChild {
   const head = columns.map((name) => h("th", { scope: "col" }, name));
   const body = rows.map(([first, ...rest]) =>
@@ -105,7 +105,7 @@ export function showDecisions(decisions: readonly DecisionRecord[], now: number)
   });
 }
 
-/** What a reader must know before all else: without ticks, groups stand as they were recorded last. */
+/** The warning that no tick comes: without ticks, groups are shown as they were last recorded. */
 export function showNoTick(reconciler: PageRecords["reconciler"]): ComponentChild {
   const noTick = reconciler === UNREAD ? undefined : reconciler.noTick;
   if (!noTick) return undefined;

@@ -8,7 +8,7 @@ export const COLOURS = {
   --good: #56d364; --busy: #e3b341; --bad: #ff938a;`,
 } as const;
 
-/** All but the colours: apart from `body` for any root. */
+/** All rules except the colours. Only the rules for `body` need the page as their root. */
 export const RULES = `
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 80rem; padding: 1rem 1.5rem 3rem; background: var(--ground); color: var(--text);

@@ -9,16 +9,16 @@ const UNITS = [
   ["s", 1000],
 ] as const;
 
-/** `4 min`, in the largest unit that is passed once; `0 s` below a second. */
+/** `4 min`: the largest unit that fits at least once; `0 s` below a second. */
 export function formatAge(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? UNITS[3];
   return `${Math.floor(Math.abs(ms) / length)} ${unit}`;
 }
 
-/** Milliseconds after which a time needs its day. */
+/** From this distance on, in milliseconds, a time is shown with its day. */
 const SAME_DAY_MS = 20 * 3_600_000;
 
-/** `12:00:05 UTC (4 min ago)`, with its day if that is another; text that is no timestamp as it is. */
+/** `12:00:05 UTC (4 min ago)`, with the day from 20 h on; text that is no timestamp is shown as it is. */
 export function showTime(text: string | undefined, now: number): ComponentChild {
   const at = parseTimestamp(text ?? "");
   if (text === undefined || at === undefined) return text ?? "";

@@ -1,6 +1,6 @@
 /** Text that users write, and that may deceive. Pure. */
 
-/** Characters that are not seen, or that change the order in which others are read: messages are any user's. */
+/** Invisible characters, and characters that change the order in which others are read: any user can write messages. */
 const UNSEEN = /[\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]/g;
 
 /** The same text, with each of them as its code: `\u202e`. */
