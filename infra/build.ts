@@ -1,6 +1,6 @@
 /**
- * `npm run build`: one self-contained file an entry in dist/, small and quick to start, and the list of the packages
- * that are in them.
+ * `npm run build`: one self-contained file per entry in dist/, small and quick to start, and the list of the packages
+ * that they contain.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { formatSbom, type Lockfile } from "./sbom.ts";
 
 /**
- * What is built, by its file in dist/ without the `.js`: a new entry is one more row here. Manifests name these files,
- * so that sources may move.
+ * The entries to build, by their files in dist/ without the `.js`: a new entry is one more row here. Manifests name
+ * these files, so that sources may move.
  */
 export const ENTRIES: Readonly<Record<string, string>> = {
   "reconciler/main": "reconciler/run/main.ts",
@@ -24,7 +24,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   "cli/main": "cli/main.ts",
 };
 
-/** What is imported dynamically, as few processes need it: files of their own. */
+/** Modules that are imported dynamically, because few processes need them: each gets its own file. */
 export const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
   "lazy/expression": "reconciler/checks/expression.ts",
@@ -33,15 +33,15 @@ export const LAZY: Readonly<Record<string, string>> = {
 };
 
 /**
- * What client-node's KubeConfig imports but calls only to make typed API clients, which nobody here asks for: its HTTP
- * client and its models, three quarters of a bundle. By what the import says: the names that are taken.
+ * Modules that client-node's KubeConfig imports but calls only to make typed API clients, which we do not use: its HTTP
+ * client and its models, three quarters of a bundle. Each module lists the imported names.
  */
 const UNUSED: Readonly<Record<string, readonly string[]>> = {
   undici: ["Agent", "ProxyAgent"],
   "./gen/index.js": ["createConfiguration", "ServerConfiguration"],
 };
 
-/** A stand-in throws when it is called; a name that is missing here ends the build. */
+/** A stand-in throws when it is called; the build fails if a name is missing here. */
 const leaveOutUnused: Plugin = {
   name: "leave out what is unused",
   setup(hooks) {
@@ -61,7 +61,7 @@ function standIn(name: string, from: string): string {
 
 /**
  * An import of node:http reads all its exports, and one of them, WebSocket, then loads an HTTP client of its own: 25
- * ms. Required, it does not.
+ * ms. `getBuiltinModule` does not read them.
  */
 const requireHttp: Plugin = {
   name: "require http",
@@ -73,7 +73,9 @@ const requireHttp: Plugin = {
   },
 };
 
-/** Leaves a dynamic import of ours to the run: its file is built as well. For bundles so many folders below dist/. */
+/**
+ * Keeps our dynamic imports in the bundle, as their files are built as well. For bundles `depth` folders below dist/.
+ */
 const keepLazy = (depth: number): Plugin => ({
   name: "keep lazy imports",
   setup(hooks) {
@@ -103,7 +105,7 @@ const showImports: Plugin = {
   },
 };
 
-/** How everything is bundled, but for what is left out. */
+/** The options of all bundles, except their entries and plugins. */
 export const BUNDLE = {
   bundle: true,
   platform: "node",
@@ -111,7 +113,7 @@ export const BUNDLE = {
   format: "esm",
   minify: true,
   legalComments: "none",
-  // Its registry of functions is global to the module: there can be but one.
+  // Its registry of functions is global to the module, so there must be only one copy.
   external: ["@google-cloud/functions-framework"],
   // For packages in CommonJS.
   banner: {
@@ -120,8 +122,8 @@ export const BUNDLE = {
 } satisfies BuildOptions;
 
 /**
- * Bundles entries, paths below `root` by their files below `outdir` without the `.js`, and resolves with what went into
- * each. Rejects if one cannot be built.
+ * Bundles entries: paths below `root`, by their files below `outdir` without the `.js`. Resolves with the inputs of
+ * each bundle. Rejects if one cannot be built.
  */
 export async function bundle(
   entries: Readonly<Record<string, string>>,
@@ -141,7 +143,7 @@ export async function bundle(
   };
 }
 
-/** Builds all that the image runs, and `sbom.cdx.json` beside it, where scanners of images look for it. */
+/** Builds all entries of the image, and `sbom.cdx.json` in the folder where scanners of images look for it. */
 export async function buildAll(root: string, outdir: string): Promise<void> {
   const metafile = await bundle({ ...ENTRIES, ...LAZY }, root, outdir);
   const lockfile = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as Lockfile;

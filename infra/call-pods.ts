@@ -1,4 +1,4 @@
-/** Calls many pods, a bounded number at once: the one way in which pods are called. */
+/** Calls many pods, a bounded number at once. All calls to pods go through here. */
 import { firstOfSignals } from "./clock.ts";
 import { hasCode, RolloutError } from "./errors.ts";
 import type { PodAnswer, PodHttp, PodMethod, PodRequest } from "./pod-http.ts";
@@ -17,13 +17,15 @@ export interface PodCallOptions<Target extends PodTarget> extends Omit<PodReques
   readonly atOnce?: number;
   /** Once it fires no further pod is called, and requests in flight are cancelled. */
   readonly signal: AbortSignal;
-  /** Asked before each request. Once it says no, no further pod is called, and requests in flight are cancelled. */
+  /**
+   * Called before each request. Once it returns false, no further pod is called, and requests in flight are cancelled.
+   */
   readonly mayCall?: () => boolean;
   /** The first failure cancels all other requests. */
   readonly stopAtFailure?: boolean;
   /** Called with each answer; if it throws, the call has failed. By default every answer but 2xx is a failure. */
   readonly onAnswer?: (target: Target, answer: PodAnswer) => void;
-  /** Called with each failure; with `stopAtFailure` with the first alone. */
+  /** Called with each failure; with `stopAtFailure` only with the first. */
   readonly onFailure: (target: Target, error: unknown) => void;
 }
 

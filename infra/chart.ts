@@ -1,7 +1,8 @@
 /**
  * `npm run chart`: copies the manifests into the Helm chart, whose templates change them by its values, and writes the
- * version of package.json into it and its subcharts. A chart has to hold all its files: Helm reads none outside of it, and tools that fetch charts drop symbolic links (Flux does, and
- * then reports an installation of nothing: aws/karpenter#4227).
+ * version of package.json into it and its subcharts. A chart has to hold all its files: Helm reads no files outside of
+ * it, and tools that fetch charts drop symbolic links (Flux does, and then reports an installation of nothing:
+ * aws/karpenter#4227).
  */
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,16 +10,16 @@ import { join } from "node:path";
 const FROM = "infra/manifests";
 const OBSERVABILITY = "infra/observability";
 const CHART = "infra/helm/zonewise";
-/** Where the copies of a folder lie: Helm knows definitions by their folder. */
+/** The target folder of the copies of each folder: Helm knows definitions by their folder. */
 const INTO = {
   crds: `${CHART}/charts/crds/crds`,
   nodeCrds: `${CHART}/charts/node-update-crds/crds`,
   other: `${CHART}/manifests`,
   observability: `${CHART}/observability`,
 };
-/** What only kustomize reads. */
+/** Files that only kustomize reads. */
 const KUSTOMIZE = /\/(?:kustomization|source)\.yaml$/;
-/** Roles of people, once per cluster: no value of an installation. */
+/** Roles for people: they exist once per cluster, so no installation has values for them. */
 const PEOPLE = `${FROM}/cli/`;
 
 /** Each manifest and its copy, paths from the repository's root. */
@@ -35,7 +36,7 @@ export function listCopies(root: string): { readonly from: string; readonly to: 
   }));
 }
 
-/** All copies that there are, paths from the root. */
+/** All existing copies, paths from the root. */
 export const findCopies = (root: string): string[] =>
   globSync(
     Object.values(INTO).map((folder) => `${folder}/**/*.{yaml,json}`),
@@ -46,7 +47,7 @@ export const findCopies = (root: string): string[] =>
 export const findCharts = (root: string): string[] =>
   globSync([`${CHART}/Chart.yaml`, `${CHART}/charts/*/Chart.yaml`], { cwd: root }).toSorted();
 
-/** A Chart.yaml with this version of itself, of what it installs and of its subcharts. */
+/** The text of a Chart.yaml with this version for the chart, its app and its subcharts. */
 export const withVersion = (chart: string, version: string): string =>
   chart.replaceAll(/\b(version|appVersion): [^\s,}]+/g, `$1: ${version}`);
 

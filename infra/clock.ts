@@ -30,9 +30,9 @@ export const systemClock: Clock = {
 };
 
 /**
- * Returns the milliseconds since its start, by the clock that counted more. The monotonic clock stands still while a
- * machine is suspended, and the wall clock may be set back. A wall clock that is set ahead makes it run too fast: use
- * it for bounds that must not be exceeded.
+ * Returns the milliseconds since its start, by the clock that counted more: the monotonic clock stops while a machine
+ * is suspended, and the wall clock may be set back. If the wall clock is set ahead, the stopwatch runs too fast: use it
+ * for bounds that must not be exceeded.
  */
 export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotonic">): () => number {
   const wall = now();
@@ -51,7 +51,7 @@ export function firstOfSignals(...sources: readonly AbortSignal[]): AbortSignal 
     if (source.aborted) abort();
     if (first.signal.aborted) break;
     source.addEventListener("abort", abort, { once: true });
-    // Not by the option `signal`: Node.js would keep what waits for the first signal as long as the process lives.
+    // Not with the option `signal`: Node.js would keep the listeners on the first signal as long as the process lives.
     first.signal.addEventListener("abort", () => source.removeEventListener("abort", abort), { once: true });
   }
   return first.signal;

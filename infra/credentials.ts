@@ -8,7 +8,7 @@ export interface QueryCredentials {
   readonly problem?: undefined;
 }
 
-/** Why there are none, as the end of a sentence that names the Secret. */
+/** The reason why there are no credentials, as the end of a sentence that names the Secret. */
 export interface NoCredentials {
   readonly problem: string;
 }

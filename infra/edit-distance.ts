@@ -11,7 +11,7 @@ export function countEdits(one: string, other: string): number {
   return row[other.length] ?? 0;
 }
 
-/** Those of the names that a typo may have turned into the wrong one, the nearest first; none for "". */
+/** The names that a typo may have turned into the wrong one, the nearest first; none for "". */
 export function findNear(wrong: string, names: readonly string[]): string[] {
   const most = Math.max(2, wrong.length / 3);
   return names

@@ -1,14 +1,14 @@
-/** What a code says of the call that ended with it. */
+/** The properties of a call that ended with a code. */
 export interface ErrorFacts {
   /** The same call can succeed later. */
   readonly retryable: boolean;
   /** For a write: nothing was written, or it is unknown, as the write may have taken effect or still may. */
   readonly effect: "none" | "unknown";
-  /** What was read no longer holds: gather and decide again. */
+  /** The data that was read is outdated: gather and decide again. */
   readonly superseded?: true;
 }
 
-/** What went wrong, in one word a caller can branch on, and what follows from it. */
+/** The error codes, in one word that a caller can branch on, and their properties. */
 const CODES = {
   BadConfiguration: { retryable: false, effect: "none" },
   /** 401: no or wrong credentials. */
@@ -52,13 +52,13 @@ export type ErrorCode = keyof typeof CODES;
 
 export interface RolloutErrorDetails {
   readonly cause?: unknown;
-  /** HTTP status of the answer, where there was one. */
+  /** HTTP status of the answer, if there was one. */
   readonly status?: number;
-  /** Milliseconds the server asked us to wait (Retry-After). */
+  /** Milliseconds that the server asked us to wait (Retry-After). */
   readonly retryAfterMs?: number;
 }
 
-/** The one error class: `code` says what, `cause` keeps why. */
+/** The only error class: `code` names the error, `cause` keeps its reason. */
 export class RolloutError extends Error {
   override readonly name = "RolloutError";
   readonly code: ErrorCode;
@@ -72,7 +72,7 @@ export class RolloutError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** What follows from the code. */
+  /** The facts that follow from the code. */
   get facts(): ErrorFacts {
     return CODES[this.code];
   }
@@ -94,13 +94,14 @@ export function isRetryable(error: unknown): error is RolloutError {
 }
 
 /**
- * True if what was read no longer holds, as another writer was faster or the read was stale: gather and decide again.
+ * True if the data that was read is outdated, as another writer was faster or the read was stale: gather and decide
+ * again.
  */
 export function isSuperseded(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.superseded === true;
 }
 
-/** True if it can succeed later, with what is gathered again. */
+/** True if the call can succeed later, with newly gathered data. */
 export function isTransient(error: unknown): error is RolloutError {
   return isRetryable(error) || isSuperseded(error);
 }
@@ -112,7 +113,9 @@ export function wroteNothing(error: unknown): error is RolloutError {
   return error instanceof RolloutError && error.facts.effect === "none";
 }
 
-/** True if a write was refused as it is: nothing was written, and what was read may still hold. */
+/**
+ * True if a write was refused for its content: nothing was written, and the data that was read may still be current.
+ */
 export function isRefused(error: unknown): error is RolloutError {
   return wroteNothing(error) && !isSuperseded(error);
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP client: exchanges over connections of their own, within a deadline and with a bounded answer. The Kubernetes
- * API, whose connections are kept and whose calls carry their time left, has kubernetes/transport.ts.
+ * The HTTP client: exchanges over connections of their own, within a deadline and with a bounded answer. Calls to the
+ * Kubernetes API use kubernetes/transport.ts instead: it keeps connections, and sends the time left with each call.
  */
 import http from "node:http";
 import https, { type RequestOptions } from "node:https";
@@ -12,7 +12,7 @@ import { messageOf, RolloutError } from "./errors.ts";
 /** Opens an HTTP request, as `https.request` does: to `options.protocol`, `host` or `hostname`, `port` and `path`. */
 export type OpenRequest = (options: RequestOptions) => http.ClientRequest;
 
-/** What exchanges need of a machine: by default its network and its timers. */
+/** The parts of a machine that exchanges need: by default its network and its timers. */
 export interface Carrier {
   /** Opens the request in place of the network. */
   readonly open?: OpenRequest | undefined;
@@ -20,7 +20,7 @@ export interface Carrier {
 }
 
 export interface OnceOptions extends Omit<RequestOptions, "agent">, Pick<Carrier, "open"> {
-  /** Ends the request; it ends the reading of the answer where that is given it as well. */
+  /** Ends the request; also ends the reading of the answer if that gets the same signal. */
   readonly signal: AbortSignal;
   readonly body?: string | undefined;
 }
@@ -55,7 +55,10 @@ export interface ExchangeOptions extends OnceOptions {
   readonly headers?: http.OutgoingHttpHeaders;
   /** Characters of the answer at most; 1 MiB unless given. */
   readonly maxLength?: number;
-  /** How the request is repeated where a redirect leads; throws if it is not. Without it no redirect is followed. */
+  /**
+   * The changes for the repeated request at a redirect's target; throws if the redirect is not followed. Without it, no
+   * redirect is followed.
+   */
   readonly onRedirect?: (redirect: Redirect) => Partial<Pick<ExchangeOptions, "method" | "headers" | "body">>;
 }
 

@@ -1,4 +1,4 @@
-/** JSON values: their fields, whether two say the same, and the patch that turns one into the other. */
+/** JSON values: their fields, their equality, and the patch that turns one into the other. */
 
 /** An object of unknown content, as JSON has it. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -11,8 +11,8 @@ export const isFields = (value: unknown): value is Fields =>
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
- * True if both JSON values are the same once they are stored: a field that is undefined is absent, an item of a list
- * that is undefined is null, and the server may keep fields in another order.
+ * True if both JSON values are the same once they are stored: an undefined field is absent, an undefined item of a list
+ * is null, and the server may keep fields in another order.
  */
 export function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;

@@ -6,7 +6,7 @@ const LEVELS = { debug: 10, info: 20, warn: 30, error: 40 } as const;
 export type LogLevel = keyof typeof LEVELS;
 export type LogFormat = "json" | "logfmt";
 export type LogFields = Readonly<Record<string, unknown>>;
-/** A function is called only if the entry is written. For entries that are often below the level, and frequent. */
+/** A function is called only if the entry is written: for frequent entries that are often below the level. */
 export type LazyFields = LogFields | (() => LogFields);
 type Write = (message: string, fields?: LazyFields) => void;
 export type Log = Readonly<Record<LogLevel, Write>>;

@@ -1,4 +1,4 @@
-/** What a process gets from its machine: entries pass `systemClock`, which leaves all else to Node.js. */
+/** The parts of its machine that a process uses: entries pass `systemClock`, which leaves the rest to Node.js. */
 import type { CertificateOptions, Certificates } from "./certs/act/generate.ts";
 import type { Clock } from "./clock.ts";
 import type { OpenRequest } from "./http.ts";

@@ -1,5 +1,5 @@
 /**
- * Computes something once for each key. A promise that is rejected stays, like any other result, until its key is
+ * Computes a result once for each key. A promise that is rejected stays, like any other result, until its key is
  * removed from `known`.
  */
 export function once<Subject = void, Result = unknown>(
@@ -15,8 +15,8 @@ export function once<Subject = void, Result = unknown>(
 }
 
 /**
- * Computes something once for each list, as its rules ask for every zone in turn: a result per group must not cost a
- * pass over the group per zone. Lists are not changed; the result goes with its list.
+ * Computes a result once for each list: rules ask for every zone in turn, and a result per group must not cost a pass
+ * over the group per zone. Lists are not changed; the result is collected together with its list.
  */
 export function perList<T extends object, R>(compute: (list: T) => R): (list: T) => R {
   const known = new WeakMap<T, { readonly result: R }>();

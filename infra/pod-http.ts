@@ -66,7 +66,7 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, open
   const slots = createSlots(atOnce);
   return {
     async send(method, url, request) {
-      // By namespace: silent pods of one must not take the turns of the others.
+      // By namespace: silent pods of one namespace must not take the turns of the others.
       using _slot = await slots.take(request.signal, request.namespace);
       const target = new URL(url);
       const start = clock.monotonic();
@@ -110,8 +110,8 @@ const optionsOf = ({ protocol, hostname }: URL, method: PodMethod, { headers, na
 });
 
 /**
- * `db-2 at http://db-2.db.shop.svc.cluster.local./prepare: it answered 500`: the pod, where it was asked, and its status
- * or why there was none. Nothing else of the URL or of the answer is repeated.
+ * `db-2 at http://db-2.db.shop.svc.cluster.local./prepare: it answered 500`: the pod, its URL, and the status of its
+ * answer or the reason why there was none. Nothing else of the URL or of the answer is repeated.
  */
 export function describePodFailure(url: string, error: unknown): string {
   const where = redactUrl(url);

@@ -1,6 +1,6 @@
 /**
- * The software bill of materials of the bundles (CycloneDX 1.5): each package of which there are bytes in them, as the
- * lockfile pins it. The same bundles and lockfile give the same text: it holds neither a time nor a serial number.
+ * The software bill of materials of the bundles (CycloneDX 1.5): each package with bytes in them, at the version in the
+ * lockfile. The same bundles and lockfile give the same text: it contains neither a time nor a serial number.
  */
 import type { Metafile } from "esbuild";
 

@@ -15,16 +15,16 @@ import { CLOCK_SKEW_MS } from "./timestamp.ts";
 export type OnDate = (date: string | undefined, tookMs: number) => void;
 
 /**
- * The clock of a Lease's holder and of those that wait for it. A step of the machine's clock must not let a holder
- * write too early a time, or a challenger judge by too late a one: both go by the wall clock and by the monotonic
- * clock, each corrected by the API server's answers.
+ * The clock of a Lease's holder and of the processes that wait for it. If the machine's clock is set, a holder must not
+ * write too early a time, and a challenger must not judge by too late a time: so both use the wall clock and the
+ * monotonic clock, each corrected by the API server's answers.
  */
 export interface LeaseClock extends Clock {
   /** The API server's time for `renewTime`: the later one. */
   readonly latest?: () => number;
   /**
-   * The API server's time to judge others' `renewTime` by: the earlier one; undefined before the first answer, and once
-   * answers have contradicted each other.
+   * The API server's time for judging the `renewTime` of others: the earlier one; undefined before the first answer,
+   * and once answers have contradicted each other.
    */
   readonly earliest?: () => number | undefined;
 }
@@ -39,8 +39,8 @@ export interface ServerClock extends Clock {
   readonly follow: OnDate;
   /**
    * The same until an answer is older than an earlier one by more than `CLOCK_SKEW_MS`; the machine's time from then
-   * on. For periods that must not be exceeded: an answer far ahead shows that both clocks of the machine stood still,
-   * or that the clocks of API servers differ.
+   * on. For periods that must not be exceeded: an answer far ahead shows that both clocks of the machine stopped, or
+   * that the clocks of API servers differ.
    */
   readonly leaseClock: LeaseClock;
 }
@@ -74,8 +74,8 @@ export function createServerClock(machine: Clock): ServerClock {
 }
 
 /**
- * One of the machine's clocks, and by how much the API server's is ahead of it: the time of an answer lies between
- * `from` and `to`.
+ * One of the machine's clocks, and the time by which the API server's clock is ahead of it: the time of an answer lies
+ * between `from` and `to`.
  */
 function followServer(read: () => number) {
   let aheadMs = 0;

@@ -3,8 +3,8 @@ import { cancelled } from "./deadline.ts";
 
 export interface Slots {
   /**
-   * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns, those with the
-   * same are served as they come. Rejects with `Cancelled` once `signal` fires.
+   * Waits for a free slot; dispose of the result to free it. Callers with different keys take turns; callers with the
+   * same key are served in order of arrival. Rejects with `Cancelled` once `signal` fires.
    */
   take(signal?: AbortSignal, key?: string): Promise<Disposable>;
 }

@@ -1,4 +1,6 @@
-/** The start that all processes with a Cluster share: configuration -> log -> metrics -> tracer -> connection -> cluster. */
+/**
+ * The common start of all processes with a Cluster: configuration -> log -> metrics -> tracer -> connection -> cluster.
+ */
 import type { Cluster } from "./kubernetes/cluster.ts";
 import { connectCluster } from "./kubernetes/connect-cluster.ts";
 import { type Configuration, type ConfigurationOptions, type Environment, readConfiguration } from "./config/config.ts";

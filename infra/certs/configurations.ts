@@ -58,7 +58,7 @@ export function planInjection({ configuration }: Listed, caPem: string): JsonPat
   return additions.length > 0 ? [test, ...additions] : undefined;
 }
 
-/** True if an entry trusts the serving pair but not the next one: its injector lags behind. */
+/** True if an entry trusts the serving pair but not the next pair: its injector lags behind. */
 export function lagsBehind({ configuration }: Listed, { serving, next }: KeyMaterial): boolean {
   if (!next) return false;
   return (configuration.webhooks ?? []).some(({ clientConfig: { caBundle } }) => {

@@ -33,12 +33,12 @@ export interface Configuration {
   readonly webhooks: WebhookSettings;
   readonly log: { readonly level: LogLevel; readonly format: LogFormat };
   readonly pushgatewayUrl: string | undefined;
-  /** When a check of a PhasedRollout is successful that does not say it. */
+  /** The default of `successWhen` for checks of PhasedRollouts. */
   readonly phasedSuccessWhen: "NoData" | "Data";
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
-  /** Where profiles are served; undefined for nowhere. */
+  /** The port for profiles; undefined if none are served. */
   readonly profilePort: number | undefined;
   /** Whether Evictions that name us are answered. */
   readonly evictionResponder: boolean;

@@ -40,7 +40,7 @@ export interface NodeUpdateConfiguration {
   readonly enabled: boolean;
   readonly lifecycleConditions: boolean;
   readonly namespace: string;
-  /** `maxConcurrent` of the policy that is made if there is none; `cron` is its window. */
+  /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */
   readonly maxConcurrent: string;
   readonly cron: string | undefined;
   readonly ownNode: string | undefined;

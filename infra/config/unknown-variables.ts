@@ -1,6 +1,6 @@
 /**
- * Finds variables that look like ours but are not known, as a misspelt one must not go unnoticed, those that have no
- * effect any more, and those that Kubernetes has set.
+ * Finds variables that look like ours but are not known, because a misspelt variable must not go unnoticed; also those
+ * that no longer have an effect, and those that Kubernetes has set.
  */
 import { countEdits } from "../edit-distance.ts";
 import type { Log } from "../log.ts";

@@ -22,7 +22,7 @@ export interface Variable {
   readonly schema: z.core.$ZodType;
 }
 
-// No period here has to be longer. It must stay below 24.8 days, above which a timer of Node overflows and fires at
+// Long enough for every period here. It must stay below 24.8 days, above which a timer of Node overflows and fires at
 // once.
 const MAX_MS = 24 * 3_600_000;
 
@@ -79,7 +79,7 @@ export const dnsNames = z
   .refine((names) => names.every((name) => SUBDOMAIN.test(name)))
   .optional();
 
-// As URLs have them: a name, an IPv4 address or an IPv6 address in brackets, in lower case.
+// In the form of URLs: a name, an IPv4 address or an IPv6 address in brackets, in lower case.
 export const hosts = z
   .string()
   .transform((list) => [...new Set(list.split(",").map((host) => host.trim().toLowerCase()))])

@@ -44,8 +44,8 @@ function codeOf(httpStatus: number, status: Status | undefined): ErrorCode {
 }
 
 /**
- * True if a webhook with failurePolicy Fail did not return a valid AdmissionReview. The reason is that of any internal
- * error.
+ * True if a webhook with failurePolicy Fail did not return a valid AdmissionReview. Its reason is the same as that of
+ * any internal error.
  */
 function isOfWebhook(status: Status | undefined): boolean {
   return (

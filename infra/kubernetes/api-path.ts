@@ -50,8 +50,8 @@ const OWN = [
 ];
 
 /**
- * The paths and groups of the kinds that Zonewise knows, for series: zones may mirror any kind that a user names, and
- * those share one.
+ * The paths and groups of the kinds that Zonewise knows, for series. Zones may mirror any kind that a user names; all
+ * other kinds share one series.
  */
 export const OWN_PATHS: ReadonlySet<string> = new Set(
   OWN.flatMap((resource) => PLACES.map((place) => describePath(pathOf(resource, place)))),

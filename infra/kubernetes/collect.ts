@@ -1,4 +1,4 @@
-/** Reads of which a part may fail: what could not be read is said beside what was. */
+/** Reads that may fail in part: the read errors are reported beside the results. */
 import { hasCode, messageOf } from "../errors.ts";
 import type { Page } from "./cluster.ts";
 
@@ -9,11 +9,11 @@ export async function collect<T>(pages: AsyncGenerator<Page<T>>): Promise<T[]> {
   return items;
 }
 
-/** That `what` could not be read, in a clause. */
+/** A clause that says that `what` could not be read. */
 export const describeUnread = (what: string, error: unknown): string =>
   `${what} ${hasCode(error, "Forbidden") ? "may not be read" : `cannot be read: ${messageOf(error)}`}`;
 
-/** Adds to `unread` that `what` could not be read; for `catch`. */
+/** Adds a clause to `unread` that says that `what` could not be read; for `catch`. */
 export const noteUnread =
   (unread: string[], what: string) =>
   (error: unknown): undefined =>

@@ -22,13 +22,13 @@ export interface ClusterOptions {
   readonly observer?: ApiObserver;
   readonly onDate?: OnDate;
   readonly clock?: Clock;
-  /** Has a span for each request. */
+  /** Records a span for each request. */
   readonly tracer?: Tracer;
   /** Cancels calls that have no signal of their own. */
   readonly signal?: AbortSignal;
 }
 
-// A server that has no protobuf of a kind answers in JSON.
+// A server without protobuf for a kind answers in JSON.
 const DECODED = `${PROTOBUF},${FULL}`;
 
 const CONTENT_TYPES: Readonly<Record<Patch["type"], string>> = {
@@ -48,7 +48,7 @@ interface Body {
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** What a list is asked for in. */
+/** The Accept header of a list. */
 const formOf = ({ createListDecoder, metadataOnly }: Resource): string =>
   metadataOnly ? METADATA_LIST : createListDecoder ? DECODED : FULL;
 
@@ -148,7 +148,7 @@ export function connectCluster(
   };
 }
 
-/** The call with what is left of its deadline. */
+/** The call with the remaining time of its deadline. */
 const shorten = (call: Call | undefined, elapsedMs: number): Call | undefined =>
   call?.deadlineMs === undefined ? call : { ...call, deadlineMs: Math.max(0, call.deadlineMs - elapsedMs) };
 

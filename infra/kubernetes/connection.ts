@@ -84,8 +84,8 @@ function readKubeConfig(
 }
 
 /**
- * As kubectl does: a file that is missing is left out, and of several settings of one name the first wins. Throws if
- * all are missing.
+ * Merges as kubectl does: a missing file is left out, and of several settings of one name the first wins. Throws if all
+ * files are missing.
  */
 function mergeFiles(config: KubeConfig, another: () => KubeConfig, files: readonly string[]): void {
   const found = files.filter((file) => existsSync(file));
@@ -115,7 +115,7 @@ function chooseContext(config: KubeConfig, name: string): void {
 function openConnection(config: KubeConfig, impersonate?: Impersonation): Connection {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error(`context ${JSON.stringify(config.getCurrentContext() ?? "")} names no cluster`);
-  // What client-node makes of an environment without a cluster.
+  // The server that client-node names in an environment without a cluster.
   if (cluster.server.includes("//undefined"))
     throw new RolloutError("BadConfiguration", "there is no kubeconfig, and this process runs in no pod of a cluster");
   if (!URL.canParse(cluster.server)) throw new Error(`its server ${JSON.stringify(cluster.server)} is no URL`);
@@ -138,7 +138,7 @@ function openConnection(config: KubeConfig, impersonate?: Impersonation): Connec
           "Impersonate-User": impersonate.user,
           "Impersonate-Group": [...impersonate.groups],
         };
-      // client-node's own agent opens a connection a request; it is kept only where it handles a proxy.
+      // client-node's own agent opens a connection per request; we keep it only if it handles a proxy.
       return cluster.proxyUrl || server.protocol !== "https:" ? options : { ...options, agent };
     },
     close: () => agent.destroy(),

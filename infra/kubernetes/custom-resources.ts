@@ -1,4 +1,4 @@
-/** The kinds of objects that come with a definition: ours, and those of the systems that Zonewise replaces. */
+/** The kinds that come with a CustomResourceDefinition: ours, and those of the systems that Zonewise replaces. */
 import type { ObjectMeta, Resource } from "./resources.ts";
 
 /** A ZoneAwarePodDisruptionBudget. Users write its `spec`, which may be invalid. */
@@ -30,7 +30,7 @@ export interface CustomObject {
   readonly status?: unknown;
 }
 
-/** A RolloutGroup: `status` is what reconciler/group-status decides, valid by the definition's schema. */
+/** A RolloutGroup: reconciler/group-status decides its `status`, which is valid by the definition's schema. */
 export interface RolloutGroup {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -60,7 +60,10 @@ export const nodeUpdatePolicies: Resource<CustomObject> = {
   version: "v1",
   plural: "nodeupdatepolicies",
 };
-/** Of Kubernetes' declarative eviction API, which is alpha in 1.37: the object, not the subresource `pods/eviction`. */
+/**
+ * The Eviction of Kubernetes' declarative eviction API, which is alpha in 1.37: the object, not the subresource
+ * `pods/eviction`.
+ */
 export const declaredEvictions: Resource<CustomObject> = {
   group: "lifecycle.k8s.io",
   version: "v1alpha1",

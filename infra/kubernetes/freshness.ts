@@ -25,9 +25,9 @@ export interface Freshness {
 }
 
 /**
- * Milliseconds. Lists without a version are consistent reads: an API server whose cache lags etcd by 3 s refuses or
- * reads etcd itself (KEP-2340), so ten times that is no lag. Versions must also grow meanwhile: an isolated view stands
- * still, while a live store has a write every few seconds, as nodes renew their Leases.
+ * Milliseconds. Lists without a version are consistent reads: an API server whose cache lags etcd by 3 s refuses the
+ * list or reads etcd itself (KEP-2340), so ten times that is no lag. Versions must also grow meanwhile: the versions of
+ * an isolated view stay the same, but a live store has a write every few seconds, as nodes renew their Leases.
  */
 const RESTORED_AFTER_MS = 30_000;
 

@@ -1,6 +1,6 @@
 /**
- * Reads and writes Leases. Each write is bound to the version that was read: one of two concurrent writers gets a
- * `Conflict`.
+ * Reads and writes Leases. Each write has the version that was read as its precondition: one of two concurrent writers
+ * gets a `Conflict`.
  *
  * Leases have four uses, each with its own states and rules: one for the reconciler (lease.ts), one per rollout group,
  * one per budget without a status, and one for the replica of the functions that shows the totals.

@@ -1,6 +1,6 @@
 /**
- * What a process does while another holds the Lease: it counts since when it has seen no renewal, and asks the holder
- * to hand over.
+ * The work of a process while another holds the Lease: it measures the time without a renewal, and asks the holder to
+ * hand over.
  */
 import type { Clock } from "../clock.ts";
 import { hasCode } from "../errors.ts";
@@ -21,17 +21,17 @@ export interface LeaseOptions {
   /** Unique for the process. */
   readonly identity: string;
   readonly durationMs: number;
-  /** While it waits it asks the holder to hand over. */
+  /** If true, it asks the holder to hand over while it waits. */
   readonly announces?: boolean;
 }
 
 /** Milliseconds between two announcements of one process: each makes a renewal of the holder conflict. */
 const ANNOUNCE_EVERY_MS = 10_000;
 
-/** Resolves once the Lease, as it was found, says that a process waits; never rejects. */
+/** Resolves once the Lease that was found says that a process waits; never rejects. */
 export type Announce = (found: Lease | undefined) => Promise<void>;
 
-/** Returns the milliseconds since this renewal was seen first. */
+/** Returns the milliseconds since this renewal was first seen. */
 export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease | undefined) => number {
   let seen: { readonly renewal: string; readonly at: number } | undefined;
   return (found) => {
@@ -43,7 +43,7 @@ export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease 
 }
 
 /**
- * Announces that this process waits, at most once in 10 s, and only if no other process has done so lately: one
+ * Announces that this process waits: at most once in 10 s, and only if no other process has done so recently, as one
  * announcement suffices.
  */
 export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): Announce {

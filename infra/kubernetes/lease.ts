@@ -2,7 +2,7 @@
  * A Lease says which process may write (coordination.k8s.io/v1; §13.2).
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
- *                          held --not renewed: lease-succession.ts says for how long--> free for the taking
+ *                          held --not renewed for the time that lease-succession.ts demands--> may be taken
  *                          held --another announces that it waits: the next renewal conflicts--> held, and awaited
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
@@ -22,8 +22,8 @@ import type { Lease } from "./resources.ts";
 /** Asked before every write. */
 export interface Fence {
   /**
-   * Bounds for one write: it is over, on the server too, before the Lease can pass to another. Throws `LeaseLost` once
-   * nothing may be written.
+   * Bounds for one write: it ends, also on the server, before the Lease can pass to another process. Throws `LeaseLost`
+   * once nothing may be written.
    */
   readonly write: () => Call;
 }
@@ -39,13 +39,13 @@ export interface AcquiredLease extends Fence {
   readonly release: () => Promise<void>;
 }
 
-/** Milliseconds between two reads of the Lease: of one that asks for it, and of all others. */
+/** Milliseconds between two reads of the Lease: by a process that asks for it, and by all others. */
 const ASKING_POLL_MS = 200;
 const POLL_MS = 1000;
 
 /**
- * Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with what the cluster said, a lost
- * race apart.
+ * Takes the Lease as soon as it is free; undefined if `signal` fires first. Rejects with the cluster's error, except
+ * for a lost race.
  */
 export async function acquireLease(
   tools: LeaseTools,
@@ -79,7 +79,7 @@ async function takeLease(
   const { namespace, name, identity, durationMs } = options;
   const call = { deadlineMs: durationMs / 6 };
   const notes = new Map(Object.entries(found?.metadata?.annotations ?? {}));
-  // Ours is fulfilled, and the process of another announces itself again.
+  // Our announcement is fulfilled; another waiting process announces itself again.
   notes.delete(SUCCESSOR);
   const { acquireTime } = holdBy(identity, durationMs, clock.now());
   const tenure = { acquireTime, leaseTransitions: (found?.spec?.leaseTransitions ?? 0) + (found ? 1 : 0) };
@@ -87,7 +87,7 @@ async function takeLease(
   const lost = new AbortController();
   const awaited = new AbortController();
 
-  /** As we know it; only this version is written. */
+  /** The Lease as we last saw it: its version is the precondition of each write. */
   let stored = found;
   let sinceProven = startStopwatch(clock);
 
@@ -106,8 +106,8 @@ async function takeLease(
   const remainingMs = (): number => (lost.signal.aborted ? 0 : durationMs * (2 / 3) - sinceProven());
 
   /**
-   * A renewal of ours whose answer was lost makes the next one conflict, as an announcement does: then the Lease still
-   * has our name.
+   * After a conflict the Lease may still have our name: another process has announced itself, or the answer to our last
+   * renewal was lost.
    */
   async function readBack(): Promise<void> {
     const current = await getLease(cluster, options, call);
@@ -118,7 +118,7 @@ async function takeLease(
     if (successor !== undefined && successor !== identity) awaited.abort(successor);
   }
 
-  /** An announcement that comes between the last renewal and the release makes the release conflict. */
+  /** An announcement between the last renewal and the release makes the release conflict. */
   async function free(): Promise<void> {
     try {
       await write("");
@@ -151,7 +151,7 @@ async function takeLease(
     awaited: awaited.signal,
     write() {
       const deadlineMs = Math.floor(remainingMs());
-      // Once it is given back, another process may have it at any moment.
+      // Once it is released, another process may take it at any moment.
       if (ended.signal.aborted || deadlineMs <= 0)
         throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, {
           cause: lost.signal.reason,

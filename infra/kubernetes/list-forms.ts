@@ -1,14 +1,15 @@
-/** How objects are asked for: in which form, and how many at once. */
+/** The Accept headers and the page sizes of requests. */
 import type { Query } from "./cluster.ts";
 import type { Resource } from "./resources.ts";
 
 /**
- * Objects a page. Of pods, which are decoded as they arrive, 2,500 a page cost an API server no more or half as much, but
- * the reconciler 35 to 65 MB more while it resyncs 15,000 of the embedded cluster (`npm run bench -- memory`).
+ * Objects per page. Pods are decoded as they arrive. With 2,500 per page, they cost an API server as much or half as
+ * much, but the reconciler 35 to 65 MB more while it resyncs 15,000 of the embedded cluster (`npm run bench --
+ * memory`).
  */
 const PAGE_SIZE = 500;
 
-/** The `limit` of a list's call; undefined where all come in one page. */
+/** The `limit` of a list's call; undefined if all objects come in one page. */
 export function limitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
   return Number.isFinite(pageSize) ? String(pageSize) : undefined;
 }

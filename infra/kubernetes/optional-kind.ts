@@ -1,30 +1,30 @@
 /**
  * A kind whose definition may not be installed. Without it a capability is off, which is no error:
  *
- *   on --the API server does not know the kind--> off, one log line --asked again after a while--> off, or on with another line
+ *   on --the API server does not know the kind--> off, one log line --read again later--> off, or on with another line
  */
 import type { Clock } from "../clock.ts";
 import { hasCode } from "../errors.ts";
 import type { Log } from "../log.ts";
 
 export interface OptionalKindFacts {
-  /** What is off without it, in the plural. */
+  /** The capability that is off without it, in the plural. */
   readonly capability: string;
-  /** What is not installed. */
+  /** The definition that may be missing, for the log. */
   readonly definition: string;
 }
 
 export interface OptionalKindOptions extends OptionalKindFacts {
-  /** Milliseconds in which a kind that was missing is not asked for. */
+  /** Milliseconds after which a missing kind is read again. */
   readonly againAfterMs: number;
 }
 
 export interface OptionalKind {
-  /** True since it was found missing, until it is found. */
+  /** True from the time when it was found missing until it is found. */
   readonly isMissing: () => boolean;
   /**
-   * Resolves with what is read; with undefined if the kind is missing, for a while without a call. Rejects with any
-   * error of `read` but `NotFound`.
+   * Resolves with the result of `read`, or with undefined if the kind is missing: then without a call for a while.
+   * Rejects with any error of `read` but `NotFound`.
    */
   readonly read: <T>(read: () => Promise<T>) => Promise<T | undefined>;
 }
@@ -39,7 +39,7 @@ export function createOptionalKind(
   { clock, log }: Tools,
 ): OptionalKind {
   const note = announceKind(facts, log);
-  /** Undefined unless it is missing. */
+  /** The time when it was found missing; undefined if it is not missing. */
   let missingAt: number | undefined;
   return {
     isMissing: () => missingAt !== undefined,
@@ -60,7 +60,7 @@ export function createOptionalKind(
   };
 }
 
-/** Logs each change, for a kind that is asked for every time. It counts as installed before the first call. */
+/** Logs each change, for a kind that is read every time. It counts as installed before the first call. */
 export function announceKind({ capability, definition }: OptionalKindFacts, log: Log): (isFound: boolean) => void {
   let wasFound = true;
   return (isFound) => {

@@ -1,5 +1,5 @@
 /**
- * The connection of a pod by its ServiceAccount, without the client's KubeConfig: that is half the memory of a small
+ * The connection of a pod by its ServiceAccount, without the client's KubeConfig, which is half the memory of a small
  * process.
  */
 import { readFile } from "node:fs/promises";

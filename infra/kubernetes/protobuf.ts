@@ -19,7 +19,8 @@ interface Source {
   /** Cached texts of times, by their seconds: the pods of a list share most of them. */
   readonly times: Map<number, string>;
   /**
-   * Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each need be made but once.
+   * Recent texts, by a hash of their bytes: most texts of a list are in all its pods, and each needs to be made only
+   * once.
    */
   readonly texts: (string | undefined)[];
 }
@@ -87,7 +88,7 @@ const OBJECT_FIELD = 2;
 const HEAD_BYTES = 20;
 const LAST_ASCII = 127;
 const SLOTS = 512;
-// No Buffer while modules load: browsers load this one, too, and decode nothing.
+// No Buffer while modules load: browsers load this module, too, although they decode nothing.
 const MAGIC = "k8s\0";
 
 /**
@@ -120,7 +121,7 @@ export function createDecoder(kind: string, message: Message): Decoder {
   let hasBegun = false;
   let hasObject = false;
   let isInside = false;
-  /** Bytes of the object that are still to be read; around it the end is not known. */
+  /** Bytes of the object that are still to be read; Infinity in the envelope, whose end is not known. */
   let left = Infinity;
 
   function read(bytes: Buffer, isLast: boolean): Fields {
@@ -154,7 +155,7 @@ export function createDecoder(kind: string, message: Message): Decoder {
     hasBegun = true;
   }
 
-  /** Reads a field of the envelope or of the object. If it is incomplete, the bytes that it needs; otherwise 0. */
+  /** Reads a field of the envelope or of the object. Returns the bytes that an incomplete field needs; otherwise 0. */
   function readField(source: Source, into: Fields, isLast: boolean): number {
     const { reader, bytes } = source;
     const start = reader.pos;
@@ -171,7 +172,7 @@ export function createDecoder(kind: string, message: Message): Decoder {
     return 0;
   }
 
-  /** Reads the value of a field that is complete; of one that is not known, nothing. */
+  /** Reads the value of a complete field; skips an unknown field. */
   function readValue(source: Source, field: number, into: Fields): void {
     if (isInside) message[field]?.(into, source);
     else ENVELOPE[field]?.(envelope, source);
@@ -186,7 +187,7 @@ export function createDecoder(kind: string, message: Message): Decoder {
     return 0;
   }
 
-  /** Goes on with what is left of the object, or after it. */
+  /** Continues with the rest of the object, or after it. */
   function goOn(bytes: number): void {
     isInside = bytes > 0;
     left = isInside ? bytes : Infinity;
@@ -208,7 +209,10 @@ export function createDecoder(kind: string, message: Message): Decoder {
   };
 }
 
-/** True if the bytes from `start` on, of a message that ends after `left`, have a field's number, and its length or number. */
+/**
+ * True if the bytes from `start` on contain a field's number, and its length or number. The message ends after `left`
+ * bytes.
+ */
 function hasHead(bytes: Buffer, start: number, left: number): boolean {
   if (bytes.length - start >= Math.min(HEAD_BYTES, left)) return true;
   const type = (bytes[start] ?? 0) & 7;
@@ -217,7 +221,7 @@ function hasHead(bytes: Buffer, start: number, left: number): boolean {
   return missing === 0;
 }
 
-/** Where the field ends whose number has been read; beyond the bytes if it is incomplete. */
+/** The end of the field whose number has been read; beyond the bytes if the field is incomplete. */
 function peekEnd(reader: PbfReader): number {
   const at = reader.pos;
   reader.skip(reader.type);

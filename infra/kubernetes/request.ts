@@ -26,7 +26,7 @@ export interface ApiObserver {
     readonly status: string;
     readonly seconds: number;
   }): void;
-  /** A call was not sent, as no token was free before its deadline. */
+  /** A call was not sent, because no token was free before its deadline. */
   rateLimited(group: string): void;
 }
 
@@ -89,7 +89,7 @@ async function* readParts<T>(
   let hasItems = false;
   for await (const chunk of readChunks(answer, signal)) {
     const part = decode(() => decoder.read(chunk));
-    // Whoever has read items without it would not know that there are more pages.
+    // A reader of items without it would not know that there are more pages.
     if (hasItems && part.metadata) throw new RolloutError("ServerError", "the list's metadata come after its items");
     metadata ??= part.metadata;
     if (!part.items) continue;
@@ -140,7 +140,7 @@ async function takeToken({ limiter, observer }: Wiring, group: string, deadline:
   }
 }
 
-/** Until the head of the answer. */
+/** The span of a call, until the head of the answer. */
 const spanOf = ({ method, path, what }: ApiCall, described: string) => ({
   name: `${method} ${described}`,
   kind: "client" as const,

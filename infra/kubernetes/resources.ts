@@ -51,7 +51,7 @@ export interface Resource<T = unknown> {
   readonly pageSize?: number;
   /** For lists in protobuf: parsing long lists of large objects as JSON takes several times as long. */
   readonly createListDecoder?: () => Decoder<ListBody<T>>;
-  /** A list gets the metadata alone, for large objects of which no more is read. */
+  /** A list requests the metadata only, for large objects of which nothing else is read. */
   readonly metadataOnly?: true;
   /** Carries the type only; never set. */
   readonly shape?: T;
@@ -241,13 +241,13 @@ export const horizontalPodAutoscalers: Resource<HorizontalPodAutoscaler> = {
 
 export type Job = Json<V1Job>;
 export const jobs: Resource<Job> = { group: "batch", version: "v1", plural: "jobs" };
-/** The pods of the reconciler's Jobs: with why they wait or have failed, which `pods` leaves out. */
+/** The pods of the reconciler's Jobs, with the reasons why they wait or have failed, which `pods` leaves out. */
 export type RunPod = Pick<Json<V1Pod>, "metadata" | "status">;
 export const runPods: Resource<RunPod> = { group: "", version: "v1", plural: "pods" };
 
 export type ObjectMeta = Json<V1ObjectMeta>;
 
-/** A controller of pods, with the fields that tell how many are ready. */
+/** A controller of pods, with the fields that count its ready pods. */
 export interface Controller {
   readonly metadata?: ObjectMeta;
   readonly spec?: { readonly replicas?: number };

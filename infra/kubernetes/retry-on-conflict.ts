@@ -1,5 +1,5 @@
 /**
- * Repeats what has lost a race against another writer:
+ * Retries a write that has lost a race against another writer:
  *
  *   read -> decide -> write with the version that was read --Conflict--> random pause -> read again -> decide again -> ...
  *                                                          --attempts or time are spent--> rejects with the last error
@@ -24,10 +24,13 @@ export interface RetryOptions {
 const DEFAULTS = {
   attempts: 5,
   when: (error: unknown): boolean => hasCode(error, "Conflict"),
-  // Looked up at each call: a simulated world puts its seed in the place of chance after this was loaded.
+  // Looked up at each call: a simulation may replace Math.random after this module was loaded.
   random: () => Math.random(),
 };
-/** Milliseconds: the first pause at most, twice as long each time. Processes that met once must not meet again. */
+/**
+ * Milliseconds: the upper bound of the first pause, which doubles each time. The pauses are random, so that two
+ * processes that collided once do not collide again.
+ */
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 

@@ -1,4 +1,4 @@
-/** The kinds of objects that say where a pod can run, with the fields that are read. */
+/** The kinds that decide where a pod can run, with the fields that are read. */
 import type { PodObject, Resource } from "./resources.ts";
 
 /** The labels that a selector asks for. */
@@ -49,12 +49,12 @@ interface Container {
   readonly resources?: { readonly requests?: Readonly<Record<string, string>> };
 }
 
-/** A pod with what its scheduling depends on. */
+/** A pod with the fields that its scheduling depends on. */
 export interface PlacedPod extends Omit<PodObject, "spec"> {
   readonly spec?: PodSpec;
 }
 
-/** Listed in JSON: the pods of a node, or those that a pod must not be beside. */
+/** Listed in JSON: the pods of a node, or those that an anti-affinity term of a pod selects. */
 export const placedPods: Resource<PlacedPod> = { group: "", version: "v1", plural: "pods", pageSize: 100 };
 
 export const volumeClaims: Resource<{ readonly spec?: { readonly volumeName?: string } }> = {

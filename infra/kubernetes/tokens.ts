@@ -67,8 +67,8 @@ export function createTokenCheck(
 }
 
 /**
- * True if the text is a JWT with this audience. Its signature and its time are left to a TokenReview, which is not
- * asked in vain.
+ * True if the text is a JWT with this audience, so that a TokenReview is worth a request. The TokenReview checks its
+ * signature and its time.
  */
 export function isTokenFor(token: string, audience: string): boolean {
   try {

@@ -13,7 +13,7 @@ export interface Hint {
   readonly resourceVersion: string;
 }
 
-/** Receives each event of a watch: its hint, and the object as far as it was requested. */
+/** Receives each event of a watch: its hint, and the requested part of the object. */
 export type OnEvent = (hint: Hint, object: unknown) => void;
 
 /** Seconds after which the server ends a watch; a connection that died unnoticed is closed a little later. */

@@ -1,8 +1,10 @@
 /**
- * Writes what was decided into the status of an object:
+ * Writes a decided status into an object:
  *
- *   says what is stored --> no call
- *   otherwise one write, bound to the version that was read --another writer was faster--> `Conflict`: the caller reads and decides again
+ *   equal to the stored status --> no call
+ *   otherwise one write with the read version as precondition --another writer was faster--> `Conflict`
+ *
+ * After a `Conflict` the caller reads and decides again.
  */
 import { hasCode, isSuperseded } from "../errors.ts";
 import { isSameJson, mergePatch } from "../json.ts";
@@ -11,29 +13,29 @@ import type { Actor } from "./actor.ts";
 import type { ObjectMeta, Resource } from "./resources.ts";
 
 export interface StatusChange<S extends object> {
-  /** What was read: its resourceVersion, and in an update its UID as well, are the precondition. */
+  /** The object as it was read: its resourceVersion, and in an update also its UID, are the precondition. */
   readonly object: {
     readonly namespace?: string;
     readonly name: string;
     readonly uid: string;
     readonly resourceVersion: string;
   };
-  /** As it is stored, as far as it is ours: fields that `after` lacks are removed. */
+  /** Our part of the stored status: fields that `after` lacks are removed. */
   readonly before: S;
   readonly after: S;
-  /** The right that our roles give on this status: to patch it, or to update it, which names the kind. */
+  /** The verb that our roles grant on this status: patch, or update, which needs the kind. */
   readonly by: "patch" | { readonly kind: string };
-  /** True if both say the same to whoever reads them; by default, if they are the same JSON. */
+  /** True if both mean the same to their readers; by default, if they are the same JSON. */
   readonly isSame?: (before: S, after: S) => boolean;
 }
 
-/** `freshness` is told of the version that was written, if lists of the kind are held to it. */
+/** `freshness` gets the version that was written, if lists of the kind are checked against it. */
 export type StatusWriter = Pick<Actor, "cluster" | "fence"> & Partial<Pick<Actor, "freshness">>;
 
 /**
- * Resolves with the object as it was stored, which may lack what its definition does not know; with undefined if the
- * status says the same already. Rejects with `Conflict` if the object has changed since it was read, `LeaseLost`, or
- * the error of the API server.
+ * Resolves with the stored object, without the fields that its definition does not know; with undefined if the status
+ * was already the same. Rejects with `Conflict` if the object has changed since it was read, `LeaseLost`, or the error
+ * of the API server.
  */
 export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S extends object>(
   resource: Resource<T>,
@@ -64,8 +66,8 @@ export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S
 }
 
 /**
- * Logs why a status was not written. After a lost race it is read and decided again, and a process that ends writes
- * nothing: these are no news.
+ * Logs why a status was not written. Two causes are ordinary: after a lost race the status is decided again, and a
+ * process that ends writes nothing.
  */
 export function logUnwritten(log: Log, message: string, fields: LogFields & { readonly error: unknown }): void {
   const isNoNews = isSuperseded(fields.error) || hasCode(fields.error, "LeaseLost", "Cancelled");

@@ -27,7 +27,7 @@ export interface Metrics {
   readonly budgets: BudgetMetrics;
   readonly phased: CheckMetrics;
   readonly gates: CheckMetrics;
-  /** The calls a second in each API group that the process allows itself; 0 is no limit, and has no series. */
+  /** The calls per second and API group that the process allows itself; 0 means no limit, and has no series. */
   apiLimited(qps: number): void;
   tickDone(result: string): void;
   /** An Eviction was answered. */
@@ -90,7 +90,7 @@ export function createMetrics(): Metrics {
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
   const nodesLastPass = gauge(METRICS.nodesLastPass);
-  // Without labels it would be shown as 0 by processes that know no pass.
+  // A metric without labels would otherwise be shown as 0 by processes that have had no pass.
   nodesLastPass.remove({});
 
   const apiSeries = limitSeries(MAX_SERIES);

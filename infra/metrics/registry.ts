@@ -1,4 +1,4 @@
-/** The registry of a process: its own series, and beside them those that it shows for processes that are gone. */
+/** The registry of a process: its own series, and the series that it shows for processes that have ended. */
 import { Counter, Gauge, Histogram, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import type { MetricRow } from "./tables/metric-row.ts";
 
@@ -7,7 +7,7 @@ export interface Sample {
   readonly value: number;
   /** For a series of a histogram, such as `name_sum`. */
   readonly metricName?: string;
-  /** Of a bucket, if it has one. */
+  /** The exemplar of a bucket, if it has one. */
   readonly exemplar?: object | null;
 }
 
@@ -24,7 +24,7 @@ export interface OwnRegistry {
   readonly read: (row: MetricRow) => Promise<readonly Sample[]>;
   /** Replaces the series that are shown beside its own. */
   readonly show: (samples: Samples) => void;
-  /** The type to answer a scraper with that accepts these: OpenMetrics only once there is an exemplar to show. */
+  /** The content type for a scraper with this Accept header: OpenMetrics only once there is an exemplar to show. */
   readonly typeFor: (accept: string | undefined) => string;
   /** Called with each exemplar that a metric is given. */
   readonly noteExemplar: () => void;
@@ -64,7 +64,7 @@ export function createRegistry(): OwnRegistry {
     const { name, help, type } = row;
     const get = async () => ({ name, help, type, values: [...(await read(row)), ...(shown.get(name) ?? [])] });
     text.registerMetric({ name, get } as unknown as Metric);
-    // There the suffix of a counter belongs to its samples, and the registry adds it.
+    // In OpenMetrics the suffix of a counter belongs to its samples, and the registry adds it.
     const family = type === "counter" ? name.replace(/_total$/, "") : name;
     open.registerMetric({ name, get: async () => ({ ...(await get()), name: family }) } as unknown as Metric);
   }

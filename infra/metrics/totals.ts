@@ -20,10 +20,10 @@ export interface Totals {
   readonly series: Samples;
 }
 
-/** Label of series that functions have, too: theirs are without it. */
+/** Label of the reconciler's series that functions have, too: the functions' own are without it. */
 const OF_RECONCILER = { process: "reconciler" } as const;
 
-/** The metrics that are kept. */
+/** The metrics whose series are kept. */
 export const KEPT: readonly MetricRow[] = Object.values(METRICS).filter((row: MetricRow) => row.kept !== undefined);
 
 /** The samples of a process as they are kept. */
@@ -48,7 +48,7 @@ export function parseTotals(text: string | undefined): Totals {
 
 const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
-/** `[labels, value]`; nothing for what the metric would refuse. */
+/** Reads `[labels, value]`; nothing for a sample that the metric would refuse. */
 const readSample = (row: MetricRow) => {
   const known = new Set([...row.labels, ...Object.keys(OF_RECONCILER)]);
   const isLabel = ([name, value]: readonly [string, unknown]): boolean =>
@@ -68,14 +68,17 @@ export function formatTotals({ passes, lastTick, series }: Totals): string {
 }
 
 export interface Growth {
-  /** What was kept when the Lease was taken. */
+  /** The kept series when the Lease was taken. */
   readonly base: Samples;
   /** The process's own series then, and now. */
   readonly start: Samples;
   readonly now: Samples;
 }
 
-/** Counters grow on; gauges are as the process has measured them, or as they were before it has. */
+/**
+ * Counters continue to grow; gauges have the process's own value, or the kept value before the process has measured
+ * one.
+ */
 export function addGrowth({ base, start, now }: Growth): Samples {
   return new Map(
     KEPT.map(({ name, type }) => {

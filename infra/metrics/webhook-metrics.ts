@@ -11,7 +11,7 @@ export interface ServedRequest {
   readonly seconds: number;
   readonly receivedBytes: number;
   readonly sentBytes: number;
-  /** Of its span (W3C Trace Context); undefined if none is recorded. */
+  /** The context of its span (W3C Trace Context); undefined if no span is recorded. */
   readonly traceparent?: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Makers {
   readonly histogram: (row: MetricRow) => Histogram;
 }
 
-/** One that is not sampled has no trace that could be looked up. */
+/** A request that is not sampled has no trace to look up. */
 const SAMPLED = /^00-(?<trace_id>[\da-f]{32})-(?<span_id>[\da-f]{16})-[\da-f][13579bdf]$/;
 
 export function createWebhookMetrics({

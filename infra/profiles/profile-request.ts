@@ -1,15 +1,18 @@
-/** Requests for profiles of a process: what they ask for, or why they are refused. Pure. */
+/** Requests for profiles of a process: their parameters, or the reason of a refusal. Pure. */
 
-/** What a path gives. */
+/** The profile of each path. */
 export const PROFILES = {
   "/debug/pprof/profile": { kind: "cpu", extension: "cpuprofile" },
   "/debug/pprof/heap": { kind: "heap", extension: "heapprofile" },
 } as const;
 
 export interface ProfileRequest {
-  /** Where the processor's time goes; or which functions allocate what is still in memory. */
+  /**
+   * `cpu`: the functions that use the processor's time; `heap`: the functions that allocated the objects still in
+   * memory.
+   */
   readonly kind: "cpu" | "heap";
-  /** Of the file that is answered. */
+  /** The extension of the file in the answer. */
   readonly extension: "cpuprofile" | "heapprofile";
   readonly seconds: number;
 }
@@ -19,11 +22,11 @@ export interface ProfileRefusal {
   readonly message: string;
 }
 
-/** What `go tool pprof` asks for by default, and a bound: the process works more slowly meanwhile. */
+/** The default of `go tool pprof`, and an upper bound: a profile slows down the process. */
 const DEFAULT_SECONDS = 30;
 const MAX_SECONDS = 120;
 
-/** A page of a browser that gets itself an address of ours by DNS names its own host. */
+/** Prevents DNS rebinding: a web page whose host name resolves to an address of ours sends its own host name. */
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 interface Head {
@@ -44,7 +47,7 @@ export function readProfileRequest({ method, url = "", host = "" }: Head): Profi
 
 const isProfile = (path: string): path is keyof typeof PROFILES => Object.hasOwn(PROFILES, path);
 
-/** The seconds, or what is wrong, as a sentence that names it. */
+/** The seconds, or a sentence about the parameter that is wrong. */
 function readSeconds(parameters: URLSearchParams): number | string {
   const unknown = [...parameters.keys()].find((name) => name !== "seconds");
   if (unknown !== undefined) return `${JSON.stringify(unknown)} is not known, there is seconds alone`;

@@ -1,6 +1,4 @@
-/**
- * Reads what Prometheus answers to an instant query: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure.
- */
+/** Reads Prometheus' answers to instant queries: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure. */
 import * as z from "zod";
 
 /** Why a query has no result. */
@@ -39,7 +37,7 @@ export type QueryAnswer =
       /** A partial answer has warnings. */
       readonly warnings: readonly string[];
     }
-  /** Of two queries: whether the one is within bounds of the other, and both numbers in words. */
+  /** The comparison of two queries: whether one number is within bounds of the other, and both in words. */
   | { readonly kind: "Comparison"; readonly isWithin: boolean; readonly text: string }
   | { readonly kind: "Error"; readonly code: QueryErrorCode; readonly message: string };
 
@@ -84,8 +82,8 @@ export function queryError(code: QueryErrorCode, message: string): QueryAnswer {
 type ReadBody = z.output<typeof Body>;
 
 /**
- * Reads an answer. If the answer is no success, only Prometheus' own error message is shown: other bodies may be of any
- * server. `hide` removes from each text what may not be shown, before the text is shortened.
+ * Reads an answer. If the answer is no success, only Prometheus' own error message is shown: other bodies may come from
+ * any server. `hide` removes secrets from each text before the text is shortened.
  */
 export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): string => text): QueryAnswer {
   if (status >= 300 && status < 400) return queryError("BadAnswer", `a redirect (${status}) is not followed`);
@@ -128,7 +126,7 @@ function readVector(
   return { kind: "Vector", samples: series.length, ...sample, warnings };
 }
 
-/** Hides before it quotes: a quoted secret would be another text. */
+/** Hides secrets before it quotes: a secret may look different once it is quoted. */
 function describeSeries(
   { __name__: name = "", ...labels }: Readonly<Record<string, string>>,
   hide: (text: string) => string,

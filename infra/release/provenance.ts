@@ -1,8 +1,8 @@
-/** Prints how a release is made, as the predicate of SLSA provenance v1, from what the workflow's environment says. */
+/** Prints the build of a release as the predicate of SLSA provenance v1, from the workflow's environment. */
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Throws if a variable of GitHub Actions is missing: half a provenance proves nothing. */
+/** Throws if a variable of GitHub Actions is missing: an incomplete provenance proves nothing. */
 export function formatProvenance(env: Environment): object {
   const read = (name: string): string => {
     const value = env[name];

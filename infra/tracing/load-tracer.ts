@@ -1,7 +1,7 @@
 /**
- * Chooses by the standard variables of OpenTelemetry whether spans are recorded:
- * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. One difference: without an endpoint
- * nothing is sent to localhost, where nobody listens in a pod.
+ * The standard variables of OpenTelemetry decide whether spans are recorded:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/. One difference: without an
+ * endpoint nothing is sent to localhost, where nothing listens in a pod.
  */
 import type { Log } from "../log.ts";
 import { NO_TRACER, type Tracer } from "./tracer.ts";
@@ -10,11 +10,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface TracingChoice {
   readonly isWanted: boolean;
-  /** Why nothing is recorded although it was asked for. */
+  /** The reason why no spans are recorded although they were requested. */
   readonly problem?: string;
 }
 
-/** What is allowed, by the variables that are obeyed, the first that is set of each row. */
+/** The allowed values of the variables; in each row, the first variable that is set counts. */
 const BOUNDS = [
   { names: ["OTEL_TRACES_EXPORTER"], pattern: /^otlp$/, allowed: "otlp and none" },
   {
@@ -29,7 +29,7 @@ const BOUNDS = [
   },
 ] as const;
 
-/** Tracing is optional: what is wrong switches it off, and never ends a process that protects pods. */
+/** Tracing is optional: a wrong value switches it off, and never ends a process that protects pods. */
 export function chooseTracing(env: Environment): TracingChoice {
   const isOff = env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true" || env["OTEL_TRACES_EXPORTER"] === "none";
   if (isOff) return { isWanted: false };

@@ -12,7 +12,7 @@ export interface Span {
 
 export interface SpanStart {
   readonly name: string;
-  /** Which end of a request it is; neither unless given. */
+  /** The end of a request that it records; neither unless given. */
   readonly kind?: "server" | "client";
   readonly attributes?: Attributes;
   /**
@@ -24,11 +24,12 @@ export interface SpanStart {
 
 export interface Tracer {
   /**
-   * Runs `work` in a span that ends with it; if it rejects, so does this, and the span has the error. `start` is called
-   * only if spans are recorded: a call of the API server costs no name or attributes without an exporter.
+   * Runs `work` in a span that ends with it. If `work` rejects, the result rejects as well, and the span gets the
+   * error. `start` is called only if spans are recorded, so that a call of the API server computes no name or
+   * attributes without an exporter.
    */
   readonly span: <T>(start: () => SpanStart, work: (span: Span) => Promise<T>) => Promise<T>;
-  /** A span without duration, for what is decided at once. `describe` is called only if spans are recorded. */
+  /** A span without duration, for a decision that takes no time. `describe` is called only if spans are recorded. */
   readonly mark: (name: string, describe: () => Attributes) => void;
   /** The headers that give a request the context of the span around it. */
   readonly headers: () => Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 /**
- * The first certificate of an installation, or the one after its Secret was deleted: made by the reconciler, which runs
- * every minute, so that no manifest holds a Job. A Job cannot be changed: one whose image was wrong would block every
- * later `kubectl apply`.
+ * The first certificate of an installation, or the one after its Secret was deleted. The reconciler makes it, because
+ * it runs every minute, so that no manifest holds a Job: a Job cannot be changed, and one with a wrong image would
+ * block every later `kubectl apply`.
  */
 import type { Call, Cluster } from "../../kubernetes/cluster.ts";
 import { absent, hasCode } from "../../errors.ts";

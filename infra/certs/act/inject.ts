@@ -68,9 +68,9 @@ export interface Injection {
   readonly failed: readonly Missed[];
 }
 
-/** A CA bundle, and the configurations that may want it. */
+/** A CA bundle, and the listed configurations that may need it. */
 export interface Bundle {
-  /** Configurations of this namespace only get it. */
+  /** Only configurations of this namespace get it. */
   readonly namespace: string;
   readonly listed: readonly Listed[];
   readonly caPem: string;
@@ -99,7 +99,7 @@ export async function injectBundle(
   return injection;
 }
 
-/** Says what was injected, and warns of what was not. */
+/** Logs the configurations that got the bundle, and warns of the others. */
 export function logInjection(log: Log, { patched, failed, superseded }: Injection): void {
   if (patched.length > 0) log.info("webhook configurations were given the CA bundle", { configurations: patched });
   for (const { name, error } of [...failed, ...superseded])

@@ -3,8 +3,8 @@
  *
  *   list configurations -> read the Secret -> inject its bundle -> decide -> one write of the Secret -> again
  *
- * Every write has a precondition, so that any number of jobs may run at once and be killed anywhere: the next one goes
- * on from what it finds.
+ * Every write has a precondition, so that any number of jobs may run at once and be killed at any point: the next one
+ * starts from the state that it finds.
  */
 import type { Clock } from "../../clock.ts";
 import type { Cluster } from "../../kubernetes/cluster.ts";
@@ -34,15 +34,15 @@ export interface JobInput {
   readonly stop: AbortSignal;
 }
 
-/** Pause before the next step when something was in the way. */
+/** Pause before the next step if the last one failed or wrote nothing. */
 const PAUSE_MS = 1000;
 const NOTHING: Injection = { patched: [], superseded: [], failed: [] };
 /** Steps after which the run leaves the rest to the next one; a renewal takes four. */
 const MAX_STEPS = 15;
 
 /**
- * Makes the Secret good and the configurations trust it. Resolves with 0, or with 1 if a configuration could not be
- * given the bundle or `stop` fired first; rejects with `Invalid` for a damaged Secret, and with an error of the API
+ * Completes the Secret, and makes the configurations trust it. Resolves with 0, or with 1 if a configuration could not
+ * be given the bundle or `stop` fired first; rejects with `Invalid` for a damaged Secret, and with an error of the API
  * server that lasts.
  */
 export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
@@ -65,7 +65,7 @@ export async function runCertificateJob(input: JobInput): Promise<0 | 1> {
   return endRun(input, isMissed, step?.injection);
 }
 
-/** Names what a run leaves without the bundle, unless it was told to end. */
+/** Logs the configurations that the run leaves without the bundle, unless `stop` has fired. */
 function endRun({ log, stop }: JobInput, isMissed: boolean, { superseded } = NOTHING): 0 | 1 {
   if (stop.aborted) return 1;
   logInjection(log, { ...NOTHING, superseded });
@@ -79,7 +79,7 @@ async function pauseAfter(step: Step | undefined, { clock, stop }: JobInput): Pr
   await clock.sleep(isSettling ? SETTLE_MS - (clock.monotonic() - step.spreadSince) : PAUSE_MS, stop);
 }
 
-/** The API server may not know yet a role that was granted with the job. */
+/** The API server may not know a role yet that was granted together with the job. */
 function mayPass(error: unknown): boolean {
   return isTransient(error) || hasCode(error, "Forbidden");
 }
@@ -102,7 +102,7 @@ function isAnyMissed({ failed, superseded }: Injection): boolean {
   return failed.length + superseded.length > 0;
 }
 
-/** How far the stored bundle has come. */
+/** The distribution of the stored bundle. */
 interface Spread {
   readonly injection: Injection;
   /** Configurations of other injectors that have the old bundle. */
@@ -112,7 +112,7 @@ interface Spread {
   readonly isSpread: boolean;
 }
 
-/** Injects the stored bundle, if there is one, into what was listed. */
+/** Injects the stored bundle, if there is one, into the listed configurations. */
 async function spreadBundle(
   { cluster, log, namespace, inject, publish }: JobInput,
   stored: Stored,
@@ -122,7 +122,7 @@ async function spreadBundle(
   const { material } = stored;
   const isPublished = (await publish?.(material.caPem)) ?? true;
   const injection = await injectBundle(cluster, { namespace, listed, caPem: material.caPem });
-  // Somebody else has changed them since the list, at a first start the reconciler: the next step lists them again.
+  // Another writer has changed them since the list (at a first start, the reconciler): the next step lists them again.
   logInjection(log, { ...injection, superseded: [] });
   for (const { name, error } of injection.superseded)
     log.debug("a webhook configuration is read again", { configuration: name, error });

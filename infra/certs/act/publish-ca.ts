@@ -1,6 +1,6 @@
 /**
- * Gives the CA bundle to the agents, in a ConfigMap, and to the definition whose objects we convert. The Secret holds
- * the key as well: agents must not have it.
+ * Gives the CA bundle to the agents, in a ConfigMap, and to the CustomResourceDefinition of the objects that we
+ * convert. The Secret also holds the key, which agents must not have.
  */
 import type { Cluster } from "../../kubernetes/cluster.ts";
 import { absent } from "../../errors.ts";
@@ -14,8 +14,8 @@ const KEY = "ca.crt";
 const DEFINITION = "bottlerocketshadows.brupop.bottlerocket.aws";
 
 /**
- * Resolves with true if all have the bundle; what another writer changed meanwhile, or what may not be written, is left
- * to the next step.
+ * Resolves with true if all have the bundle. An object that another writer has changed meanwhile, or that may not be
+ * written, is left to the next step.
  */
 export function publishCa({ cluster, log, namespace }: JobTools): (caPem: string) => Promise<boolean> {
   return async (caPem) => {

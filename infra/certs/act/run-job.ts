@@ -21,7 +21,7 @@ export interface JobTools {
 
 export interface JobRun {
   readonly stop: AbortSignal;
-  /** Makes what gives the bundle to others than webhook configurations. */
+  /** Makes the function that gives the bundle to objects other than webhook configurations. */
   readonly publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>;
   readonly machine?: Machine;
 }

@@ -1,4 +1,4 @@
-/** What is declared of a metric. */
+/** The declaration of a metric. */
 import type { MetricType } from "prom-client";
 
 export interface MetricRow {
@@ -8,12 +8,12 @@ export interface MetricRow {
   readonly labels: readonly string[];
   readonly buckets?: readonly number[];
   /**
-   * The reconciler's are kept on its Lease, and shown by the functions; `shared`: with a label, as functions have
-   * series of their own.
+   * The reconciler's series are kept on its Lease, and the functions show them; `shared`: with a label, because
+   * functions have series of their own.
    */
   readonly kept?: "alone" | "shared";
   /** Its buckets name the last traced request (docs/tracing.md). */
   readonly exemplars?: true;
-  /** Only shown, from what is kept. */
+  /** Only shown, from kept series. */
   readonly foreign?: true;
 }

@@ -1,6 +1,6 @@
 /**
- * The metrics, one row each. Names and buckets equal the original's where the meaning does (§9); groups have a
- * namespace label as well.
+ * The metrics, one row each. Names and buckets equal the original's if the meaning does (§9); groups have a namespace
+ * label as well.
  */
 import { NODE_METRICS } from "./node-metric-table.ts";
 import type { MetricRow } from "./metric-row.ts";

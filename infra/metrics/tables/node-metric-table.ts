@@ -1,6 +1,6 @@
 /**
- * The metrics of node updates, one row each; the first two are the original's. All but the last are shown from the
- * stored objects, by the node API.
+ * The metrics of node updates, one row each; the first two are the original's. The node API shows all but the last from
+ * the stored objects.
  */
 export const NODE_METRICS = {
   hostsVersion: {

@@ -2,7 +2,7 @@
  * Serves profiles of this process on its loopback address, in place of Go's `/debug/pprof`. Loaded only if a port is
  * configured. The inspector is used from within: no port of a debugger is opened, and nothing can be executed.
  *
- *   request --refused--> its status, and why
+ *   request --refused--> its status, and the reason
  *           --another one is under way--> 429
  *           --otherwise--> start --seconds, or the caller goes--> stop -> the profile as JSON
  */
@@ -14,14 +14,14 @@ import { messageOf } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { type ProfileRequest, readProfileRequest } from "../profile-request.ts";
 
-/** Only what runs in the pod, or is forwarded into it, reaches this address. */
+/** Only processes in the pod, and requests that are forwarded into it, reach this address. */
 const LOOPBACK = "127.0.0.1";
 
 /** Milliseconds for the head of a request, which has no body. */
 const HEAD_MS = 10_000;
 
 export interface ProfileServer {
-  /** Where it listens. */
+  /** The port that it listens on. */
   readonly port: number;
   readonly close: () => void;
 }
@@ -29,13 +29,13 @@ export interface ProfileServer {
 interface Tools {
   readonly clock: Pick<Clock, "sleep">;
   readonly log: Log;
-  /** Of the process, for the names of files. */
+  /** The name of the process, for the names of files. */
   readonly service: string;
 }
 
 /**
- * Resolves once it listens; `port` 0 takes a free one. A port that is in use is logged, and then undefined is resolved: profiles
- * are optional. The server keeps no process alive.
+ * Resolves once it listens; `port` 0 takes a free one. If the port is in use, logs that and resolves with undefined:
+ * profiles are optional. The server does not keep the process alive.
  */
 export async function serveProfiles(port: number, tools: Tools): Promise<ProfileServer | undefined> {
   let isBusy = false;
@@ -98,7 +98,10 @@ async function answerProfile(
 /** Bytes between two samples of allocations, as V8 takes by default. */
 const SAMPLING_INTERVAL = 32_768;
 
-/** Each begins, waits, and ends with the profile. Nothing goes on in the process once the session is disconnected. */
+/**
+ * Each function starts a profile, waits, and resolves with it. Disconnecting the session ends all recording in the
+ * process.
+ */
 const TAKE: Readonly<Record<ProfileRequest["kind"], (wait: () => Promise<void>) => Promise<object>>> = {
   async cpu(wait) {
     const session = connect();
@@ -111,8 +114,8 @@ const TAKE: Readonly<Record<ProfileRequest["kind"], (wait: () => Promise<void>) 
       session.disconnect();
     }
   },
-  // Samples name functions and sizes. A snapshot would hold the contents: tokens and keys; it stops the process for seconds, and
-  // takes as much memory again.
+  // Samples contain only functions and sizes. A snapshot would contain tokens and keys, stop the process for seconds,
+  // and take as much memory again.
   async heap(wait) {
     const session = connect();
     try {

@@ -18,12 +18,12 @@ export interface PrometheusQuery {
   readonly url: string;
   /** PromQL. */
   readonly expr: string;
-  /** When it is evaluated, milliseconds since the epoch; now unless given. */
+  /** The time of evaluation, milliseconds since the epoch; now unless given. */
   readonly time?: number | undefined;
   readonly insecureSkipVerify?: boolean | undefined;
   /** PEM, or base64 of it: the CAs to trust in place of the system's. */
   readonly caBundle?: string | undefined;
-  /** Instead of the user and password of the URL. */
+  /** Used instead of the user and password of the URL. */
   readonly credentials?: QueryCredentials | undefined;
 }
 
@@ -67,7 +67,7 @@ export function createPrometheusClient({
       if (!isHostAllowed(url, allowedHosts))
         return queryError("TargetInvalid", `the host ${url.host} is not in PROMETHEUS_ALLOWED_HOSTS`);
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
-      // A server may repeat what it was sent.
+      // A server may repeat the credentials in its answer.
       const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
       const run = async (signal: AbortSignal): Promise<HttpAnswer> => {
         const tls =
@@ -129,8 +129,8 @@ async function send(method: "POST" | "GET", { url, parameters, authorization, mo
 }
 
 /**
- * What Node.js trusts, and the system's roots as well: Node.js has roots of its own, without those that an installation
- * has added.
+ * Trusts the roots of Node.js and of the system: Node.js has its own roots, without those that an installation has
+ * added.
  */
 function trustSystem(): SecureContext {
   return createSecureContext({ ca: [...new Set([...getCACertificates("default"), ...getCACertificates("system")])] });

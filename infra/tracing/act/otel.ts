@@ -16,14 +16,14 @@ import { messageOf, RolloutError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { Attributes, Span, Tracer } from "../tracer.ts";
 
-/** Milliseconds that the end of a process may take for its last spans. */
+/** Milliseconds that a process may spend at its end on sending its last spans. */
 const FLUSH_MS = 3000;
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
 
 /**
- * Reads sampling, limits, batches, endpoint, headers and resource attributes from the standard `OTEL_*` variables of the
- * process. One for a process: it registers itself.
+ * Reads sampling, limits, batches, endpoint, headers and resource attributes from the standard `OTEL_*` variables of
+ * the process. Create only one per process: it registers itself.
  */
 export function createTracer(resource: Attributes, log: Log, exporter: SpanExporter = new OTLPTraceExporter()): Tracer {
   const diagnostics = reportOnce(log);
@@ -79,7 +79,7 @@ const known = (attributes: Attributes): Record<string, string | number | boolean
     Object.entries(attributes).filter((pair): pair is [string, string | number | boolean] => pair[1] !== undefined),
   );
 
-/** A collector that is away would fill the log: each message is written once in the life of a process. */
+/** A missing collector would fill the log: each message is written once in the life of a process. */
 function reportOnce(log: Log) {
   const seen = new Set<string>();
   const report = (message: string, ...details: unknown[]): void => {
