@@ -1,5 +1,6 @@
 /**
- * Completions: a script a shell, which asks this program for the words. Also `kubectl_complete-zonewise` for kubectl.
+ * Completions: one script per shell, which asks this program for the words. Also `kubectl_complete-zonewise` for
+ * kubectl.
  */
 import { Option } from "commander";
 import { phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
@@ -30,13 +31,13 @@ compdef _zonewise zonewise
 `,
 };
 
-/** Undefined for a shell that it does not know. */
+/** Undefined for an unknown shell. */
 export const scriptOf = (shell: string): string | undefined => SCRIPTS[shell as (typeof SHELLS)[number]];
 
 /** The names that a cluster has. */
 export type FindNames = (what: Completes) => Promise<readonly string[]>;
 
-/** The words that may stand for the last one. Never rejects: without an answer of the cluster there are no names. */
+/** The words that may replace the last one. Never rejects: without an answer of the cluster there are no names. */
 export async function complete(
   typed: TypedWords,
   commands: readonly Command[],
@@ -78,7 +79,7 @@ async function findObjects(last: string, findNames: FindNames): Promise<readonly
   return kind ? (await findNames(KINDS[kind].completes)).map((one) => `${prefix}/${one}`) : [];
 }
 
-/** `<nodes...>` takes any number, all others take one. */
+/** `<nodes...>` takes any number of arguments, all others take one. */
 const isFull = (command: Command, given: number): boolean =>
   given >= (command.arguments.includes("...") ? Infinity : 1);
 
@@ -86,7 +87,7 @@ interface Named {
   readonly metadata?: { readonly name?: string };
 }
 
-/** Names by what a command takes. */
+/** The names of the objects that a command takes. */
 export async function findNames(session: Session, what: Completes): Promise<readonly string[]> {
   const own = session.namespace === "" ? {} : { namespace: session.namespace };
   const list = async (resource: Resource<Named>, query: object): Promise<string[]> =>

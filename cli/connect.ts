@@ -42,7 +42,7 @@ export interface Machine extends Pick<Host, "connect"> {
 
 const TIMEOUT = "10s";
 
-/** Throws `BadConfiguration`, or a `CliError`. Nothing is asked of the cluster yet. */
+/** Throws `BadConfiguration`, or a `CliError`. Sends no request to the cluster yet. */
 export async function openCluster(
   flags: ConnectionFlags,
   { env, clock: machine, signal: stop, connect = loadConnection }: Machine,
@@ -58,7 +58,7 @@ export async function openCluster(
   const options = { timeoutMs, onDate: clock.follow };
   const cluster = connectCluster(connection, { ...options, signal });
   const cleanup = connectCluster(connection, { ...options, signal: closed.signal });
-  // An empty name is none, as with kubectl: -n "$NAMESPACE" without the variable must not mean all.
+  // An empty name counts as not given, as with kubectl: -n "$NAMESPACE" without the variable must not mean all.
   const namespace = flags.allNamespaces ? "" : flags.namespace || connection.namespace || "default";
   const close = (): void => {
     closed.abort();

@@ -1,11 +1,11 @@
-/** How the CLI ends: exit codes, and errors of its caller (§18.3). */
+/** Exit codes of the CLI, and errors of its caller (§18.3). */
 
 export const EXIT = {
   /** It is done, there is nothing to do, the answer is yes, nothing is wrong. */
   ok: 0,
   /** It has stalled, there are steps, the answer is no, something is wrong. */
   no: 1,
-  /** The command line or the kubeconfig is wrong; nothing was asked of the cluster. */
+  /** The command line or the kubeconfig is wrong; no request was sent to the cluster. */
   usage: 2,
   /** It was not done in time. */
   timeout: 3,
@@ -17,7 +17,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Something that does not exist or that no command can do, in a sentence for users, perhaps with what to do. */
+/**
+ * An error about an object that does not exist, or an action that no command can do: a sentence for users, perhaps with
+ * a hint what to do.
+ */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly hint: string | undefined;

@@ -1,7 +1,7 @@
 /** Kinds of objects that users name: `pod/NAME`, `sts/NAME`. */
 import type { Completes } from "./session.ts";
 
-/** Kinds by their own names, with what completes a name of each. */
+/** Kinds by their own names, with the names that complete each. */
 export const KINDS = {
   group: { completes: "groups", aliases: ["groups", "rolloutgroup", "rolloutgroups", "rg"] },
   statefulset: { completes: "zones", aliases: ["statefulsets", "sts"] },
@@ -12,7 +12,10 @@ export const KINDS = {
 
 export type Kind = keyof typeof KINDS;
 
-/** With or without its API group, as `kubectl get -o name` has it. Undefined for a kind that is not among them. */
+/**
+ * The kind by its name, with or without its API group, as `kubectl get -o name` prints it. Undefined for an unknown
+ * kind.
+ */
 export function findKind(text: string): Kind | undefined {
   const [name = ""] = text.toLowerCase().split(".");
   const all = Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][];

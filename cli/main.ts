@@ -8,17 +8,18 @@ import { runCli } from "./run.ts";
 const stop = new AbortController();
 for (const signal of END_SIGNALS)
   process.on(signal, () => (stop.signal.aborted ? process.exit(130) : stop.abort(signal)));
-// The terminal was closed. The shell and the kernel may both say so: nobody insists, as by a second Ctrl-C.
+// The terminal was closed. The shell and the kernel may both send this signal: unlike a second Ctrl-C, the second one
+// does not force the exit.
 process.on("SIGHUP", () => stop.abort("SIGHUP"));
-// A reader that has gone, such as `head`, is no error, and changes no answer. A command that makes something prints its
-// result once that is removed.
+// A reader that has gone, such as `head`, is no error, and changes no answer. A command that makes objects prints its
+// result after it has removed them.
 process.stdout.on("error", ({ code }: NodeJS.ErrnoException) =>
   process.exit(code === "EPIPE" ? (process.exitCode ?? 0) : 4),
 );
-// What is said beside the result ends nothing where nobody reads it.
+// A closed standard error must not end the process.
 process.stderr.on("error", () => {});
 
-/** Asks on standard error: a result may be redirected. An end of the input is a no. */
+/** Asks on standard error, as the result may be redirected. The end of the input counts as no. */
 async function confirm(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   terminal.on("SIGINT", () => stop.abort("SIGINT"));

@@ -45,7 +45,7 @@ export type OnCommand = (
   flags: Readonly<Record<string, unknown>>,
 ) => Promise<void>;
 
-/** Receives a shell, whose script is wanted, or the words that are to be completed. */
+/** Receives the shell whose script is requested, or the words to complete. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
 
 export const VERSION = own.version;

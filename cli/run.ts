@@ -36,14 +36,14 @@ export async function runCli(argv: readonly string[], { write, warn, confirm, ..
   try {
     await program.parseAsync(normalize(argv), { from: "user" });
   } catch (error) {
-    // Commander has written what is wrong, or the help that was asked for.
+    // Commander has already written the error, or the requested help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
     code = tell(error, terminal);
   }
   return terminal.signal.aborted ? EXIT.interrupted : code;
 }
 
-/** A person waits at the prompt, and gets no names sooner than late ones. */
+/** A person waits at the prompt: no names are better than late ones. */
 const COMPLETION_TIMEOUT = "2s";
 
 async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal): Promise<void> {
@@ -63,7 +63,7 @@ async function answerShell(asked: Parameters<OnComplete>[0], terminal: Terminal)
   terminal.write(words.map((word) => `${word}\n`).join(""));
 }
 
-/** What `-o` takes. */
+/** The values of `-o`. */
 type Format = Session["output"] | "wide";
 
 interface Parsed {

@@ -1,4 +1,4 @@
-/** What a command works with: the cluster, the namespace, and where it writes. */
+/** The tools of a command: the cluster, the namespace, and the output. */
 import type { Clock } from "../infra/clock.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
 import type { Cluster } from "../infra/kubernetes/cluster.ts";
@@ -18,25 +18,28 @@ export interface Io extends Display {
   readonly warn: (text: string) => void;
   /** A person watches the output. */
   readonly isTty: boolean;
-  /** The terminal's size in characters now; a person may resize it. Undefined without a terminal. */
+  /** The terminal's present size in characters; a person may resize it. Undefined without a terminal. */
   readonly size?: () => TerminalSize | undefined;
-  /** Asks the person at the terminal; true only for a yes. Undefined where nobody can be asked. */
+  /** Asks the person at the terminal; true only for a yes. Undefined if nobody can be asked. */
   readonly confirm?: (question: string) => Promise<boolean>;
 }
 
 export interface Session extends Source {
-  /** The same cluster for calls that a Ctrl-C does not end: to remove what the command has made. */
+  /** The same cluster for calls that a Ctrl-C does not end: to remove objects that the command has made. */
   readonly cleanup: Cluster;
   readonly clock: Clock;
   /** "" for all. */
   readonly namespace: string;
   /** The settings of the installation that serves a namespace. */
   readonly settings: ReadSettings;
-  /** The reconcilers that do not tick, or of which it is not known, as the command began; none if it asks itself. */
+  /**
+   * The reconcilers that do not tick, or whose ticking is unknown, at the start of the command; none if the command
+   * reads them itself.
+   */
   readonly noTicks: readonly NoTick[];
   readonly output: "table" | "json" | "yaml" | "name";
   readonly io: Io;
-  /** Ends what lasts. */
+  /** Ends long calls and waits. */
   readonly signal: AbortSignal;
 }
 
@@ -52,11 +55,11 @@ export interface Flag {
   readonly choices?: readonly string[];
   /** It may be given several times. */
   readonly repeats?: true;
-  /** What its value is, for completions. */
+  /** The kind of its value, for completions. */
   readonly completes?: Completes;
 }
 
-/** What the words after a command are, for completions. */
+/** The kind of a command's arguments, for completions. */
 export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "gates" | "namespaces" | "objects";
 
 export interface Command {
@@ -65,12 +68,12 @@ export interface Command {
   readonly arguments: string;
   readonly summary: string;
   readonly flags: readonly Flag[];
-  /** What the exit codes mean, apart from 2 and 4, which mean the same everywhere. */
+  /** The meanings of the exit codes, except 2 and 4, which mean the same everywhere. */
   readonly exits: Readonly<Partial<Record<ExitCode, string>>>;
   readonly completes?: Completes;
-  /** `-o name` prints what it shows or changes as `kubectl get` takes it. */
+  /** `-o name` prints the shown or changed objects in the form that `kubectl get` takes. */
   readonly hasNames?: true;
-  /** It asks itself whether the reconcilers tick. */
+  /** The command itself reads whether the reconcilers tick. */
   readonly asksTicking?: true;
   readonly run: (session: Session, input: Input) => Promise<ExitCode>;
 }

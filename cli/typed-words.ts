@@ -1,4 +1,4 @@
-/** What somebody has typed of a command line, for completions. It may be incomplete or wrong. Pure. */
+/** The typed part of a command line, for completions. It may be incomplete or wrong. Pure. */
 import { Command as Parser, Option } from "commander";
 import type { ConnectionFlags } from "./connect.ts";
 import { collect } from "./flags.ts";
@@ -8,7 +8,7 @@ export interface TypedWords {
   /** The words that are no flags, before the last word. */
   readonly operands: readonly string[];
   readonly flags: ConnectionFlags;
-  /** What is to be completed, without `before`. */
+  /** The text to complete, without `before`. */
   readonly last: string;
   /** Stands before each completion: `--output=`. */
   readonly before: string;
@@ -19,7 +19,7 @@ export interface TypedWords {
 /** `flags` are those of every command. */
 export function readTyped(words: readonly string[], flags: readonly Flag[]): TypedWords {
   const find = (name: string): Flag | undefined => flags.find(({ flag }) => takesValue(flag, name));
-  // Bash makes a word of the sign.
+  // Bash makes `=` a word of its own.
   const whole = words.slice(0, -1).filter((word) => word !== "=");
   const open = find(whole.at(-1) ?? "");
   const parser = createParser(flags);
@@ -34,7 +34,7 @@ function takesValue(flag: string, name: string): boolean {
   return required && (name === short || name === long);
 }
 
-/** Commands may share a flag. A value may be wrong, or missing: only who runs a command is told. */
+/** Commands may share a flag. A wrong or missing value is no error here: only running the command reports it. */
 function createParser(flags: readonly Flag[]): Parser {
   const parser = new Parser().helpOption(false);
   const own = [...new Map(flags.map((one) => [one.flag, one])).values()];

@@ -1,6 +1,6 @@
 /**
- * `zonewise pause`, `resume` and `restart`, and the writes of `undo`: what users change of a group's StatefulSets, each
- * with the version that was read (§18.7).
+ * `zonewise pause`, `resume` and `restart`, and the writes of `undo`: the changes of users to a group's StatefulSets,
+ * each with the version that was read as its precondition (§18.7).
  */
 import { RolloutError, wroteNothing } from "../../infra/errors.ts";
 import { statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -19,7 +19,7 @@ export interface Change {
   readonly zone: Zone;
   readonly body: object | undefined;
   readonly what: string;
-  /** What is said of a zone without a change; `was … already` unless given. */
+  /** The sentence for a zone without a change; `was … already` unless given. */
   readonly unchanged?: string;
 }
 
@@ -72,7 +72,9 @@ export async function act(session: Session, { args: [group = ""], flags }: Input
   return EXIT.ok;
 }
 
-/** One zone after the other; resolves with a sentence for each. Rejects at the first that cannot be written. */
+/**
+ * Writes one zone after the other; resolves with a sentence for each. Rejects at the first zone that cannot be written.
+ */
 export async function applyChanges(session: Session, changes: readonly Change[], dryRun: boolean): Promise<string[]> {
   const done: string[] = [];
   for (const change of changes) {
@@ -83,7 +85,7 @@ export async function applyChanges(session: Session, changes: readonly Change[],
   return done;
 }
 
-/** With `-o name`, the zones that were changed. Without `noTicks` where they have been said. */
+/** Prints the changes; with `-o name`, the changed zones. Pass no `noTicks` if they have been printed before. */
 export function reportChanges(
   session: Pick<Session, "output" | "io" | "noTicks">,
   changes: readonly Change[],
@@ -111,7 +113,10 @@ export function chooseZones(zones: readonly Zone[], name: string | boolean | und
   });
 }
 
-/** With the version that was read: a zone that somebody else has changed meanwhile is left as it is. */
+/**
+ * Writes with the version that was read as precondition: a zone that somebody else has changed meanwhile stays as it
+ * is.
+ */
 async function write({ cluster }: Session, { zone, body }: Change, dryRun: boolean): Promise<void> {
   const { namespace, name, resourceVersion, uid } = zone;
   const { metadata, ...rest } = body as { readonly metadata?: object };

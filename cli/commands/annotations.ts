@@ -1,6 +1,6 @@
 /**
- * `zonewise retry` and `promote`: the annotations by which a person asks a failed gate again, or ends the checks of a
- * step (§18.7). Each value asks once, so that the same command twice asks once, too.
+ * `zonewise retry` and `promote`: the annotations that make a failed gate ask again, or end the checks of a step
+ * (§18.7). Each value counts once, so that repeating the command has no further effect.
  */
 import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
 import type { Resource } from "../../infra/kubernetes/resources.ts";
@@ -16,7 +16,7 @@ import { print } from "../output/print.ts";
 import type { Command, Input, Session } from "../session.ts";
 import { DRY_RUN } from "./actions.ts";
 
-/** An annotation to write, or undefined if it is not needed; and what to say. */
+/** The value of the annotation to write, undefined if none is needed, and the message for the user. */
 interface Asked {
   readonly value?: string;
   readonly message: string;
@@ -69,7 +69,7 @@ export const promote: Command = {
   },
 };
 
-/** `gate/NAME`, as `kubectl get -o name` has it, or a name alone. */
+/** `gate/NAME`, as `kubectl get -o name` prints it, or a name alone. */
 const nameIn = ({ args: [object = ""] }: Input): string => object.slice(object.lastIndexOf("/") + 1);
 
 async function notFound(session: Session, what: "gates" | "phasedrollouts", name: string): Promise<CliError> {
@@ -129,7 +129,7 @@ interface Annotation extends Asked {
   readonly resourceVersion: string;
 }
 
-/** With the version that was read. */
+/** Writes the annotation with the version that was read as precondition. */
 async function annotate(session: Session, { flags }: Input, annotation: Annotation): Promise<ExitCode> {
   const { resource, key, value, namespace, name, uid, resourceVersion, message } = annotation;
   const dryRun = flags["dryRun"] === true;

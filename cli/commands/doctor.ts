@@ -1,4 +1,4 @@
-/** `zonewise doctor`: objects that were accepted and do not do what they are meant for. */
+/** `zonewise doctor`: finds objects that were accepted but do not do what they are meant for. */
 import { examineTicking } from "../decide/findings.ts";
 import { EXIT } from "../exit.ts";
 import { examine } from "../gather/examine.ts";
@@ -8,7 +8,7 @@ import { print } from "../output/print.ts";
 import { wrapAfter } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
 
-/** Checks of findings about what may be wrong and was not seen: they are no "all is well". */
+/** Checks whose findings mean that something could not be examined: they do not count as "all is well". */
 const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
 
 const STYLES = { error: "bad", warning: "waiting", note: "plain" } as const;
@@ -48,7 +48,7 @@ export const doctor: Command = {
   },
 };
 
-/** A namespace without anything of ours needs no reconciler. */
+/** A namespace without objects of ours needs no reconciler. */
 async function gatherTickingOf(session: Session) {
   const noTicks = await gatherTicking(session);
   if (noTicks.every(({ reason }) => reason !== "NotInstalled") || (await hasOurs(session))) return noTicks;

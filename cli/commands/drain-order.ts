@@ -1,6 +1,6 @@
 /**
- * `zonewise drain-order`: in which order to drain nodes, and which may be drained together. It cordons and evicts
- * nothing.
+ * `zonewise drain-order`: the order in which to drain nodes, and the nodes that may be drained together. It cordons and
+ * evicts nothing.
  */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
@@ -39,7 +39,7 @@ export const drainOrder: Command = {
     const tools = { worlds: createPodWorlds(session), guards: createGuards(session), places };
     const gathered = await Promise.all([...new Set(args)].map((name) => gatherNode(session, name, tools)));
     const waves = orderDrains(gathered);
-    // Pods of any namespace are on a node.
+    // A node has pods of any namespace.
     const noTicks = await gatherTicking(session, [...places]);
     print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
     const claims = waves[0]?.nodes.flatMap((node) => node.claims) ?? [];
@@ -66,7 +66,7 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
-/** Why no eviction of it is judged, or why it was not seen that one is. */
+/** The reason why no budget judges its eviction, or why that could not be seen. */
 async function whyUnguarded(pod: BudgetPod, world: World, guards: Tools["guards"]) {
   const { state, message } = (await gatherGuard(guards, pod, world)) ?? { state: "guarded" };
   if (state === "guarded" || message === undefined) return {};
@@ -80,7 +80,7 @@ async function judge(pod: BudgetPod, { worlds, places }: Tools) {
   return { world, ...judged };
 }
 
-/** None for a pod under no budget. */
+/** Empty for a pod under no budget. */
 async function claim(pod: BudgetPod, tools: Tools): Promise<BudgetClaim[]> {
   const { world, verdict, snapshot } = await judge(pod, tools);
   if (!snapshot) return [];

@@ -1,6 +1,6 @@
 /**
- * `zonewise drill`: tries an installation on three zones of its own, and says what of its promises held. What it makes it
- * removes again, after a Ctrl-C as well; what a killed one has left, the next one removes.
+ * `zonewise drill`: tries an installation on three zones of its own, and reports which of its promises held. It removes
+ * what it makes, also after a Ctrl-C; the next run removes the objects of a killed one.
  */
 import { firstOfSignals } from "../../infra/clock.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
@@ -128,7 +128,7 @@ interface Plan {
   readonly timeoutMs: number;
 }
 
-/** The report comes after the removal: who reads it may be gone, and what was made goes all the same. */
+/** Prints the report after the removal: its reader may have gone, and the objects must be removed all the same. */
 async function conduct(session: Session, { place, ...plan }: Plan): Promise<ExitCode> {
   const { clock, io, signal } = session;
   const removing: Caller = { cluster: session.cleanup, clock };
@@ -176,7 +176,7 @@ async function playAndJudge({ cluster, clock, signal }: Session, { run, kill, te
   return { image: run.image, killed, promises: judge(history.entries) };
 }
 
-/** That the reconciler does not tick is said where something was not seen: it may be why. */
+/** The reconcilers that do not tick, read only if something was not seen: they may be the reason. */
 async function findNoTicks(session: Session, { namespace, promises }: Report): Promise<readonly NoTick[]> {
   const isUnseen = promises.some(({ verdict }) => verdict === "not seen");
   return isUnseen && !session.signal.aborted ? await gatherTicking({ ...session, namespace }) : [];
@@ -197,7 +197,7 @@ async function requireBudgets({ cluster }: Session): Promise<void> {
   });
 }
 
-/** The namespace of the one installation that the drill tries: pods of no other one may be killed. */
+/** The namespace of the only installation that the drill tries: pods of other installations must not be killed. */
 async function chooseHome({ cluster }: Session, installation: Installation, place: Place): Promise<string> {
   const homes = await findAsked(cluster, installation, place);
   const [home] = homes;
@@ -229,7 +229,7 @@ async function requireRights(session: Session, { namespace, isOwn }: Place, home
   });
 }
 
-/** Makes it, and looks whether evictions in it are judged at all: without that, there would be nothing to try. */
+/** Makes the namespace, and checks that evictions in it are judged at all: otherwise there would be nothing to try. */
 async function openNamespace(session: Session, run: Run, installation: Installation): Promise<void> {
   await makeNamespace(session, run);
   const guard = guardOf(installation, run.namespace);
@@ -253,7 +253,7 @@ async function removeAll(removing: Caller, place: Place): Promise<void> {
   throw new CliError(`what the drill has made in ${place.namespace} is not gone yet`, { hint: again });
 }
 
-/** Removes what dead runs have left; resolves with what is left, of runs that live. */
+/** Removes the objects of dead runs; resolves with those of runs that live. */
 async function removeDead(session: Session, namespace: string | undefined) {
   const found = await findLeftovers(session, namespace);
   const dead = found.filter(({ expires }) => expires < session.clock.now());
@@ -264,7 +264,10 @@ async function removeDead(session: Session, namespace: string | undefined) {
   return found.filter((one) => !dead.includes(one));
 }
 
-/** A run that was killed counts as alive for up to a minute: it is waited for, and one that lives gives a sign of life. */
+/**
+ * Removes the objects of dead runs. Runs that seem alive are awaited first: a killed run counts as alive for up to a
+ * minute, but only a living one renews its expiry.
+ */
 async function clean(session: Session, namespace: string | undefined): Promise<ExitCode> {
   const { clock, signal } = session;
   const first = await removeDead(session, namespace).catch(explainRights);

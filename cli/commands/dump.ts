@@ -1,6 +1,6 @@
 /**
- * `zonewise dump`: what decisions about a group are made from, and the decisions, in one file without secrets: to attach
- * to an issue, or to play on (docs/simulation.md).
+ * `zonewise dump`: the objects that decisions about a group are made from, and the decisions, in one file without
+ * secrets: to attach to an issue, or to simulate further (docs/simulation.md).
  */
 import { writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
@@ -17,7 +17,7 @@ import { explain } from "./explain.ts";
 import { history } from "./history.ts";
 import { plan } from "./plan.ts";
 
-/** Of the file; readers refuse another. */
+/** Version of the file; readers refuse any other. */
 export const DUMP_VERSION = 1;
 
 export const dump: Command = {
@@ -86,7 +86,7 @@ export const dump: Command = {
   },
 };
 
-/** What the command says with `-o json`, or why it could not. */
+/** The output of the command with `-o json`, or the reason why there is none. */
 async function decisionOf(command: Command, session: Session, name: string): Promise<unknown> {
   let text = "";
   const io = { ...session.io, write: (part: string) => void (text += part), isTty: false };
@@ -98,7 +98,7 @@ async function decisionOf(command: Command, session: Session, name: string): Pro
   }
 }
 
-/** For its owner alone. Throws a `CliError`, also where there is such a file. */
+/** Writes a file that only its owner may read. Throws a `CliError`, also if the file exists. */
 function write(path: string, content: Uint8Array): void {
   try {
     writeFileSync(path, content, { flag: "wx", mode: 0o600 });

@@ -1,4 +1,4 @@
-/** `zonewise events`: what Zonewise has said of the objects of a namespace, or of one group. */
+/** `zonewise events`: the Events of Zonewise about the objects of a namespace, or of one group. */
 import { events as eventResource, type Event } from "../../infra/kubernetes/resources.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
@@ -52,7 +52,7 @@ export const events: Command = {
   },
 };
 
-/** Whether the Event is about a zone or one of its pods, or names a zone in its message. */
+/** True if the Event is about a zone or one of its pods, or names a zone in its message. */
 function isOf({ involvedObject: { name = "" }, message = "" }: Event, zones: readonly Zone[]): boolean {
   return zones.some((zone) => name === zone.name || name.startsWith(`${zone.name}-`) || message.includes(zone.name));
 }

@@ -18,7 +18,7 @@ import { print } from "../output/print.ts";
 import { wrapAfter } from "../output/table.ts";
 import type { Command, Session } from "../session.ts";
 
-/** Milliseconds: the port repeats what is answered with Retry-After until then. */
+/** Milliseconds: until then, the port repeats calls that are answered with Retry-After. */
 const ASK_MS = 5000;
 
 export const evict: Command = {
@@ -68,7 +68,7 @@ export const evict: Command = {
   },
 };
 
-/** That no webhook asks the pod's budget; undefined if one does, or if that was not seen. */
+/** The reason why no webhook asks the pod's budget; undefined if one does, or if that could not be seen. */
 async function findOpen(session: Session, pod: BudgetPod): Promise<Guard | undefined> {
   const guard = await gatherPodWorld(session, pod)
     .then(({ world }) => gatherGuard(createGuards(session), pod, world))
@@ -76,7 +76,10 @@ async function findOpen(session: Session, pod: BudgetPod): Promise<Guard | undef
   return guard?.state === "open" ? guard : undefined;
 }
 
-/** Undefined if nothing of ours says no, or if what would be needed cannot be read: the refusal stands all the same. */
+/**
+ * Undefined if no rule of ours says no, or if the objects for the explanation cannot be read: the refusal stands all
+ * the same.
+ */
 async function explainIt(session: Session, pod: BudgetPod, refusal: string): Promise<Explanation | undefined> {
   try {
     return explainRefusal(refusal, pod, await gatherPodWorld(session, pod));
@@ -86,7 +89,7 @@ async function explainIt(session: Session, pod: BudgetPod, refusal: string): Pro
   }
 }
 
-/** The words of the refusal; undefined if it would be allowed. Throws if that could not be found out. */
+/** The message of the refusal; undefined if the eviction would be allowed. Throws if that could not be found out. */
 async function ask(
   { cluster }: Session,
   { namespace, name, uid }: { namespace: string; name: string; uid: string },

@@ -1,4 +1,7 @@
-/** `zonewise explain`: may it go now, which rule says no, what blocks it, since when, and what would help (§18.5). */
+/**
+ * `zonewise explain`: may the object go now, which rule says no, what blocks it, since when, and what would help
+ * (§18.5).
+ */
 import { once } from "../../infra/once.ts";
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
@@ -37,7 +40,7 @@ import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
 import type { Command, Session } from "../session.ts";
 
-/** What was asked about, and the answers. */
+/** The object that was asked about, and the answers. */
 interface Explained {
   readonly kind: string;
   readonly name: string;
@@ -133,11 +136,11 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   },
 };
 
-/** Nobody knows a template by its hash. */
+/** Adds the images of revisions: nobody knows a template by its hash. */
 const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zones">): Explanation[] =>
   answers.map((answer) => ({ ...answer, message: nameImages(answer.message, zones) }));
 
-/** Nothing for a StatefulSet in no group. */
+/** Empty for a StatefulSet in no group. */
 async function explainInGroup(session: Session, object: StatefulSet): Promise<readonly Explanation[]> {
   const { group, name } = readZone(object);
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
@@ -154,7 +157,7 @@ async function gatherPhasedOf(session: Session, statefulSet: string): Promise<re
   return (await gatherPhased(session)).filter(({ rollout }) => rollout.targetRef === statefulSet);
 }
 
-/** They share what they read for several pods. */
+/** Tools that share their reads for several pods. */
 interface PodTools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
   readonly guards: ReturnType<typeof createGuards>;
@@ -183,7 +186,7 @@ async function explainOne(
   return { kind: "pod", name: pod.name, answers: [...answers, ...more] };
 }
 
-/** `pod/NAME`, or a name of whatever has it. */
+/** `pod/NAME`, or a name alone, of objects of any kind. */
 async function explainObject(session: Session, object: string): Promise<readonly Explained[]> {
   if (session.namespace === "") throw usageError("explain needs one namespace: say -n");
   const { kinds, name } = readObject(object);

@@ -1,4 +1,4 @@
-/** `zonewise history`: what the zones of a group have run, which pods run it, and what came of it. */
+/** `zonewise history`: the revisions that the zones of a group have run, the pods that run them, and their outcomes. */
 import { events as eventResource, type Event } from "../../infra/kubernetes/resources.ts";
 import { gatherGroup, readAll } from "../../reconciler/snapshot/gather.ts";
 import { describeHistory, type ZoneHistoryRow } from "../decide/history.ts";
@@ -72,7 +72,7 @@ interface Rollout {
   readonly completionTime: string | undefined;
 }
 
-/** Undefined where nothing is recorded of the group. */
+/** Undefined if nothing is recorded of the group. */
 async function gatherStatus(session: Session, group: string): Promise<Rollout | undefined> {
   try {
     const { status } = await findGroup(session, session.namespace, group);
@@ -80,7 +80,7 @@ async function gatherStatus(session: Session, group: string): Promise<Rollout | 
     const { phase, message, progress } = status;
     return { phase, message, startTime: progress?.startTime, completionTime: progress?.completionTime };
   } catch (error) {
-    // Without the definition, revisions and Events still tell much.
+    // Without the definition, revisions and Events still show much.
     if (error instanceof CliError) return undefined;
     throw error;
   }

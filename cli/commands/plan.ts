@@ -48,7 +48,7 @@ function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
   return most;
 }
 
-/** No time is promised of a reconciler that does not tick. */
+/** Without times if the reconciler does not tick: nothing can be promised then. */
 function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStopped: boolean): object {
   return {
     group,

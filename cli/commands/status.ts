@@ -1,4 +1,4 @@
-/** `zonewise status`: how far groups are, and whether they are done. It renders what the reconciler has recorded. */
+/** `zonewise status`: the progress of groups, and whether they are done. It renders the reconciler's records. */
 import { isRetryable, messageOf } from "../../infra/errors.ts";
 import { parseGoDuration, shortDuration } from "../../infra/duration.ts";
 import {
@@ -85,7 +85,7 @@ async function gather(session: Session, { args: [group] }: Input): Promise<Overv
   ]);
   const wrongNamespace = isEmpty({ groups, ...found }) ? await missingNamespace(session) : undefined;
   if (wrongNamespace) throw wrongNamespace;
-  // A namespace without anything of ours needs no reconciler.
+  // A namespace without objects of ours needs no reconciler.
   const own = isEmpty({ groups, ...found }) ? noTicks.filter(({ reason }) => reason !== "NotInstalled") : noTicks;
   return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own };
 }
@@ -109,8 +109,8 @@ function show(session: Session, input: Input, overview: Overview): ExitCode {
 }
 
 /**
- * Says what is missing in the overview. Where there is nothing, one read has found nothing undone, as `kubectl get`; a
- * pipeline that waits has named the wrong place, as `kubectl wait` has it.
+ * Reports what is missing in the overview. If there is nothing at all, a single read succeeds, as with `kubectl get`; a
+ * pipeline that waits fails, as with `kubectl wait`, because it has named the wrong place.
  */
 function conclude({ io, namespace }: Session, input: Input, overview: Overview): ExitCode {
   const { unread } = overview;
@@ -150,11 +150,11 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
   };
 }
 
-/** Without its age: a log gets a line a change. */
+/** Without its age: a log gets one line per change. */
 const renderNoTickLine = ({ message }: NoTick): string => `reconciler: ${message.replace(/ \([^)]* ago\)/, "")}\n`;
 
 /**
- * Reads again and again, also while the reconciler does not tick. A lost connection is retried: it says nothing of the
+ * Reads repeatedly, also while the reconciler does not tick. A lost connection is retried: it says nothing about the
  * rollout.
  */
 async function watch(session: Session, input: Input, timeoutMs: number): Promise<ExitCode> {

@@ -52,7 +52,7 @@ export const undo: Command = {
   },
 };
 
-/** Each StatefulSet numbers its own revisions: a number is one template in one zone, and another one in the next. */
+/** Each StatefulSet numbers its own revisions: the same number is a different template in another zone. */
 function readRevision({ args: [group], flags: { toRevision, zone } }: Input): string | undefined {
   if (toRevision === undefined) return undefined;
   if (zone !== undefined) return String(toRevision);
@@ -62,7 +62,7 @@ function readRevision({ args: [group], flags: { toRevision, zone } }: Input): st
   );
 }
 
-/** Throws where nobody can be asked. */
+/** Throws if nobody can be asked. */
 async function isConfirmed({ io, output }: Session, { flags }: Input, described: string): Promise<boolean> {
   if (flags["yes"] === true || flags["dryRun"] === true) return true;
   if (!io.confirm) throw usageError("undo asks first, and there is no terminal: nothing was changed", "say --yes");
@@ -89,7 +89,7 @@ const toDocument =
     return { zone: zone.name, stage, was: show(was), ...(becomes && { becomes: show(becomes.name) }) };
   };
 
-/** What happens to the pods of a zone whose template changes. */
+/** The effect of the changed template on the pods of a zone. */
 function describePods({ zone, stage, becomes }: ZoneUndo): string {
   if (!becomes) return "none is replaced";
   if (stage === "finished") return "all are replaced, in turn";
@@ -109,7 +109,7 @@ function describePlan({ io }: Session, zones: readonly ZoneUndo[], histories: re
   return `${formatRecords(["ZONE", "STATE", "WAS", "BECOMES", "PODS"], rows, io)}${hintOf(zones, histories, io)}\n`;
 }
 
-/** How a finished zone is taken back, if that is what is wanted. */
+/** The command that takes a finished zone back, in case the user wants that. */
 function hintOf(zones: readonly ZoneUndo[], histories: readonly ZoneHistory[], io: Session["io"]): string {
   const left = zones.find(({ stage, becomes }) => stage === "finished" && !becomes);
   const before = left && revisionsOf(left.zone, histories).find(({ name }) => name !== left.was);

@@ -15,7 +15,7 @@ export interface Blocker {
 }
 
 export interface Explanation {
-  /** What is asked: `roll out`, `scale`, `evict`. */
+  /** The action in question: `roll out`, `scale`, `evict`. */
   readonly question: string;
   readonly allowed: boolean;
   /** A reason of the closed lists; "" if no rule says no. */
@@ -28,9 +28,9 @@ export interface Explanation {
   /** When the wait is over by time alone. */
   readonly until?: string;
   readonly remedy: string;
-  /** The next tick carries it out; absent where there is nothing to do, or nothing that a tick does. */
+  /** The next tick carries it out; absent if there is nothing to do, or nothing that a tick does. */
   readonly byTick?: true;
-  /** It is said beside the others: no exit code counts it. */
+  /** It only informs: no exit code depends on it. */
   readonly informs?: true;
 }
 
@@ -54,10 +54,10 @@ export function deny({ question, reason, rule, message, objects, since, until, r
   };
 }
 
-/** The group that is explained, as it is; without zones for a pod that is in none. */
+/** The explained group in its present state; without zones for a pod that is in none. */
 export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets">;
 
-/** No, by a reason of the closed lists. */
+/** The answer no, with a reason of the closed lists. */
 function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
@@ -68,13 +68,13 @@ function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly
   });
 }
 
-/** What is recorded of a group. */
+/** The answer for a recorded block of a group. */
 export function explainBlock(block: Block, question: string, scene: Scene): Explanation {
   const { reason, message, objects, since, nextCheck: until } = block;
   return refuse({ question, scene, reason, message, objects, since, until });
 }
 
-/** What has just been decided; since when, if the same cause is recorded. */
+/** The answer for a hold that has just been decided; with its start if the same cause is recorded. */
 export function explainHold(
   hold: Hold,
   question: string,
@@ -86,7 +86,10 @@ export function explainHold(
   return refuse({ question, scene, reason, message, objects, since, until: at });
 }
 
-/** A verdict of a budget. `blockers` are the pods that it counts, `since` when the first of them became unready. */
+/**
+ * The answer for a budget's verdict. `blockers` are the pods that it counts, `since` is when the first of them became
+ * unready.
+ */
 export function explainVerdict(
   verdict: Verdict,
   question: string,
@@ -108,13 +111,13 @@ export const allow = (question: string, message: string): Explanation => ({
   remedy: "",
 });
 
-/** Yes, and the next tick does it. */
+/** The answer yes: the next tick does it. */
 export const allowByTick = (question: string, message: string): Explanation => ({
   ...allow(question, message),
   byTick: true,
 });
 
-/** No tick carries anything out while the reconciler does not tick. */
+/** Turns an answer that the next tick would carry out into a no if the reconciler does not tick. */
 export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined): Explanation {
   if (!answer.byTick || !noTick) return answer;
   return deny({
@@ -128,7 +131,10 @@ export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined)
   });
 }
 
-/** No budget protects a pod that no webhook asks it about: its yes is none, and its no binds nobody. */
+/**
+ * Answers no if no webhook asks the budget about the pod: then the budget's yes does not count, and its no stops
+ * nobody.
+ */
 export function denyUnguarded(answers: readonly Explanation[], guard: Guard, pod: Blocker): Explanation[] {
   const [eviction, ...rest] = answers;
   if (!eviction || guard.state === "guarded") return [...answers];

@@ -1,4 +1,7 @@
-/** Whose removal would delete a definition, and with it every object of its kind in the cluster. Pure. */
+/**
+ * Finds the owners whose removal would delete a CustomResourceDefinition, and with it every object of its kind in the
+ * cluster. Pure.
+ */
 import type { Definition } from "../../infra/kubernetes/resources.ts";
 import type { Finding } from "./findings.ts";
 
@@ -9,7 +12,7 @@ interface Marks {
 
 const NAMED = /zonewise/;
 
-/** What tools write onto the objects that they delete one day. */
+/** The marks of tools on the objects that they may delete one day. */
 const OWNERS: readonly ((marks: Marks) => string | undefined)[] = [
   ({ annotations }) => {
     const release = annotations["meta.helm.sh/release-name"];
@@ -28,23 +31,21 @@ const OWNERS: readonly ((marks: Marks) => string | undefined)[] = [
     );
     return tool && `the Flux object ${labels[`${tool}/namespace`] ?? ""}/${labels[`${tool}/name`]}: it prunes it`;
   },
-  // Written by the generator of the original's definitions. An apply of ours removes it.
+  // The generator of the original's definitions writes this annotation. An apply of ours removes it.
   ({ annotations }) =>
     annotations["controller-gen.kubebuilder.io/version"] === undefined
       ? undefined
       : "the original's manifests, which were applied: kubectl delete -f of these deletes it",
 ];
 
-/** The kinds that the original systems define by the same names. Others are Zonewise's alone. */
+/** The kinds that the original systems define by the same names. Only Zonewise defines the others. */
 export const SHARED_DEFINITIONS = [
   "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com",
   "replicatemplates.rollout-operator.grafana.com",
   "phasedrollouts.sts.plus",
 ] as const;
 
-/**
- * Findings of definitions that belong to somebody else's installation; their names contain `zonewise` if they are ours.
- */
+/** Findings of definitions that belong to another installation; an owner with `zonewise` in its name is ours. */
 export function examineDefinitionOwners(definitions: readonly Definition[]): Finding[] {
   return definitions.flatMap(({ metadata: { name = "", labels = {}, annotations = {} } = {} }) => {
     const owner = OWNERS.map((find) => find({ labels, annotations })).find(

@@ -1,4 +1,4 @@
-/** What `kubectl delete pod` would get, and whether anything guards deletions at all (§5.12). Pure. */
+/** The answer that `kubectl delete pod` would get, and whether anything guards deletions at all (§5.12). Pure. */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
@@ -10,7 +10,7 @@ import { allow, deny, explainVerdict, type Explanation } from "./answer.ts";
 
 const DELETE = "delete by hand";
 
-/** Why no guard looks at a pod, whoever deletes it. */
+/** The reasons why no guard judges a pod's deletion, by any user. */
 const UNSEEN: Partial<Readonly<Record<NotAsked, string>>> = {
   NoRolloutGroup: `no guard sees a pod without the label ${LABELS.rolloutGroup}, which belongs into the template`,
   NoStatefulSet: "no guard sees a pod of another controller than a StatefulSet",
@@ -19,9 +19,8 @@ const UNSEEN: Partial<Readonly<Record<NotAsked, string>>> = {
 };
 
 /**
- * No where the budget of the pod says no, also if nothing would refuse the deletion, or nobody could read whether
- * anything would. It informs: whether a person may delete the pod says nothing about whether it may be evicted or
- * rolled out.
+ * Answers no if the pod's budget says no, even if nothing would refuse the deletion, or if it could not be read whether
+ * anything would. It only informs: a permitted deletion says nothing about an eviction or a rollout.
  */
 export function explainDeletion(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Explanation {
   return { ...answer(object, pod, { guard, world }), informs: true };
@@ -63,7 +62,7 @@ function answer(object: PodObject, pod: BudgetPod, { guard, world }: Facts): Exp
 /** Guards that refuse nothing by themselves. */
 type ByBudget = "webhook" | "none" | "unknown";
 
-/** What a no of the budget means for the deletion. */
+/** The effect of the budget's no on the deletion, as the beginning of the message. */
 const DENIED: Readonly<Record<ByBudget, string>> = {
   webhook: "",
   none: "nothing would refuse the deletion: ",

@@ -1,4 +1,4 @@
-/** What an error of the API server means for the user of the CLI, and what to do. Pure. */
+/** Explains an error of the API server to the user of the CLI, and suggests what to do. Pure. */
 import { hasCode, messageOf, RolloutError, type ErrorCode } from "../../infra/errors.ts";
 
 export interface ErrorText {
@@ -8,7 +8,7 @@ export interface ErrorText {
 
 const CLUSTER_INFO = "kubectl cluster-info says if the API server is there";
 
-/** Undefined where the message says what to do, or where no command of ours ends with it. */
+/** Undefined if the message says what to do, or if no command of ours ends with the error. */
 const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   BadConfiguration: "set KUBECONFIG, or say --kubeconfig and --context",
   Unauthorized: "the API server does not know these credentials: kubectl auth whoami",
@@ -29,7 +29,7 @@ const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   StaleRead: "an API server lags behind the others: run the command again",
 };
 
-/** No API server was asked: the kubeconfig's user has a credential plugin, or files, that give none. */
+/** No request was sent: the kubeconfig's user has a credential plugin, or files, that give no credentials. */
 const NO_CREDENTIALS = "the user of the kubeconfig gives no credentials, nothing was asked: kubectl auth whoami";
 
 /** `… cannot list resource "rolloutgroups" in API group "zonewise.dev" in the namespace "cache"` */

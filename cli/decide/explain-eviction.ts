@@ -1,4 +1,4 @@
-/** Explains what the reconciler has answered to the Evictions of a pod (§19). Pure. */
+/** Explains the reconciler's answers to the Evictions of a pod (§19). Pure. */
 import type { Eviction } from "../../reconciler/evictions/eviction.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 import { allow, allowByTick, deny, explainBlock, type Explanation, type Scene } from "./answer.ts";
@@ -8,11 +8,11 @@ const QUESTION = "be evicted on request";
 interface Facts {
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly scene: Scene;
-  /** What is said of the pod already: the same reason has the same blockers and the same remedy. */
+  /** The answers about the pod so far: the same reason has the same blockers and the same remedy. */
   readonly known: readonly Explanation[];
 }
 
-/** An answer for each Eviction of this very pod. */
+/** One answer for each Eviction of this pod, by its UID. */
 export const explainEvictions = (evictions: readonly Eviction[], facts: Facts): Explanation[] =>
   evictions.filter((one) => one.pod?.uid === facts.pod.uid).map((one) => explainEviction(one, facts));
 

@@ -1,4 +1,4 @@
-/** Explains a group, one of its zones or a pod, by what is recorded and by what a tick would decide now. Pure. */
+/** Explains a group, one of its zones or a pod, by the records and by what a tick would decide now. Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
@@ -30,7 +30,10 @@ const SCALE = "scale";
 const EVICT = "evict";
 const LET_GO_ON = "let its group go on";
 
-/** What is recorded, if it was recorded of the group as it is and the reconciler ticks; otherwise what a tick would decide now. */
+/**
+ * The recorded blocks, if they are of the group's present state and the reconciler ticks; otherwise the decision that a
+ * tick would make now.
+ */
 export function explainGroup(state: GroupState, world: World): Explanation[] {
   const recorded = blocksOf(state);
   if (isRecorded(state) && recorded.length > 0 && !state.isOld)
@@ -58,13 +61,13 @@ function explainNow(
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
 }
 
-/** The zones that may begin without their gates: an answer each, whatever else holds the group. */
+/** One answer for each zone that may begin without its gates, whatever else holds the group. */
 export const explainBypasses = (zones: readonly BudgetZone[], { gates, now }: World): Explanation[] =>
   bypassesOf(gates, { zones, now }).map((one) =>
     allow("begin without gates", `${one.zone} has a bypass ${describeBypass(one)}; all other rules hold`),
   );
 
-/** Downscales that a webhook has denied a moment ago: a group that repeats its own refusals says so itself. */
+/** Downscales that a webhook has denied recently. A refusal that the group reports itself is left out. */
 export function explainRefusals(
   refusals: readonly { readonly zone: ObjectRef; readonly message: string; readonly at: string }[],
   known: readonly Explanation[],
@@ -79,14 +82,14 @@ export function explainRefusals(
   );
 }
 
-/** The pods that it names are gone: the zone was scaled down after all. */
+/** True if the pods that the refusal names are gone: the zone was scaled down after all. */
 function isOver(refusal: string, zone: string, { zones }: World): boolean {
   const pods = new Set(zones.find(({ name }) => name === zone)?.pods.map(({ name }) => name));
   const named = (refusal.match(/[\w.-]+/g) ?? []).filter((word) => word.startsWith(`${zone}-`) && /-\d+$/.test(word));
   return named.length > 0 && !named.some((name) => pods.has(name));
 }
 
-/** The answers of its group that concern the zone; without any, whose turn it is. */
+/** The answers of its group that concern the zone; without any, the zone whose turn it is. */
 export function explainZone(zone: BudgetZone, state: GroupState, world: World): Explanation[] {
   const answers = explainGroup(state, world);
   const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
@@ -96,9 +99,9 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
   return [allowByTick(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
 }
 
-/** May it be evicted now, and may the rollout replace it. */
+/** Answers whether the pod may be evicted now, and whether the rollout may replace it. */
 export function explainPod(pod: BudgetPod, state: GroupState | undefined, world: World): Explanation[] {
-  // Drains pin no UID: on a name whose pod is on its way out, they might reach its successor.
+  // Drains pin no UID: if the pod is terminating, an eviction by name might reach its successor.
   const judged = judgeDisruption(world, pod, { unpinned: pod.terminating });
   const blocking = judged.snapshot ? blockersOf(pod, judged.snapshot) : [];
   const eviction = explainVerdict(judged.verdict, EVICT, {
@@ -112,7 +115,7 @@ export function explainPod(pod: BudgetPod, state: GroupState | undefined, world:
     : [eviction];
 }
 
-/** What a pod that is not ready keeps from going on: its group, and evictions from other zones. */
+/** The effects of a pod that is not ready: it blocks its group, and evictions from other zones. */
 function explainEffect(pod: BudgetPod, { state, world }: Subject): Explanation[] {
   if (pod.ready) return [];
   const zone = world.zones.find(({ uid }) => uid === pod.owner)?.name;
@@ -140,14 +143,14 @@ function explainEffect(pod: BudgetPod, { state, world }: Subject): Explanation[]
   ];
 }
 
-/** By the pods that it names, or by their zone where only zones are named: the first may be the one that waits. */
+/** True if the answer names the pod, or its zone if it names only zones. The first zone may be the waiting one. */
 function isBlockedBy({ reason, objects }: Explanation, pod: string, zone: string | undefined): boolean {
   if (objects.some(({ kind, name }) => kind === "Pod" && name === pod)) return true;
   const ill = reason === "OtherZoneNotReady" ? objects.slice(1) : reason === "MultipleZonesNotReady" ? objects : [];
   return ill.some(({ name }) => name === zone);
 }
 
-/** Whether the budget keeps a healthy pod of that zone because of this one. */
+/** True if the budget forbids the eviction of a healthy pod of that zone because of this pod. */
 function isKept(pod: BudgetPod, zone: BudgetZone, world: World): boolean {
   const other = zone.pods.find(({ ready }) => ready);
   if (!other) return false;
@@ -159,7 +162,7 @@ function isKept(pod: BudgetPod, zone: BudgetZone, world: World): boolean {
   );
 }
 
-/** Why the API server refused an eviction in these words; undefined if nothing of ours says no. */
+/** Explains why the API server refused an eviction with this message; undefined if no rule of ours says no. */
 export function explainRefusal(
   refusal: string,
   pod: BudgetPod,
@@ -189,7 +192,10 @@ function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject
   return explainZone(zone, state, world).slice(0, 1);
 }
 
-/** The pods that the budget counts as unavailable: of other zones first, as none of those may be. */
+/**
+ * The pods that the budget counts as unavailable; only those of other zones if there are any, as none of those may be
+ * unavailable.
+ */
 function blockersOf(pod: BudgetPod, snapshot: NonNullable<ReturnType<typeof judgeDisruption>["snapshot"]>): Blocker[] {
   const { blocking } = findBlocking(snapshot.zones, snapshot, 0);
   const partition = snapshot.budget.partitionOf?.(pod.name);

@@ -1,4 +1,4 @@
-/** Explains a node by what is recorded of its update, in its shadow and in the status of its policy. Pure. */
+/** Explains a node by the records of its update, in its shadow and in the status of its policy. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import type { UpdateNode } from "../../reconciler/nodes/node.ts";
@@ -84,7 +84,7 @@ function explainPhase({ node, policy, entry }: Active, namespace: string): Expla
   });
 }
 
-/** By the policy's own list of nodes that wait; a freeze before all. */
+/** Explains a waiting node by the policy's own list; a freeze comes first. */
 function explainWaiting(facts: NodeFacts, policy: Policy): Explanation {
   const { frozen, waiting, message } = policy.status;
   const own = waiting.find((one) => one.node === facts.node.name);

@@ -1,4 +1,4 @@
-/** Explains a StatefulSet, or one of its pods, by what is recorded of its PhasedRollout. Pure. */
+/** Explains a StatefulSet, or one of its pods, by the records of its PhasedRollout. Pure. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { ordinalOf } from "../../reconciler/model/order.ts";
 import { findCondition, type RollingPodStatus } from "../../reconciler/phased/status.ts";
@@ -21,15 +21,15 @@ export interface PhasedPod {
 
 const ROLL = "roll out";
 
-/** True if what is recorded was decided of both objects as they are. */
+/** True if the record was decided from both objects in their present state. */
 export function isSeen({ rollout: { status, generation }, target }: Phased): boolean {
   if (status.observedGeneration !== generation) return false;
-  // One that is being deleted is recorded as none.
+  // A target that is being deleted is recorded as missing.
   if (target?.terminating && status.targetUID === undefined) return true;
   return !target || (status.targetUID === target.uid && status.targetObservedGeneration === target.generation);
 }
 
-/** May the StatefulSet go on; phase, partition, why and next check are those that were recorded. */
+/** Answers whether the StatefulSet may go on, with the recorded phase, partition, reason and next check. */
 export function explainPhased(phased: Phased): Explanation {
   const { rollout } = phased;
   const { phase } = rollout.status;
@@ -63,7 +63,7 @@ export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
 const messageOf = ({ status }: PhasedRollout): string =>
   (findCondition(status, "Updated") ?? findCondition(status, "Ready"))?.message ?? "";
 
-/** By the closed list; what stalls, and a way back, before what the step waits for. */
+/** The reason, from the closed list. A stall or a rollback comes before the state of the step. */
 function reasonOf({ status }: PhasedRollout, step: RollingPodStatus): PhasedReason {
   const why = findCondition(status, "Updated")?.reason ?? "";
   if (isKnown(why)) return why;

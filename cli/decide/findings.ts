@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds wrong with StatefulSets and groups that the API server has accepted. Pure. */
+/** Findings of `zonewise doctor` about StatefulSets and groups that the API server has accepted. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
@@ -14,7 +14,10 @@ import { growZone, kubectl } from "../../reconciler/remedies/cures.ts";
 import { explainError } from "./explain-error.ts";
 
 export interface Finding {
-  /** `error`: it does not work, or does what nobody wants. `warning`: it may be meant. `note`: nothing is wrong. */
+  /**
+   * `error`: it does not work, or does something that nobody wants. `warning`: it may be intended. `note`: nothing is
+   * wrong.
+   */
   readonly level: "error" | "warning" | "note";
   /** Name of the check. */
   readonly check: string;
@@ -24,7 +27,7 @@ export interface Finding {
   readonly fix: string;
 }
 
-/** First of all findings: nothing else is done about while it does not tick. */
+/** The finding that a reconciler does not tick comes first: until it does, nothing else is carried out. */
 export const examineTicking = (noTicks: readonly NoTick[]): Finding[] =>
   noTicks.map(({ state, message, remedy }) => ({
     level: state === "stopped" ? "error" : "warning",
@@ -34,7 +37,7 @@ export const examineTicking = (noTicks: readonly NoTick[]): Finding[] =>
     fix: remedy,
   }));
 
-/** What could not be read, and what is not examined therefore. */
+/** The finding that something could not be read, and therefore was not examined. */
 export function notChecked(subject: string, error: unknown): Finding {
   const { message, hint = "run the command again" } = explainError(error);
   const object = hasCode(error, "Forbidden") ? "you" : "apiserver";
@@ -43,12 +46,12 @@ export function notChecked(subject: string, error: unknown): Finding {
 
 type Strings = Readonly<Record<string, string>> | undefined;
 
-/** Either is read: as newer and older versions of the original have it. */
+/** Keys that are read as a label and as an annotation, as in older and newer versions of the original. */
 const EITHER: ReadonlySet<string> = new Set([LABELS.minTimeBetweenZonesDownscale]);
 const ONLY_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision && !EITHER.has(key));
 const OURS = [...Object.values(ANNOTATIONS), ...ONLY_LABELS.filter((key) => key !== LABELS.rolloutGroup)];
 
-/** An annotation may hold any text: only a label's value stands in a command. */
+/** An annotation may contain any text: only text that is a valid label value is put into a command. */
 export const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/;
 
 /** Findings of all StatefulSets of a namespace, in a group or not. */
@@ -59,7 +62,7 @@ export function examineStatefulSets(objects: readonly StatefulSet[]): Finding[] 
   return [...objects.flatMap(examineMetadata), ...own.flatMap(examineZone), ...examineGroups(grouped, all)];
 }
 
-/** Whether it is a zone of a rollout group. */
+/** True if it is a zone of a rollout group. */
 export const isGrouped = ({ labels }: Zone): boolean => labels[LABELS.rolloutGroup] !== undefined;
 
 function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
@@ -100,7 +103,7 @@ interface Marks {
   readonly fix: string;
 }
 
-/** Some of ours need no group: no-downscale, and what phased rollouts write. */
+/** Some of our keys need no group: no-downscale, and those that phased rollouts write. */
 const GROUPLESS = /no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
 
 function examineMissingGroup({ labels, annotations, object, fix }: Marks): Finding[] {
@@ -121,7 +124,7 @@ function examineZone(set: StatefulSet): Finding[] {
   const zone = readZone(set);
   const { name, namespace, updateStrategy, scaling, serviceName } = zone;
   const object = `statefulset/${name}`;
-  // Two minimum times that differ are no error: `examineMinTimes` tells of them.
+  // Two different minimum times are no error: `examineMinTimes` reports them.
   const differing = describeTwoMinTimes(set.metadata?.labels, set.metadata?.annotations);
   const unreadable = zone.problems.filter((problem) => problem !== differing);
   const problems = unreadable.map((message): Finding => ({
@@ -194,7 +197,7 @@ function examineSingle([zone, ...rest]: readonly Zone[], groups: readonly (reado
   ];
 }
 
-/** A leader that is not in the group: it is in another one, is mistyped, or does not exist. */
+/** A leader that is not in the group: it is in another group, is mistyped, or does not exist. */
 function examineLeader(zone: Zone, own: readonly Zone[], all: readonly Zone[]): Finding[] {
   const { leader } = zone.scaling;
   if (leader === undefined || leaderAmong(own, zone)) return [];
@@ -216,7 +219,7 @@ interface Surroundings {
   readonly all: readonly Zone[];
 }
 
-/** No zone leaves a group in which it is one of several, but for a larger one. */
+/** The fix moves no zone out of a group with other zones, except into a larger one. */
 function joinLeader(zone: Zone, leader: Zone, { own, all }: Surroundings): string {
   if (!isGrouped(leader))
     return `if it belongs to group ${zone.group}: ${label(leader, `${LABELS.rolloutGroup}=${zone.group}`)}`;
@@ -233,11 +236,11 @@ function nameLeader(zone: Zone, leader: string, own: readonly Zone[]): string {
   return annotate(zone, isUsable ? `${ANNOTATIONS.downscaleLeader}=${near}` : `${ANNOTATIONS.downscaleLeader}-`);
 }
 
-/** Names that differ in the letter or number of a zone alone are two zones, and no typo. */
+/** Names that differ only in the letter or number of a zone are two zones, not a typo. */
 const isOtherZone = (one: string, other: string): boolean => withoutZone(one) === withoutZone(other);
 const withoutZone = (name: string): string => name.replaceAll(/\d+[a-z]?(?=[-.]|$)|[a-z](?=[-.]|$)/g, "");
 
-/** A pause that somebody has forgotten: no rollout begins, or goes on. */
+/** A forgotten pause: no rollout begins or goes on. */
 function examinePaused(zones: readonly Zone[]): Finding[] {
   const [first] = zones;
   if (!first || !zones.every(({ paused }) => paused)) return [];
@@ -257,7 +260,7 @@ function examinePaused(zones: readonly Zone[]): Finding[] {
   ];
 }
 
-/** A zone of no pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
+/** A zone without pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
 function examineEmpty(zones: readonly Zone[]): Finding[] {
   const serving = zones.filter(({ replicas }) => replicas > 0);
   if (serving.length === 0) return [];

@@ -1,4 +1,4 @@
-/** How far a group is, by what is recorded of it. Pure. */
+/** The progress of a group, by its records. Pure. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
@@ -9,13 +9,13 @@ export interface GroupState {
   readonly namespace: string;
   /** The value of the label. */
   readonly group: string;
-  /** As they are, in byte order of their names. */
+  /** The zones in their present state, in byte order of their names. */
   readonly zones: readonly Zone[];
   /** As recorded; undefined if nothing is. */
   readonly status: Partial<RolloutGroupStatus> | undefined;
   /** The RolloutGroup's generation; 0 without one. */
   readonly generation: number;
-  /** The reconciler does not tick: what is recorded may no longer be so. */
+  /** The reconciler does not tick: the record may be outdated. */
   readonly isOld?: boolean;
   /** The revisions of its zones: read for one group whose recorded revisions may no longer be those of its zones. */
   readonly histories?: readonly ZoneHistory[];
@@ -30,8 +30,8 @@ export function nameRevision(revision: string, { zones, histories = [] }: GroupS
 export type Completion = "done" | "stalled" | "going";
 
 /**
- * §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets as they are: not of a spec before
- * the last apply.
+ * §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets in their present state: not of a
+ * spec before the last apply.
  */
 export function judgeProgress(state: GroupState): Completion {
   if (!isRecorded(state)) return "going";
@@ -48,7 +48,7 @@ export function isRecorded({ zones, status, generation }: GroupState): boolean {
   return isSeen && zones.every(({ name, generation: newest }) => rows.get(name)?.generation === newest);
 }
 
-/** What somebody who waits should know, in a sentence. */
+/** The state of the group for a person who waits, in a sentence. */
 export function describeProgress(state: GroupState): string {
   if (state.status === undefined) return "nothing is recorded of it: no reconciler has seen it yet";
   if (!isRecorded(state)) return "the reconciler has not seen the latest spec yet";
@@ -56,11 +56,11 @@ export function describeProgress(state: GroupState): string {
   return state.isOld ? `as it was recorded before the reconciler stopped: ${message}` : message;
 }
 
-/** What keeps a group from going on. */
+/** The reasons why a group does not go on. */
 export interface Waits {
-  /** Somebody must fix it, or it lasts longer than is ordinary. */
+  /** A person must fix it, or it lasts longer than usual. */
   readonly blocked: readonly Block[];
-  /** It is ordinary progress, or a user asked for it: a pause, a gate, a minimum time. */
+  /** It is ordinary progress, or a user requested it: a pause, a gate, a minimum time. */
   readonly waiting: readonly Block[];
 }
 

@@ -1,4 +1,4 @@
-/** What came of each revision of a zone, as far as its status and Events tell. Pure. */
+/** The outcome of each revision of a zone, as far as its status and Events show it. Pure. */
 import type { Event } from "../../infra/kubernetes/resources.ts";
 import { isZoneRecorded, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import type { Revision, ZoneHistory } from "./revisions.ts";
@@ -7,7 +7,7 @@ export interface RevisionRow extends Omit<Revision, "patch"> {
   /** The pods that run it. */
   readonly pods: readonly string[];
   readonly outcome: string;
-  /** When the Event was that tells of it, RFC 3339. */
+  /** Time of the Event that reports the outcome, RFC 3339. */
   readonly at?: string;
 }
 
@@ -55,7 +55,7 @@ function describeLatest(zone: ZoneWithPods): string {
   return `under way: ${updated.length} of ${replicas} pods${broken.length > 0 ? `, ${broken[0]}` : ""}`;
 }
 
-/** The last Event that says that a zone, or all zones, have it and are ready. */
+/** Time of the last Event that reports that a zone, or all zones, have the revision and are ready. */
 function finishedAt(revision: string, events: readonly Event[]): string | undefined {
   const told = events.filter(
     ({ reason, message = "" }) =>

@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds of the minimum time between zones as a label, which later versions drop. Pure. */
+/** Findings of `zonewise doctor` about the minimum time between zones as a label, which later versions drop. Pure. */
 import { parseGoDuration } from "../../infra/duration.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
@@ -8,12 +8,12 @@ import { LABEL_VALUE, type Finding } from "./findings.ts";
 
 const KEY = LABELS.minTimeBetweenZonesDownscale;
 
-/** Whether its minimum time is, or is also, a label. */
+/** True if its minimum time is a label, or also a label. */
 export const hasOldLabel = ({ metadata }: StatefulSet): boolean => metadata?.labels?.[KEY] !== undefined;
 
 /**
- * Findings of labels that work and are to become annotations. Versions of the original before 0.39 read the label
- * alone: where one may serve the namespace, no fix removes it, and none makes a time shorter.
+ * Findings of labels that work but should become annotations. Versions of the original before 0.39 read the label
+ * alone: if one may serve the namespace, no fix removes the label or makes a time shorter.
  */
 export function examineMinTimes(objects: readonly StatefulSet[], mayServe: (namespace: string) => boolean): Finding[] {
   return objects.filter(hasOldLabel).flatMap(({ metadata = {} }): Finding[] => {
@@ -40,7 +40,7 @@ const annotate = (set: MinTimes, value: string): string =>
 const serving = ({ namespace }: MinTimes): string =>
   `rollout-operator before 0.39, which reads the label alone, serves ${namespace}`;
 
-/** Undefined if both are there and equal: more cannot be done yet. */
+/** Undefined if both exist and are equal: no more can be done yet. */
 function cureBeside(set: MinTimes): string | undefined {
   const { name, label, annotation } = set;
   if (annotation === label) return undefined;
@@ -52,7 +52,7 @@ function cureBeside(set: MinTimes): string | undefined {
     : kubectl(set, `label --overwrite statefulset ${name} ${KEY}=${longer}`);
 }
 
-/** The original may have another name, as its chart gives it: the fix says when it holds. */
+/** The original may have another name from its chart: so the fix states the condition under which it is valid. */
 function cureAlone(set: MinTimes): string {
   const remove = `unless a ${serving(set)}: ${kubectl(set, `label statefulset ${set.name} ${KEY}-`)}`;
   return set.annotation === undefined ? `${annotate(set, set.label)}; then, ${remove}` : remove;

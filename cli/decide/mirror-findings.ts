@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds wrong with the resources whose replicas zones mirror, and with autoscalers. Pure. */
+/** Findings of `zonewise doctor` about the resources whose replicas zones mirror, and about autoscalers. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import type { HorizontalPodAutoscaler } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
@@ -8,10 +8,10 @@ import { annotate, isGrouped, type Finding } from "./findings.ts";
 
 type ScaleTarget = NonNullable<HorizontalPodAutoscaler["spec"]>["scaleTargetRef"];
 
-/** What became of the read of the resource that a zone mirrors. */
+/** The result of reading the resource that a zone mirrors. */
 export interface MirrorReading {
   readonly zone: Zone;
-  /** Why there is none; undefined if it was read. */
+  /** The reason why the resource was not read; undefined if it was. */
   readonly missing: string | undefined;
   /** The names of its kind in the namespace, if they may be listed. */
   readonly names: readonly string[];
@@ -20,7 +20,7 @@ export interface MirrorReading {
 /** Findings of all zones that mirror a resource. */
 export const examineMirrors = (readings: readonly MirrorReading[]): Finding[] => readings.flatMap(examineMirror);
 
-/** Findings of the autoscalers of these zones, or of what they mirror. */
+/** Findings of the autoscalers of these zones, or of the resources that they mirror. */
 export const examineAutoscalers = (
   autoscalers: readonly HorizontalPodAutoscaler[],
   zones: readonly Zone[],
@@ -45,8 +45,8 @@ function examineMirror({ zone, missing, names }: MirrorReading): Finding[] {
 }
 
 /**
- * An autoscaler that may scale to 0 what zones mirror, or a zone itself: with it go all that mirror or follow it
- * (§1.14.3).
+ * An autoscaler that may scale a zone, or a resource that zones mirror, to 0: all zones that mirror or follow it are
+ * scaled to 0 as well (§1.14.3).
  */
 function examineAutoscaler({ metadata = {}, spec }: HorizontalPodAutoscaler, zones: readonly Zone[]): Finding[] {
   const { namespace = "", name = "" } = metadata;
@@ -73,7 +73,7 @@ function examineAutoscaler({ metadata = {}, spec }: HorizontalPodAutoscaler, zon
 const describeOthers = (names: readonly string[]): string =>
   names.length === 0 ? "" : `, and ${listSome(names)} with it`;
 
-/** What the groups of these zones are left with. */
+/** Describes the zones that would remain in the groups of these zones. */
 function describeLeft(going: readonly Zone[], zones: readonly Zone[]): string {
   const groups = new Set(going.filter(isGrouped).map(groupKey));
   const left = zones.filter((zone) => groups.has(groupKey(zone)) && !going.includes(zone)).map((zone) => zone.name);
@@ -89,10 +89,10 @@ const mirrors = ({ scaling: { mirror } }: Zone, { kind, name }: ScaleTarget): bo
 const isTarget = (zone: Zone, { apiVersion = "apps/v1", kind, name }: ScaleTarget): boolean =>
   zone.name === name && kind === "StatefulSet" && apiVersion.startsWith("apps/");
 
-/** These zones, and those of their groups that follow one of them. */
+/** These zones, and the zones of their groups that follow one of them. */
 function withFollowers(zones: readonly Zone[], all: readonly Zone[]): Zone[] {
   const going = new Set(zones);
-  // The set grows while it is walked over.
+  // The set grows during the iteration.
   for (const leader of going)
     for (const zone of all)
       if (zone.scaling.leader === leader.name && groupKey(zone) === groupKey(leader)) going.add(zone);

@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds wrong with PhasedRollouts, gates and node updates. Pure. */
+/** Findings of `zonewise doctor` about PhasedRollouts, gates and node updates. Pure. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { type Gate, isReadable } from "../../reconciler/gates/gate.ts";
 import { describeBypass, noteBypasses } from "../../reconciler/gates/bypass.ts";
@@ -11,7 +11,7 @@ import type { Finding } from "./findings.ts";
 import type { Right } from "./reconciler-rights.ts";
 import { SKIP_RULES } from "./node-rules.ts";
 
-/** What is beside the PhasedRollouts. */
+/** The context of the PhasedRollouts. */
 export interface PhasedScene {
   /** Whether admission raises partitions in a namespace. */
   readonly isGuarded: (namespace: string) => boolean;
@@ -33,7 +33,7 @@ export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf 
   ];
 }
 
-/** Its definition lets nobody change the field: it has to be created again. */
+/** The definition makes the field immutable, so the object has to be created again. */
 function noTarget({ rollout }: Phased, all: readonly Phased[], targets: readonly string[]): Finding {
   const { namespace, name, targetRef } = rollout;
   const taken = new Set(all.flatMap((one) => (one.rollout.namespace === namespace ? [one.rollout.targetRef] : [])));
@@ -60,7 +60,7 @@ interface Judged {
   readonly name: string;
 }
 
-/** Nothing is done by its spec, or by one of its expressions. */
+/** Its spec, or one of its expressions, has no effect. */
 const notValid = ({ kind, namespace, name }: Judged, why: string): Finding => ({
   level: "error",
   check: "not-valid",
@@ -107,8 +107,8 @@ function examineTarget({ rollout, target }: Phased, all: readonly Phased[]): Fin
 }
 
 /**
- * The one that manages the StatefulSet stays: its deletion would release all pods unchecked. Before any does, either
- * may go.
+ * True if `one` should stay: the PhasedRollout that manages the StatefulSet stays, because its deletion would release
+ * all pods unchecked. As long as none manages it, either may be deleted.
  */
 const precedes = (one: string, other: string, owner: string | undefined): boolean =>
   one === owner || (other !== owner && one < other);
@@ -162,7 +162,7 @@ export function examineGates(gates: readonly Gate[], groups: ReadonlyMap<string,
   });
 }
 
-/** A gate between zones is never asked in a group of one zone, nor beside zones of no pods alone (§1.14). */
+/** A gate between zones is never queried in a group with fewer than two zones that have pods (§1.14). */
 function examinePoints({ ref: { namespace, name }, when }: Gate, zones: readonly Zone[]): Finding[] {
   const serving = zones.filter(({ replicas }) => replicas > 0);
   if (when.some((point) => point !== "BetweenZones") || serving.length > 1) return [];
@@ -179,8 +179,8 @@ function examinePoints({ ref: { namespace, name }, when }: Gate, zones: readonly
 }
 
 /**
- * Findings of bypasses, by the groups of all zones with their gates. A value that is no time is a problem of its zone,
- * which is told of there.
+ * Findings of bypasses, by the groups of all zones with their gates. A value that is no time is reported as a problem
+ * of its zone.
  */
 export function examineBypasses(zones: readonly Zone[], gates: readonly Gate[], now: number): Finding[] {
   return zones.flatMap((zone): Finding[] => {
@@ -258,7 +258,7 @@ function examinePolicy({ name, problem, status }: Policy, namespace: string): Fi
 export interface CheckSecret {
   readonly namespace: string;
   readonly name: string;
-  /** `phasedrollout/db`: what names it. */
+  /** `phasedrollout/db`: the object that names it. */
   readonly by: string;
 }
 

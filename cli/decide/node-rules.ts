@@ -1,4 +1,7 @@
-/** For each reason why a node is not updated now: what must hold, and the smallest change that helps. Pure. */
+/**
+ * For each reason why a node is not updated now: the condition that must hold, and the smallest change that helps.
+ * Pure.
+ */
 import type { SkipReason } from "../../reconciler/nodes/snapshot.ts";
 import type { NodePhase } from "../../reconciler/nodes/policy-status.ts";
 
@@ -7,7 +10,7 @@ export interface NodeContext {
   readonly policy: string;
   /** The id of the policy's freeze; "" without one. */
   readonly freeze: string;
-  /** Where the shadows are. */
+  /** The namespace of the shadows. */
   readonly namespace: string;
 }
 

@@ -1,4 +1,4 @@
-/** All that `zonewise status` shows of a namespace, and whether it is done. Pure. */
+/** The data that `zonewise status` shows of a namespace, and whether all is done. Pure. */
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
@@ -13,14 +13,14 @@ export interface Overview {
   readonly unread?: string;
   /** All policies of the cluster. They are never done, as nodes get updates again and again. */
   readonly policies: readonly (Policy | InvalidPolicy)[];
-  /** The reconcilers that do not tick, or of which it is not known. */
+  /** The reconcilers that do not tick, or whose ticking is unknown. */
   readonly noTicks: readonly NoTick[];
 }
 
-/** The first of these that holds for any of them: stalled, stopped (nothing ticks), going, unknown, done. */
+/** The first of these states that applies to any of them: stalled, stopped (nothing ticks), going, unknown, done. */
 export function judgeAll({ groups, phased, unread, ...rest }: Overview): Completion | "stopped" | "unknown" {
   const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
-  // What is waited for ordinarily.
+  // A first tick that is still due is an ordinary wait.
   const noTicks = rest.noTicks.filter(({ reason }) => reason !== "NotYet");
   if (noTicks.length < rest.noTicks.length && all.length > 0) all.push("going");
   return (
@@ -34,7 +34,7 @@ export function judgeAll({ groups, phased, unread, ...rest }: Overview): Complet
 const NEED: readonly Completion[] = ["stalled", "going", "done"];
 const rankOf = (progress: Completion): number => NEED.indexOf(progress);
 
-/** Those that need somebody come first, those that are done last. */
+/** Objects that need a person come first, finished ones last. */
 export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
   return {
     ...rest,
@@ -43,14 +43,14 @@ export function sortByNeed({ groups, phased, ...rest }: Overview): Overview {
   };
 }
 
-/** Without what is done, and how much that is. */
+/** Leaves out finished objects, and counts them. */
 export function leaveOutDone({ groups, phased, ...rest }: Overview): Overview & { readonly done: number } {
   const own = groups.filter((group) => judgeProgress(group) !== "done");
   const other = phased.filter((one) => judgePhased(one) !== "done");
   return { ...rest, groups: own, phased: other, done: groups.length + phased.length - own.length - other.length };
 }
 
-/** `Suspended` is done: it asks for nothing. */
+/** `Suspended` counts as done: it needs nothing. */
 export function judgePhased(phased: Phased): Completion {
   const { phase } = phased.rollout.status;
   if (!isSeen(phased)) return "going";
@@ -58,14 +58,14 @@ export function judgePhased(phased: Phased): Completion {
   return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
 }
 
-/** The objects that are shown, as `kubectl get` takes them. */
+/** The shown objects in the form that `kubectl get` takes. */
 export const namesOf = ({ groups, phased, policies }: Overview): { readonly kind: string; readonly name: string }[] => [
   ...groups.map(({ group }) => ({ kind: "rolloutgroup.zonewise.dev", name: nameOfGroup(group) })),
   ...phased.map(({ rollout }) => ({ kind: "phasedrollout.sts.plus", name: rollout.name })),
   ...policies.map(({ name }) => ({ kind: "nodeupdatepolicy.zonewise.dev", name })),
 ];
 
-/** What `-o json` shows of each. */
+/** The fields of a group for `-o json`. */
 export function describeGroup(state: GroupState, now: number): object {
   const { namespace, group, status } = state;
   const { blocked, waiting } = sortBlocks(state, now);

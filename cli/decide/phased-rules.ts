@@ -1,6 +1,6 @@
 /**
- * For each phase and step of a PhasedRollout that does not go on: what must hold, and the smallest change that helps.
- * Pure.
+ * For each phase and step of a PhasedRollout that does not go on: the condition that must hold, and the smallest change
+ * that helps. Pure.
  */
 
 export interface PhasedContext {

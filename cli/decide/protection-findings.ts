@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds wrong with disruption budgets, and with the webhooks that ask them. Pure. */
+/** Findings of `zonewise doctor` about disruption budgets, and about the webhooks that ask them. Pure. */
 import { isInjected } from "../../infra/certs/configurations.ts";
 import type { PodDisruptionBudget, StatefulSet, WebhookConfiguration } from "../../infra/kubernetes/resources.ts";
 import { EVICTION_PATHS, type Guard } from "../../reconciler/budget/guard.ts";
@@ -14,7 +14,7 @@ import { groupBy } from "../../reconciler/model/order.ts";
 import { curePodLabels, keepBudget, kubectl } from "../../reconciler/remedies/cures.ts";
 import { type Finding, isGrouped, label } from "./findings.ts";
 
-/** Whether a webhook asks a budget about evictions: what was seen, and what could not be tried. */
+/** Findings about the webhook that asks a budget about evictions: its state, or that it could not be tried. */
 export function examineGuard(budget: string, guard: Guard & { readonly notTried?: string }): Finding[] {
   const { state, message, remedy: fix, notTried } = guard;
   const object = `zpdb/${budget}`;
@@ -27,7 +27,10 @@ export function examineGuard(budget: string, guard: Guard & { readonly notTried?
   ];
 }
 
-/** Whether anything guards deletions of the pods of a namespace with budgets; guards are opt-in, so that none is no fault. */
+/**
+ * Findings about the guard of pod deletions in a namespace with budgets. Guards are opt-in, so that a missing one is no
+ * error.
+ */
 export function examineDeletions(namespace: string, { by, message, remedy: fix }: DeletionGuard): Finding[] {
   const object = `namespace/${namespace}`;
   if (by === "unknown") return [{ level: "warning", check: "not-checked", object, message, fix }];
@@ -36,7 +39,10 @@ export function examineDeletions(namespace: string, { by, message, remedy: fix }
   return [{ level: "note", check, object, message, fix }];
 }
 
-/** StatefulSets of groups whose template lets every pod go, the successors too: no guard refuses a deletion of one. */
+/**
+ * StatefulSets of groups whose template has the annotation that permits deletions: no guard refuses the deletion of any
+ * of their pods, also of later ones.
+ */
 export function examineTemplates(objects: readonly StatefulSet[]): Finding[] {
   return objects.flatMap((object): Finding[] => {
     const zone = readZone(object);
@@ -94,13 +100,13 @@ function examineBudget(budget: StoredBudget, zones: readonly Zone[]): Finding[] 
 const selectsZone = ({ matchLabels, ref }: StoredBudget, { namespace, labels }: Zone): boolean =>
   matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, labels);
 
-/** Another budget is asked about its pods, or lacks them itself. */
+/** True if another budget selects its pods, or should select them: unlike this budget, it selects the StatefulSet. */
 const isLeftToOthers = (budget: StoredBudget, zone: Zone, all: readonly StoredBudget[]): boolean =>
   all.some(
     (other) => other !== budget && (selects(other, zone) || (!selectsZone(budget, zone) && selectsZone(other, zone))),
   );
 
-/** A zone counts by the labels of its StatefulSet, a pod by its own: both must be those that the budget selects. */
+/** A zone counts by the labels of its StatefulSet, a pod by its own labels: the budget must select both. */
 function examineSelected(budget: StoredBudget, zones: readonly Zone[], all: readonly StoredBudget[]): Finding[] {
   const { matchLabels = {}, ref } = budget;
   const others = new Set(zones.filter((zone) => selectsZone(budget, zone)).map(groupKey));
@@ -108,7 +114,7 @@ function examineSelected(budget: StoredBudget, zones: readonly Zone[], all: read
     .filter((zone) => selects(budget, zone) || !isLeftToOthers(budget, zone, all))
     .flatMap((zone): Finding[] => {
       const [own, pods] = [selectsZone(budget, zone), selects(budget, zone)];
-      // A group of which the budget selects another zone, or none.
+      // Reported only if the budget selects one of the two, or neither but another zone of the group.
       if (own === pods && (own || !others.has(groupKey(zone)) || zone.labels[LABELS.rolloutGroup] === undefined))
         return [];
       const { namespace, name } = zone;
@@ -146,8 +152,8 @@ function examineSelected(budget: StoredBudget, zones: readonly Zone[], all: read
 const findLacking = (wanted: Strings, found: Strings): [key: string, value: string][] =>
   Object.entries(wanted).filter(([key, value]) => found[key] !== value);
 /**
- * A StatefulSet that is alone in its group, or in none, has a mistyped label. One with other zones has its group: its
- * pods have the labels of another one.
+ * A StatefulSet that is alone in its group, or in none, has a mistyped label. If it has a group with other zones, its
+ * pods have the labels of another group.
  */
 function cureLabels(zone: Zone, { matchLabels = {}, ref }: StoredBudget, zones: readonly Zone[]): string {
   const lacking = findLacking(matchLabels, zone.labels);
@@ -160,7 +166,7 @@ function cureLabels(zone: Zone, { matchLabels = {}, ref }: StoredBudget, zones: 
 
 type Strings = Readonly<Record<string, string>>;
 
-/** A pattern that finds no partition in any name of a pod that the budget selects. */
+/** A pattern that finds no partition in the names of pods that the budget selects. */
 function examinePattern(budget: StoredBudget, zones: readonly Zone[]): Finding[] {
   const { ref, content } = budget;
   if ("problem" in content || !content.partitionOf) return [];
@@ -188,14 +194,14 @@ function examineOverlaps(budgets: readonly StoredBudget[], zones: readonly Zone[
     if (found.length < 2) return [];
     const names = found.map(({ ref }) => ref.name);
     const message = `several budgets select its pods: ${names.join(", ")}; every eviction of them is refused, and its group fails`;
-    // One that selects pods and not their StatefulSet is another group's.
+    // A budget that selects pods but not their StatefulSet belongs to another group.
     const kept = found.every((budget) => selectsZone(budget, zone)) ? findCovering(found)?.ref.name : undefined;
     const fix = kept === undefined ? kubectl(zone, `edit zpdb ${names.at(-1)}`) : keepBudget(zone, kept, names);
     return [{ level: "error", check: "budgets-overlap", object: `statefulset/${zone.name}`, message, fix }];
   });
 }
 
-/** A group of several zones, none of which a budget selects, and of whose pods no PodDisruptionBudget guards all. */
+/** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
 function examineUnbudgeted(
   budgets: readonly StoredBudget[],
   zones: readonly Zone[],
@@ -231,7 +237,7 @@ const guardsAll = ({ metadata, spec }: PodDisruptionBudget, own: readonly Zone[]
       metadata?.namespace === namespace && spec?.selector !== undefined && matchesSelector(spec.selector, podLabels),
   );
 
-/** It fails where the name is taken: a budget of that name may select others. */
+/** The fix uses `kubectl create`, which fails if the name is taken: a budget of that name may select others. */
 function createBudget(own: readonly Zone[], zones: readonly Zone[], budgets: readonly StoredBudget[]): string {
   const { namespace = "", group = "" } = own[0] ?? {};
   const name = nameOfGroup(group);
@@ -239,7 +245,7 @@ function createBudget(own: readonly Zone[], zones: readonly Zone[], budgets: rea
     return kubectl({ namespace }, `edit zpdb ${name}`);
   const matchLabels = { [LABELS.rolloutGroup]: group };
   const others = zones.filter((zone) => zone.namespace === namespace && !own.includes(zone));
-  // Pods of Deployments have what labels they like, and nobody looks at them here: only the group's own label is sure.
+  // Pods of Deployments may have any labels and are not read here: so only the group's own label is safe.
   if (
     !own.every(({ podLabels }) => matchesLabels(matchLabels, podLabels)) ||
     others.some(({ podLabels }) => matchesLabels(matchLabels, podLabels))
@@ -254,7 +260,9 @@ function createBudget(own: readonly Zone[], zones: readonly Zone[], budgets: rea
   return `echo '${JSON.stringify(budget)}' | ${kubectl({ namespace }, "create -f -")}`;
 }
 
-/** A PodDisruptionBudget counts pods of all zones together: it refuses what the zone-aware one allows. */
+/**
+ * A PodDisruptionBudget counts the pods of all zones together: it refuses evictions that the zone-aware budget allows.
+ */
 function examineOthers(
   budgets: readonly StoredBudget[],
   zones: readonly Zone[],
@@ -274,7 +282,7 @@ function examineOthers(
   });
 }
 
-/** Of any namespace, which is a part of the names, too. */
+/** True for our configurations of any namespace: their names contain the namespace as well. */
 const isOurs = ({ metadata }: WebhookConfiguration): boolean =>
   metadata?.labels?.["grafana.com/namespace"] !== undefined || /zonewise/.test(metadata?.name ?? "");
 
@@ -283,7 +291,7 @@ export function examineWebhooks(configurations: readonly WebhookConfiguration[])
   return [...configurations.filter(isOurs).flatMap(examineCa), ...configurations.flatMap(examineFailurePolicy)];
 }
 
-/** An eviction webhook that allows what it does not answer. */
+/** An eviction webhook that fails open: it allows evictions that it does not answer. */
 function examineFailurePolicy({ metadata, webhooks = [] }: WebhookConfiguration): Finding[] {
   const name = metadata?.name ?? "";
   return webhooks.flatMap(({ clientConfig, failurePolicy }, i): Finding[] => {

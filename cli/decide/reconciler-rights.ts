@@ -1,6 +1,6 @@
 /**
- * What the reconciler needs of RBAC in each namespace that it serves: the rules of
- * infra/manifests/reconciler/rbac.yaml, one right a row. Pure.
+ * The RBAC rights that the reconciler needs in each namespace that it serves: the rules of
+ * infra/manifests/reconciler/rbac.yaml, one right per row. Pure.
  */
 import type { Finding } from "./findings.ts";
 
@@ -9,9 +9,9 @@ export interface Right {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string;
-  /** The object's name; the right is for all objects without it. */
+  /** The object's name; without it, the right is for all objects. */
   readonly name?: string;
-  /** The whole cluster without it. */
+  /** Without it, the right is for the whole cluster. */
   readonly namespace?: string;
 }
 
@@ -56,7 +56,7 @@ export const INSTALL_RIGHTS: readonly Right[] = [
 export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
   `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
 
-/** An account, the rights that it lacks, and the command that gives them. */
+/** An account, the rights that it lacks, and the command that grants them. */
 interface Lacking {
   /** `serviceaccount/zonewise-reconciler` */
   readonly who: string;
@@ -66,7 +66,7 @@ interface Lacking {
   readonly fix: string;
 }
 
-/** One finding, however many rights are missing: without any it is most likely not installed. */
+/** One finding for all missing rights: an account without any of them is most likely not installed. */
 export function findMissingRights({ who, missing, all, fix }: Lacking): Finding[] {
   if (missing.length === 0) return [];
   const message =

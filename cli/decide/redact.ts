@@ -1,7 +1,8 @@
 /**
- * What of an object may leave the cluster, in two steps. A table says which fields of which kinds are kept: those that
- * decisions are made from. What it does not name is dropped, so that a new place for secrets is none of ours. Then every
- * text that is left is searched for what looks like a credential, and for the values that were dropped as one.
+ * Removes secrets from objects before they leave the cluster, in two steps. A table lists the fields of each kind that
+ * are kept, because decisions are made from them. All other fields are dropped, so that a new field with secrets is
+ * dropped as well. Then every remaining text is searched for credentials, and for the dropped values that look like
+ * credentials.
  */
 import { fieldsOf, isFields } from "../../infra/json.ts";
 
@@ -38,7 +39,7 @@ const TEMPLATE = {
     readinessGates: true,
   },
 } as const satisfies Shape;
-/** No messages: a container writes what it likes into them. */
+/** No messages: a container may write anything into them. */
 const STATE = { waiting: { reason: true }, running: true, terminated: { reason: true, exitCode: true } } as const;
 const CONTAINER_STATUSES = [
   { name: true, ready: true, restartCount: true, state: STATE, lastState: STATE },
@@ -55,7 +56,7 @@ const CHECK = {
   baseline: { expr: true, at: true, maxRatio: true, minRatio: true, maxDifference: true },
 } as const satisfies Shape;
 
-/** Kinds that may be in a dump. There is no Secret and no ConfigMap among them. */
+/** Kinds that may be in a dump. They include neither Secrets nor ConfigMaps. */
 export const KEPT = {
   StatefulSet: {
     spec: {
@@ -136,7 +137,7 @@ const textAt = (object: unknown, field: string): string | undefined => {
   return typeof value === "string" ? value : undefined;
 };
 
-/** The object with the fields that are kept; undefined for a kind that is not. */
+/** The object with the kept fields only; undefined for a kind that is not kept. */
 export function prune(object: unknown): object | undefined {
   const kind = textAt(object, "kind") ?? "";
   if (!isKept(kind)) return undefined;
@@ -158,7 +159,7 @@ function pick(value: unknown, shape: Shape): unknown {
   return Object.fromEntries(fields.filter(([, kept]) => kept !== undefined));
 }
 
-/** Those of others may hold anything: `last-applied-configuration` has the whole object. */
+/** Keeps only our own annotations. Others may contain anything: `last-applied-configuration` has the whole object. */
 function onlyOwnAnnotations(metadata: unknown): unknown {
   const { annotations, ...rest } = fieldsOf(metadata);
   const own = Object.entries(fieldsOf(annotations)).filter(([name]) => ANNOTATIONS.test(name));
@@ -182,11 +183,11 @@ export const REDACTED = "REDACTED";
 
 const SENSITIVE =
   /pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|auth|cert|dsn|connection/i;
-/** Bounded, as texts may be long and hostile. */
+/** The length is bounded, because texts may be long and hostile. */
 const WORDS =
   "(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|auth(?:orization)?)[\\w-]{0,40}";
 const FLAG = `--?[\\w.-]{0,60}${WORDS}`;
-/** What looks like a credential, and what stays of it. */
+/** Patterns of credentials, and the text that replaces each. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-]+-----[^]*?(?:-----END [^-]+-----|$)/g, REDACTED],
   // The user's part of a URL; a password may have an @ itself.
@@ -198,15 +199,15 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(${WORDS}["']?\\s*(?:=|:)\\s*["']?)(?!${REDACTED})[^\\s"',;&})]+`, "gi"), `$1${REDACTED}`],
   [new RegExp(`((?<![^\\s"'])${FLAG}\\s+)(?!${REDACTED})[^\\s"',;]+`, "gi"), `$1${REDACTED}`],
 ];
-/** A long word of letters and digits in a sentence is no name of Kubernetes. */
+/** A long word of letters and digits in a sentence is not a Kubernetes name. */
 const OPAQUE = /(?<![\w:/.-])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z\d]{32,}={0,2}(?![\w-])/g;
 
-/** Shorter ones are in too many words. */
+/** Shorter values are parts of too many words. */
 const MIN_SECRET = 4;
 
 /**
- * Values of objects as they were read that look like credentials: they are searched for in what is kept. Of environment
- * variables and annotations by their names, of arguments by their flags, of URLs the user's part.
+ * Values of the objects as read that look like credentials; the kept text is searched for them. They are found by the
+ * names of environment variables and annotations, by the flags of arguments, and in the user part of URLs.
  */
 export function findSecrets(objects: readonly unknown[]): ReadonlySet<string> {
   const found = objects.flatMap(secretsIn).filter((one): one is string => typeof one === "string");
@@ -226,14 +227,14 @@ function secretsIn(value: unknown): readonly unknown[] {
   ];
 }
 
-/** The password of a URL, or its user where there is none; the value of a flag. */
+/** The password of a URL, or its user if there is no password; the value of a flag. */
 function secretsInText(text: string): readonly unknown[] {
   const urls = [...text.matchAll(/:\/\/([^\s/:"'?#]*)(?::([^\s/"'?#]*))?@/g)];
   const flags = [...text.matchAll(new RegExp(`${FLAG}[=\\s]+([^\\s"',;]+)`, "gi"))];
   return [...urls.map(([, user, password]) => password ?? user), ...flags.map(([, flagged]) => flagged)];
 }
 
-/** What follows a flag of its own in a list of arguments. */
+/** The arguments that follow a sensitive flag in a list. */
 const flaggedIn = (list: readonly unknown[]): readonly unknown[] =>
   list.filter((_, index) => {
     const before = list[index - 1];
@@ -242,14 +243,17 @@ const flaggedIn = (list: readonly unknown[]): readonly unknown[] =>
 
 export interface Scrubbed {
   readonly value: unknown;
-  /** How many texts were changed. */
+  /** The number of changed texts. */
   readonly changed: number;
 }
 
-/** The value with every text searched; keys of fields stay. What is part of one of `names` is public, and stays. */
+/**
+ * The value with every text scrubbed; keys of fields stay. A secret that is part of one of `names` is public, and
+ * stays.
+ */
 export function scrub(value: unknown, secrets: ReadonlySet<string>, names: ReadonlySet<string>): Scrubbed {
   let changed = 0;
-  // The longest first: one may be a part of another.
+  // The longest first: one secret may be part of another.
   const isPublic = (secret: string): boolean => [...names].some((name) => name.includes(secret));
   const known = [...secrets].filter((one) => !isPublic(one)).toSorted((a, b) => b.length - a.length);
   const clean = (text: string): string => {

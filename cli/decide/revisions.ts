@@ -1,4 +1,4 @@
-/** Revisions of a StatefulSet: what each ran, and which of them a zone goes back to. Pure. */
+/** Revisions of a StatefulSet: the images of each, and the revision that a zone goes back to. Pure. */
 import type { ControllerRevision } from "../../infra/kubernetes/resources.ts";
 import { isZoneRecorded, type Zone } from "../../reconciler/model/zone.ts";
 
@@ -42,42 +42,42 @@ export interface ZoneHistory {
   readonly revisions: readonly Revision[];
 }
 
-/** `app:2 (db-5f6)`; the name alone of a revision that is not there any more. */
+/** `app:2 (db-5f6)`; only the name for a revision that no longer exists. */
 export function describeRevision(name: string, revisions: readonly Revision[]): string {
   const images = revisions.find((one) => one.name === name)?.images ?? [];
   return images.length > 0 ? `${images.join(", ")} (${name})` : name;
 }
 
-/** How many pods of a zone lack its current revision: also those of a template between it and the latest. */
+/** The number of pods of a zone that lack its current revision: also pods of a template between it and the latest. */
 export const countOthers = ({ replicas, status }: Zone): number => Math.max(replicas - status.current, status.updated);
 
-/** How far a zone is with its latest template. */
+/** The progress of a zone with its latest template. */
 export type ZoneStage = "finished" | "under way" | "not begun";
 
-/** By its status, which must have seen its latest spec. */
+/** Judges by the status, which must be of the latest spec. */
 export function stageOf(zone: Zone): ZoneStage {
   const { replicas, status } = zone;
   if (isZoneRecorded(zone) || (status.updated >= replicas && status.ready >= replicas)) return "finished";
   return countOthers(zone) > 0 ? "under way" : "not begun";
 }
 
-/** What `undo` makes of a zone. */
+/** The effect of `undo` on a zone. */
 export interface ZoneUndo {
   readonly zone: Zone;
   readonly stage: ZoneStage;
   /** The name of its latest revision. */
   readonly was: string;
-  /** What it goes back to; undefined if it is left as it is. */
+  /** The revision that it goes back to; undefined if it stays as it is. */
   readonly becomes: Revision | undefined;
 }
 
-/** Which zones go back, or why none may: half a group that goes back is worse than none. */
+/** The zones that go back, or the reason why none may: a group that goes back only in part is worse than none. */
 export type UndoPlan = { readonly zones: readonly ZoneUndo[] } | { readonly problem: string };
 
 /**
- * Without `to`, the zones that are under way go back to the revision that they had before, and those that have not begun
- * lose the template that none of their pods has; finished ones are left as they are. With it (a
- * number, or a revision's name) they go to that revision: numbers are each zone's own, so that there is one zone then.
+ * Without `to`, zones that are under way go back to their previous revision, zones that have not begun lose the
+ * template that none of their pods has, and finished zones stay as they are. With `to` (a number, or a revision's name)
+ * they go to that revision: each zone numbers its own revisions, so that there is only one zone then.
  */
 export function planUndo(all: readonly ZoneHistory[], to: string | undefined): UndoPlan {
   const unseen = all.find(({ zone }) => !zone.observed)?.zone.name;
@@ -93,7 +93,7 @@ export function planUndo(all: readonly ZoneHistory[], to: string | undefined): U
   return { zones };
 }
 
-/** Nobody asked for a zone that is finished: its pods are healthy. */
+/** A finished zone stays unless a revision is given: its pods are healthy. */
 const isLeft = ({ zone }: ZoneHistory, to: string | undefined): boolean =>
   to === undefined && stageOf(zone) === "finished";
 

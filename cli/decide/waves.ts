@@ -1,6 +1,6 @@
 /**
- * The order in which nodes are drained with the least waiting: in waves. Two nodes are in one wave if no disruption
- * budget has pods of different zones on them, so that neither drain waits for the other. Pure.
+ * The order of draining nodes with the least waiting, in waves. Two nodes are in one wave if no disruption budget has
+ * pods of different zones on them, so that neither drain waits for the other. Pure.
  */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 
@@ -8,16 +8,17 @@ import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 export interface BudgetClaim {
   readonly pod: BudgetPod;
   /**
-   * The budget, or in partition mode the budget and the partition: pods of it in different zones exclude each other.
+   * The budget, or in partition mode the budget and the partition: pods with the same key in different zones exclude
+   * each other.
    */
   readonly key: string;
   /** The StatefulSet that owns the pod. */
   readonly zone: string;
-  /** Its zone, or the partition there, has unavailable pods already. */
+  /** Its zone, or its partition in that zone, already has unavailable pods. */
   readonly isDown: boolean;
-  /** Why it may not be evicted now; undefined if it may. */
+  /** The reason why it may not be evicted now; undefined if it may. */
   readonly refusal: string | undefined;
-  /** Why it was not seen that its eviction is judged at all. */
+  /** The reason why it is unknown whether a budget judges its eviction. */
   readonly unseen?: string;
 }
 
@@ -33,8 +34,7 @@ export interface Wave {
 }
 
 /**
- * Nodes whose pods belong to a zone that is down already come first, as every other zone waits for it; then by zone and
- * name.
+ * Nodes with pods of a zone that is already down come first, as every other zone waits for it; then by zone and name.
  */
 export function orderDrains(nodes: readonly DrainNode[]): Wave[] {
   const waves: DrainNode[][] = [];
@@ -58,7 +58,7 @@ function areApart(a: DrainNode, b: DrainNode): boolean {
   return a.claims.some(({ key, zone }) => b.claims.some((other) => other.key === key && other.zone !== zone));
 }
 
-/** The keys under which the node has pods of several zones: its drain has to wait in the middle. */
+/** The keys with pods of several zones on the node: its drain has to wait in the middle. */
 export function splitsOf({ claims }: DrainNode): string[] {
   const keys = [...new Set(claims.map(({ key }) => key))];
   return keys.filter((key) => new Set(claims.flatMap((claim) => (claim.key === key ? [claim.zone] : []))).size > 1);

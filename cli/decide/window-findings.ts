@@ -1,4 +1,4 @@
-/** What `zonewise doctor` finds wrong with rollout windows that can be read (§1.12). Pure. */
+/** Findings of `zonewise doctor` about rollout windows that can be read (§1.12). Pure. */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS, LABELS } from "../../reconciler/model/annotations.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
@@ -15,7 +15,7 @@ export function examineWindows(objects: readonly StatefulSet[], now: number): Fi
   return [...zones.flatMap((zone) => examineOpening(zone, now)), ...groups.flatMap(examineMissing)];
 }
 
-/** One that cannot be read is among the problems of its zone. */
+/** A window that cannot be read is among the problems of its zone. */
 function examineOpening(zone: Zone, now: number): Finding[] {
   const closed = zone.window?.problem === undefined ? findClosedWindow(zone.window, now) : undefined;
   if (closed?.reason !== "WindowInvalid") return [];
@@ -30,7 +30,7 @@ function examineOpening(zone: Zone, now: number): Finding[] {
   ];
 }
 
-/** A window is a zone's own: one that was forgotten rolls at any time. */
+/** Each zone has its own window: a zone that was forgotten rolls at any time. */
 function examineMissing(zones: readonly Zone[]): Finding[] {
   const [first] = zones;
   const without = zones.filter(({ window }) => window === undefined).map(({ name }) => name);

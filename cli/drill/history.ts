@@ -1,4 +1,4 @@
-/** What a drill has seen and done, in order: the judge knows nothing else. Pure. */
+/** The observations and actions of a drill, in order: the judge knows nothing else. Pure. */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import type { StageName } from "./plan.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The judge of a drill: what was promised, what was tried, what was seen. A promise is held only if what would have
- * broken it was tried and seen to the end. Pure, and nothing of it is taken from the product.
+ * The judge of a drill compares the promises with the attempts and the observations. A promise is held only if an
+ * attempt that could have broken it was made and seen to the end. Pure; it takes no rule from the product.
  */
 import { shortDuration } from "../../infra/duration.ts";
 import type { Entry } from "./history.ts";
@@ -11,10 +11,10 @@ export type DrillVerdict = "held" | "did not hold" | "not seen";
 
 export interface Finding {
   readonly verdict: DrillVerdict;
-  /** What was tried, and how often. */
+  /** The attempts, and their number. */
   readonly tried: string;
   readonly seen: string;
-  /** What broke the promise, a sentence each. */
+  /** The events that broke the promise, a sentence each. */
   readonly broken: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export interface Row extends Finding {
   readonly means: string;
 }
 
-/** What the judge goes by. */
+/** The evidence of the judge. */
 interface Case extends Replay {
   readonly entries: readonly Entry[];
 }
@@ -36,8 +36,8 @@ interface Promised {
 }
 
 /**
- * Milliseconds: a pod that fails by itself may not have been seen yet when another one is allowed to go. One that
- * somebody has taken is known from the start.
+ * Milliseconds: when another pod is allowed to go, the failure of a pod that fails by itself may not have been seen
+ * yet. A taken pod is known from the start.
  */
 const FAILURE_KNOWN_MS = 10_000;
 
@@ -57,14 +57,14 @@ const describeTaking = ({ at, stage, pod }: Taking, away: readonly Away[]): stri
 
 const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-/** Without a break: held, unless it was not tried, or changes were missed. */
+/** If nothing broke the promise: held, unless it was not tried, or changes were missed. */
 function conclude(tried: string, seen: string, { broken, enough }: { broken: string[]; enough: boolean }): Finding {
   return { verdict: broken.length > 0 ? "did not hold" : enough ? "held" : "not seen", tried, seen, broken };
 }
 
 const MISSED = "the watch missed changes";
 
-/** No change was missed, as far as it shows: each pod whose eviction was allowed for its UID was seen to be taken. */
+/** True if no change seems missed: every pod with an allowed eviction for its UID was seen to be taken. */
 function isAllSeen({ takings, asked, gaps }: Case): boolean {
   const taken = new Set(takings.map(({ pod }) => pod.uid));
   return gaps === 0 && asked.every(({ status, byName, pod }) => status !== 201 || byName || taken.has(pod.uid));
@@ -91,10 +91,10 @@ function judgeTakings(
   return conclude(`${plural(takings.length, "pod")} taken`, seen, { broken, enough });
 }
 
-/** The pod went before it was looked at: by the API server, or by the webhook, whose denial is a 400 then (§3.7). */
+/** The pod was gone before the API server read it, or before the webhook did, whose denial then is a 400 (§3.7). */
 const isGone = ({ status, message }: Asked): boolean =>
   status === 404 || status === 409 || (status === 400 && / denied the request: pods ".*" not found/.test(message));
-/** While the functions are killed, the API server cannot call them, and refuses by itself. */
+/** While the functions are down, the API server cannot call them, and refuses by itself. */
 const isUncalled = ({ status, message, afterKill }: Asked): boolean =>
   afterKill && (status ?? 0) >= 500 && message.includes("failed calling webhook");
 
@@ -169,9 +169,10 @@ function judgeDrains(found: Case): Finding {
   return conclude("2 drains", seen, { broken: [], enough: stage.ended });
 }
 
-/** The rollout's own doing: pods that no eviction took. */
+/** The pods that the rollout itself took, without an eviction. */
 function rolledOut({ takings, asked }: Case): Taking[] {
-  // Of any stage: it may have been asked for as the one before ended. Without an answer, it may have been executed.
+  // Evictions of any stage count: one may have been sent at the end of the stage before. An eviction without an answer
+  // may have been executed.
   const evicted = new Set(asked.filter(({ status }) => status === 201 || !status).map(({ pod }) => pod.uid));
   return takings.filter(({ stage, pod }) => stage === "rollout" && !evicted.has(pod.uid));
 }
@@ -200,8 +201,8 @@ const scaledIn = ({ entries }: Case, stage: StageName) => {
 };
 
 /**
- * A webhook, or an admission policy, has said no: with 403, or with the 400 that the API server gives a denial without a
- * code (§3.7). Any other error says nothing of the promise.
+ * A webhook, or an admission policy, has denied it: with 403, or with the 400 that the API server gives a denial
+ * without a code (§3.7). Any other error says nothing about the promise.
  */
 const isDenied = ({ status, message }: { readonly status: number; readonly message: string }): boolean =>
   (status === 403 || status === 400) && /\bdenied (?:the )?request\b/.test(message);
@@ -281,7 +282,7 @@ function beyondLimit(one: Taking): Away[] {
   return away.length >= MAX_UNAVAILABLE ? away : [];
 }
 
-/** A row a promise. Never throws; a history that ends early leaves promises not seen. */
+/** One row per promise. Never throws; if the history ends early, some promises are not seen. */
 export function judge(entries: readonly Entry[]): Row[] {
   const found = { ...replay(entries, REPLICAS_LEFT), entries };
   return PROMISES.map(({ promise, means, judge: judgeOne }) => ({ promise, means, ...judgeOne(found) }));

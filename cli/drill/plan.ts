@@ -1,4 +1,4 @@
-/** What a drill makes and does, and the bounds of it: objects, stages, counts, times, rights. Pure. */
+/** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { readRight, type Right } from "../decide/reconciler-rights.ts";
 
@@ -6,18 +6,18 @@ export const ZONES: readonly string[] = ["a", "b", "c"];
 /** Pods of a zone, before and after the downscale. */
 export const REPLICAS = 3;
 export const REPLICAS_LEFT = 2;
-/** How many pods of a zone may be away: of the budget, and of the rollout. */
+/** The number of unavailable pods of a zone that the budget and the rollout allow. */
 export const MAX_UNAVAILABLE = 1;
 
-/** On all that a drill makes: the name of its run. */
+/** Label of all objects of a drill: the name of its run. */
 export const LABEL = "zonewise/drill";
-/** On all that a drill makes: from when on nobody is there to remove it, RFC 3339. */
+/** Annotation of all objects of a drill: the time after which their run counts as dead, RFC 3339. */
 export const EXPIRES = "zonewise/drill-expires";
-/** Milliseconds that a run is taken for alive without a sign of life, and between two of them. */
+/** Milliseconds that a run counts as alive without a renewal, and between two renewals. */
 export const EXPIRY_MS = 60_000;
 export const RENEWAL_MS = 15_000;
 
-/** The stages in their order, with what is said as they begin, and the milliseconds that each may take. */
+/** The stages in their order, with the text at their begin, and the milliseconds that each may take. */
 export const STAGES = {
   start: { says: "three zones of three pods start", limitMs: 180_000 },
   refusals: { says: "a pod of each zone goes in turn; pods of the other zones are asked for", limitMs: 120_000 },
@@ -29,17 +29,17 @@ export const STAGES = {
 } as const satisfies Readonly<Record<string, { readonly says: string; readonly limitMs: number }>>;
 export type StageName = keyof typeof STAGES;
 
-/** Evictions: at most so many, by so many clients, with so many milliseconds between two of a client. */
+/** Evictions: the number of clients, the evictions of each at most, and the milliseconds between two of a client. */
 export const STORM = { clients: 8, tries: 25, pauseMs: 600 } as const;
 export const DURING_ROLLOUT = { clients: 2, tries: 40, pauseMs: 1500 } as const;
 /** Evictions in other zones for each pod that is away. */
 export const REFUSALS = { tries: 12, pauseMs: 100 } as const;
 /** Evictions for each pod of a drain. */
 export const DRAIN = { tries: 200, pauseMs: 1000 } as const;
-/** Pods of the installation that are killed, if that is asked for. */
+/** Pods of the installation that are killed, with `--kill`. */
 export const KILLS = { count: 6, pauseMs: 8000 } as const;
 
-/** How an installation's pods are found: Zonewise's, and the original's. */
+/** The label selectors of an installation's pods: Zonewise's, and the original's. */
 export const INSTALLED_PODS = [
   "app.kubernetes.io/name in (zonewise-functions,zonewise-reconciler)",
   "name=rollout-operator",
@@ -56,7 +56,7 @@ export interface Run {
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
-  /** The image is Zonewise's, and its entry has to be replaced. */
+  /** True for Zonewise's image, whose entry has to be replaced. */
   readonly isOwnImage: boolean;
   readonly nodeSelector: Readonly<Record<string, string>>;
 }
@@ -65,11 +65,11 @@ export interface Run {
 export const nameRun = (random: () => number): string =>
   `zonewise-drill-${Array.from({ length: 5 }, () => "bcdfghjklmnpqrstvwxz0123456789"[Math.floor(random() * 30)]).join("")}`;
 
-/** Whether a run may have this name: somebody else's label of the same key names none. */
+/** True if a run may have this name: the same label key with another value belongs to somebody else. */
 export const isRunName = (name: string): boolean => /^zonewise-drill-[a-z0-9]+$/.test(name);
 
 export const setName = (run: string, zone: string): string => `${run}-zone-${zone}`;
-/** Of the pods' labels and template; the second template differs by it alone. */
+/** Annotation of the pod template; the second template differs only in it. */
 export const TEMPLATE = "zonewise/drill-template";
 
 /** The label and the annotation of all that a run makes. */
@@ -78,7 +78,7 @@ export const marks = (run: string, now: number) => ({
   annotations: { [EXPIRES]: formatTimestamp(now + EXPIRY_MS) },
 });
 
-/** Milliseconds since the epoch from when on the object has no run; never for one without the annotation. */
+/** The time from when on the object has no run, milliseconds since the epoch; Infinity without the annotation. */
 export const expiryOf = (annotations: Readonly<Record<string, string>> = {}): number =>
   parseTimestamp(annotations[EXPIRES] ?? "") ?? Infinity;
 
@@ -143,7 +143,7 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
   };
 }
 
-/** In the namespace of the drill. docs/drill.md has the same as rules. */
+/** Rights in the namespace of the drill. docs/drill.md has the same as rules. */
 export const NAMESPACED_RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "patch", "delete"].map((verb) => `${verb} apps/statefulsets`),
   "patch apps/statefulsets/scale",
@@ -155,10 +155,10 @@ export const NAMESPACED_RIGHTS: readonly Right[] = [
   ...["get", "delete"].map((verb) => `${verb} coordination.k8s.io/leases`),
 ].map(readRight);
 
-/** In the cluster, for a namespace that the drill makes. */
+/** Rights in the cluster, for a namespace that the drill makes. */
 export const CLUSTER_RIGHTS: readonly Right[] = ["create", "get", "list", "patch", "delete"].map((verb) =>
   readRight(`${verb} /namespaces`),
 );
 
-/** In the namespace of the installation, for `--kill`. */
+/** Rights in the namespace of the installation, for `--kill`. */
 export const KILL_RIGHTS: readonly Right[] = ["list", "delete"].map((verb) => readRight(`${verb} /pods`));

@@ -1,6 +1,6 @@
 /**
- * What a history of pods and evictions comes to: which pods were taken away, and which others were away just then. It
- * shares no rule with what it watches, and goes by the API server's order of the pods' changes alone. Pure.
+ * Replays a history of pods and evictions: which pods were taken, and which others were away at that moment. It shares
+ * no rule with the product, and uses only the API server's order of the pods' changes. Pure.
  *
  *   up --deleted, evicted--> taken: away until a pod of its name is up
  *   up --not ready by itself--> failed: away until it is up
@@ -15,13 +15,13 @@ export const AFTER_KILL_MS = 60_000;
 export interface Away {
   readonly name: string;
   readonly zone: string;
-  /** Since when, milliseconds since the drill began. */
+  /** The time when it went away, milliseconds since the drill began. */
   readonly since: number;
   /** Somebody has deleted or evicted it; otherwise it failed. */
   readonly taken: boolean;
 }
 
-/** Somebody takes a pod that is up. */
+/** A pod that was up is taken. */
 export interface Taking {
   readonly at: number;
   readonly stage: StageName;
@@ -48,7 +48,7 @@ export interface Asked {
 export interface Replay {
   readonly takings: readonly Taking[];
   readonly asked: readonly Asked[];
-  /** How often changes were not seen. */
+  /** The number of gaps, in which changes were not seen. */
   readonly gaps: number;
   /** The pods as the drill saw them at the end. */
   readonly pods: readonly PodFact[];
@@ -57,7 +57,7 @@ export interface Replay {
 interface State {
   readonly pods: Map<string, PodFact>;
   readonly away: Map<string, Away>;
-  /** Those without an answer, and what was away in other zones as they were sent. */
+  /** The evictions without an answer, and the pods that were away in other zones when they were sent. */
   readonly open: Map<number, { readonly asked: Asked; readonly awayThen: readonly Away[] }>;
   readonly takings: Taking[];
   readonly asked: Asked[];
@@ -66,7 +66,9 @@ interface State {
   killedAt: number;
 }
 
-/** `staying`: how many pods of each zone stay; from the downscale's stage on, further ones come back no more. */
+/**
+ * `staying`: the number of pods of each zone that stay; from the downscale's stage on, further pods do not come back.
+ */
 export function replay(entries: readonly Entry[], staying: number): Replay {
   const state: State = {
     pods: new Map(),
@@ -106,7 +108,7 @@ function follow(state: State, entry: Entry, staying: number): void {
 
 type EntryOf<W extends Entry["what"]> = Extract<Entry, { readonly what: W }>;
 
-/** After a gap nobody knows who took what is away: it counts as failed just now, and the gap is counted. */
+/** After a gap it is unknown why a pod is away: it counts as failed at this moment, and the gap is counted. */
 function relist(state: State, { at, pods, gap }: EntryOf<"pods">): void {
   if (gap) state.gaps++;
   const found = new Map(pods.map((pod) => [pod.name, pod]));
@@ -138,7 +140,7 @@ function change(state: State, { at, pod }: EntryOf<"pod">, staying: number): voi
 const isTaken = (before: PodFact, now: PodFact): boolean =>
   before.state === "up" && (now.uid !== before.uid || now.state === "leaving" || now.state === "gone");
 
-/** It was scaled away, and nobody waits for its return. */
+/** True if the pod was removed by the downscale, so that its return is not expected. */
 const isDismissed = ({ stage }: State, { state, ordinal }: PodFact, staying: number): boolean =>
   state === "gone" && stage === "downscale" && ordinal >= staying;
 

@@ -1,4 +1,4 @@
-/** Asks the API server what a user may not do. */
+/** Asks the API server which rights a user lacks. */
 import { accessReviews, subjectReviews } from "../../infra/kubernetes/resources.ts";
 import type { Right } from "../decide/reconciler-rights.ts";
 import type { Session } from "../session.ts";

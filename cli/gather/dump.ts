@@ -1,4 +1,7 @@
-/** Reads the objects that decisions about a group are made from. What may not be read is told, and left out. */
+/**
+ * Reads the objects that decisions about a group are made from. An object that may not be read is left out, and
+ * reported.
+ */
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import {
@@ -25,7 +28,7 @@ import type { Labels, Zone } from "../../reconciler/model/zone.ts";
 import type { KeptKind } from "../decide/redact.ts";
 import type { Session } from "../session.ts";
 
-/** As the API server gave it, with the kind that a list leaves out. */
+/** The object as the API server sent it, with the kind, which a list leaves out. */
 interface Found {
   readonly apiVersion: string;
   readonly kind: KeptKind;
@@ -33,7 +36,7 @@ interface Found {
 
 export interface DumpedObjects {
   readonly objects: readonly Found[];
-  /** What is missing, and why. */
+  /** The missing objects, with the reasons. */
   readonly unread: readonly string[];
 }
 
@@ -55,7 +58,7 @@ const KINDS = {
   lease: { kind: "Lease", resource: leases },
 } as const satisfies Readonly<Record<string, Kind>>;
 
-/** The group's own, of its namespace, sorted as they were listed. Rejects if the StatefulSets cannot be read. */
+/** The group's objects in its namespace, in the order of the lists. Rejects if the StatefulSets cannot be read. */
 export async function gatherDump(session: Session, group: string, zones: readonly Zone[]): Promise<DumpedObjects> {
   const { cluster } = session;
   const namespace = zones[0]?.namespace ?? session.namespace;
@@ -85,7 +88,7 @@ export async function gatherDump(session: Session, group: string, zones: readonl
   const sets = (
     await collect<object>(cluster.list(statefulSets, { namespace, labelSelector: `${LABELS.rolloutGroup}=${group}` }))
   ).map((object) => withKind(object, KINDS.set));
-  // A budget selects by the labels of pods, and Zonewise's by those of StatefulSets as well.
+  // A PodDisruptionBudget selects by the labels of pods; Zonewise's budget also by those of StatefulSets.
   const labels = sets.flatMap((set) =>
     [set, specOf(set)["template"]].map((one) => fieldsOf(fieldsOf(fieldsOf(one)["metadata"])["labels"]) as Labels),
   );

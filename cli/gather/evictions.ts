@@ -5,7 +5,7 @@ import { type Eviction, OURS, readEviction } from "../../reconciler/evictions/ev
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Session } from "../session.ts";
 
-/** Those of the namespace; none where the API server does not know the kind, or where the caller may not read it. */
+/** The Evictions of the namespace; none if the API server does not know the kind, or if the caller may not read it. */
 export async function gatherEvictions(session: Session, namespace: string): Promise<readonly Eviction[]> {
   const query = { namespace, labelSelector: OURS };
   const list = await readAll({ resource: declaredEvictions, query, read: readEviction }, session).catch(leaveOut);

@@ -1,4 +1,4 @@
-/** Reads what `zonewise doctor` examines of PhasedRollouts, gates and node updates. */
+/** Reads the PhasedRollouts, gates and node updates that `zonewise doctor` examines. */
 import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
 import { rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
@@ -40,13 +40,15 @@ const mutatingPolicies: Resource<Guard> = {
   plural: "mutatingadmissionpolicies",
 };
 
-/** The one namespace that it guards; `undefined` if it selects namespaces otherwise. */
+/** The only namespace that it guards; `undefined` if it selects namespaces in another way. */
 function placeOf({ spec, webhooks = [] }: Guard): string | undefined {
   const { namespaceSelector } = spec?.matchConstraints ?? webhooks[0] ?? {};
   return namespaceSelector?.matchLabels?.["kubernetes.io/metadata.name"];
 }
 
-/** Where admission raises partitions: another namespace's policy or webhook raises none here. */
+/**
+ * Tells in which namespaces admission raises partitions: the policy or webhook of another namespace raises none here.
+ */
 async function gatherGuards(session: Session): Promise<(namespace: string) => boolean> {
   const read = (guard: Guard): Guard => guard;
   const lists = await Promise.all(
@@ -90,7 +92,7 @@ async function gatherTargets(session: Session): Promise<(namespace: string) => r
   return (namespace) => free.flatMap((one) => (one.namespace === namespace ? [one.name] : []));
 }
 
-/** Only where a check names a Secret. */
+/** Reads Secrets only if a check names one. */
 export async function examineSecrets(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
   const findings = listSecrets(phased, gates).map(async (secret) => {

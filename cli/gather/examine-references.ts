@@ -1,4 +1,4 @@
-/** Reads what zones mirror, and autoscalers, for `zonewise doctor`. */
+/** Reads the resources that zones mirror, and autoscalers, for `zonewise doctor`. */
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import { horizontalPodAutoscalers, statefulSets } from "../../infra/kubernetes/resources.ts";
@@ -14,7 +14,10 @@ import type { Session } from "../session.ts";
 
 const READS_AT_ONCE = 8;
 
-/** Throws the error of the API server if the StatefulSets cannot be read; a reference that cannot be becomes a finding. */
+/**
+ * Throws the error of the API server if the StatefulSets cannot be read; a reference that cannot be read becomes a
+ * finding.
+ */
 export async function examineReferences(session: Session): Promise<Finding[]> {
   const query = session.namespace === "" ? {} : { namespace: session.namespace };
   const { items } = await readAll({ resource: statefulSets, query, read: readZone }, session);
@@ -62,7 +65,7 @@ function whyMissing(error: unknown): string {
   throw error;
 }
 
-/** None if they may not be listed: they are only proposed. */
+/** Empty if they may not be listed: they only serve as suggestions. */
 async function listNames({ cluster }: Session, { namespace }: Zone, { group = "", kind }: Mirror): Promise<string[]> {
   const [resource] = await cluster.discover(group, kind).catch(() => []);
   if (!resource) return [];

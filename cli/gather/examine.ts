@@ -1,6 +1,6 @@
 /**
- * Reads what `zonewise doctor` examines. An object that the caller may not read becomes a finding, and the rest is
- * examined.
+ * Reads the objects that `zonewise doctor` examines. An object that the caller may not read becomes a finding, and the
+ * rest is examined.
  */
 import { hasCode } from "../../infra/errors.ts";
 import {
@@ -60,7 +60,9 @@ const examineZones =
     ];
   };
 
-/** The namespaces in which the original may serve one of the StatefulSets: it does, or its Deployment may not be read. */
+/**
+ * The namespaces in which the original may serve one of the StatefulSets: its Deployment serves it, or may not be read.
+ */
 async function findServed({ cluster }: Session, objects: readonly StatefulSet[]): Promise<ReadonlySet<string>> {
   const places = [...new Set(objects.filter(hasOldLabel).map(({ metadata }) => metadata?.namespace ?? ""))];
   const isServed = await Promise.all(
@@ -102,7 +104,9 @@ const examineProtection: Examination = async (session) => {
   return (await Promise.all(seen)).flat();
 };
 
-/** Of the pods of groups in each namespace with a budget: by the labels that the guards look for. */
+/**
+ * Examines the deletion guards of groups' pods in each namespace with a budget, by the labels that the guards select.
+ */
 const examineDeletionGuards: Examination = async (session) => {
   const budgets = (await listBudgets(session.namespace, session)) ?? [];
   const guards = createDeletionGuards(session);
@@ -134,7 +138,7 @@ const examineHooks: Examination = async (session) =>
     ...(await listAll(session, mutatingWebhooks, true)),
   ]);
 
-/** Definitions, by group and kind, and what is off without them. */
+/** Definitions, by group and kind, and the capabilities that are off without them. */
 const KINDS = [
   ["rollout-operator.grafana.com", "ZoneAwarePodDisruptionBudget", "disruption budgets are"],
   ["zonewise.dev", "RolloutGroup", "zonewise status, and kubectl wait on a group, are"],
@@ -162,7 +166,9 @@ const examineOwners: Examination = async ({ cluster }) => {
   return examineDefinitionOwners(found.filter((one) => one !== undefined));
 };
 
-/** By its name in the namespace that it serves, or in that of an installation for all. */
+/**
+ * Finds the reconciler's account by its name in the namespace that it serves, or in that of an installation for all.
+ */
 const examineReconcilerRights: Examination = async (session) => {
   const { namespace } = session;
   const users = [namespace || "zonewise", "zonewise"].map((one) => `system:serviceaccount:${one}:zonewise-reconciler`);
@@ -211,7 +217,7 @@ const examineVersion: Examination = async ({ cluster }) => {
   ];
 };
 
-/** Each with its subject, for what could not be read of it. */
+/** Each part has a subject, for the finding that it could not be read. */
 type Part = readonly [subject: string, examine: Examination];
 
 const INSTALLED: readonly Part[] = [
@@ -235,7 +241,7 @@ const BEFORE: readonly Part[] = [
   ["StatefulSets", examineZones(true)],
 ];
 
-/** All findings, errors first. Throws the error of the API server, but for a missing right. */
+/** All findings, errors first. Throws the error of the API server, except for a missing right. */
 export async function examine(session: Session, isBefore: boolean): Promise<Finding[]> {
   const all = await Promise.all(
     (isBefore ? BEFORE : INSTALLED).map(async ([subject, one]) => await one(session).catch(toFinding(subject))),

@@ -1,4 +1,4 @@
-/** The groups of a namespace: what is recorded of each, and its StatefulSets as they are. */
+/** The groups of a namespace: the record of each, and its StatefulSets in their present state. */
 import { absent, hasCode } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
@@ -20,14 +20,14 @@ import type { Session } from "../session.ts";
 import { findOnly, missingNamespace, suggest } from "./suggest.ts";
 
 /**
- * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, a `CliError` without the
+ * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, or a `CliError` without the
  * definition of RolloutGroups.
  */
 export async function gatherGroups(source: Source, namespace: string): Promise<GroupState[]> {
   const list = await gatherZones([namespace], source);
   const [failure] = list.failures.values();
   if (failure !== undefined) throw failure;
-  // After the StatefulSets: the records may be newer than they are, and then hold no older "ready".
+  // Read after the StatefulSets: the records may then be newer than these, but never an older "ready".
   const recorded = await listRecorded(source, namespace);
   const living = [...list.groups.values()].map((zones): GroupState => {
     const { namespace: place = "", group = "" } = zones[0] ?? {};
@@ -47,7 +47,7 @@ export async function findGroup(source: Session, namespace: string, group: strin
   return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }
 
-/** The group of a pod, whose zones decide: without the definition of RolloutGroups nothing is recorded of it. */
+/** The group of a pod. Its zones suffice: without the definition of RolloutGroups it has no record. */
 export async function findGroupOfPod(source: Session, namespace: string, group: string): Promise<GroupState> {
   const zones = await gatherZonesOf(source, namespace, group);
   const recorded = await readRecorded(source, namespace, selectName(group));
@@ -58,14 +58,14 @@ const selectName = (group: string): string => `metadata.name=${nameOfGroup(group
 const keyOf = (namespace: string, group: string): string => groupKey({ namespace, group: nameOfGroup(group) });
 
 /**
- * Reads one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may have
- * the name.
+ * Reads only one group, as a namespace may be large. Resolves with none for all namespaces, where several groups may
+ * have the same name.
  */
 async function gatherByName(source: Source, namespace: string, group: string): Promise<readonly Zone[]> {
   return namespace === "" ? [] : await gatherGroupZones({ namespace, group }, source);
 }
 
-/** The zones of one group, whatever is recorded of it. Throws as `findGroup` does. */
+/** The zones of one group, with or without a record. Throws as `findGroup` does. */
 export async function gatherZonesOf(source: Session, namespace: string, group: string): Promise<readonly Zone[]> {
   const zones = await gatherByName(source, namespace, group);
   if (zones.length > 0) return zones;
@@ -78,7 +78,7 @@ export async function gatherZonesOf(source: Session, namespace: string, group: s
   return (await findByName(source, all, group)).zones;
 }
 
-/** True if a StatefulSet of the namespace is in a group, or a PhasedRollout or a budget is in it; also if that may not be read. */
+/** True if the namespace has a StatefulSet in a group, a PhasedRollout or a budget; also if that may not be read. */
 export async function hasOurs({ cluster, namespace }: Pick<Session, "cluster" | "namespace">): Promise<boolean> {
   const lists = [
     cluster.list(statefulSets, { namespace, labelSelector: LABELS.rolloutGroup }),

@@ -1,4 +1,7 @@
-/** Whether a webhook guards the pods of a namespace: what is registered, and a dry-run eviction that asks it. */
+/**
+ * Finds out whether a webhook guards the pods of a namespace: by the registered webhooks, and by a dry-run eviction
+ * that calls them.
+ */
 import { namespaces } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
 import { readDeletionGuards } from "../../reconciler/budget/act/read-deletion-guard.ts";
@@ -12,11 +15,11 @@ import type { World } from "../../reconciler/plan/world.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 
-/** Milliseconds: the port repeats what is answered with Retry-After until then. */
+/** Milliseconds: until then, the port repeats calls that are answered with Retry-After. */
 const PROBE_MS = 5000;
 
 export interface SeenGuard extends Guard {
-  /** Why no dry-run eviction was tried; absent if one was. */
+  /** The reason why no dry-run eviction was tried; absent if one was. */
   readonly notTried?: string;
 }
 
@@ -29,7 +32,7 @@ export async function gatherGuard(
   return judgeDisruption(world, pod).verdict.reason === "PodNotInScope" ? undefined : await guards(pod);
 }
 
-/** Reads what is registered once, and asks once for each namespace. Never rejects. */
+/** Reads the registered webhooks once, and tries once for each namespace. Never rejects. */
 export function createGuards(session: Session): (pod: Pick<BudgetPod, "namespace">) => Promise<SeenGuard> {
   const read = once(async (_all: "all") => await readHooks({ cluster: session.cluster }));
   return once(
@@ -49,7 +52,7 @@ export function createGuards(session: Session): (pod: Pick<BudgetPod, "namespace
   );
 }
 
-/** What guards deletions of pods with these labels in a namespace; reads once. Never rejects. */
+/** The guard of deletions of pods with these labels in a namespace; reads once. Never rejects. */
 export function createDeletionGuards(
   session: Session,
 ): (namespace: string, podLabels: Readonly<Record<string, string>>) => Promise<DeletionGuard> {

@@ -1,4 +1,4 @@
-/** Reads what is recorded of the update of nodes. */
+/** Reads the records of node updates. */
 import { absent, hasCode } from "../../infra/errors.ts";
 import { bottlerocketShadows, nodeUpdatePolicies } from "../../infra/kubernetes/custom-resources.ts";
 import type { Node } from "../../infra/kubernetes/resources.ts";
@@ -10,7 +10,7 @@ import { explainError } from "../decide/explain-error.ts";
 import type { NodeFacts } from "../decide/explain-node.ts";
 import type { Session } from "../session.ts";
 
-/** All policies of the cluster; none where it does not know them, or where the caller may not read them. */
+/** All policies of the cluster; none if the cluster does not know them, or if the caller may not read them. */
 export async function gatherPolicies(session: Session): Promise<readonly (Policy | InvalidPolicy)[]> {
   const list = await readAll({ resource: nodeUpdatePolicies, query: {}, read: readPolicy }, session).catch((error) =>
     leaveOut(error),
@@ -18,7 +18,7 @@ export async function gatherPolicies(session: Session): Promise<readonly (Policy
   return list?.items ?? [];
 }
 
-/** Undefined where there are no node updates. */
+/** Undefined if there are no node updates. */
 export async function gatherNodeUpdate(session: Session, object: Node): Promise<NodeFacts | undefined> {
   const policies = await gatherPolicies(session);
   const { shadows: namespace } = await session.settings(session.namespace);

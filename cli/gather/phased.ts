@@ -6,14 +6,14 @@ import type { Session } from "../session.ts";
 
 export interface FoundRollouts {
   readonly phased: readonly Gathered[];
-  /** Why they may not be read. */
+  /** The reason why they may not be read. */
   readonly unread?: string;
 }
 
-/** None where the cluster does not know them. */
+/** Empty if the cluster does not know them. */
 export async function readPhased(session: Session, namespace: string): Promise<FoundRollouts> {
   try {
-    // The meaning of a check's answer is not shown, so the default will do.
+    // The default is enough: the meaning of a check's answer is not shown.
     return { phased: (await gatherRollouts(namespace, "NoData", session).catch(absent))?.rollouts ?? [] };
   } catch (error) {
     if (!hasCode(error, "Forbidden")) throw error;

@@ -1,4 +1,7 @@
-/** The world of one pod: its group, or only what its budgets select if its StatefulSet is in no group. */
+/**
+ * The world of one pod: its group, or only the pods and zones that its budgets select if its StatefulSet is in no
+ * group.
+ */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { absent } from "../../infra/errors.ts";
 import { once } from "../../infra/once.ts";
@@ -20,7 +23,7 @@ export interface PodWorld {
   readonly state: GroupState | undefined;
 }
 
-/** The same for many pods: those of one owner, and the owners of one group, share what is read. */
+/** The worlds of many pods: pods of one owner, and owners of one group, share their reads. */
 export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
   const byGroup = new Map<string, Promise<PodWorld>>();
   return once(

@@ -12,10 +12,10 @@ export interface Refusal {
   readonly at: string;
 }
 
-/** An older one says nothing of the pods as they are. */
+/** An older refusal says nothing about the present pods. */
 const MAX_AGE_MS = 10 * 60_000;
 
-/** The latest of each zone that has not been scaled down since. */
+/** The latest refusal of each zone that has not been scaled down since. */
 export async function gatherRefusals(session: Session, zones: readonly Zone[]): Promise<Refusal[]> {
   const { namespace, clock } = session;
   const query = { namespace, fieldSelector: "reason=PrepareFailed" };

@@ -1,6 +1,6 @@
 /**
- * The settings of the installation that serves a namespace, as its reconciler's CronJob has them: what the CLI decides
- * must be decided by the same (§18.6).
+ * The settings of the installation that serves a namespace, from its reconciler's CronJob: the CLI must decide by the
+ * same settings (§18.6).
  */
 import { absent, hasCode, isUnanswered, messageOf } from "../../infra/errors.ts";
 import { configMaps, cronJobs, type CronJob, type RunContainer } from "../../infra/kubernetes/resources.ts";
@@ -11,19 +11,21 @@ export interface Settings {
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
   readonly clusterDomain: string;
-  /** Where the BottlerocketShadows are. */
+  /** The namespace of the BottlerocketShadows. */
   readonly shadows: string;
   /** Name of the reconciler's Lease. */
   readonly lease: string;
-  /** The namespaces in which the reconciler of the namespace may be; one if it was found, or is known not to be. */
+  /**
+   * The namespaces in which the reconciler of the namespace may be; only one if it was found, or is known not to exist.
+   */
   readonly homes: readonly string[];
-  /** Why these are the defaults and not what is set, in a clause; undefined if they were read. */
+  /** The reason why these are the defaults and not the real settings, in a clause; undefined if they were read. */
   readonly assumed: string | undefined;
-  /** The API server has not answered: why, in a clause. It is asked again the next time. */
+  /** The reason why the API server has not answered, in a clause. The next call reads again. */
   readonly unanswered?: string;
 }
 
-/** Of a namespace; `call` bounds each read, if it was not read before. */
+/** Reads the settings for a namespace; `call` bounds each read, unless they were read before. */
 export type ReadSettings = (namespace: string, call?: Call) => Promise<Settings>;
 
 /** Name of the CronJob, and of its namespace in an installation for all namespaces. */
@@ -101,7 +103,7 @@ const readOwn = ({ env = [] }: RunContainer, readMap: ReadMap): Promise<[string,
       return found === undefined ? [] : [[name, found] as [string, string]];
     });
 
-/** Whether the reconciler of another namespace serves this one: a name, names, or `*`. */
+/** True if the reconciler of another namespace serves this one: by a name, several names, or `*`. */
 function serves(environment: ReadonlyMap<string, string>, namespace: string): boolean {
   const names = new Set((environment.get("NAMESPACES") ?? "").split(",").map((name) => name.trim()));
   return names.has("*") || names.has(namespace);

@@ -1,4 +1,4 @@
-/** Suggests names that exist in place of one that does not. */
+/** Suggests existing names for a name that does not exist. */
 import { findNear } from "../../infra/edit-distance.ts";
 import { hasCode } from "../../infra/errors.ts";
 import { namespaces } from "../../infra/kubernetes/resources.ts";
@@ -14,8 +14,8 @@ interface Missing {
 }
 
 /**
- * The error that there is no object of the name, with those that there are; without them if they cannot be listed. If
- * there are none, and no such namespace either, it says so.
+ * The error that there is no object of the name, with the existing names; without them if they cannot be listed. If
+ * there are no objects, and no such namespace either, the error says so.
  */
 export async function missing(session: Session, { what, name, message }: Missing): Promise<CliError> {
   const names = await findNames(session, what).catch(() => undefined);
@@ -24,7 +24,7 @@ export async function missing(session: Session, { what, name, message }: Missing
   return new CliError(message, names ? { hint: suggest(name, names, what) } : {});
 }
 
-/** The error that there is no such namespace; undefined if there is, or if that may not be read. */
+/** The error that there is no such namespace; undefined if it exists, or if that may not be read. */
 export async function missingNamespace(session: Session): Promise<CliError | undefined> {
   const { cluster, namespace: name } = session;
   if (name === "") return undefined;
@@ -37,8 +37,8 @@ export async function missingNamespace(session: Session): Promise<CliError | und
 }
 
 /**
- * The only object of a name, `what`: undefined if there is none. Throws a `CliError` with their namespaces if there are
- * several, as with `-A`: one of them would be a guess.
+ * The only object of a name, `what`; undefined if there is none. Throws a `CliError` with their namespaces if there are
+ * several, as with `-A`: choosing one would be a guess.
  */
 export function findOnly<T>(found: readonly T[], namespaceOf: (one: T) => string, what: string): T | undefined {
   if (found.length <= 1) return found[0];
@@ -46,7 +46,7 @@ export function findOnly<T>(found: readonly T[], namespaceOf: (one: T) => string
   throw new CliError(`${what} is in several namespaces: ${places}`, { hint: "say one with -n" });
 }
 
-/** `did you mean …?`, or the names that there are. `what` is their plural. */
+/** `did you mean …?`, or the existing names. `what` is their plural. */
 export function suggest(wrong: string, names: readonly string[], what: string): string {
   if (names.length === 0) return `there are no ${what} there`;
   const holding = wrong === "" ? [] : names.filter((name) => name.includes(wrong));

@@ -1,4 +1,4 @@
-/** Whether the reconcilers that serve the namespace of a command tick. */
+/** Finds out whether the reconcilers that serve the namespace of a command tick. */
 import { isUnanswered, messageOf } from "../../infra/errors.ts";
 import type { Call, Page } from "../../infra/kubernetes/cluster.ts";
 import { rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
@@ -14,19 +14,19 @@ import { CRON_JOB, HOME } from "./settings.ts";
 
 type Reader = Pick<Session, "cluster" | "clock" | "namespace" | "settings">;
 
-/** What is recorded of a group, and that it is old if the reconciler of its namespace does not tick. */
+/** Marks the record of a group as old if the reconciler of its namespace does not tick. */
 export function markOld<T extends GroupState>(group: T, noTicks: readonly NoTick[]): T {
   const isOld = noTicks.some((one) => one.state === "stopped" && concerns(one, group.namespace));
   return isOld ? { ...group, isOld } : group;
 }
 
 const AT_A_TIME = 4;
-/** Milliseconds for the list of namespaces, and again for all other reads: nothing else has begun. */
+/** Milliseconds for the list of namespaces, and again for all other reads: the command itself starts after them. */
 const READ_MS = 5000;
 
 /**
- * Those that do not tick, or of which it is not known; a sentence each. Of the reconcilers of these namespaces; by default of the
- * command's, or of all that anything of Zonewise is in. Never rejects.
+ * The reconcilers that do not tick, or whose ticking is unknown, a sentence each. By default, reads the reconcilers of
+ * the command's namespace, or of all namespaces with objects of Zonewise. Never rejects.
  */
 export async function gatherTicking(reader: Reader, places?: readonly string[]): Promise<readonly NoTick[]> {
   const found = new Map<string, NoTick>();
@@ -36,7 +36,7 @@ export async function gatherTicking(reader: Reader, places?: readonly string[]):
   await visitEach(namespaces, { atOnce: AT_A_TIME }, async (namespace) => {
     const noTick = await readOne(reader, namespace, call);
     if (!noTick) return;
-    // All calls share one deadline: who comes after it says nothing new.
+    // All calls share one deadline: an error after it says nothing new.
     const key = noTick.state === "unknown" && call.isOver() ? "unanswered" : noTick.message;
     const first = found.get(key) ?? noTick;
     const served = [...(first.served ?? []), ...(namespace === "" ? [] : [namespace])];
@@ -45,11 +45,14 @@ export async function gatherTicking(reader: Reader, places?: readonly string[]):
   return [...found].map(([key, one]) => (key === "unanswered" ? nameServed(one) : one));
 }
 
-/** Several namespaces of which the API server did not answer, in one sentence. */
+/** One sentence for several namespaces for which the API server did not answer. */
 const nameServed = (one: NoTick): NoTick =>
   (one.served ?? []).length > 1 ? { ...one, message: `${one.message}; of ${listSome(one.served ?? [])} alike` } : one;
 
-/** Each call may take what those before it have left; the wall clock jumps to the server's with the first answer. */
+/**
+ * Each call gets the time that the calls before it have left. Uses the monotonic clock: the wall clock jumps to the
+ * server's with the first answer.
+ */
 function shareDeadline({ monotonic }: Reader["clock"]): Call & { readonly isOver: () => boolean } {
   const endAt = monotonic() + READ_MS;
   return {
@@ -61,8 +64,8 @@ function shareDeadline({ monotonic }: Reader["clock"]): Call & { readonly isOver
 }
 
 /**
- * Of all namespaces, those with a RolloutGroup, a zone, or a reconciler; without any, or the right to list them, that of an
- * installation for all. Without an answer of the API server, why there is none.
+ * For all namespaces: those with a RolloutGroup, a zone, or a reconciler; without any, or without the right to list
+ * them, the namespace of an installation for all. If the API server does not answer, the reason.
  */
 export async function findPlaces(reader: Omit<Reader, "settings">): Promise<readonly string[] | string> {
   const { cluster, namespace } = reader;
@@ -81,7 +84,10 @@ export async function findPlaces(reader: Omit<Reader, "settings">): Promise<read
 
 type Placed = { readonly metadata?: { readonly namespace?: string } };
 
-/** Why there is no answer; the command itself says what may not be listed. */
+/**
+ * Resolves with the reason if the API server does not answer. A missing right is ignored: the command itself reports
+ * it.
+ */
 async function addNamespaces(pages: AsyncIterable<Page<Placed>>, names: Set<string>): Promise<string | undefined> {
   try {
     for await (const page of pages) for (const { metadata } of page.items) names.add(metadata?.namespace ?? "");

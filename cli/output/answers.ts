@@ -17,7 +17,7 @@ export function renderAnswers({ kind, name, answers }: Titled, display: Display,
   return [`${kind}/${name}\n`, ...answers.map((answer) => renderAnswer(answer, display, now))].join("");
 }
 
-/** Sentences are wrapped, and what helps is not: a terminal copies a command of one line in one piece. */
+/** Sentences are wrapped, but remedies are not: a terminal copies a command on one line in one piece. */
 function renderAnswer(answer: Explanation, display: Display, now: number): string {
   const { question, allowed, reason, message } = answer;
   const { style } = display;

@@ -17,7 +17,7 @@ export interface Report {
 }
 
 const TONES: Readonly<Record<DrillVerdict, Tone>> = { held: "good", "did not hold": "bad", "not seen": "waiting" };
-/** What broke a promise is said for so many times at most; -o json has all. */
+/** The number of breaks shown for a promise; -o json has all. */
 const MAX_TOLD = 3;
 const COLUMNS = 80;
 

@@ -1,11 +1,11 @@
 /**
- * Texts of the cluster must not steer the reader's terminal: messages, annotations and image names are any
- * user's.
+ * Texts from the cluster must not control the reader's terminal: any user can write messages, annotations and image
+ * names.
  */
 
-/** The colours of style.ts, and at the start the redrawing of screen.ts, stay; line breaks and tabs, too. */
+/** Kept: the colours of style.ts, and the redrawing of screen.ts at the start; also line breaks and tabs. */
 const OURS = String.raw`^\u001B\[\d+A\u001B\[J|\u001B\[3[1239]m`;
-/** The second half is not seen, or changes the order in which other characters are read. */
+/** Control characters, then characters that are invisible or change the order in which others are read. */
 const CONTROL = String.raw`[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u200B-\u200F\u2028-\u202E\u2060-\u2069\uFEFF]`;
 const FOUND = new RegExp(`${OURS}|${CONTROL}`, "g");
 

@@ -12,13 +12,13 @@ const COLUMNS: readonly Column[] = [
   { heading: "ZONE", rank: 4 },
   { heading: "WHAT", rank: 1 },
 ];
-/** Pods of a line that are named one by one. */
+/** Upper bound of the pods that a line names one by one. */
 const MAX_NAMED = 4;
 
-/** Steps that follow one another alike, the first after its own wait. */
+/** Equal consecutive steps; the first has its own wait. */
 type Run = readonly [first: PlannedAction, ...more: PlannedAction[]];
 
-/** A line a step; the pods of a zone that are replaced one after the other, each after the same wait, in one. */
+/** One line per step. One line for pods of a zone that are replaced one after the other, each after the same wait. */
 export function renderSteps(steps: readonly PlannedAction[], display: Display): string {
   let step = 1;
   const rows = foldSteps(steps).map((run): Cell[] => {
@@ -40,11 +40,11 @@ function foldSteps(steps: readonly PlannedAction[]): Run[] {
   return runs;
 }
 
-/** The waits of a run are those of its second step: the first has waited for something else. */
+/** The waits of a run are those of its second step: the first step has waited for something else. */
 function isAlike(run: Run, { action, zone, pods = [], waitMs, waits }: PlannedAction): boolean {
   const [first, second] = run;
   if (action !== "ReplacePods" || first.action !== action || first.zone !== zone) return false;
-  // The last of a zone may be fewer.
+  // The last step of a zone may have fewer pods.
   if (pods.length > (run.at(-1)?.pods ?? []).length) return false;
   return !second || (second.waitMs === waitMs && second.waits.join() === waits.join());
 }

@@ -1,4 +1,4 @@
-/** Prints a result as the user wants it, after what must be known first: that the reconciler does not tick. */
+/** Prints a result in the user's format, after the warning that the reconciler does not tick. */
 import { dump } from "js-yaml";
 import { isFields } from "../../infra/json.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
@@ -30,7 +30,7 @@ export function print(
   io.write(format(output, addNoTicks(value, noTicks)) ?? (output === "name" ? "" : first) + render());
 }
 
-/** Other programs read names: they get what must be known first on standard error. */
+/** Other programs read names: so the warning goes to standard error. */
 export function warnFirst({ output, io }: Pick<Session, "output" | "io">, first: string): void {
   if (output === "name" && first !== "") io.warn(first);
 }
@@ -38,11 +38,14 @@ export function warnFirst({ output, io }: Pick<Session, "output" | "io">, first:
 /** Undefined for people. */
 export function format(output: Session["output"], value: unknown): string | undefined {
   if (output === "json") return `${JSON.stringify(value, undefined, 2)}\n`;
-  // Without what is undefined, which YAML cannot say.
+  // Without undefined values, which YAML cannot express.
   return output === "yaml" ? dump(JSON.parse(JSON.stringify(value)), { lineWidth: -1 }) : undefined;
 }
 
-/** The same with the field `reconciler` in each object whose reconciler does not tick; of another namespace's it says nothing. */
+/**
+ * The value with the field `reconciler` in each object whose reconciler does not tick; not for reconcilers of other
+ * namespaces.
+ */
 export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => addNoTicks(one, noTicks));
   if (!isFields(value)) return value;
@@ -52,15 +55,15 @@ export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown 
 }
 
 interface NoTickLook extends Pick<Io, "style"> {
-  /** Of the terminal; undefined for lines of any length. */
+  /** The width of the terminal; undefined for lines of any length. */
   readonly columns: number | undefined;
-  /** What is beyond the edge is cut off, as in a watch: the command is broken, too. */
+  /** Lines are cut off at the edge, as in a watch: so the command is broken into lines, too. */
   readonly isCut?: boolean;
 }
 
 /**
- * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. The command that helps is one line,
- * which the terminal wraps and copies in one piece, but where it would be cut off.
+ * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. The command that helps is one
+ * line, which the terminal wraps and copies in one piece, except if it would be cut off.
  */
 export function renderNoTicks(
   noTicks: readonly NoTick[],

@@ -1,13 +1,16 @@
-/** What a watch shows: a terminal the newest state in place, a log a line a change, a program a document a change. */
+/**
+ * The output of a watch: on a terminal, the newest state in place; in a log, one line per change; for a program, one
+ * document per change.
+ */
 import { warnFirst } from "./print.ts";
 import type { Session, TerminalSize } from "../session.ts";
 
 export interface Frame {
-  /** What the tables begin with, and what must be known before names are used. */
+  /** The warning at the beginning of the tables, and before names. */
   readonly first: string;
   /** For people at a terminal. */
   readonly table: () => string;
-  /** The same where that is higher than the terminal: without what needs nobody. */
+  /** The table for a terminal that is too low for the whole one: without finished objects. */
   readonly short: () => string;
   /** For logs: equal as long as nothing has changed. */
   readonly lines: () => string;
@@ -41,8 +44,8 @@ export function createScreen({ io, output }: Pick<Session, "io" | "output">): Sc
 const linesOf = (text: string): string[] => text.split("\n").slice(0, -1);
 
 /**
- * More rows would scroll, and cannot be drawn over again. A line is cut at the edge; where nothing is to be left out
- * (`isWide`), it wraps and takes several rows.
+ * Fits the table into the terminal: more rows would scroll, and cannot be redrawn. Lines are cut at the edge; with
+ * `isWide`, which leaves nothing out, they wrap and take several rows.
  */
 function fit(
   { table, short }: Pick<Frame, "table" | "short">,
@@ -70,10 +73,7 @@ function fit(
 // eslint-disable-next-line no-control-regex
 const COLOUR = /(\u001B\[\d+m)/g;
 
-/**
- * The line without what is beyond the edge, which a last `…` stands for; colours take no place, and those that are on
- * are switched off.
- */
+/** The line cut at the edge, with a final `…`; colour codes take no space, and active colours are switched off. */
 function clip(line: string, columns: number): string {
   if (rowsOf(line, columns) === 1) return line;
   const parts = line.split(COLOUR);
@@ -88,10 +88,10 @@ function clip(line: string, columns: number): string {
   return `${kept.join("")}…`;
 }
 
-/** How many rows of the terminal a line takes. */
+/** The number of terminal rows that a line takes. */
 const rowsOf = (line: string, columns = Infinity): number =>
   Math.max(1, Math.ceil(widthOf(line.replaceAll(COLOUR, "")) / columns));
 
-/** At most as many columns as a terminal gives the text: signs of wide scripts take two. */
+/** Upper bound of the columns that a terminal gives the text: characters of wide scripts take two. */
 const widthOf = (text: string): number =>
   Array.from(text).reduce((sum, one) => sum + ((one.codePointAt(0) ?? 0) < 0x1100 || one === "…" ? 1 : 2), 0);

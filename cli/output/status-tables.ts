@@ -19,7 +19,7 @@ import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } fro
 
 export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
 
-/** A group that is ready may still wait, to be scaled: that is no green. */
+/** A ready group may still wait to be scaled: it is not shown in green then. */
 function phaseOf(state: GroupState): Cell {
   const known = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
   const text = state.isOld ? `${known} (old)` : known;
@@ -41,7 +41,7 @@ const COLUMNS: readonly Column[] = [
   { heading: "ESTIMATED-END", rank: 8 },
 ];
 
-/** A line a group. */
+/** One line per group. */
 export const renderGroups = (groups: readonly GroupState[], display: Display, now: number): string =>
   formatByNamespace(
     COLUMNS,
@@ -68,7 +68,7 @@ function waitOf(state: GroupState, now: number): Cell[] {
   ];
 }
 
-/** Nothing works towards an end while the reconciler does not tick. */
+/** No estimate while the reconciler does not tick. */
 function estimatedEnd({ isOld, status: { progress } = {} }: GroupState): string | undefined {
   return isOld || progress?.completionTime !== undefined ? undefined : progress?.estimatedCompletionTime;
 }
@@ -88,7 +88,7 @@ const HOLD_COLUMNS: readonly Column[] = [
   { heading: "MESSAGE", rank: 1 },
 ];
 
-/** One group with its zones, what blocks it, and what is left. */
+/** One group with its zones, its blocks, and the remaining steps. */
 export function renderGroup(state: GroupState, display: Display, now: number): string {
   const { zones, status = {} } = state;
   const sentence = nameImages(withoutBlocks(describeProgress(state), status.blocked ?? []), zones);
@@ -126,7 +126,7 @@ const describeBypasses = (zones: readonly ZoneRow[], now: number): string[] =>
       : [],
   );
 
-/** Of the zones that are not said to wait for it. */
+/** Closed windows of zones, except those that a block already reports. */
 function describeWindows({ zones, status: { blocked = [] } = {} }: GroupState, now: number): string[] {
   const told = new Set(
     blocked.flatMap(({ reason, objects }) => (reason.startsWith("Window") ? objects.map(({ name }) => name) : [])),

@@ -1,4 +1,4 @@
-/** How text looks on a terminal. */
+/** The style of text on a terminal. */
 import { styleText } from "node:util";
 
 export type Tone = "good" | "bad" | "waiting" | "plain";
@@ -7,7 +7,7 @@ export type Style = (tone: Tone, text: string) => string;
 /** Colours and width of what is displayed. */
 export interface Display {
   readonly style: Style;
-  /** Characters that a line may have; undefined without a terminal, and where nothing is to be left out. */
+  /** Characters that a line may have; undefined without a terminal, and if nothing may be left out. */
   readonly width?: () => number | undefined;
 }
 
@@ -15,6 +15,6 @@ const COLOURS = { good: "green", bad: "red", waiting: "yellow" } as const;
 
 export const plain: Style = (_tone, text) => text;
 
-/** Sets colours whatever the environment says: the caller has read it. */
+/** Sets colours regardless of the environment: the caller has checked it. */
 export const colourful: Style = (tone, text) =>
   tone === "plain" ? text : styleText(COLOURS[tone], text, { validateStream: false });

@@ -6,23 +6,25 @@ export type Cell = string | { readonly text: string; readonly tone: Tone };
 
 export interface Column {
   readonly heading: string;
-  /** Where a terminal has no room for all columns, those of the lowest ranks are shown; those without a rank always. */
+  /**
+   * If a terminal has no room for all columns, those of the lowest ranks are shown; columns without a rank always are.
+   */
   readonly rank?: number;
 }
 
 const GAP = "  ";
-/** Columns of a terminal for a sentence at the end of a row, before other columns give way to it. */
+/** Least width of a sentence at the end of a row: other columns are left out to keep it. */
 const SENTENCE = 30;
 
 const textOf = (cell: Cell | undefined): string => (typeof cell === "object" ? cell.text : (cell ?? ""));
 
-/** Columns with their cells; `widths` are what each needs at least, and takes at most. */
+/** Columns with their cells. */
 interface Sheet {
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** The same table with the namespace of each row before it, if they are of several namespaces. */
+/** The table with the namespace before each row, if the rows are of several namespaces. */
 export function formatByNamespace(
   columns: readonly Column[],
   rows: readonly { readonly namespace: string; readonly cells: readonly Cell[] }[],
@@ -64,8 +66,8 @@ export function formatTable(
 }
 
 /**
- * A table of which no column may be left out. Where the terminal has no room for it, each row becomes several lines: its
- * first cell, and the others below it with their headings.
+ * A table whose columns must all be shown. If the terminal has no room for it, each row becomes several lines: its
+ * first cell, and below it the others with their headings.
  */
 export function formatRecords(
   headings: readonly string[],
@@ -129,13 +131,16 @@ function fit(sheet: Sheet, most: number): Sheet {
 
 const rankOf = (column: Column | undefined): number => column?.rank ?? 0;
 
-/** The text broken between words, each further line after so many blanks; so many columns are left free for what is before the first. */
+/**
+ * The text broken between words, with `indent` blanks before each further line; the first line leaves the same room for
+ * text before it.
+ */
 export const wrapAfter = (text: string, indent: number, { width }: Display): string =>
   wrapWords(text, (width?.() ?? Infinity) - indent).join(`\n${" ".repeat(indent)}`);
 
 /**
- * The text in lines of at most so many characters, broken between words, each indented as the first; a longer word has
- * a line of its own.
+ * The text in lines of at most `most` characters, broken between words, each with the indent of the first; a longer
+ * word gets its own line.
  */
 export function wrapWords(text: string, most: number): string[] {
   const words = text.trimStart();

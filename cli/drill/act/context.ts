@@ -1,4 +1,4 @@
-/** What the parts of a drill act with. */
+/** The tools of the parts of a drill. */
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -12,9 +12,9 @@ export interface Drill {
   readonly run: Run;
   /** A number from 0 up to 1. */
   readonly random: () => number;
-  /** Ends what is under way: the end of the stage, of the drill, or a Ctrl-C. */
+  /** Ends all work: fires at the end of the stage, of the drill, or at a Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
-/** The HTTP status of what was refused; 0 without an answer. */
+/** The HTTP status of a refused call; 0 without an answer. */
 export const statusOf = (error: unknown): number => (error instanceof RolloutError ? error.status : undefined) ?? 0;

@@ -1,4 +1,4 @@
-/** Evictions, as clients of a cluster make them: one, a storm of them, a drain. */
+/** Evictions as clients of a cluster send them: a single one, a storm, a drain. */
 import { hasCode, messageOf } from "../../../infra/errors.ts";
 import { evictions, type Eviction } from "../../../infra/kubernetes/resources.ts";
 import type { PodFact } from "../history.ts";
@@ -25,7 +25,7 @@ export async function evict(drill: Drill, pod: PodFact, { byName = false } = {})
     return 201;
   } catch (error) {
     const status = statusOf(error);
-    // Nobody waits for the answer any more.
+    // A cancelled call has no answer to record.
     if (!hasCode(error, "Cancelled") && !signal.aborted)
       history.add({ what: "answered", id, status, message: messageOf(error) });
     return status;
@@ -42,7 +42,7 @@ interface Bounds {
 interface Storm extends Bounds {
   /** Half of the clients evict by name. */
   readonly byNames: boolean;
-  /** Whether this pod may be evicted. */
+  /** True if the storm may evict this pod. */
   readonly takes: (pod: PodFact) => boolean;
 }
 
@@ -62,7 +62,7 @@ export async function storm(drill: Drill, { clients, tries, pauseMs, byNames, ta
 
 const isGone = (status: number): boolean => status === 201 || status === 404 || status === 409;
 
-/** Evicts all pods of the zone, each again and again until it goes; false if one did not within its tries. */
+/** Evicts all pods of the zone, each repeatedly until it goes; false if one did not within its tries. */
 export async function drain(drill: Drill, zone: string, { tries, pauseMs }: Omit<Bounds, "clients">): Promise<boolean> {
   const { clock, history, random, signal } = drill;
   const own = [...history.pods.values()].filter((pod) => pod.zone === zone);

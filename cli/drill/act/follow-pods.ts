@@ -9,8 +9,8 @@ import type { Drill } from "./context.ts";
 const AGAIN_MS = 1000;
 
 /**
- * Resolves once the signal fires; never rejects. A watch that ends is resumed where it ended, as long as it can be. One that
- * has failed, and has shown nothing since, leaves a gap at the end.
+ * Resolves once the signal fires; never rejects. A watch that ends is resumed from its last version if possible. If it
+ * has failed, and has received nothing since, the history ends with a gap.
  */
 export async function followPods(drill: Drill): Promise<void> {
   const { cluster, clock, history, run, signal } = drill;

@@ -1,4 +1,4 @@
-/** The installation that a drill tries: its image, whether its webhook is asked, its pods. */
+/** The installation that a drill tries: its image, its eviction webhook, its pods. */
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import { collect } from "../../../infra/kubernetes/collect.ts";
@@ -16,7 +16,7 @@ export interface Installation {
   readonly homes: readonly string[];
 }
 
-/** Never rejects: what may not be read is not known. */
+/** Never rejects: objects that may not be read count as unknown. */
 export async function findInstallation(cluster: Cluster, namespace: string): Promise<Installation> {
   const reading = await readHooks({ cluster });
   const asked = (reading.hooks ?? []).filter((hook) => maySelect(hook, namespace));
@@ -35,17 +35,17 @@ export async function findImage(cluster: Cluster, { homes }: Installation): Prom
 const imageOf = ({ spec }: CronJob): string | undefined =>
   spec?.jobTemplate?.spec?.template?.spec?.containers?.[0]?.image;
 
-/** Whether an eviction webhook is asked about a namespace that a drill has made. */
+/** Judges whether an eviction webhook is called for a namespace that a drill has made. */
 export function guardOf({ reading }: Installation, namespace: string): Guard {
   return judgeGuard({ ...reading, namespace, labels: ownLabels(namespace), labelsKnown: true, probe: undefined });
 }
 
-/** Those of a namespace that a drill makes. */
+/** The labels of a namespace that a drill makes. */
 const ownLabels = (name: string) => ({ ...marks(name, 0).labels, "kubernetes.io/metadata.name": name });
 
 /**
- * Where the webhooks are that every eviction in the drill's namespace is sent to, by its labels: the namespaces of their
- * Services. Of a namespace that may not be read the name alone is known. Never rejects.
+ * The namespaces of the webhooks' Services that get every eviction in the drill's namespace, by its labels. If the
+ * namespace may not be read, only its name is known. Never rejects.
  */
 export async function findAsked(
   cluster: Cluster,
@@ -60,14 +60,14 @@ export async function findAsked(
   return homesOf(asked);
 }
 
-/** Namespaces of the Services that eviction webhooks are at: where an installation most likely serves. */
+/** Namespaces of the Services of eviction webhooks: an installation most likely serves these. */
 export const servedElsewhere = ({ reading }: Installation): string[] => homesOf(reading.hooks ?? []);
 
 const homesOf = (hooks: readonly Pick<EvictionHook, "service">[]): string[] => [
   ...new Set(hooks.flatMap(({ service }) => service?.split("/")[0] ?? [])),
 ];
 
-/** Whose pods are killed. It is chosen once, and no other pods stand in where none of these run. */
+/** The pods to kill. The selector is chosen once: if none of them run, no other pods are killed instead. */
 export interface Killed {
   readonly namespace: string;
   readonly labelSelector: string;

@@ -1,5 +1,5 @@
 /**
- * Where a drill takes place, and what it leaves: nothing.
+ * The place of a drill. A drill removes all its objects at the end.
  *
  *   made, expires in a minute --renewed every 15 s--> removed at the end, or after a Ctrl-C
  *                             --killed--> expired --the next run, or --clean--> removed
@@ -25,7 +25,7 @@ export interface Caller {
   readonly clock: Clock;
 }
 
-/** What a run has made: a namespace, or objects in one that was there before. */
+/** The objects of a run: a namespace, or objects in an existing namespace. */
 export interface Place {
   readonly run: string;
   readonly namespace: string;
@@ -37,7 +37,7 @@ interface Marked {
   readonly metadata?: ObjectMeta;
 }
 
-/** The object that says until when the run lives: its namespace, or its budget. */
+/** The object that records until when the run lives: its namespace, or its budget. */
 const anchorOf = ({ run, namespace, isOwn }: Place): readonly [Resource, Ref] =>
   isOwn ? [namespaces, { name: namespace }] : [disruptionBudgets, { namespace, name: run }];
 
@@ -47,7 +47,7 @@ export async function makeNamespace({ cluster, clock }: Caller, { name }: Run): 
   await cluster.create(namespaces, { body });
 }
 
-/** Until the signal fires. Never rejects: a sign of life that is lost is followed by others. */
+/** Renews the expiry until the signal fires. Never rejects: a lost renewal is followed by others. */
 export async function renew({ cluster, clock }: Caller, place: Place, signal: AbortSignal): Promise<void> {
   const [resource, ref] = anchorOf(place);
   for (;;) {
@@ -60,14 +60,17 @@ export async function renew({ cluster, clock }: Caller, place: Place, signal: Ab
   }
 }
 
-/** Milliseconds until what is removed must be gone, and between two reads. */
+/** Milliseconds until removed objects must be gone, and between two reads. */
 const REMOVAL_MS = 180_000;
 const READ_PAUSE_MS = 1000;
 
-/** How often in a row nothing is found before it counts as gone: a write that was given up may still take effect. */
+/** Consecutive empty reads before the objects count as gone: an abandoned write may still take effect. */
 const EMPTY_READS = 2;
 
-/** Removes what the run has made; resolves with true once all of it is gone. Throws what cannot be repeated. */
+/**
+ * Removes the objects of the run; resolves with true once all of them are gone. Throws errors that a retry does not
+ * fix.
+ */
 export async function removePlace(caller: Caller, place: Place): Promise<boolean> {
   const { cluster, clock } = caller;
   const end = clock.monotonic() + REMOVAL_MS;
@@ -82,7 +85,10 @@ export async function removePlace(caller: Caller, place: Place): Promise<boolean
   }
 }
 
-/** A namespace that a run has made bears its name, in the name and in the label: any other one is somebody else's. */
+/**
+ * A namespace that a run has made has the name of the run, also in its label: any other namespace belongs to somebody
+ * else.
+ */
 const isMade = ({ metadata = {} }: Marked): boolean =>
   isRunName(metadata.name ?? "") && metadata.labels?.[LABEL] === metadata.name;
 
@@ -93,7 +99,7 @@ async function removeNamespace(cluster: Cluster, { namespace: name }: Place): Pr
   return false;
 }
 
-/** True once neither the objects nor pods of theirs are there. The budget goes last: it says until when the run lives. */
+/** True once the objects and their pods are gone. The budget goes last: it records until when the run lives. */
 async function removeObjects(cluster: Cluster, { namespace, run }: Place): Promise<boolean> {
   const query = { namespace, labelSelector: `${LABEL}=${run}` };
   const zones = await collect(cluster.list(statefulSets, query));
@@ -105,7 +111,7 @@ async function removeObjects(cluster: Cluster, { namespace, run }: Place): Promi
   return budgets.length === 0;
 }
 
-/** The reconciler keeps a Lease for the downscales of a group, and leaves it behind: it is named by the group. */
+/** Removes the Lease of the group's downscales, which the reconciler leaves behind: its name comes from the group. */
 async function removeLease(cluster: Cluster, { namespace, run }: Omit<Place, "isOwn">): Promise<void> {
   const name = nameLease(run, "");
   const found = await cluster.get(leases, { namespace, name }).catch(absent);
@@ -121,12 +127,12 @@ async function removeOne<T extends Marked>(cluster: Cluster, resource: Resource<
   });
 }
 
-/** What runs have left, with the time from when on nobody removes it, milliseconds since the epoch. */
+/** The objects of a run, with the time from when on they may be removed, milliseconds since the epoch. */
 export interface Leftover extends Place {
   readonly expires: number;
 }
 
-/** Namespaces that runs have made; with a namespace, the objects of runs in it. */
+/** Namespaces that runs have made; with a namespace given, the objects of runs in it. */
 export async function findLeftovers({ cluster }: Caller, namespace: string | undefined): Promise<Leftover[]> {
   const isOwn = namespace === undefined;
   const query = isOwn ? { labelSelector: LABEL } : { namespace, labelSelector: LABEL };

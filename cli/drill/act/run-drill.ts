@@ -2,7 +2,7 @@
  * A drill from its first object to its last: watched all the time, every stage within its time.
  *
  *   make -> start -> refusals -> storm -> drains -> rollout -> kept -> downscale -> remove
- *             a stage that is not over in time, or fails: the next one all the same, but none without a start
+ *             after a stage that fails or is not over in time comes the next one, but after a failed start none
  */
 import { firstOfSignals } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
@@ -13,9 +13,9 @@ import { killPods, type Killed } from "./installation.ts";
 import { explainStart, ORDER, PLAYS } from "./stages.ts";
 
 interface Choices {
-  /** Whose pods are killed; undefined for none. */
+  /** The pods to kill; undefined for none. */
   readonly kill: Killed | undefined;
-  /** What happens, a line each. */
+  /** Receives a line for each step. */
   readonly tell: (text: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The stages of a drill. Each resolves with true once it is over, and with false if something did not come about. */
+/** The stages of a drill. Each resolves with true once it is over, and with false if its condition was not reached. */
 import { firstOfSignals } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Patch } from "../../../infra/kubernetes/cluster.ts";
@@ -30,7 +30,7 @@ type Stage = (drill: Drill) => Promise<boolean>;
 const upIn = ({ history }: Drill, zone: string): PodFact[] =>
   [...history.pods.values()].filter((pod) => pod.zone === zone && pod.state === "up");
 
-/** Every zone has so many pods, and all are up. */
+/** True if every zone has `replicas` pods, and all are up. */
 const isWhole = (drill: Drill, replicas = REPLICAS): boolean =>
   drill.history.pods.size === replicas * ZONES.length &&
   ZONES.every((zone) => upIn(drill, setName(drill.run.name, zone)).length === replicas);
@@ -51,7 +51,7 @@ const refusals: Stage = async (drill) => {
   return true;
 };
 
-/** Evicts a pod of the zone, and asks for pods of the others until it is back. */
+/** Evicts a pod of the zone, and tries to evict pods of the others until it is back. */
 async function refuseBeside(drill: Drill, zone: string): Promise<boolean> {
   const { clock, history, random, signal } = drill;
   const [first] = upIn(drill, zone);
@@ -67,7 +67,7 @@ async function refuseBeside(drill: Drill, zone: string): Promise<boolean> {
   return await untilWhole(drill);
 }
 
-/** A budget may count a pod as away a moment longer than the drill sees it. */
+/** Retries the eviction: a budget may count a pod as unavailable a moment longer than the drill sees it. */
 async function evictSoon(drill: Drill, pod: PodFact): Promise<boolean> {
   for (let i = 0; i < DRAIN.tries && !drill.signal.aborted; i++) {
     if ((await evict(drill, pod)) === 201) return true;
@@ -94,7 +94,7 @@ const rollout: Stage = async (drill) => {
   for (const zone of ZONES) await patch(drill, { name: setName(run.name, zone), body });
   const over = new AbortController();
   const isNew = ({ zone, revision }: PodFact): boolean => before.get(zone) !== revision;
-  // The others are the rollout's to replace.
+  // The rollout replaces the other pods.
   const evicting = storm(
     { ...drill, signal: firstOfSignals(signal, over.signal) },
     { ...DURING_ROLLOUT, byNames: false, takes: isNew },
@@ -124,7 +124,7 @@ const downscale: Stage = async (drill) => {
   return isAllowed && (await untilWhole(drill, REPLICAS_LEFT));
 };
 
-/** Why the pods are not up, as far as one of them says it. */
+/** The reason why the pods are not up, if one of them reports it. */
 export async function explainStart({ cluster, history, run }: Drill): Promise<string> {
   const up = [...history.pods.values()].filter(({ state }) => state === "up").length;
   const query = { namespace: run.namespace, labelSelector: `${LABEL}=${run.name}` };
