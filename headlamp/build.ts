@@ -1,6 +1,6 @@
 /**
- * `npm run headlamp`: bundles the plugin into headlamp/dist. What Headlamp brings is taken from its `pluginLib`; all else,
- * the decisions and the view of the status page among it, is bundled from this repository.
+ * `npm run headlamp`: bundles the plugin into headlamp/dist. Modules that Headlamp provides come from its `pluginLib`;
+ * all others, with the decisions and the view of the status page, are bundled from this repository.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const takeFromHost: Plugin = {
   },
 };
 
-/** The text of main.js. Rejects if it cannot be built, as where a module of Node.js is imported. */
+/** The text of main.js. Rejects if it cannot be built, for example because a module of Node.js is imported. */
 export async function bundlePlugin(): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, "src/host/index.ts")],
@@ -41,13 +41,16 @@ export async function bundlePlugin(): Promise<string> {
     legalComments: "none",
     write: false,
     plugins: [takeFromHost],
-    // The host's tsconfig is not the bundle's: paths there lead to types.
+    // The host's tsconfig is not for the bundle: its paths lead to types.
     tsconfigRaw: {},
   });
   return outputFiles[0]?.text ?? "";
 }
 
-/** What Headlamp reads of package.json: `devDependencies` tells it which of its versions the plugin is made for. */
+/**
+ * The part of package.json that Headlamp reads: `devDependencies` states the version of Headlamp that the plugin is
+ * made for.
+ */
 async function describePackage(): Promise<object> {
   const read = async (path: string) =>
     JSON.parse(await readFile(join(import.meta.dirname, path), "utf8")) as Record<string, unknown>;

@@ -12,7 +12,7 @@ import { FULL, limitOf, METADATA_LIST } from "../../infra/kubernetes/list-forms.
 import type { ListBody, Resource } from "../../infra/kubernetes/resources.ts";
 import type { OnDate } from "../../infra/server-clock.ts";
 
-/** What is asked of Headlamp: `clusterRequest` of its ApiProxy, whose answer is a Response unless `isJSON`. */
+/** The parameters of Headlamp's `clusterRequest` (ApiProxy), whose answer is a Response unless `isJSON`. */
 export interface HostParams {
   readonly cluster: string;
   /** Milliseconds. */
@@ -46,12 +46,12 @@ interface Request {
 
 /** Milliseconds that a call may take. */
 const TIMEOUT_MS = 10_000;
-/** What Headlamp says of a cluster that it does not know, and an API server of an API group that it does not know. */
+/** The answer of Headlamp for an unknown cluster, and of an API server for an unknown API group. */
 const NO_PAGE = "404 page not found";
 
 /**
- * Reads one cluster for one view of it: an object that is asked for again is not read again. Verbs that write reject
- * with `Invalid`, and nothing is asked.
+ * Reads one cluster for one view of it: each object is read only once. Verbs that write reject with `Invalid`, without
+ * a request.
  */
 export function openPort({ request, cluster, clock, onDate }: PortOptions): Cluster {
   const objects = new Map<string, Promise<unknown>>();
@@ -127,7 +127,7 @@ function readAnswer(answer: unknown): Answer {
   return { headers, text: () => (answer as Answer).text() };
 }
 
-/** Objects whose text has no character that is not seen: messages are any user's. */
+/** Parses objects, and replaces invisible characters in their texts: any user can write messages. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text, (_, value: unknown) => (typeof value === "string" ? showUnseen(value) : value));

@@ -1,4 +1,4 @@
-/** Reads what the plugin shows of one cluster, each part alone. */
+/** Reads the data that the plugin shows of one cluster, each part separately. */
 import { explainError } from "../../cli/decide/explain-error.ts";
 import { createSettings, CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { findPlaces, gatherTicking } from "../../cli/gather/ticking.ts";
@@ -32,12 +32,15 @@ const KNOWN_MS = 60_000;
 
 interface Places {
   readonly readAt: number;
-  /** Why there are none, if it is no list. */
+  /** The namespaces, or the reason why there are none. */
   readonly namespaces: readonly string[] | string;
   readonly settings: ReadSettings;
 }
 
-/** Resolves with what was read last where a part cannot be read; never rejects. `focus`: a group that is shown alone. */
+/**
+ * Resolves with the records; a part that cannot be read has its last known records. Never rejects. `focus`: a group
+ * that is shown alone.
+ */
 export function createReading({ open, clock, namespaces }: ReadOptions): (focus: Focus) => Promise<ClusterRecords> {
   let earlier = NOTHING_READ;
   let places: Places | undefined;
@@ -74,7 +77,7 @@ export function createReading({ open, clock, namespaces }: ReadOptions): (focus:
   };
 }
 
-/** As `explainError` says that a list of all namespaces may not be had. */
+/** The words of `explainError` for a list of all namespaces that is not permitted. */
 const IN_ALL = "in the whole cluster";
 const ADVICE =
   "With rights in some namespaces alone, choose these in Headlamp's namespace filter, or as allowed namespaces in its settings of the cluster.";
@@ -89,9 +92,9 @@ const sayNoTick = ({ message, remedy }: NoTick): string => `Reconciler: ${messag
 type Reader = Pick<ReadOptions, "clock"> & { readonly cluster: Cluster };
 
 interface Reconcilers {
-  /** The one that has not ticked for the longest time, with the first of `noTicks`. */
+  /** The reconciler that has not ticked for the longest time, with the first of `noTicks`. */
   readonly record: ReconcilerRecord;
-  /** Those that do not tick come first. */
+  /** Reconcilers that do not tick come first. */
   readonly noTicks: readonly NoTick[];
 }
 
@@ -112,7 +115,7 @@ const rankOf = ({ state }: NoTick): number => (state === "stopped" ? 0 : 1);
 
 type Installed = Awaited<ReturnType<ReadSettings>>;
 
-/** Those that cannot be read are said by `gatherTicking`. */
+/** `gatherTicking` reports the Leases that cannot be read. */
 async function readLeases(cluster: Cluster, installed: readonly Installed[]): Promise<readonly ReconcilerRecord[]> {
   const keys = installed.flatMap(({ homes, lease }) => homes.map((home) => `${home}/${lease}`));
   const found = await Promise.all(
@@ -129,7 +132,7 @@ async function readGates(cluster: Cluster, namespaces: readonly string[]): Promi
   return found?.flatMap((gate) => readGate(gate) ?? []);
 }
 
-/** The meaning of a check's answer is not shown, so the default will do. */
+/** The default is enough: the meaning of a check's answer is not shown. */
 async function readPhased(
   { cluster, clock }: Reader,
   namespaces: readonly string[],

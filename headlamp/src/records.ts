@@ -1,4 +1,6 @@
-/** What the plugin shows of one cluster: what the status page shows, and the kinds beside rollout groups. Pure. */
+/**
+ * The data that the plugin shows of one cluster: that of the status page, and the kinds beside rollout groups. Pure.
+ */
 import type { Phased } from "../../cli/decide/explain-phased.ts";
 import { NOTHING, type PageRecords, type Part, UNREAD } from "../../functions/status/view/records.ts";
 import type { Gate } from "../../reconciler/gates/gate.ts";

@@ -1,4 +1,4 @@
-/** Shows one cluster in an element of Headlamp's, in a shadow root of its own, and follows it. */
+/** Shows one cluster in an element of Headlamp's, in its own shadow root, and follows it. */
 import { type ComponentChild, h, render } from "preact";
 import type { Focus } from "../../../functions/status/gather.ts";
 import { systemClock } from "../../../infra/clock.ts";
@@ -15,14 +15,14 @@ export interface Following {
   readonly namespaces: readonly string[];
   readonly focus: Focus;
   readonly show: (records: ClusterRecords) => ComponentChild;
-  /** Goes to what a link leads to; false if it is no page of the plugin's. */
+  /** Goes to the target of a link; false if it is no page of the plugin's. */
   readonly goTo: (href: string) => boolean;
 }
 
 /** Milliseconds between the end of a reading and the next one: each costs the user's own requests. */
 const EVERY_MS = 5000;
 
-/** Follows until the function that it returns is called. A page that is not seen is not read. */
+/** Follows until the returned function is called. A hidden page is not read. */
 export function follow(element: HTMLElement, following: Following): () => void {
   const { request, cluster, namespaces, focus, show, goTo } = following;
   const root = element.shadowRoot ?? element.attachShadow({ mode: "open" });
@@ -59,7 +59,7 @@ export function follow(element: HTMLElement, following: Following): () => void {
   };
 }
 
-/** By the colour that is behind the element: themes are Headlamp's, and of other plugins. */
+/** Judges by the colour behind the element: themes come from Headlamp and from other plugins. */
 function isDark(element: HTMLElement): boolean {
   for (let one: HTMLElement | null = element; one; one = one.parentElement) {
     const [red = 255, green = 255, blue = 255, alpha = 1] = (

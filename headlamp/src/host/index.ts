@@ -1,4 +1,4 @@
-/** What Headlamp loads: registers the pages. Nothing is read before one of them is shown. */
+/** The entry that Headlamp loads: registers the pages. Nothing is read before one of them is shown. */
 import {
   type DetailsViewSectionProps,
   registerDetailsViewSection,
@@ -32,7 +32,7 @@ registerRoute({
   component: () => createElement(ClusterPage),
 });
 
-/** What is read of an object of Headlamp's. */
+/** The fields that are read of an object of Headlamp's. */
 interface Shown {
   readonly kind?: string;
   readonly cluster?: string;

@@ -1,4 +1,4 @@
-/** The plugin's components: an element each, which preact fills. */
+/** The plugin's components: one element each, which preact fills. */
 import { ApiProxy, K8s, Router } from "@kinvolk/headlamp-plugin/lib";
 import { SectionBox } from "@kinvolk/headlamp-plugin/lib/CommonComponents";
 import { createElement, type ReactElement, useEffect, useRef } from "react";
@@ -70,7 +70,7 @@ function Box({ cluster, focus, namespace, show }: BoxProps): ReactElement {
   return createElement("div", { ref: element, style: { marginBottom: "1rem" } });
 }
 
-/** A box for each cluster that is chosen in Headlamp. */
+/** One box for each cluster that is chosen in Headlamp. */
 export function ClusterPage(): ReactElement {
   const { namespace = "", name } = useParams<{ namespace?: string; name?: string }>();
   const focus = name === undefined ? undefined : keyOf({ namespace, name });

@@ -1,4 +1,4 @@
-/** Several clusters are on one page: what one names for screen readers is named with its cluster. Pure. */
+/** One page shows several clusters: labels for screen readers also contain the cluster's name. Pure. */
 import { type ComponentChild, type ComponentChildren, h, isValidElement, type VNode } from "preact";
 
 /** The id of the heading with the cluster's name, in the cluster's own shadow root. */

@@ -1,4 +1,6 @@
-/** One cluster on the plugin's page: what the status page shows, and gates, PhasedRollouts and node updates. Pure. */
+/**
+ * One cluster on the plugin's page: the content of the status page, and gates, PhasedRollouts and node updates. Pure.
+ */
 import { h, type ComponentChild } from "preact";
 import type { Focus } from "../../../functions/status/gather.ts";
 import { keyOf, listPart, type PageGroup, type Part, UNREAD } from "../../../functions/status/view/records.ts";
@@ -21,7 +23,7 @@ export interface ClusterView {
   readonly addressOf: AddressOf;
 }
 
-/** That no tick comes, and what could not be read, stand before all else. */
+/** Missing ticks and read errors come first. */
 export function showCluster({ name, records, focus, addressOf }: ClusterView): ComponentChild {
   const { page, gates, phased, policies } = records;
   const { reconciler, readAt: now } = page;
@@ -83,7 +85,7 @@ function sayNone(part: Part<unknown>, kind: string, none: string): string {
   return part === undefined ? `The cluster knows no ${kind}.` : none;
 }
 
-/** Of a group that is shown alone, its gates. */
+/** The gates; only those of the group if one is shown alone. */
 function gatesOf(gates: Part<Gate>, focus: Focus, groups: readonly PageGroup[]): Part<Gate> {
   const group = groups.find((one) => keyOf(one) === focus);
   if (!group || gates === UNREAD) return gates;

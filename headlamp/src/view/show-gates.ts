@@ -1,4 +1,4 @@
-/** RolloutGates, as their status says of the rollout. Pure. */
+/** RolloutGates, by their status. Pure. */
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { keyOf } from "../../../functions/status/view/records.ts";
 import { listOf, showTable } from "../../../functions/status/view/show-tables.ts";

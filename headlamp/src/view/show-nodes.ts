@@ -1,4 +1,4 @@
-/** NodeUpdatePolicies: their nodes, those that are being updated, and what stops them. Pure. */
+/** NodeUpdatePolicies: their nodes, the nodes under update, and the blocks. Pure. */
 import { h, type ComponentChild } from "preact";
 import { listOf, showTable } from "../../../functions/status/view/show-tables.ts";
 import { showTime } from "../../../functions/status/view/time.ts";

@@ -1,4 +1,4 @@
-/** PhasedRollouts: whether each may go on, as `zonewise explain` says it. Pure. */
+/** PhasedRollouts: whether each may go on, as in `zonewise explain`. Pure. */
 import { h, type ComponentChild } from "preact";
 import { explainPhased, nextCheckOf, type Phased } from "../../../cli/decide/explain-phased.ts";
 import { judgePhased } from "../../../cli/decide/overview.ts";
@@ -7,7 +7,7 @@ import { showTable } from "../../../functions/status/view/show-tables.ts";
 import { showTime } from "../../../functions/status/view/time.ts";
 import { firstReleased } from "../../../reconciler/phased/target.ts";
 
-/** A word beside each colour. */
+/** Each colour has a word. */
 const LOOKS = { stalled: "bad", going: "busy", done: "good" } as const;
 
 export function showPhased(phased: readonly Phased[], now: number): ComponentChild {

@@ -1,4 +1,6 @@
-/** The style of the plugin, in a shadow root of its own: that of the status page, in the colours of Headlamp's theme. Pure. */
+/**
+ * The style of the plugin, in its own shadow root: that of the status page, in the colours of Headlamp's theme. Pure.
+ */
 import { COLOURS, RULES } from "../../../functions/status/view/style.ts";
 
 /** `isDark`: Headlamp has a dark theme. */
