@@ -33,9 +33,9 @@ export function readBudgetPod(object: PodObject): BudgetPod {
 }
 
 /**
- * The latest of the Ready condition's last change, the start of any container, and the pod's creation. The API server's
- * clock tells the last, the node's the others: a node whose clock is behind makes a delay shorter, and never starts it
- * before the pod's creation.
+ * The latest of the Ready condition's last change, the start of any container, and the pod's creation. The API
+ * server's clock sets the time of creation, the node's clock the others: a node whose clock is behind makes a delay
+ * shorter, and never starts it before the pod's creation.
  */
 function readReadySince(
   { createdAt }: Pod,

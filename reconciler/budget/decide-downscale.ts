@@ -1,6 +1,6 @@
 /**
- * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. How many pods of its own zone go
- * is what the user wants, so that neither that zone's limit nor a `maxUnavailable` of 0 counts.
+ * Decides whether pods may go by a downscale now (§5.11): only the other zones matter. The user decides how many pods
+ * of its own zone go, so neither that zone's limit nor a `maxUnavailable` of 0 counts.
  */
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/lost.ts";
@@ -49,8 +49,8 @@ interface OtherZone {
 }
 
 /**
- * Pods of another zone that are to go as well, and do not come up or are not made, do not count: they would wait for
- * this zone.
+ * Pods of another zone do not count if they are to go as well, and do not become ready or are not created: they would
+ * wait for this zone.
  */
 function countOther(other: BudgetZone, shrink: ShrinkInGroup): OtherZone {
   return {

@@ -50,7 +50,7 @@ const notTwice: EvictionRule = (snapshot) => {
 /**
  * True if another disruption of the pod may use its reservation. The rollout and an eviction must not share one. Two
  * evictions may if both are pinned to the pod's UID: an unpinned one might delete the pod's successor. Once the API
- * server has stopped to retry, an earlier eviction no longer counts. The rollout may delete its pod as long as its
+ * server no longer retries, an earlier eviction does not count. The rollout may delete its pod as long as its
  * reservation lasts, so an unpinned eviction waits for the end of it.
  */
 function mayShare(found: Reservation, { now, by, rollout, unpinned }: EvictionSnapshot): boolean {
@@ -82,8 +82,8 @@ const partitionKnown: EvictionRule = (snapshot) => {
 };
 
 /**
- * The rollout takes nothing from anybody by replacing a pod that serves nothing. If it counted the others, each of
- * several such pods would be kept for the others' sake. A pod that still works in part asks its budget.
+ * The rollout makes nothing unavailable by replacing a pod that serves nothing. If it counted the others, several such
+ * pods would block each other. A pod that still works in part asks its budget.
  */
 const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean =>
   rollout !== undefined && servesNothing(pod, now);
@@ -97,7 +97,7 @@ const zonesWithin: EvictionRule = (snapshot) => {
   const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
     const isOwn = zone.uid === snapshot.pod.owner;
     const all = countUnavailable(zone, snapshot);
-    // Its own zone is to have no more pods than it will have: the limit is about these.
+    // The limit of its own zone is about the pods that stay: leaving pods are not wanted.
     const count = isOwn ? { ...all, leaving: 0 } : all;
     return sumOf(count) >= (isOwn ? maxUnavailable(snapshot) : 1) ? [describeUnavailability(count, zone.name)] : [];
   });
@@ -109,8 +109,8 @@ const zonesWithin: EvictionRule = (snapshot) => {
 const MAX_NAMED = 3;
 
 /**
- * Pods that count as not ready although users see them ready. Only the rollout says so: a denied drainer reads the
- * original's sentence.
+ * Names the pods that count as not ready although users see them ready. Only the rollout's message names them: a
+ * denied drainer reads the original's sentence.
  */
 function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): string {
   if (!rollout) return "";

@@ -1,6 +1,6 @@
 /**
- * What guards deletions of pods by hand in a namespace (§5.12): our policy, which refuses each, our webhook, which asks
- * the budget, or nobody. What others registered is not known. Pure.
+ * The guard of pod deletions by hand in a namespace (§5.12): our policy, which refuses each, our webhook, which asks
+ * the budget, or none. Policies and webhooks of others are not known. Pure.
  */
 import { matchesSelector, type LabelSelector } from "../model/label-selector.ts";
 import { type EvictionHook, type GuardFacts, selectsNamespace, whyNotCallable } from "./guard.ts";
@@ -28,14 +28,14 @@ export interface DeletionGuard {
    */
   readonly by: "policy" | "webhook" | "down" | "none" | "unknown";
   readonly message: string;
-  /** How to have one, or to mend it; "" where nothing is to do. */
+  /** How to install or fix a guard; "" if there is nothing to do. */
   readonly remedy: string;
 }
 
 const CHOOSE =
   "docs/hardening.md, Deletions of pods: infra/manifests/pod-deletion-webhook or infra/manifests/pod-deletion-policy";
 
-/** Of pods with these labels. */
+/** The guard of pods with these labels. */
 export function judgeDeletionGuard(
   facts: DeletionGuardFacts,
   podLabels: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * Which deletions of pods ask the disruption budget (§5.12): those of a running pod of a rollout group, by anyone who is
- * no controller of the cluster. The conditions of the webhook say the same without a call
+ * Decides which deletions of pods ask the disruption budget (§5.12): those of a running pod of a rollout group, by
+ * anyone who is no controller of the cluster. The conditions of the webhook say the same without a call
  * (infra/manifests/pod-deletion-webhook), so that a configuration without them stops no controller. Pure.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
@@ -11,13 +11,13 @@ import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 export const DELETION_PATH = "/admission/pod-deletion";
 
 export interface Deletion {
-  /** As the API server knows whoever deletes. */
+  /** The user who deletes, as the API server knows it. */
   readonly username: string;
   readonly groups: readonly string[];
   readonly pod: PodObject;
 }
 
-/** Why a deletion asks nobody. */
+/** The reasons why a deletion does not ask the budget. */
 export type NotAsked =
   | "NoRolloutGroup"
   | "NoStatefulSet"
@@ -39,13 +39,19 @@ const ofStatefulSet: ByPod = ({ pod }) => {
   return controller?.kind === "StatefulSet" && controller.apiVersion.startsWith("apps/") ? undefined : "NoStatefulSet";
 };
 
-/** Nobody loses it: its deletion is decided, or it does not run any more. A kubelet ends each deletion by another one. */
+/**
+ * The deletion makes nothing unavailable: the pod is being deleted already, or no longer runs. A kubelet ends each
+ * deletion by another one.
+ */
 const stillThere: ByPod = ({ pod: { metadata, status } }) =>
   metadata?.deletionTimestamp !== undefined || ["Succeeded", "Failed"].includes(status?.phase ?? "")
     ? "GoneAlready"
     : undefined;
 
-/** The StatefulSet, namespace and job controllers, garbage collectors, taint eviction: of one account each, or of one for all. */
+/**
+ * The StatefulSet, namespace and job controllers, garbage collectors, taint eviction: with one account each, or one
+ * for all.
+ */
 const byController: ByUser = ({ username }) =>
   username.startsWith("system:serviceaccount:kube-system:") ||
   ["system:kube-controller-manager", "system:kube-scheduler", "system:apiserver"].includes(username)
@@ -54,7 +60,7 @@ const byController: ByUser = ({ username }) =>
 
 const byKubelet: ByUser = ({ groups }) => (groups.includes("system:nodes") ? "ByKubelet" : undefined);
 
-/** Of any namespace (`NAMESPACES`): it has asked the budget, and reserved the pod. */
+/** The reconciler, in any namespace (`NAMESPACES`): it has asked the budget, and reserved the pod. */
 const byReconciler: ByUser = ({ username }) =>
   /^system:serviceaccount:[^:]+:zonewise-reconciler$/.test(username) ? "ByReconciler" : undefined;
 
@@ -67,6 +73,8 @@ export const podNotAsked = firstOf<[Pick<Deletion, "pod">], NotAsked>([inGroup, 
 /** The first rule that lets the deletion pass unasked; undefined if the budget decides. */
 export const whyNotAsked = firstOf<[Deletion], NotAsked>([podNotAsked, byController, byKubelet, byReconciler]);
 
-/** How a person deletes a pod that its guard refuses. Its successor is without it, unless the template carries it. */
+/**
+ * The command that lets a person delete a guarded pod. Its successor lacks the annotation, unless the template has it.
+ */
 export const deleteByHand = (namespace: string, pod: string): string =>
   `kubectl -n ${namespace} annotate pod ${pod} ${ANNOTATIONS.deleteByHand}=true`;

@@ -12,15 +12,15 @@ import { describeUnavailability, type EvictionSnapshot, isReady } from "./unavai
 import { allowedUnavailable, type Budget } from "./zpdb.ts";
 
 /**
- * A pod that was not ready, reserved or missing. A pod that goes by a downscale is none: whether it still does, only
- * its zone can tell.
+ * A pod that was not ready, reserved or missing. A pod that a downscale removes is not one: only its zone shows
+ * whether it is still to go.
  */
 export interface BlockingPod {
   readonly pod: string;
   readonly zone: Zone;
 }
 
-/** What a budget that was read whole leaves for the next denials. */
+/** The facts of a budget that was read whole, cached for the next denials. */
 export interface CachedDenial {
   /** Milliseconds on the monotonic clock. */
   readonly at: number;

@@ -1,6 +1,6 @@
 /**
  * Does an eviction webhook guard the pods of a namespace: is it registered, does it select them, can it be called, and
- * did it answer a probe? A budget protects nothing that no webhook asks it about. Pure.
+ * did it answer a probe? Without a webhook that asks it, a budget protects nothing. Pure.
  */
 import { fieldsOf } from "../../infra/json.ts";
 import { matchesSelector, type LabelSelector } from "../model/label-selector.ts";
@@ -14,8 +14,8 @@ export const EVICTION_PATHS: readonly string[] = [
 ];
 
 /**
- * Annotation of an Eviction that only asks whether the webhook answers: it is refused, whatever the budget says. No
- * other answer tells an eviction that was judged from one that no webhook has seen.
+ * Annotation of an Eviction that only asks whether the webhook answers: it is refused, whatever the budget says. Only
+ * a refusal proves that a webhook has judged the eviction.
  */
 export const PROBE = "zonewise/probe";
 export const PROBE_ANSWER = "the eviction webhook answers: this was a probe, and evicts nothing";
@@ -25,7 +25,7 @@ export const isProbe = (eviction: unknown): boolean =>
 
 /** An entry of a webhook configuration that is called for evictions, or for deletions of pods, at one of our paths. */
 export interface EvictionHook {
-  /** Of the configuration, and of the entry. */
+  /** The names of the configuration and of the entry. */
   readonly configuration: string;
   readonly name: string;
   readonly failsOpen: boolean;
@@ -35,11 +35,11 @@ export interface EvictionHook {
   readonly hasConditions: boolean;
   /** `namespace/name`; undefined for a URL. */
   readonly service: string | undefined;
-  /** What is wrong with the CA bundle by itself, or beside the served certificate; undefined if nothing is seen. */
+  /** The problem of the CA bundle, by itself or with the served certificate; undefined if none is found. */
   readonly caProblem: string | undefined;
 }
 
-/** What came of a dry-run eviction with the annotation PROBE. */
+/** The result of a dry-run eviction with the annotation PROBE. */
 export type Probe =
   | { readonly result: "answered" | "allowed" }
   | { readonly result: "failed" | "unclear" | "notTried"; readonly why: string };
@@ -52,7 +52,7 @@ export interface GuardFacts {
   readonly labelsKnown: boolean;
   /** Undefined if the configurations could not be read: `unread` says why. */
   readonly hooks: readonly EvictionHook[] | undefined;
-  /** Ready endpoints of each Service; a Service that is missing here could not be looked at. */
+  /** Ready endpoints of each Service; a Service that is missing here could not be read. */
   readonly endpoints: ReadonlyMap<string, number>;
   readonly probe: Probe | undefined;
   readonly unread: readonly string[];
@@ -68,7 +68,7 @@ export interface Guard {
   readonly state: "guarded" | "open" | "down" | "unknown";
   readonly reason: GuardReason;
   readonly message: string;
-  /** What ends it; "" where nothing is wrong. */
+  /** How to fix it; "" if nothing is wrong. */
   readonly remedy: string;
 }
 
@@ -88,13 +88,16 @@ export function judgeGuard(facts: GuardFacts): Guard {
       APPLY,
     );
   const selecting = hooks.filter((hook) => selects(hook, facts));
-  // The API server asks all of them: one that fails closed refuses whatever the others say.
+  // The API server calls all of them: one that fails closed refuses, whatever the others answer.
   const refusing = selecting.find((hook) => !hook.failsOpen && !isCallable(hook, facts));
   const hook = refusing ?? selecting.find((one) => isCallable(one, facts)) ?? selecting[0];
   return hook ? judgeHook(hook, facts) : notSelected(hooks, facts);
 }
 
-/** Whether every eviction in a namespace with these labels is sent to it: they have labels only if their client gives some. */
+/**
+ * True if it gets every eviction in a namespace with these labels. An eviction has labels only if its client sets
+ * them.
+ */
 export const selects = (hook: EvictionHook, facts: Labelled): boolean =>
   selectsNamespace(hook, facts) && takesEvictions(hook);
 
@@ -107,7 +110,7 @@ export const selectsNamespace = (one: InNamespace, facts: Labelled): boolean =>
 
 const takesEvictions = ({ objectSelector }: EvictionHook): boolean => matchesSelector(objectSelector, {});
 
-/** Every namespace has its name as a label; of others nothing is known before the namespace is read. */
+/** Every namespace has its name as a label; other labels are unknown before the namespace is read. */
 const isKnown = ({ namespaceSelector }: InNamespace, { labelsKnown }: Pick<GuardFacts, "labelsKnown">): boolean =>
   labelsKnown ||
   [
@@ -115,7 +118,7 @@ const isKnown = ({ namespaceSelector }: InNamespace, { labelsKnown }: Pick<Guard
     ...(namespaceSelector.matchExpressions ?? []).map(({ key }) => key),
   ].every((key) => key === "kubernetes.io/metadata.name");
 
-/** True unless its selector, which then asks for the name alone, leaves the namespace out. */
+/** False if its selector asks for the name alone, and does not match the namespace. */
 export function maySelect(hook: EvictionHook, namespace: string): boolean {
   const labels = { "kubernetes.io/metadata.name": namespace };
   return !isKnown(hook, { labelsKnown: false }) || matchesSelector(hook.namespaceSelector, labels);
@@ -159,7 +162,7 @@ function notAsked({ configuration, name, hasConditions, failsOpen }: EvictionHoo
   );
 }
 
-/** A configuration in which nothing is wrong is no answer. */
+/** A configuration without problems does not prove that the webhook answers. */
 function whyNotSeen(hook: EvictionHook, { namespace, probe, endpoints, unread }: GuardFacts): string {
   const { name, service, hasConditions } = hook;
   if (probe?.result === "unclear") return `${name} was not seen to answer: ${probe.why}`;
@@ -171,7 +174,7 @@ function whyNotSeen(hook: EvictionHook, { namespace, probe, endpoints, unread }:
   return `${name} is registered for evictions in ${namespace}, and was not seen to answer; ${untried}`;
 }
 
-/** What keeps the API server from calling it; undefined if nothing is seen. */
+/** The reason why the API server cannot call it; undefined if none is found. */
 export function whyNotCallable(
   { service, caProblem }: EvictionHook,
   { endpoints }: Pick<GuardFacts, "endpoints">,
@@ -194,7 +197,7 @@ function notCallable({ name, failsOpen, service }: EvictionHook, why: string, na
   };
 }
 
-/** Name of the Service of the functions, as the original's. */
+/** The name of our webhooks' Service, the same as the original's. */
 const OURS = "rollout-operator";
 
 function cureCall(why: string, home: string, service: string): string {

@@ -1,4 +1,6 @@
-/** How many pods of a zone may be evicted now: an eviction's own decision, asked until it says no (§5.10). */
+/**
+ * Counts the pods of a zone that may be evicted now: the decision of an eviction is repeated until it denies (§5.10).
+ */
 import type { Zone } from "../model/zone.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
 import { decideEviction } from "./decide-eviction.ts";
@@ -8,9 +10,9 @@ import type { Budget } from "./zpdb.ts";
 
 export type HeadroomView = Pick<EvictionSnapshot, "now" | "budget" | "zones" | "reservations">;
 
-/** Evictions that are counted of a zone: more are not of interest, and each costs a look at all pods. */
+/** Evictions of a zone that are counted at most: more are not of interest, and each costs a pass over all pods. */
 export const MAX_COUNTED = 100;
-/** In partition mode each pod is asked about, and each decision looks at all pods of all zones. */
+/** In partition mode each pod is asked about, and each decision reads all pods of all zones. */
 const MAX_PODS_BY_PARTITION = 1000;
 /** Replicas may be any number, and each becomes an object. */
 const MAX_PODS = 10_000;
@@ -48,13 +50,13 @@ export function isCountable({ partitionOf }: Pick<Budget, "partitionOf">, podsOf
 export const expectedPods = ({ replicas, status }: Pick<Zone, "replicas" | "status">): number =>
   Math.max(replicas, status.replicas);
 
-/** True if its status tells which of its pods are there and ready: all of them, and none else. */
+/** True if all its pods, and no others, exist and are ready: only then does the status tell which pods are ready. */
 export const isComplete = ({ replicas, status }: Pick<Zone, "replicas" | "status">): boolean =>
   status.replicas === replicas && status.ready === replicas;
 
 /**
- * The zone with the pods that its status counts. It does not say which of them are not ready: the reserved ones first.
- * In zone mode that does not matter.
+ * The zone with the pods that its status counts. The status does not say which of them are not ready; the reserved
+ * ones count as not ready first. In zone mode it does not matter which.
  */
 export function withCountedPods(zone: Zone, reservations: Reservations): BudgetZone {
   const names = Array.from({ length: expectedPods(zone) }, (_, i) => `${zone.name}-${zone.firstOrdinal + i}`);

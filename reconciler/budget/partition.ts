@@ -24,9 +24,9 @@ const TOO_LARGE: BudgetProblem = {
 };
 
 /**
- * What names a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class of Unicode.
- * Ranges of such characters have large tables, and to fold their case takes milliseconds each. An escape is taken
- * whole, so that `\\p` is none.
+ * Matches each form of a character beyond ASCII: the character itself, its number in hexadecimal or octal, or a class
+ * of Unicode. Ranges of such characters have large tables, and to fold their case takes milliseconds each. An escape
+ * is taken whole, so that `\\p` is none.
  */
 const ESCAPE_OR_BEYOND =
   /(?<beyond>[\x80-\uffff]|\\[pP]|\\x[89a-f][0-9a-f]|\\x\{0*(?:[89a-f][0-9a-f]|[1-9a-f][0-9a-f]{2,})|\\[2-7][0-7]{2})|\\[^]/gi;
@@ -35,12 +35,12 @@ const BEYOND_ASCII: BudgetProblem = {
     "error parsing regexp: invalid character: podNamePartitionRegex may name ASCII characters only, as names of pods have no others",
 };
 
-/** Compiles a pattern, of which a capture group is the partition. */
+/** Compiles a pattern; one of its capture groups is the partition. */
 export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | BudgetProblem;
 
 /** Clusters have one or two patterns; each is kept with the names that it was matched against. */
 const MAX_PATTERNS = 20;
-/** Patterns of which it is known whether they are valid: a list of so many budgets compiles none again. */
+/** Patterns whose validity is remembered: a list of so many budgets compiles none again. */
 const MAX_KNOWN = 5000;
 
 /**
@@ -81,7 +81,7 @@ function keepLast<T>(map: Map<string, T>, most: number, [key, value]: readonly [
   }
 }
 
-/** Compiles `pattern`, of which capture group `group` is the partition; group 1 if there is but one (§5.4, §6.7). */
+/** Compiles `pattern`; its capture group `group` is the partition, or group 1 if there is only one (§5.4, §6.7). */
 export function compilePartition(pattern: string, group: number | undefined): PartitionOf | BudgetProblem {
   const regex = compileBounded(pattern);
   if ("problem" in regex) return regex;
@@ -112,7 +112,7 @@ function chooseGroup(count: number, group: number | undefined): number | BudgetP
 /** The most names that are remembered. */
 const MAX_NAMES = 5000;
 
-/** Those that ask together ask about the same peers. */
+/** Requests that are decided together ask about the same peers. */
 function remember(partitionOf: PartitionOf): PartitionOf {
   const known = new Map<string, string | undefined>();
   return (podName) => {

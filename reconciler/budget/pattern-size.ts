@@ -5,12 +5,12 @@ const TOKEN =
   /\\Q[^]*?(?:\\E|$)|\\[pP](?:\{[^}]*\}|[^])|\\x\{[^}]*\}|\\[^]|\[\^?\]?(?:\[:\^?\w*:\]|\\[^]|[^\]\\])*\]|\{(?<least>0|[1-9]\d*)(?:,(?<most>0|[1-9]\d*)?)?\}|[^]/g;
 
 /**
- * An upper bound, in instructions, of what compiling `pattern` makes; takes time by the pattern's length alone.
- * A repetition counts its operand as often as it may repeat, groups within groups included.
+ * An upper bound of the compiled size of `pattern`, in instructions; its cost depends on the pattern's length alone. A
+ * repetition counts its operand as often as it may repeat, groups within groups included.
  */
 export function boundProgramSize(pattern: string): number {
   const around: number[] = [];
-  // Instructions of the innermost open group, and of what a repetition that follows would repeat.
+  // Instructions of the innermost open group, and of the operand of a repetition that follows.
   let group = 0;
   let operand = 0;
   for (const match of pattern.matchAll(TOKEN)) {

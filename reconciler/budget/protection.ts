@@ -1,6 +1,6 @@
 /**
- * What a disruption budget protects now, for its status (§5.10). By the statuses of its zones: pods are read in partition
- * mode alone, while the statuses do not tell which of them are ready.
+ * The protection that a disruption budget gives now, for its status (§5.10). It is judged by the statuses of the
+ * budget's zones. Pods are read only in partition mode, while the statuses do not tell which of them are ready.
  */
 import { type Condition, stampCondition } from "../model/condition.ts";
 import { groupBy, ownerNameOf } from "../model/order.ts";
@@ -25,7 +25,7 @@ export interface ProtectedZone {
   /** Pods that should be there, and those that are ready and not reserved. */
   readonly expected: number;
   readonly healthy: number;
-  /** Evictions that would be allowed now, one after the other; absent where that could not be found out. */
+  /** Evictions that would be allowed now, one after the other; absent if that is unknown. */
   readonly disruptionsAllowed?: number;
 }
 
@@ -40,7 +40,7 @@ export interface ProtectionInput {
   readonly generation: number;
   /** The StatefulSets that it selects, in byte order of their names. */
   readonly zones: readonly Zone[];
-  /** They with their pods, where these were read. */
+  /** The zones with their pods, if these were read. */
   readonly withPods?: readonly BudgetZone[] | undefined;
   readonly reservations: Reservations;
   /** Whether a webhook asks it about evictions. */
@@ -69,7 +69,7 @@ function describeZones(budget: Budget, { zones, withPods, reservations, now }: P
   const view = { budget, zones: known, reservations: living, now };
   return zones.map((zone) => {
     const expected = expectedPods(zone);
-    // A pod that is reserved, or goes by a downscale, may be not ready already.
+    // A pod that is reserved, or that a downscale removes, may already be not ready.
     const unready = Math.max(expected - zone.status.ready, reserved.get(zone.name) ?? 0);
     const healthy = Math.max(0, expected - Math.max(unready, countLeaving(zone, living)));
     const own = byUid.get(zone.uid);
@@ -79,8 +79,8 @@ function describeZones(budget: Budget, { zones, withPods, reservations, now }: P
 }
 
 /**
- * True if the statuses do not tell how many evictions would be allowed: which partitions lack a pod, and since when each
- * pod is ready. False beyond the bounds of the count: what is never told is not read for.
+ * True if the statuses do not tell how many evictions would be allowed: which partitions lack a pod, and since when
+ * each pod is ready. False beyond the bounds of the count: pods are not read for a number that is never reported.
  */
 export function needsPods(
   budget: Budget,

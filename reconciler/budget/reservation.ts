@@ -13,7 +13,7 @@ import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import type { Zone } from "../model/zone.ts";
 
 export interface Reservation {
-  /** Of the pod; of the StatefulSet if it is to shrink. */
+  /** UID of the pod, or of the StatefulSet that is to shrink. */
   readonly uid: string;
   /** When it was made, RFC 3339. */
   readonly time: string;
@@ -25,9 +25,9 @@ export interface Reservation {
 export interface ReservationHandle extends Reservation {
   readonly namespace: string;
   readonly budget: string;
-  /** Among the reservations. */
+  /** Its key among the reservations. */
   readonly key: string;
-  /** What the reservation replaced, which counts again after its release. */
+  /** The reservation that this one replaced; it counts again after the release. */
   readonly before?: Reservation;
 }
 
@@ -75,7 +75,7 @@ export function evictionIdentity(name: string): string {
   return `${EVICTION_IDENTITY}${name}`;
 }
 
-/** Within that prefix: the reconciler, for an eviction that was requested and that it does not do itself (§19.2). */
+/** The reconciler's prefix within that one, for a requested eviction that it does not execute itself (§19.2). */
 const RESPONDER_IDENTITY = `${EVICTION_IDENTITY}responder_`;
 
 /** The identity under which the reconciler reserves requested evictions. */
@@ -85,7 +85,7 @@ export function responderIdentity(name: string): string {
 
 /**
  * True if the reservation only keeps the place of an eviction that a webhook has yet to allow: it may be released, so
- * nobody relies on it. Whoever allows the disruption writes a reservation of its own in its place.
+ * nobody relies on it. The process that allows the disruption replaces it with a reservation of its own.
  */
 export function isProvisional({ by }: Pick<Reservation, "by">): boolean {
   return by.startsWith(RESPONDER_IDENTITY);
@@ -128,7 +128,7 @@ function readReservation(value: unknown): Reservation[] {
   return [{ uid, time, by: typeof by === "string" ? by : "" }];
 }
 
-/** What exists of the pods and zones that reservations are about. */
+/** The existing pods and zones among those that reservations are about. */
 export interface Present {
   readonly uidOfPod: (name: string) => string | undefined;
   readonly zone: (name: string) => Pick<Zone, "uid" | "firstOrdinal" | "replicas"> | undefined;
@@ -149,9 +149,9 @@ export function presentIn(
 }
 
 /**
- * The reservations that still count: of a pod that exists with the same UID, for 2 minutes; of a downscale that is not
- * stored yet, for as long as it may still be. A time that lies further in the future than clocks differ counts as now,
- * so that it ends once somebody writes the reservations (§13.16).
+ * The reservations that still count. One of a pod counts for 2 minutes, while the pod exists with the same UID. One of
+ * a downscale counts until the downscale is stored, or can no longer be. A time that is further in the future than the
+ * clock skew counts as now, so that the reservation ends once somebody writes the reservations (§13.16).
  */
 export function livingReservations(all: Reservations, present: Present, now: number): Reservations {
   const living = Object.entries(all).filter(([key, reservation]) => isLiving(key, reservation, { present, now }));
@@ -184,7 +184,7 @@ function notInFuture(reservation: Reservation, now: number): Reservation {
 }
 
 /**
- * The ordinal of the first pod of the zone that goes by a downscale that was allowed and may not be stored yet;
+ * The ordinal of the first pod of the zone that an allowed downscale removes, if the downscale may not be stored yet;
  * infinity if there is none.
  */
 export function firstLeaving({ name, uid }: Pick<Zone, "name" | "uid">, reservations: Reservations): number {

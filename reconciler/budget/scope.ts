@@ -18,7 +18,10 @@ export interface StoredBudget {
   readonly matchLabels: MatchLabels | undefined;
 }
 
-/** One that selects all that the others select, by its labels alone: without them no pod loses its budget. */
+/**
+ * The budget that, by its labels alone, selects all that the others select: without the others no pod loses its
+ * budget.
+ */
 export const findCovering = <B extends Pick<StoredBudget, "matchLabels">>(budgets: readonly B[]): B | undefined =>
   budgets.find(({ matchLabels: kept }) =>
     budgets.every(({ matchLabels }) => kept && matchLabels && matchesLabels(kept, matchLabels)),

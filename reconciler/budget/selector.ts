@@ -10,7 +10,7 @@ const MAX_LABELS = 1000;
 const NAME = /^(?=.{1,63}$)[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
 const PREFIX = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
-/** True if the labels of an object are what the selector asks for; an empty one selects everything. */
+/** True if the selector matches the labels of an object; an empty one matches everything. */
 export function matchesLabels(matchLabels: MatchLabels, labels: Readonly<Record<string, string>> | undefined): boolean {
   return Object.entries(matchLabels).every(([key, value]) => labels?.[key] === value);
 }
@@ -22,7 +22,7 @@ export function readMatchLabels(spec: Fields): MatchLabels | undefined {
     : undefined;
 }
 
-/** What is wrong with the selector of a spec (§6.8). */
+/** The problem of a spec's selector (§6.8). */
 export function problemOfSelector({ selector }: Fields): string | undefined {
   if (selector === undefined) return "invalid value: selector is not found";
   const refuse = (why: string): string => `invalid value: selector is not valid, got ${why}`;

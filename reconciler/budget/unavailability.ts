@@ -26,7 +26,7 @@ export interface EvictionSnapshot {
 export interface Unavailability {
   readonly notReady: number;
   /**
-   * Ready pods that go by a downscale: beyond `spec.replicas`, or beyond those of a downscale that may not be stored
+   * Ready pods that a downscale removes: beyond `spec.replicas`, or beyond those of a downscale that may not be stored
    * yet.
    */
   readonly leaving: number;
@@ -34,7 +34,7 @@ export interface Unavailability {
   readonly unknown: number;
 }
 
-/** What pods are judged by. */
+/** The facts that pods are judged by. */
 export type PodView = Pick<EvictionSnapshot, "now" | "budget" | "reservations">;
 
 type CountView = PodView & Partial<Pick<EvictionSnapshot, "pod" | "rollout">>;
@@ -55,7 +55,7 @@ export function countUnavailable(
   return { tested: tested.length, ...countPods(others, zone, view), unknown: countMissing(zone, zone.pods) };
 }
 
-/** Counts those of a zone's pods; without pods that it is not to have and that never served. */
+/** Counts the unavailable pods of a zone, without pods that it is not to have and that never served. */
 export function countPods(
   some: readonly BudgetPod[],
   zone: BudgetZone,

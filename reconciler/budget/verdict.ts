@@ -56,7 +56,7 @@ export function isAllowed({ reason }: Verdict): boolean {
   return VERDICTS[reason].code === 200;
 }
 
-/** What became of a request to disrupt pods: the one type from the batch that judges it to its answer. */
+/** The result of a request to disrupt pods: one type from the batch that judges it to its answer. */
 export type DisruptionResult =
   /** `handles` are the reservations made for it that may be released. */
   | { readonly outcome: "allowed"; readonly verdict: Verdict; readonly handles: readonly ReservationHandle[] }
@@ -77,10 +77,10 @@ export function judged(found: Verdict, handles: readonly ReservationHandle[] = [
   return isAllowed(found) ? { outcome: "allowed", verdict: found, handles } : { outcome: "denied", verdict: found };
 }
 
-/** The verdict of whoever cannot decide in time. */
+/** The verdict of a process that cannot decide in time. */
 export const NOT_NOW: Verdict = verdict("NotNow", "no decision could be made in time, try again");
 
-/** The result of a request that could not be judged; without a cause, as another process wrote first. */
+/** The result of a request that could not be judged; without a cause if another process wrote first. */
 export function undecided(
   cause: unknown = new RolloutError("Conflict", "other processes always wrote first"),
   again: "afterPause" | "atOnce" = "afterPause",
@@ -88,12 +88,12 @@ export function undecided(
   return { outcome: "undecided", verdict: NOT_NOW, cause, again };
 }
 
-/** What a denial means for the rollout, which wants to replace `pod` of `zone`. */
+/** Turns a denial into the hold of a rollout that wants to replace `pod` of `zone`. */
 export function holdPod({ reason, message, objects }: Verdict, pod: Pick<ObjectRef, "name">, zone: ObjectRef): Hold {
   return hold(reasonOf(reason), `${pod.name} stays: ${message}`, [zone, ...objects]);
 }
 
-/** What a denial means for a zone that is to shrink. */
+/** Turns a denial into the hold of a zone that is to shrink. */
 export function holdDownscale({ reason, message, objects }: Verdict, zone: ObjectRef): Hold {
   return {
     ...hold(reasonOf(reason), `${zone.name} waits to shrink: ${message}`, [zone, ...objects]),

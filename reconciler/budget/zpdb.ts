@@ -106,7 +106,7 @@ function readIdentity({ namespace, name, uid, resourceVersion, generation }: Fie
   };
 }
 
-/** What a budget without problems declares. */
+/** The terms that a budget without problems declares. */
 function readTerms({ spec, partition, delayMs = 0 }: RawBudget) {
   return {
     allowance: has(spec, FIELDS.percent)

@@ -1,6 +1,6 @@
 /**
  * A check that compares: the value of its query, the candidate, against that of its baseline. Each must give one
- * series; what cannot be compared is an error, never a success.
+ * series; values that cannot be compared are an error, never a success.
  */
 import * as z from "zod";
 import { queryError, type QueryAnswer } from "../../infra/prometheus/answer.ts";

@@ -22,7 +22,7 @@ export interface CheckQuery {
 }
 
 /**
- * What an answer means: `NoData` is an alert, which must not fire; `Data` is a condition, which must hold;
+ * The meaning of an answer: `NoData` is an alert, which must not fire; `Data` is a condition, which must hold;
  * `WithinBaseline` is a number that is compared with another one.
  */
 export type SuccessWhen = "NoData" | "Data" | "WithinBaseline";
@@ -104,8 +104,8 @@ export function isInFuture(at: number, now: number): boolean {
 }
 
 /**
- * Adds the verdict of an answer. One that is not later than the last one was counted already; after an old one the rows
- * begin again.
+ * Adds the verdict of an answer. An answer that is not later than the last one was counted already. If the last one is
+ * old, the counts begin again.
  */
 export function addVerdict(
   before: Streak,

@@ -1,6 +1,6 @@
 /**
  * Reads PromQL by Prometheus' own grammar: for admission, and to fill in placeholders. It knows no types of arguments:
- * whether a query can be evaluated is left to Prometheus. The grammar weighs 70 kB: only what judges or fills in
+ * whether a query can be evaluated is left to Prometheus. The grammar weighs 70 kB: only code that judges or fills in
  * expressions imports this file, never a tick that merely asks.
  */
 import { parser } from "@prometheus-io/lezer-promql";
@@ -14,9 +14,9 @@ import {
 } from "./placeholders.ts";
 
 export interface ExpressionProblems {
-  /** Where the expression is no PromQL, as a sentence; undefined if it is. */
+  /** The place where the expression is not PromQL, as a sentence; undefined if it is valid. */
   readonly error?: string;
-  /** What will hardly be meant, as sentences. */
+  /** Likely mistakes, as sentences. */
   readonly warnings: readonly string[];
 }
 
@@ -83,7 +83,7 @@ export function fillPlaceholders(written: string, values: PlaceholderValues): Fi
   return error === undefined ? { expr } : { problem: `${error}, once its placeholders are filled in` };
 }
 
-/** Where each stands is read with values that fit everywhere. */
+/** The place of each placeholder is parsed with sample values that fit everywhere. */
 function fillPlaces(written: string, places: readonly Place[]): FilledPlace[] {
   const probe = splice(
     written,

@@ -1,12 +1,12 @@
 /**
- * Placeholders in the expression of a check, such as `$(group)` in `up{job="$(group)"}`: what they stand for, and how a
- * value is written where it stands. No value can end the string that it stands in: only names of objects are filled in,
- * and expression.ts reads the result by the grammar before it is asked.
+ * Placeholders in the expression of a check, such as `$(group)` in `up{job="$(group)"}`: their values, and how a value
+ * is written at its place. No value can end the string that it stands in: only names of objects are filled in, and
+ * expression.ts reads the result by the grammar before it is asked.
  */
 
-/** What a placeholder stands for. */
+/** The value of a placeholder. */
 export type PlaceholderValue =
-  /** Of an object, or the value of a label. */
+  /** The name of an object, or the value of a label. */
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "pods"; readonly sets: readonly PodsOf[] }
   | { readonly kind: "duration"; readonly seconds: number };
@@ -20,7 +20,7 @@ export interface PodsOf {
 /** By the name between the parentheses. */
 export type PlaceholderValues = Readonly<Record<string, PlaceholderValue>>;
 
-/** Whatever looks like one: one that is mistyped must not be asked as it is. */
+/** Matches everything that looks like a placeholder: a mistyped one must not be sent to Prometheus. */
 export const PLACEHOLDER = /\$\(([^()]*)\)/g;
 
 interface Compared {
@@ -28,7 +28,7 @@ interface Compared {
   readonly baseline?: { readonly expr: string } | null | undefined;
 }
 
-/** Whether a check compares with what the placeholder stands for: without it, it would lack one of two numbers. */
+/** True if a check compares the pods of the placeholder: without pods, one of the two numbers would be missing. */
 export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
   Boolean(baseline) && [query, baseline].some((one) => one?.expr.includes(`$(${placeholder})`));
 
@@ -36,7 +36,7 @@ export const hasPlaceholders = (expr: string): boolean => expr.includes("$(");
 
 const NAME = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?$/;
 
-/** A label's value, or a name that is part of one; undefined if it is none that Kubernetes has. */
+/** A label's value, or a name that is part of one; undefined if it is not valid in Kubernetes. */
 export function writeName(name: string, isRegex: boolean): string | undefined {
   if (!NAME.test(name)) return undefined;
   return isRegex ? name.replaceAll(".", "[.]") : name;

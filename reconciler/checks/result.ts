@@ -1,6 +1,6 @@
 /**
- * The result of a check: what its answers have come to since it began. The checks of gates, of PhasedRollouts and of
- * node updates go from result to result here; each stores its results in a status of its own.
+ * The result of a check: a summary of its answers since it began. The checks of gates, of PhasedRollouts and of node
+ * updates go from result to result here; each stores its results in a status of its own.
  *
  *   due --answer--> next result: successes, failures or errors in a row, due again --answer--> …
  *                       '--enough successes in a row, and the last answer is not old--> passing
@@ -114,7 +114,7 @@ export function isPassing(check: CheckSpec, streak: Streak, now: number): boolea
   return hasPassed(check, streak) && !isOld(check, streak, now);
 }
 
-/** Leaves out results from a time that is to come. */
+/** Leaves out results whose time is in the future. */
 export function dropFuture(results: readonly NamedResult[], now: number): NamedResult[] {
   return results.filter(({ streak: { lastAt = now } }) => !isInFuture(lastAt, now));
 }
@@ -154,7 +154,7 @@ export function readResults(
   });
 }
 
-/** The result as it is stored; of failures only those in a row. */
+/** The result as it is stored: only the failures in a row, not all of them. */
 export function formatResult({ name, lastVerdict, sample, message, streak }: NamedResult): StoredResult {
   return {
     name,

@@ -1,7 +1,7 @@
 /**
- * What a responder answers to an Eviction (§19). It never deletes and never evicts: it says why the pod stays and until
- * when, and once its budget allows the eviction it says so and steps back. The controller then makes the next responder
- * active, by default the one that calls `pods/eviction`, and our webhook judges that call as any other.
+ * The answer of a responder to an Eviction (§19). It never deletes and never evicts: it says why the pod stays and
+ * until when, and once its budget allows the eviction it says so and steps back. The controller then makes the next
+ * responder active, by default the one that calls `pods/eviction`, and our webhook judges that call as any other.
  *
  *   our turn --budget denies--> heartbeat, reason, expected end --again every minute, sooner if the reason changes--> ...
  *            --budget allows, and the pod is reserved--> completed: the next responder's turn
@@ -34,7 +34,7 @@ const GONE: ReadonlySet<VerdictReason> = new Set(["PodNotFound", "OtherPod"]);
 /** True if it has to be answered: somebody still wants it, and it is our turn. */
 export const isAsked = ({ isOurTurn, requesters }: Eviction): boolean => isOurTurn && requesters.length > 0;
 
-/** What is answered without a verdict: a target that is no pod is left to others. */
+/** The answer without a verdict: a target that is no pod is left to others. */
 export function answerWithoutVerdict({ pod }: Eviction): Answer | undefined {
   if (pod) return undefined;
   const message = "the target is no pod: left to the next responder";
@@ -42,7 +42,7 @@ export function answerWithoutVerdict({ pod }: Eviction): Answer | undefined {
 }
 
 /**
- * Undefined if no verdict was found and that is a fault: nothing is said, and the deadline of the heartbeat goes on. The
+ * Undefined if no verdict was found and that is a fault: nothing is written, and the heartbeat's deadline goes on. The
  * budget's reason and words are those of the eviction webhook and of `zonewise explain`.
  */
 export function answerVerdict(result: DisruptionResult): Answer | undefined {
@@ -57,7 +57,10 @@ export function answerVerdict(result: DisruptionResult): Answer | undefined {
 
 const describe = ({ reason, message }: Verdict): string => `${reason}: ${message}`.slice(0, MAX_MESSAGE_LENGTH);
 
-/** True if the answer is to be written now: a wait is repeated by its heartbeat alone, unless it has news. */
+/**
+ * True if the answer is to be written now: a wait is written again only when its heartbeat is due, or its content has
+ * changed.
+ */
 export function isDue({ own }: Eviction, answer: Answer, now: number): boolean {
   if (answer.answer === "stepBack") return true;
   const since = now - (parseTimestamp(own.heartbeatTime ?? "") ?? -Infinity);
@@ -68,8 +71,9 @@ export function isDue({ own }: Eviction, answer: Answer, now: number): boolean {
 }
 
 /**
- * Our status with the answer. Times are those of now, as the API demands, but never before the start that the controller
- * has written, nor before the heartbeat before: clocks differ. An expected end that would be in the past is left out.
+ * Our status with the answer. Times are the present, as the API demands, but never before the start that the
+ * controller has written, nor before the previous heartbeat: clocks differ. An expected end that would be in the past
+ * is left out.
  */
 export function statusOf({ own }: Eviction, answer: Answer, now: number): ResponderStatus {
   const { expectedCompletionTime: _, ...kept } = own;

@@ -35,7 +35,7 @@ export interface Eviction {
   readonly resourceVersion: string;
   /** Undefined for a target of a later version of the API. */
   readonly pod: { readonly name: string; readonly uid: string } | undefined;
-  /** Who asks for it, withdrawn requests left out. */
+  /** The requesters, without withdrawn requests. */
   readonly requesters: readonly string[];
   /** It is our turn: the controller has made us active and has not heard that we are done. */
   readonly isOurTurn: boolean;

@@ -13,7 +13,7 @@ import { type ReserverTools, remaining, type TimedDisruptionRequest } from "./di
 import { type BatchContext, chooseBudget } from "./find-budget.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
-/** A request, with what settles it: a result, or the error of the API server. */
+/** A request and the functions that settle it: with a result, or with the error of the API server. */
 interface Waiting extends Pick<PromiseWithResolvers<DisruptionResult>, "resolve" | "reject"> {
   readonly request: TimedDisruptionRequest;
 }
@@ -31,7 +31,7 @@ const READS_AT_ONCE = 32;
 /** Milliseconds: a batch lasts no longer, however late the deadlines of its requests are. */
 const MAX_BATCH_MS = 60_000;
 
-/** Resolves with what one batch came to for the request; never rejects. */
+/** Resolves with the result that one batch found for the request; never rejects. */
 export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
 
 export function createBatchQueue(tools: ReserverTools): DecideInBatch {
@@ -78,8 +78,8 @@ export function createBatchQueue(tools: ReserverTools): DecideInBatch {
   }
 
   /**
-   * Sends each request on to the queue of its pod's budget. One pod is read of each StatefulSet under a budget, as its
-   * budget is noted then.
+   * Sends each request on to the queue of its pod's budget. One pod of each StatefulSet under a budget is read: the
+   * budget is then noted for its other pods.
    */
   async function sendOn(namespace: string, batch: readonly Waiting[], deadline: Deadline): Promise<void> {
     const budgets = await readBudgets(namespace, tools, deadline);
@@ -124,7 +124,7 @@ const MAX_PAUSE_MS = 25;
 
 /**
  * Clients that were answered together send their next requests together: without a pause the first of these would be a
- * batch of its own, and the rest would wait for two.
+ * batch of its own, and the rest would wait for two batches.
  */
 function pauseAfter(batchMs: number): number {
   return Math.min(Math.max(MIN_PAUSE_MS, batchMs / 10), MAX_PAUSE_MS);

@@ -7,7 +7,7 @@ import type { OnBudgets } from "./disruption-request.ts";
 import { type BudgetSource, listBudgets, type ListedBudget } from "./gather-budget.ts";
 
 export interface BudgetLists {
-  /** The budgets of the tick's namespaces, none of those that cannot be read. Never rejects. */
+  /** The budgets of the tick's namespaces; a namespace that cannot be read yields none. Never rejects. */
   readonly all: () => Promise<readonly ListedBudget[]>;
   /**
    * The budgets of one namespace, none if they cannot be read. Must be called before the pods of its groups are read: a

@@ -1,6 +1,6 @@
 /**
- * What one process remembers of budgets from request to request. Hints only: a wrong one costs calls, never a wrong
- * verdict.
+ * The facts about budgets that one process remembers from request to request. They are hints: a wrong one costs calls,
+ * but never makes a verdict wrong.
  */
 import type { CachedDenial } from "../denial-cache.ts";
 import type { Verdict } from "../verdict.ts";
@@ -19,12 +19,12 @@ interface BudgetName {
 export interface BudgetMemory {
   /** The name of the budget that last selected the pods of the pod's StatefulSet. */
   readonly budgetOf: (pod: PodName) => string | undefined;
-  /** Notes the budget of the pod's StatefulSet; forgets it if there is none. Any other verdict tells nothing. */
+  /** Notes the budget of the pod's StatefulSet; forgets it if there is none. Any other verdict changes nothing. */
   readonly noteBudget: (pod: PodName, found: Budget | Verdict) => void;
   /** The pods that were unavailable when the budget of the pod was last read whole. */
   readonly denialOf: (pod: PodName) => CachedDenial | undefined;
   /**
-   * The next denial needs no list then. The pods of the StatefulSets that the budget selects are most likely under it,
+   * The next denial then needs no list. The pods of the StatefulSets that the budget selects are most likely under it,
    * too.
    */
   readonly noteDenial: (denial: CachedDenial) => void;

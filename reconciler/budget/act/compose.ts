@@ -1,4 +1,4 @@
-/** Puts together what requests budgets: shared by the reconciler and the eviction webhook. */
+/** Composes the parts that ask budgets, shared by the reconciler and the eviction webhook. */
 import type { BudgetMetrics } from "../../../infra/metrics/budget-metrics.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -20,7 +20,7 @@ export interface BudgetTools {
 }
 
 export interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
-  /** Another that signs its reservations as `by`. */
+  /** Another reserver, which signs its reservations as `by`. */
   readonly createReserverAs: (by: string) => Reserver;
   readonly reserver: Reserver;
   readonly onBudgets: OnBudgets;

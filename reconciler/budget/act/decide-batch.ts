@@ -122,9 +122,9 @@ function decideRequest(request: TimedDisruptionRequest, view: SharedView, tools:
 }
 
 /**
- * Written each time, so that it lasts as long as this downscale may take. Its release brings back what it replaces: the
- * same downscale, admitted by a webhook before. The reconciler's own is not brought back: its write is refused by the
- * same answer.
+ * The reservation is written each time, so that it lasts as long as this downscale may take. If it replaces a
+ * webhook's reservation of the same downscale, its release restores that one. A reservation of the reconciler is not
+ * restored: the answer that releases this one refuses that write, too.
  */
 function decideDownscaleRequest(
   request: TimedDisruptionRequest,
@@ -175,7 +175,7 @@ function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reserva
   return found?.uid === pod.uid;
 }
 
-/** True if a disruption of the pod was allowed by this reservation, which may still take effect. */
+/** True if this reservation allowed a disruption of the pod, which may still take effect. */
 function isRelied(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
   return isFor(pod, found) && !isProvisional(found);
 }
@@ -187,7 +187,7 @@ const RENEWED_AFTER_MS = 40_000;
  * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while
  * a core PodDisruptionBudget refuses after us. Only our own or an eviction's may be reused, as the rollout's may be
  * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed. A
- * provisional one may be released as well: it is reused by its own process alone, and takes the place of no other.
+ * provisional one may be released as well: only its own process reuses it, and it replaces no other.
  */
 function reserve(
   pod: BudgetPod,

@@ -69,7 +69,7 @@ export function createDenyAgain(tools: ReserverTools): DenyAgain {
     const message = checkDenial(planned, blocking, {
       now,
       budget,
-      // Pods that go by a downscale are not among those that are read again.
+      // Pods that a downscale removes are not read again.
       reservations: livingReservations(reserved, { uidOfPod: (one) => uids.get(one), zone: () => undefined }, now),
     });
     return message === undefined

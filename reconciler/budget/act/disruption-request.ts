@@ -1,4 +1,4 @@
-/** Requests to disrupt pods, and what the processing of requests shares in one process. */
+/** Requests to disrupt pods, and the tools that all requests of one process share. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { CompilePartition } from "../partition.ts";
@@ -24,7 +24,7 @@ export interface RequestedDownscale {
   readonly uid: string;
   /** The ordinal of the first pod that goes. */
   readonly from: number;
-  /** Reserved whatever the budget says (§2.3). */
+  /** Reserved even if the budget denies it (§2.3). */
   readonly forced: boolean;
   /** The budget to ask: one that selects the StatefulSet. */
   readonly budget: string;

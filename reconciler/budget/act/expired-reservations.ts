@@ -1,4 +1,4 @@
-/** Removes expired reservations from a budget: when a group under it is read, and by their time alone. */
+/** Removes expired reservations from a budget: by the pods of a group that was read, or by their time alone. */
 import type { Clock } from "../../../infra/clock.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import {
@@ -33,9 +33,9 @@ export async function removeExpired(
 }
 
 /**
- * The reservations to keep: of the group's pods, those of pods that still exist; of other pods and of downscales, those
- * whose time is not over. The zones may have been read long before the budget: they do not tell which downscale is
- * stored. `now` in milliseconds.
+ * The reservations to keep. One of the group's pods is kept if its pod still exists and its time is not over; one of
+ * another pod or of a downscale is kept if its time is not over. The zones may have been read long before the budget:
+ * they do not show which downscale is stored. `now` in milliseconds.
  */
 function keepLiving(all: Reservations, { zones }: Pick<GroupSnapshot, "zones">, now: number): Reservations {
   const isOurs = (key: string): boolean =>

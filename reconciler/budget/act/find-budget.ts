@@ -16,7 +16,7 @@ export interface BatchContext {
   readonly call: Call;
 }
 
-/** The budget that is noted for the pod's StatefulSet, or else the one that its labels are found to select. */
+/** The budget that is noted for the pod's StatefulSet, or else the one that selects the pod by its labels. */
 export async function chooseBudget(
   request: DisruptionRequest,
   context: BatchContext,

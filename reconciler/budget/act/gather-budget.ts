@@ -1,6 +1,6 @@
 /**
- * Reads what evictions are decided by: the budgets first, then StatefulSets and pods, so that the write to the budget
- * proves them fresh (§13.1).
+ * Reads the facts for decisions on evictions: the budgets first, then StatefulSets and pods, so that the write to the
+ * budget proves them fresh (§13.1).
  */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
@@ -39,7 +39,7 @@ export async function listBudgets(
 }
 
 /**
- * Its content is read on its first use: to compile the pattern takes milliseconds, and of many budgets in a list one
+ * Its content is read on its first use: compiling the pattern takes milliseconds, and only one budget of a list
  * decides.
  */
 function readBudget(object: DisruptionBudget, compile?: CompilePartition): ListedBudget {
@@ -63,12 +63,12 @@ export interface UnderBudget {
   readonly pods: ReadonlyMap<string, BudgetPod>;
 }
 
-/** As many pods as are read one by one rather than with a list. */
+/** Up to so many pods are read one by one rather than with a list. */
 const MAX_GETS = 5;
 
 /**
- * The StatefulSets and pods under a budget, in one batch trip: two lists at a time at most. More are read where a
- * StatefulSet's pods seem to be missing: they may lack the budget's labels.
+ * The StatefulSets and pods under a budget, with two concurrent lists. More is read if pods of a StatefulSet seem to
+ * be missing: they may lack the budget's labels.
  */
 export async function gatherUnderBudget(
   { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,

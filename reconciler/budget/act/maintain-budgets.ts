@@ -3,7 +3,7 @@
  *
  *   tick begins --30 s since the last time--> read budgets
  *   per group whose pods are read: read budgets, once a tick and namespace -> list pods (the tick) -> remove expired reservations
- *   beside the groups: remove reservations of the budgets read whose time is over, whatever group they are of
+ *   beside the groups: remove reservations whose time is over from the budgets read, whatever their group
  *
  * A settled cluster costs a list of the budgets every 30 s.
  */
@@ -35,16 +35,16 @@ export interface BudgetMaintenance {
     context: WriteBounds,
   ) => Promise<void>;
   /**
-   * Once for each time that `beginTick` reads the budgets: removes reservations whose time is over, as nobody reads the
-   * pods of a settled group. Never rejects.
+   * Removes reservations whose time is over, once for each read of the budgets by `beginTick`: nobody reads the pods
+   * of a settled group. Never rejects.
    */
   readonly sweep: (context: WriteBounds) => Promise<void>;
 }
 
 const READ_EVERY_MS = 30_000;
 /**
- * There may be many budgets: bounds for concurrent writes, and for the time in which writes are started, so that the
- * tick does not wait long.
+ * There may be many budgets. Concurrent writes and the time in which writes begin are bounded, so that the tick does
+ * not wait long.
  */
 const SWEPT_AT_A_TIME = 8;
 const BEGIN_TO_SWEEP_FOR_MS = 5000;
@@ -52,7 +52,7 @@ const BEGIN_TO_SWEEP_FOR_MS = 5000;
 export function createBudgetMaintenance(tools: BudgetReader): BudgetMaintenance {
   const { clock, log } = tools;
   let readAt = -Infinity;
-  /** Read, and not yet rid of reservations whose time is over. */
+  /** Budgets that were read and may still have reservations whose time is over. */
   let unswept: ListedBudget[] = [];
 
   const tell = (error: unknown): void => {
@@ -80,7 +80,7 @@ export function createBudgetMaintenance(tools: BudgetReader): BudgetMaintenance 
       const startedAt = clock.monotonic();
       const bounds = { atOnce: SWEPT_AT_A_TIME, signal: stop };
       const mayBegin = (): boolean => clock.monotonic() - startedAt < BEGIN_TO_SWEEP_FOR_MS;
-      // What is left over is listed again by then.
+      // Budgets that are left over are listed again for the next sweep.
       await visitEach(unswept.splice(0), bounds, async (budget) => {
         if (mayBegin()) await removeExpired(budget, { zones: [] }, { ...tools, fence, stop }).catch(tell);
       });

@@ -58,7 +58,7 @@ export function createMayDisrupt(reserver: Reserver, clock: Clock, metrics: Budg
       case "allowed":
         return grantOf(result.handles, reserver);
       case "denied":
-        // The deletion will find out as well.
+        // The deletion will find the pod missing, too.
         return verdict.reason === "PodNotFound" ? undefined : holdPod(verdict, pod, zone);
       case "undecided":
         if (!hasCode(result.cause, "Conflict")) throw result.cause;
@@ -82,8 +82,8 @@ function grantOf(
 }
 
 /**
- * Called right before the zone is given `to` replicas, within the bounds of `call`; `forced` reserves whatever budgets
- * say. Resolves with a hold that forbids it, a grant, or undefined if no budget selects the zone.
+ * Called right before the zone is given `to` replicas, within the bounds of `call`; `forced` reserves even if budgets
+ * deny it. Resolves with a hold that forbids it, a grant, or undefined if no budget selects the zone.
  */
 export type MayDownscale = (
   zone: Zone,

@@ -1,5 +1,5 @@
 /**
- * Reports on the budgets that were read: what is wrong with each, once a change; that there are none, once; and the
+ * Reports on the budgets that were read: the problem of each, once a change; a missing definition, once; and the
  * metric.
  */
 import { setImmediate } from "node:timers/promises";
@@ -17,7 +17,7 @@ export interface BudgetObserver {
   readonly emitEvents: (drafts: readonly Draft[]) => void;
 }
 
-/** Budgets that are judged before others have the process again: a pattern takes milliseconds. */
+/** Budgets that are judged before the event loop runs other work: a pattern takes milliseconds. */
 const MAX_AT_ONCE = 5;
 
 const DEFINITION = "the definition zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
@@ -30,7 +30,7 @@ interface Seen {
 }
 
 export function observeBudgets({ log, metrics, emitEvents }: BudgetObserver): OnBudgets {
-  /** What was last seen: by namespace, by name. */
+  /** The budgets as last seen, by namespace and name. */
   const seen = new Map<string, Map<string, Seen>>();
   const unjudged: (() => void)[] = [];
   let isJudging = false;

@@ -5,19 +5,19 @@ import { evictions } from "../../../infra/kubernetes/resources.ts";
 import { PROBE, PROBE_ANSWER, type EvictionHook, type Probe } from "../guard.ts";
 
 /**
- * No pod has this name: webhooks are asked before the API server looks for the pod. One that does not know our probe, as
- * the original's, would count a pod of a yes as evicted, dry run or not.
+ * No pod has this name: webhooks are asked before the API server looks for the pod. A webhook that does not know our
+ * probe, such as the original's, would count an allowed pod as evicted, even in a dry run.
  */
 const NO_POD = "zonewise-probe";
-/** Nor this UID. */
+/** No pod has this UID. */
 const NO_UID = "00000000-0000-0000-0000-000000000000";
 
 /** `User "system:serviceaccount:a:b" cannot create resource "pods/eviction" …`, as RBAC says it, and no webhook. */
 const NO_RIGHT = /\bcannot create resource "pods\/eviction"/;
 
 /**
- * It is a dry run, bound to a UID, and our webhook refuses it, whatever the budget says. `describe` words an error for
- * its reader. Never rejects.
+ * The eviction is a dry run, bound to a UID, and our webhook refuses it, whatever the budget says. `describe` words an
+ * error for its reader. Never rejects.
  */
 export async function askWebhook(
   { cluster, call }: { readonly cluster: Cluster; readonly call: Call },
@@ -39,7 +39,7 @@ function readAnswer(error: unknown, hooks: readonly EvictionHook[], describe: (e
   const why = messageOf(error);
   const isOurs = hooks.some(({ name }) => why.includes(`admission webhook "${name}" denied the request`));
   if (isOurs || why.includes(PROBE_ANSWER)) return { result: "answered" };
-  // Every webhook has let it pass, and then there was no such pod.
+  // Every webhook allowed it, and then the API server found no such pod.
   if (hasCode(error, "NotFound", "Conflict")) return { result: "allowed" };
   if (hasCode(error, "WebhookFailed") || /failed calling webhook/.test(why)) return { result: "failed", why };
   return { result: hasCode(error, "Forbidden") && NO_RIGHT.test(why) ? "notTried" : "unclear", why: describe(error) };

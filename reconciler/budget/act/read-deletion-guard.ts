@@ -1,4 +1,4 @@
-/** Reads what tells whether deletions of pods are guarded, for the command line: only it may list policies. */
+/** Reads the webhooks and policies that guard deletions of pods, for the command line: only it may list policies. */
 import { absent } from "../../../infra/errors.ts";
 import { collect, noteUnread } from "../../../infra/kubernetes/collect.ts";
 import { validatingPolicies, validatingPolicyBindings } from "../../../infra/kubernetes/resources.ts";
@@ -8,7 +8,9 @@ import { type Asked, type GuardSource, readHooksOf } from "./read-guard.ts";
 
 const DELETIONS: Asked = { paths: [DELETION_PATH], operation: "DELETE", resources: ["pods", "*", "pods/*", "*/*"] };
 
-/** The webhooks and the policies on deletions of pods. Never rejects: what cannot be read is said. */
+/**
+ * The webhooks and the policies on deletions of pods. Never rejects: `unread` names the parts that could not be read.
+ */
 export async function readDeletionGuards(
   source: GuardSource,
 ): Promise<Pick<DeletionGuardFacts, "hooks" | "endpoints" | "unread" | "policies">> {
@@ -20,7 +22,7 @@ export async function readDeletionGuards(
   return { ...reading, policies, unread: [...reading.unread, ...unread] };
 }
 
-/** Ours, by their names. None on a cluster without such a kind. */
+/** Our policies, found by their names. None on a cluster without such a kind. */
 async function readPolicies({ cluster, call }: GuardSource): Promise<readonly DeletionPolicy[]> {
   const [policies, bindings] = await Promise.all([
     collect(cluster.list(validatingPolicies, {}, call)).catch(absent),

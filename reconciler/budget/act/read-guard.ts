@@ -1,4 +1,4 @@
-/** Reads what tells whether an eviction webhook guards a namespace; the probe is the caller's. */
+/** Reads the facts that show whether an eviction webhook guards a namespace; the caller sends the probe. */
 import { absent } from "../../../infra/errors.ts";
 import { isInjected } from "../../../infra/certs/configurations.ts";
 import { findIssuer, readCertificates } from "../../../infra/certs/x509.ts";
@@ -17,20 +17,20 @@ export interface GuardSource {
   readonly cluster: Cluster;
   readonly call?: Call;
   /**
-   * Reads the chain that is served, in PEM, for those who may read its Secret; of configurations whose CA bundle others
-   * maintain it says nothing.
+   * Reads the served certificate chain, in PEM, for callers that may read its Secret. It says nothing about
+   * configurations whose CA bundle others maintain.
    */
   readonly readServed?: ((call: Call | undefined) => Promise<string | undefined>) | undefined;
-  /** False for an entry that guards nothing that is asked about: its Service is not looked at. */
+  /** False for an entry that guards nothing that is asked about: its Service is not read. */
   readonly matters?: (hook: EvictionHook) => boolean;
 }
 
 type Webhook = NonNullable<WebhookConfiguration["webhooks"]>[number];
 
-/** What is read once for all namespaces. */
+/** The facts that are read once for all namespaces. */
 export type GuardReading = Pick<GuardFacts, "hooks" | "endpoints" | "unread">;
 
-/** What webhooks are looked for: of evictions, or of deletions of pods. */
+/** The webhooks to find: those of evictions, or those of deletions of pods. */
 export interface Asked {
   readonly paths: readonly string[];
   readonly operation: "CREATE" | "DELETE";
@@ -44,7 +44,7 @@ const EVICTIONS: Asked = {
   resources: ["pods/eviction", "pods/*", "*/eviction", "*/*"],
 };
 
-/** The webhooks of evictions. Never rejects: what cannot be read is said. */
+/** The webhooks of evictions. Never rejects: `unread` names the parts that could not be read. */
 export const readHooks = async (source: GuardSource): Promise<GuardReading> => await readHooksOf(EVICTIONS, source);
 
 /** Never rejects: what cannot be read is said. */

@@ -1,6 +1,6 @@
 /**
- * Where reservations are kept: in the budget's `status.disruptedPods`, or in a Lease beside it where the definition has
- * no such field.
+ * Keeps reservations in the budget's `status.disruptedPods`, or in a Lease beside it if the definition has no such
+ * field.
  *
  *   the budget has the field --> its status alone
  *   it has not (the definition drops it, or nothing was ever reserved) --> Lease and status are read; both are written, or the status alone if it
@@ -61,8 +61,8 @@ interface StatusChange {
 }
 
 /**
- * True if the answer has what was written. It is written also if it says what is stored: the write proves that what was
- * read holds. It fails with `Conflict` on a CRD without the field, too.
+ * True if the answer has the reservations that were written. An unchanged status is written, too: the write proves
+ * that the budget has not changed since it was read. It fails with `Conflict` on a CRD without the field, too.
  */
 async function writeReservations(cluster: Cluster, { budget, next }: StatusChange, call: Call): Promise<boolean> {
   const { namespace = "", name = "" } = budget.metadata;
@@ -87,7 +87,7 @@ const leaseRefOf = ({ metadata }: DisruptionBudget): LeaseRef => ({
   name: `zonewise-budget-${metadata.uid ?? ""}`,
 });
 
-/** The Lease goes with the budget. */
+/** The garbage collector deletes the Lease with its budget. */
 function leaseOf(budget: DisruptionBudget, found: Lease | undefined, next: Reservations): Lease {
   const { name = "", uid = "" } = budget.metadata;
   const { group, version } = disruptionBudgets;

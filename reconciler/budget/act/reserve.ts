@@ -41,7 +41,7 @@ export interface Reserver {
 export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt" | "signal"> {
   readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "firstOrdinal">;
   readonly to: number;
-  /** Reserved whatever budgets say (§2.3). */
+  /** Reserved even if budgets deny it (§2.3). */
   readonly forced: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface ReserverOptions extends Omit<ReserverTools, "memory" | "compile
   readonly random: () => number;
 }
 
-/** Retries without a pause, each after a batch that found out where to look. */
+/** Retries without a pause, each after a batch that found out which budget to ask. */
 const MAX_IMMEDIATE_RETRIES = 3;
 
 export function createReserver(options: ReserverOptions): Reserver {
@@ -95,7 +95,7 @@ export function createReserver(options: ReserverOptions): Reserver {
   async function findBudgets({ zone, forced, ...time }: TimedDownscale): Promise<Verdict | readonly ListedBudget[]> {
     using deadline = startDeadline(remaining(time, clock), time.signal, clock);
     const budgets = await readBudgets(zone.namespace, tools, deadline);
-    // An invalid one keeps nobody from what is forced.
+    // An invalid budget does not stop a forced downscale.
     return findBudgetsOfZone(zone, forced ? budgets.filter(({ content }) => !("problem" in content)) : budgets);
   }
 

@@ -1,7 +1,7 @@
 /**
- * Asks Prometheus for the checks that are due, beside the groups: one round per tick for all capabilities, with a bound
- * on what is in flight and on the time of the whole round. Checks that the round does not reach remain due, and the
- * next tick asks for them.
+ * Asks Prometheus for the checks that are due, beside the groups: one round per tick for all capabilities, with bounds
+ * on the queries in flight and on the time of the whole round. Checks that the round does not reach remain due, and
+ * the next tick asks for them.
  *
  *   0 s --turns are given--> 5.5 s --those in flight go on--> 10 s: a check without an answer is an error, and is asked again later and later
  */
@@ -18,13 +18,13 @@ import { hasPlaceholders, type PlaceholderValues } from "../placeholders.ts";
 import type { Answers, PlannedCheck } from "../result.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** What an object's checks are asked with. */
+/** The inputs for an object's checks. */
 export interface CheckScope {
-  /** Of the object: Secrets are read there. */
+  /** The object's namespace: Secrets are read there. */
   readonly namespace: string;
-  /** What placeholders stand for; without it there are none. */
+  /** The values of placeholders; absent if there are none. */
   readonly values?: PlaceholderValues;
-  /** When the rollout was first seen, milliseconds since the epoch: what baselines may be asked for. */
+  /** When the rollout was first seen, milliseconds since the epoch: a baseline may be queried at that time. */
   readonly startedAt?: number;
 }
 
@@ -102,7 +102,7 @@ async function askInTurn(
 ): Promise<CheckAnswer | undefined> {
   using _turn = await turns.take(question, late);
   const answer = await ask(question, tools);
-  // A query that nobody waits for says nothing of Prometheus.
+  // A query that nobody waits for says nothing about Prometheus.
   if (abandoned.aborted) return undefined;
   const isCutOff = tools.signal.aborted && answer.kind === "Error";
   return { ...(isCutOff ? CUT_OFF : answer), at: tools.clock.now() };

@@ -1,7 +1,7 @@
 /**
  * Turns of the questions in a round: 16 are in flight at most, and the one that is overdue longest comes next.
- * Endpoints that do not answer must not keep the others waiting, nor the other way round: questions whose last answer
- * was an error take 8 of the places at most, and the others 12.
+ * Endpoints that do not answer must not delay the others, nor the others them: questions whose last answer was an
+ * error take 8 of the places at most, and the others 12.
  */
 import { cancelled } from "../../../infra/deadline.ts";
 import type { Urgency } from "../check.ts";

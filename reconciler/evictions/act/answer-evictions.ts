@@ -7,7 +7,7 @@
  * All state is in the Eviction: another process goes on where this one died. After a lost race the next visit decides
  * anew. A reservation whose answer could not be written is released: otherwise each visit would reserve again, and the
  * pod would count for ever. If this process dies first, it ends after 2 minutes. A namespace whose Evictions cannot be
- * listed keeps nobody from the others.
+ * listed does not block the others.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
@@ -50,7 +50,7 @@ const EVERY_MS = 10_000;
 /** Milliseconds until a missing kind is looked for again. */
 const ABSENT_MS = 60_000;
 const AT_A_TIME = 4;
-/** Milliseconds: of a list, of a verdict, and after which no further Eviction of a visit is begun. */
+/** Milliseconds: the limit of a list and of a verdict; a visit begins no further Eviction after this time. */
 const CALL_MS = 5000;
 const BEGIN_FOR_MS = 8000;
 
@@ -77,7 +77,7 @@ export function createAnswerEvictions(options: AnswerOptions): AnswerEvictions {
       const failed = settled.flatMap((one, i) =>
         one.status === "rejected" ? [{ namespace: namespaces[i], error: one.reason as unknown }] : [],
       );
-      // The kind is missing in all namespaces alike; and where none can be listed, nothing shows that it is there.
+      // The kind is missing in all namespaces alike; and if no namespace can be listed, nothing shows that it exists.
       const [first] = failed;
       const missing = failed.find(({ error }) => hasCode(error, "NotFound"));
       if (missing) throw missing.error;
@@ -97,7 +97,7 @@ export function createAnswerEvictions(options: AnswerOptions): AnswerEvictions {
         gatherWorld(ref, { ...context, clock }, () => Promise.resolve(options.settings)),
       ({ namespace, group }) => `${namespace}/${group}`,
     );
-    // Those that have waited longest for a word come first, as a visit may not reach all.
+    // Those that have waited longest for an answer come first: a visit may not reach all.
     const asked = all.filter(isAsked).toSorted((a, b) => compare(a.own.heartbeatTime, b.own.heartbeatTime));
     await visitEach(asked, { atOnce: AT_A_TIME, signal: context.stop }, async (eviction) => {
       if (clock.monotonic() - startedAt >= BEGIN_FOR_MS) return;
@@ -149,11 +149,14 @@ async function answer(eviction: Eviction, visit: Visit): Promise<void> {
 interface Decided {
   /** Undefined without a verdict. */
   readonly found: Answer | undefined;
-  /** What was reserved for a yes. */
+  /** The reservations for a yes. */
   readonly handles: readonly ReservationHandle[];
 }
 
-/** The verdict of the eviction webhook, by the same function; a yes is reserved, so that it still holds when that asks. */
+/**
+ * The verdict of the eviction webhook, by the same function; a yes is reserved, so that it still holds when the
+ * webhook asks.
+ */
 async function decide(eviction: Eviction, visit: Visit): Promise<Decided> {
   const { namespace, pod, name } = eviction;
   if (!pod) return { found: answerWithoutVerdict(eviction), handles: [] };
@@ -178,8 +181,8 @@ async function decide(eviction: Eviction, visit: Visit): Promise<Decided> {
 }
 
 /**
- * Also after a write that may have taken effect: the webhook judges the eviction anew. Never rejects: what cannot be
- * released, as the Lease is lost, expires.
+ * Also after a write that may have taken effect: the webhook judges the eviction anew. Never rejects: a reservation
+ * that cannot be released, as the Lease is lost, expires.
  */
 async function release(handles: readonly ReservationHandle[], { context, reserver, log }: Visit): Promise<void> {
   try {
@@ -191,7 +194,7 @@ async function release(handles: readonly ReservationHandle[], { context, reserve
   }
 }
 
-/** Undefined without an honest estimate, and if what it needs cannot be read: the answer does not wait for it. */
+/** Undefined without an honest estimate, or if its inputs cannot be read: the answer does not wait for it. */
 async function estimate({ namespace, pod }: Eviction, visit: Visit): Promise<number | undefined> {
   const { context, log, worldOf } = visit;
   const { cluster, stop: signal } = context;
