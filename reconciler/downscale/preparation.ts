@@ -1,4 +1,4 @@
-/** How the pods of a StatefulSet are prepared for a downscale (§4.6, §4.8). */
+/** The preparation of a StatefulSet's pods for a downscale (§4.6, §4.8). */
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";

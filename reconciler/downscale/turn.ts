@@ -46,7 +46,7 @@ export function addDownscale(
 }
 
 /**
- * The record of a denied downscale, after not every pod has confirmed that its preparation was cancelled. It begins no
+ * The record of a denied downscale, if some pod has not confirmed that its preparation was cancelled. It begins no
  * turn of its zone, and continues the one that the zone is in.
  */
 export function markRefused(earlier: PendingDownscale | undefined, denied: PendingDownscale): PendingDownscale {

@@ -21,7 +21,7 @@ export interface Advance {
   readonly record: GateRecord;
   /** The checks to ask now. */
   readonly due: readonly PlannedCheck[];
-  /** What the placeholders of these checks stand for. */
+  /** The values of the placeholders of these checks. */
   readonly values: PlaceholderValues;
   /** When the next check is due; undefined without one. */
   readonly nextAt: number | undefined;
@@ -87,7 +87,7 @@ function settleWanted(gate: Gate, view: RolloutView, record: GateRecord): GateRe
 
 type Place = Pick<Stage, "point" | "zone">;
 
-/** Whatever its checks say, also if they have failed. */
+/** Bypasses the stage, even if its checks have failed. */
 function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord {
   const opened = addStage(record, place, view);
   return {
@@ -104,8 +104,8 @@ function addStage(record: GateRecord, { point, zone }: Place, { now }: RolloutVi
 }
 
 /**
- * The stage that is asked: that of the wanted step, otherwise the last one, whose checks go on while another zone is in
- * the way.
+ * The stage to ask: that of the wanted step, otherwise the last one; its checks go on while another zone is in the
+ * way.
  */
 function findOpen(record: GateRecord, { wanted, zones }: RolloutView): Stage | undefined {
   const open = record.stages.filter((stage) => isStageOpen(stage, record, zones));
@@ -131,7 +131,10 @@ interface Judged {
   readonly mayPass: boolean;
 }
 
-/** A pass stays in this tick, whatever the answers: the zone may begin meanwhile. The next tick judges it by them. */
+/**
+ * A pass stays valid in this tick, whatever the answers: the zone may begin meanwhile. The next tick judges it by
+ * them.
+ */
 function judgeStage(stage: Stage, gate: Gate, { answers, now, mayPass }: Judged): Stage {
   const { checks, onError } = gate;
   const next = { ...stage, checks: nextResults(checks, stage.checks, { answers, onError }) };

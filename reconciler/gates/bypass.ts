@@ -5,7 +5,7 @@
  *   annotation --the gate sees it--> at most 24 h ahead: accepted --its time is over, or it is removed--> no bypass
  *                                    later: refused, for as long as the zone has this value
  *
- * A gate judges a value once, and stores that: one that was refused must not begin to count later, by the passage of
+ * A gate judges a value once, and stores the verdict: a refused value must not begin to count later, by the passage of
  * time alone.
  */
 import { CLOCK_SKEW_MS, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -14,7 +14,7 @@ import type { Bypass, Zone } from "../model/zone.ts";
 /** Milliseconds that a bypass may last. */
 export const MAX_BYPASS_MS = 24 * 3_600_000;
 
-/** What a gate has made of a value. */
+/** The verdict of a gate on a value. */
 export interface BypassRecord {
   readonly zone: string;
   /** The value as it was written: an RFC 3339 timestamp. */
@@ -26,10 +26,10 @@ export interface BypassRecord {
 
 type Annotated = Pick<Zone, "name" | "bypass">;
 
-/** By the clock of whoever wrote it. */
+/** The author's clock may be ahead of ours by the skew. */
 const isTooFar = (until: number, now: number): boolean => until - now > MAX_BYPASS_MS + CLOCK_SKEW_MS;
 
-/** What is stored of the values that the zones have, new ones judged at `now` (milliseconds since the epoch). */
+/** The records of the values that the zones have; new values are judged at `now` (milliseconds since the epoch). */
 export function noteBypasses(
   stored: readonly BypassRecord[],
   zones: readonly Annotated[],
@@ -52,7 +52,7 @@ export function findBypass(
 ): Bypass | undefined {
   const known = stored.find(({ zone, until, accepted }) => zone === name && until === bypass?.until && accepted);
   const until = known && parseTimestamp(known.until);
-  // A clock that was turned back makes none longer.
+  // A clock that was turned back makes no bypass longer.
   if (until === undefined || until <= now || isTooFar(until, now)) return undefined;
   return { zone: name, until, ...(known?.reason && { reason: known.reason }) };
 }

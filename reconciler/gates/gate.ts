@@ -22,7 +22,7 @@ export interface Gate {
   readonly group: string;
   readonly when: readonly Point[];
   readonly onError: OnError;
-  /** A gate that observes reports what it would have done. */
+  /** `Observe`: the gate holds nothing, and only reports its verdicts. */
   readonly mode: "Enforce" | "Observe";
   /** The least time between the end of a zone and the begin of the next one. */
   readonly soakSeconds: number;
@@ -30,12 +30,12 @@ export interface Gate {
   readonly checks: readonly NamedCheck[];
   /** The value of the annotation that asks a failed gate again. */
   readonly retry: string | undefined;
-  /** What the status says of the rollout; undefined before the first. */
+  /** The record of the rollout in the status; undefined before the first rollout. */
   readonly record: GateRecord | undefined;
   readonly conditions: readonly Condition[];
 }
 
-/** True if it asks for something: a gate that cannot be read does not, and never opens. */
+/** True if the gate has a check or a soak time: a gate that cannot be read has neither, and never opens. */
 export const isReadable = ({ checks, soakSeconds }: Pick<Gate, "checks" | "soakSeconds">): boolean =>
   checks.length > 0 || soakSeconds > 0;
 
@@ -68,8 +68,8 @@ const Named = z.object({ group: z.string() });
 const UNREADABLE = { when: POINTS, onError: "Wait", mode: "Enforce", soakSeconds: 0, checks: [] } as const;
 
 /**
- * Reads a gate; undefined if it names no group. The definition refuses what cannot be read; where an older definition
- * let it in, the gate has no checks and never opens.
+ * Reads a gate; undefined if it names no group. The definition refuses a spec that cannot be read. If an older
+ * definition accepted it, the gate has no checks and never opens.
  */
 export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefined {
   const group = Named.safeParse(spec).data?.group;

@@ -15,8 +15,9 @@ import { currentRecord, needOf, needsLastStage, type RolloutView } from "./rollo
 type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
- * The holds of all gates of a group. All gates must pass; the hold is that of the first whose checks are waited for. A zone is judged
- * only when it is asked for: each costs a pass over the group, and a rollout asks only for the zone whose turn it is.
+ * The holds of all gates of a group. All gates must pass; the hold is that of the first gate whose checks are awaited.
+ * A zone is judged only when it is asked for: each costs a pass over the group, and a rollout asks only for the zone
+ * whose turn it is.
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
@@ -63,7 +64,7 @@ export function isHeld(gates: readonly Gate[], { wanted, ...view }: Omit<Rollout
   return gates.some((gate) => gate.mode === "Enforce" && waitsFor(askFor(gate, view, zone)));
 }
 
-/** A bypass counts once it is stored; a zone that has one only waits until it is recorded that it begins. */
+/** A bypass counts once it is stored; a zone that has one only waits until its start is recorded. */
 function askFor(gate: Gate, view: GroupView, zone: Zone) {
   const record = currentRecord(gate, { ...view, wanted: { kind: "zone", zone } });
   const asked = needOf(gate, record, zone);
@@ -118,7 +119,7 @@ export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${strin
     : "GateWaiting";
 }
 
-/** What the last tick has found wrong with the expressions of the gate as it is. */
+/** The problem that the last tick has found in the expressions of the gate's present spec. */
 function readerSays(gate: Gate, { state, checks }: Stage): string | undefined {
   const { generation, observedGeneration, onError } = gate;
   if (state === "Passed" || onError === "Proceed" || generation !== observedGeneration) return undefined;
@@ -129,8 +130,9 @@ function readerSays(gate: Gate, { state, checks }: Stage): string | undefined {
 }
 
 /**
- * What is wrong with a gate that cannot open: its spec cannot be read, or Prometheus refuses an expression as our reader
- * does. Prometheus may understand more than our reader, such as MetricsQL: what it was not asked yet only waits.
+ * The problem of a gate that cannot open: its spec cannot be read, or both our reader and Prometheus refuse an
+ * expression. Prometheus may understand more than our reader, such as MetricsQL: an expression that it was not asked
+ * yet only waits.
  */
 function whyInvalid(gate: Gate, stage: Stage): string | undefined {
   const { generation, observedGeneration } = gate;
@@ -140,7 +142,7 @@ function whyInvalid(gate: Gate, stage: Stage): string | undefined {
   const isRefused = stage.checks.some(({ message }) => message?.startsWith(REFUSED));
   return isRefused ? readerSays(gate, stage) : undefined;
 }
-/** How the error of a query begins that Prometheus refuses. */
+/** The first word of the error for a query that Prometheus refuses. */
 const REFUSED: QueryErrorCode = "BadQuery";
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
@@ -174,7 +176,7 @@ export function describeStage(gate: Gate, stage: Stage, record: GateRecord): str
   return `${checks}; ${since}${next === undefined ? "" : `, next check at ${formatTimestamp(next)}`}`;
 }
 
-/** Of the group, that of its first zone. */
+/** The bypass of the stage's zone; for the whole group, that of its first zone. */
 function describeStored({ zone }: Stage, { bypasses }: GateRecord): string {
   const known = bypasses.find((one) => zone === "" || one.zone === zone);
   return known === undefined ? "" : ` ${describeBypass(known)}`;

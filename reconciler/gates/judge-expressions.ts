@@ -1,4 +1,4 @@
-/** What is wrong with the expressions of a gate: the same in admission, and once it is stored. */
+/** The problems of a gate's expressions: the same in admission, and once the gate is stored. */
 import type { ExpressionProblems } from "../checks/expression.ts";
 import { hasPlaceholders, type PlaceholderValues } from "../checks/placeholders.ts";
 import type { Gate } from "./gate.ts";
@@ -8,7 +8,7 @@ import { findEmptyComparisons, sampleValues } from "./placeholder-values.ts";
 export interface JudgedExpressions {
   /** No server can ever answer it: its placeholders cannot be filled in, or it compares with no pods (§14.9, §14.10). */
   readonly impossible: readonly string[];
-  /** It is no PromQL. It is asked as it is written all the same, as another server may have a grammar of its own. */
+  /** It is no PromQL. It is still asked as it is written, as another server may have a grammar of its own. */
   readonly foreign: readonly string[];
   readonly warnings: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * How long a gate lets a zone begin. A pass does not keep: until a pod of its zone was replaced, the checks go on, and
- * one that does not succeed, or whose last answer is old, closes the gate again.
+ * Decides how long a gate lets a zone begin. A pass is not final: until a pod of its zone was replaced, the checks go
+ * on, and a check that does not succeed, or whose last answer is old, closes the gate again.
  *
  *   Waiting --all checks have passed, and the zone is wanted--> Passed --the rollout begins the zone--> closed for good
  *      ^--a check fails, or was not asked for two periods; also if the zone could not begin after all--'
@@ -29,7 +29,7 @@ export function isStageOpen({ state, zone }: Stage, record: GateRecord, zones: r
   return state === "Waiting" || !isUnderWay(record, zones, zone);
 }
 
-/** Stages whose pass or bypass is over wait again, and their zones have not begun (§14.7, §14.8). */
+/** Stages whose pass or bypass is over wait again, and their zones count as not begun (§14.7, §14.8). */
 export function closeOldPasses(
   gate: Gate,
   record: GateRecord,
@@ -50,7 +50,7 @@ export function closeOldPasses(
   };
 }
 
-/** True if the zone of this name may begin without its checks; of "", the group, if all its zones may. */
+/** True if the zone of this name may begin without its checks; for "", the group, if all its zones may. */
 export function isBypassed(
   { bypasses }: Pick<GateRecord, "bypasses">,
   name: string,

@@ -1,4 +1,4 @@
-/** What the placeholders in the expressions of a gate's checks stand for. */
+/** The values of the placeholders in the expressions of a gate's checks. */
 import { compares, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
@@ -12,8 +12,8 @@ interface Asked {
 }
 
 /**
- * The candidate is what the rollout has updated so far: all pods of the zones that it has begun and that have its
- * templates, but for the zone that waits. The other pods are those of all other zones.
+ * The candidate pods are those that the rollout has updated so far: all pods of the zones that it has begun and that
+ * have its templates, except the zone that waits. The other pods are those of all other zones.
  */
 export function placeholderValues(gate: Gate, { stage, record, view: { zones, now } }: Asked): PlaceholderValues {
   const begun = new Set(record.zones.flatMap(({ name, began }) => (began === undefined ? [] : [name])));
@@ -31,7 +31,7 @@ export function placeholderValues(gate: Gate, { stage, record, view: { zones, no
   };
 }
 
-/** Where a placeholder stands for no pods: nothing is updated yet, or all is. */
+/** The points at which a placeholder stands for no pods: no pod is updated yet, or all are. */
 const WITHOUT_PODS = [
   ["BeforeFirstZone", "candidate_pods"],
   ["AfterLastZone", "other_pods"],

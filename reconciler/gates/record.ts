@@ -1,6 +1,6 @@
 /**
- * What the status of a gate says of the rollout: read back before each decision, so that it outlives processes. Times
- * in milliseconds since the epoch.
+ * The record of the rollout in the status of a gate. It is read before each decision, so that it outlives processes.
+ * Times in milliseconds since the epoch.
  */
 import * as z from "zod";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
@@ -12,7 +12,7 @@ export const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as co
 /** When a gate is asked. */
 export type Point = (typeof POINTS)[number];
 
-/** One asking of the gate: before `zone`, or after the last zone. */
+/** One stage at which the gate is asked: before `zone`, or after the last zone. */
 export interface Stage {
   readonly point: Point;
   /** "" after the last zone. */
@@ -30,7 +30,7 @@ export interface ZoneRecord {
   readonly settledRevision: string;
   /** The gate has let it begin: in this rollout, or in an earlier one that was never finished. */
   readonly began?: "Now" | "Earlier" | undefined;
-  /** Its pods when it was let begin now. Without a change since, its pass gets old. */
+  /** Its pods when it was let begin in this rollout. While they do not change, its pass gets old. */
   readonly counts?: PodCounts | undefined;
 }
 
@@ -58,7 +58,7 @@ export interface GateRecord {
   readonly retried?: string | undefined;
   readonly zones: readonly ZoneRecord[];
   readonly stages: readonly Stage[];
-  /** What has become of the bypasses that the zones have. */
+  /** The verdicts on the bypasses that the zones have. */
   readonly bypasses: readonly BypassRecord[];
 }
 

@@ -1,4 +1,4 @@
-/** What is reported of a gate: the conditions in its status, and the changes that get an Event. */
+/** Reports a gate: the conditions in its status, and the changes that get an Event. */
 import { isSameJson } from "../../infra/json.ts";
 import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
@@ -25,7 +25,7 @@ export interface GateChange {
   readonly cause: string;
 }
 
-/** Whether the gate is open: the last stage that was asked says so. */
+/** Describes whether the gate is open, by the last stage that was asked. */
 export function describeOpen(gate: Gate, record: GateRecord | undefined): UnstampedCondition {
   const stage = record?.stages.at(-1);
   if (!record || !stage || record.settledAt !== undefined)
@@ -41,13 +41,13 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
 }
 
-/** What the reader of expressions says of all checks of a gate. */
+/** The findings of the expression reader on all checks of a gate. */
 export interface ExpressionFindings {
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
 }
 
-/** What can be wrong with a gate that the API server has accepted. */
+/** The condition `Valid`: a gate may have problems although the API server has accepted it. */
 export function describeValid(
   gate: Gate,
   hasZones: boolean,

@@ -1,5 +1,5 @@
 /**
- * What a gate knows of the rollout that goes on, and which zones it must be asked for.
+ * The facts that a gate knows about the current rollout, and the zones for which it must be asked.
  *
  *   settled --other revisions: a new identity--> rollout --zone begins--> began: Now --…--> all updated --AfterLastZone passed--> settled
  *                                                   |
@@ -19,13 +19,13 @@ import type { Gate } from "./gate.ts";
 import { closeOldPasses, isUntouched } from "./pass.ts";
 import { type GateRecord, type Point, type Stage, withBegan, type ZoneRecord } from "./record.ts";
 
-/** What the rollout would do next if there were no gates. */
+/** The next step of the rollout if there were no gates. */
 export type Wanted =
   | { readonly kind: "zone"; readonly zone: Zone }
   | { readonly kind: "settled" }
   | { readonly kind: "other" };
 
-/** By the decision without gates: the zone whose serving pods it would take, or that the group is settled. */
+/** The step by the decision without gates: the zone whose serving pods it would take, or a settled group. */
 export function wantedBy(ungated: RolloutDecision | undefined): Wanted {
   if (!ungated) return { kind: "settled" };
   return takesServing(ungated) ? { kind: "zone", zone: ungated.zone } : { kind: "other" };
@@ -41,7 +41,7 @@ export interface RolloutView {
   readonly identity: string;
   readonly zones: readonly Zone[];
   readonly wanted: Wanted;
-  /** A gate of the group waits for the checks of the wanted zone: it does not begin. */
+  /** A gate of the group waits for the checks of the wanted zone: the zone does not begin. */
   readonly isHeld: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -74,7 +74,7 @@ function inPast(record: GateRecord, now: number): GateRecord {
   return { ...record, startedAt: past(record.startedAt), stages };
 }
 
-/** Results of checks that have been edited since count no longer. A zone that has begun goes on. */
+/** Results of checks that were edited since then no longer count. A zone that has begun goes on. */
 export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
   if (generation === observedGeneration) return record;
   return {
@@ -101,8 +101,8 @@ function noteUpdated(record: GateRecord, { zones }: GroupView): GateRecord {
 }
 
 /**
- * Another zone than before is wanted: a zone that was let begin and is not updated must be asked for again after that
- * one, as must a zone that waits or has passed.
+ * If another zone than before is wanted, the gate must later be asked again for a zone that was let begin and is not
+ * updated, and for a zone that waits or has passed.
  */
 function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord {
   if (wanted.kind !== "zone") return record;
@@ -113,7 +113,7 @@ function takeBack(record: GateRecord, { zones, wanted }: GroupView): GateRecord 
   );
 }
 
-/** Leaves out the stages of zones that have not begun, but not those of `next`, and none that has failed. */
+/** Leaves out the stages of zones that have not begun, except those of `next` and those that have failed. */
 function dropOpenStages(record: GateRecord, next?: string): GateRecord {
   const begun = new Set(record.zones.flatMap(({ name, began }) => (began === "Now" ? [name] : [])));
   const isKept = ({ state, zone }: Stage): boolean => state === "Failed" || zone === next || begun.has(zone);
@@ -121,9 +121,9 @@ function dropOpenStages(record: GateRecord, next?: string): GateRecord {
 }
 
 /**
- * Of these zones, those that were let begin and are not updated count as begun earlier, or as not begun if all their
- * pods are as they were. If one has begun, no other is the first of this rollout any more: zones that an earlier
- * rollout has begun must be asked for, too.
+ * The zones in `zones` that were let begin and are not updated count as begun earlier, or as not begun if all their
+ * pods are unchanged. If one of them has begun, no other zone is the first of this rollout any more: the gate must
+ * then be asked for zones that an earlier rollout has begun, too.
  */
 function takeBackZones(record: GateRecord, zones: readonly Zone[]): GateRecord {
   const byName = new Map(zones.map((zone) => [zone.name, zone]));
@@ -162,7 +162,7 @@ function startRecord(gate: Gate, view: GroupView): GateRecord {
   };
 }
 
-/** The zones of a settled group: a way back leads there from now on. */
+/** The record of a zone in a settled group: a rollback leads to this revision from now on. */
 export const settledZone = ({ name, status }: Zone): ZoneRecord => ({ name, settledRevision: status.updateRevision });
 
 function beginZone(zone: Zone, gate: Gate, view: GroupView): ZoneRecord {
@@ -175,10 +175,10 @@ function beginZone(zone: Zone, gate: Gate, view: GroupView): ZoneRecord {
 }
 
 /**
- * What a zone without a record had when the group was last settled; "" if that is not known. A StatefulSet that was
- * deleted without its pods and made again with another template calls that one its current revision, too: it is on no
- * way back. A new gate has no record of the zones: there, a zone none of whose pods has that revision is such a one, and
- * any other may be on its way back.
+ * The revision that a zone without a record had when the group was last settled; "" if that is not known. A
+ * StatefulSet that was deleted without its pods and recreated with another template reports that template as its
+ * current revision, too: this is no rollback. A new gate has no record of the zones: there, a zone without a pod of
+ * that revision counts as recreated, and any other zone may be in a rollback.
  */
 function unrecordedRevision({ status }: Zone, { record }: Gate): string {
   const { currentRevision, updateRevision, updated, replicas } = status;
@@ -187,8 +187,8 @@ function unrecordedRevision({ status }: Zone, { record }: Gate): string {
 }
 
 function hasBegunEarlier(zone: Zone, { record, when }: Gate, { wanted }: GroupView): boolean {
-  // A new gate cannot know if zones that are updated already belong to this rollout. It takes them for zones that do,
-  // and so is asked before the next.
+  // A new gate cannot know whether zones that are already updated belong to this rollout. It assumes so, and is asked
+  // before the next zone.
   if (!record) return when.includes("BetweenZones") && !isSame(wanted, zone) && isUpdated(zone);
   const before = record.zones.find(({ name }) => name === zone.name);
   return record.settledAt === undefined && before?.began !== undefined && !isUntouched(zone, before.settledRevision);
@@ -198,8 +198,8 @@ const isSame = (wanted: Wanted, { uid }: Zone): boolean => wanted.kind === "zone
 const isUpdated = ({ replicas, status }: Zone): boolean => status.updated > 0 && status.updated >= replicas;
 
 /**
- * What a zone needs before it may begin: nothing, to be recorded, or to pass the checks at a point. An unrecorded zone
- * could not be distinguished from later ones.
+ * The requirement of a zone before it may begin: nothing, a record, or passed checks at a point. Without a record the
+ * zone could not be distinguished from later ones.
  */
 export type Need = "Nothing" | "Record" | Exclude<Point, "AfterLastZone">;
 

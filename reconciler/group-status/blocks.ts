@@ -1,10 +1,10 @@
-/** What keeps a group from its rollout, or from scaling. */
+/** The reasons that keep a group from its rollout, or from scaling. */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { dedupKeyOf, type Hold } from "../model/decision.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
 import type { Block } from "./status.ts";
 
-/** Bounds of what is stored. */
+/** Bounds of the stored blocks. */
 const MAX_MESSAGE_LENGTH = 1000;
 const MAX_OBJECTS = 10;
 const MAX_BLOCKS = 20;
@@ -13,13 +13,13 @@ const MAX_BLOCKS = 20;
 export const shorten = (message: string): string =>
   message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : message;
 
-/** What a status's sentence adds to those of its blocks, which are shown beside it; "" if nothing. */
+/** The part of a status's sentence that its blocks, shown beside it, do not repeat; "" if there is none. */
 export function withoutBlocks(message: string, blocks: readonly Partial<Block>[]): string {
   const said = blocks.find((block) => block.message !== undefined && message.endsWith(block.message));
   return said?.message === undefined ? message : message.slice(0, -said.message.length).replace(/: $/, "");
 }
 
-/** What blocks, before it is dated. */
+/** A reason that blocks, without its time. */
 interface Reason extends Pick<Hold, "message" | "objects" | "until"> {
   readonly reason: string;
   readonly cause: string;

@@ -31,7 +31,7 @@ export function isGroupReady({ facts: { zones, state }, earlier }: StatusInput):
   return state === "settled" || ((state === "failed" || state === "superseded") && wasReady);
 }
 
-/** What the conditions say. `blocks` and `progress` as they are now. */
+/** Assesses the group for its conditions. `blocks` and `progress` are the present ones. */
 export function assessGroup(
   input: StatusInput,
   blocks: readonly Block[],

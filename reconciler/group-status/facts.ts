@@ -1,4 +1,4 @@
-/** What a tick found out about a group, and what its status said before. */
+/** The facts that a tick found out about a group, and the earlier status of the group. */
 import type { Hold } from "../model/decision.ts";
 import type { RemainingZone } from "../model/outcome.ts";
 import type { Bypass, Zone } from "../model/zone.ts";
@@ -19,9 +19,9 @@ export interface GroupFacts {
   readonly scalingHolds: readonly Hold[];
   /** Zones that may begin without their gates. */
   readonly bypasses?: readonly Bypass[] | undefined;
-  /** What was done. */
+  /** The step that was taken. */
   readonly step: { readonly action: "deletePods" | "finishZone" | "scaleZone"; readonly zone: string } | undefined;
-  /** What is left of the rollout, before the step of this tick. */
+  /** The rest of the rollout, before the step of this tick. */
   readonly remaining: readonly RemainingZone[];
   /** Pods that were deleted to be replaced. */
   readonly replaced: number;
@@ -29,7 +29,7 @@ export interface GroupFacts {
   readonly failing: boolean;
 }
 
-/** What a status is decided from. */
+/** The facts that a status is decided from. */
 export interface StatusInput {
   readonly facts: GroupFacts;
   /** The status as stored; empty for a new object. */

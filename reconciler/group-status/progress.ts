@@ -38,7 +38,7 @@ function finish({ completionTime, startTime, lastStepTime }: GroupProgress, at: 
     : { stepsLeft: 0, startTime, lastStepTime, completionTime };
 }
 
-/** By the pods' own ready times; where no pod was read the earlier time counts. */
+/** By the pods' own ready times; if no pod was read, the earlier time counts. */
 function measurePods(
   { remaining }: GroupFacts,
   before: GroupProgress | undefined,

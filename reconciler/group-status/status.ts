@@ -3,23 +3,23 @@
 import type { Condition } from "../model/condition.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
 
-/** What a group is doing, in one word. */
+/** The state of a group, in one word. */
 export type GroupPhase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
 
 export interface RolloutGroupStatus {
-  /** The generation of the object that all of this is newer than (§11.2). */
+  /** The generation of the object; the facts of this status are newer than it (§11.2). */
   readonly observedGeneration: number;
   /** The value of the label. */
   readonly group: string;
   readonly phase: GroupPhase;
-  /** What happens or why nothing does, in a sentence. */
+  /** The present step, or the reason why there is none, in a sentence. */
   readonly message: string;
   /** For the columns of `kubectl get`. */
   readonly summary: GroupSummary;
   readonly zones: readonly ZoneRow[];
-  /** What keeps the group from its rollout, then from scaling. */
+  /** The reasons that keep the group from its rollout, then from scaling. */
   readonly blocked: readonly Block[];
-  /** What is left to do, in order. */
+  /** The remaining steps, in order. */
   readonly plan: readonly RemainingStep[];
   readonly progress?: GroupProgress;
   readonly totals?: GroupTotals;
@@ -53,7 +53,7 @@ export interface ZoneRow {
   /** Until when it may begin without its gates, and why. */
   readonly gatesBypassedUntil?: string;
   readonly gatesBypassReason?: string;
-  /** The annotations of its rollout window: whether it is open is a matter of the time. */
+  /** The annotations of its rollout window: the time alone decides whether it is open. */
   readonly rolloutWindow?: Partial<WrittenWindow>;
   /** The StatefulSet's generation. */
   readonly generation: number;
@@ -103,7 +103,7 @@ export interface GroupCondition extends Condition {
   readonly status: "True" | "False";
 }
 
-/** What is counted of a group, over all runs. */
+/** The counts of a group, over all runs. */
 export interface GroupTotals {
   /** Reconciles up to the tick number `passes` of the installation. */
   readonly reconciles: number;

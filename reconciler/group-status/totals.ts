@@ -1,6 +1,6 @@
 /**
- * What is counted of a group, over all runs. Every tick reconciles every group, so a group that stays settled is
- * counted by the ticks that have passed since its last write, and needs none.
+ * The counts of a group, over all runs. Every tick reconciles every group. The reconciles of a settled group are
+ * therefore counted by the ticks since its last write, and need no write.
  */
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
@@ -21,7 +21,7 @@ const NOTHING: GroupTotals = {
   failing: false,
 };
 
-/** Adds this reconcile. The numbers are absolute: to write them twice counts nothing twice. */
+/** Adds this reconcile. The numbers are absolute: writing them twice counts nothing twice. */
 export function countReconcile({ facts, earlier, tookMs, passes, now }: StatusInput): GroupTotals {
   const before = { ...NOTHING, ...earlier.totals };
   const { failing, replaced } = facts;

@@ -25,7 +25,7 @@ export function describeZone({ name, status, scaling, ...zone }: Zone, bypasses:
   };
 }
 
-/** Characters of an annotation in a status: a longer one is none that can be read, and stays one. */
+/** Characters of an annotation in a status: a longer one is invalid, and stays invalid when it is cut off. */
 const MAX_WRITTEN = 1001;
 
 function describeWindow({ written }: RolloutWindow): Partial<WrittenWindow> {
@@ -40,7 +40,7 @@ export function windowOf({ rolloutWindow }: Partial<ZoneRow>): RolloutWindow | u
   return readWrittenWindow({ cron, duration, timeZone, freezes });
 }
 
-/** What the rows that a process before has stored say of the rollout of these zones. */
+/** The state of these zones' rollout by the rows that an earlier process has stored. */
 export function recallSeen(rows: readonly ZoneRow[] = [], zones: readonly Zone[]): Seen {
   const isUnfinished = (row: ZoneRow): boolean => row.currentRevision !== row.updateRevision;
   const wasUnfinished = ({ name, status }: Zone): boolean =>

@@ -71,7 +71,7 @@ export function nameLease(group: string | undefined, statefulSet: string): strin
 
 /**
  * Tells which downscale Leases belong to these groups, by their keys `<namespace>/<group>`. The StatefulSets of an
- * empty group have a Lease each, which cannot be told: every Lease of their namespace is.
+ * empty group have a Lease each, which cannot be told from others: every Lease of their namespace counts.
  */
 export function leasesOf(groups: ReadonlySet<string>): (lease: LeaseRef) => boolean {
   const names = new Set(

@@ -14,8 +14,8 @@ import { claimForReconciler, nameLease, RECONCILER_WORK_MS, takeDownscaleLease }
 
 export interface HeldLease {
   /**
-   * For all writes of the work: `write` throws `Conflict` once the Lease may have passed to another, `LeaseLost` as
-   * before.
+   * The fence for all writes of the work: `write` throws `Conflict` once the Lease may have passed to another holder,
+   * and `LeaseLost` as the outer fence does.
    */
   readonly fence: Fence;
   /** The pending downscales of the group. */

@@ -1,6 +1,6 @@
 /**
- * Follows one gate through one tick: the checks that are due are asked, and what follows is written to its status, with
- * the version that was read. Until it is written it does not count, so a process may die at any point.
+ * Follows one gate through one tick: asks the checks that are due, and writes the result to the gate's status, with
+ * the version that was read. Only a stored result counts, so a process may die at any point.
  */
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGates } from "../../../infra/kubernetes/custom-resources.ts";
@@ -26,11 +26,11 @@ import {
 } from "../report.ts";
 import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
-/** What gates are followed with. */
+/** The context in which gates are followed. */
 export interface GateContext extends Omit<Context, "stop"> {
   readonly round: Round;
   readonly log: Log;
-  /** What this process has written last, by the UID of the gate. */
+  /** The last status that this process has written, by the UID of the gate. */
   readonly sent: Map<string, SentStatus>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
   readonly onVerdict: (verdict: CheckVerdict) => void;
@@ -39,8 +39,8 @@ export interface GateContext extends Omit<Context, "stop"> {
 }
 
 /**
- * A status, and the version of the gate that it was stored in. A definition of an earlier version drops what it does not
- * know: that would be sent again in each tick, and is not stored either.
+ * A status, and the version of the gate that it was stored in. A definition of an earlier version drops fields that it
+ * does not know: without this record they would be sent again in each tick.
  */
 export interface SentStatus {
   readonly resourceVersion: string;
@@ -48,7 +48,7 @@ export interface SentStatus {
 }
 
 export interface Followed {
-  /** True if the rollout may go on at once: something else than results was written. */
+  /** True if the rollout may go on at once: something other than results was written. */
   readonly progressed: boolean;
   /** When the next check is due. */
   readonly nextAt: number | undefined;
@@ -82,13 +82,13 @@ async function follow(gate: Gate, view: RolloutView | undefined, context: GateCo
   const nextAt = next?.nextAt;
   const stored = await store(gate, statusOf(gate.generation, record, conditions), context);
   if (!stored) return { progressed: false, nextAt };
-  // What a definition does not know is not stored, and would look new in each tick.
+  // Fields that the definition does not know are not stored, and would look new in each tick.
   const { record: kept } = readRecord(stored.status);
   context.onChange(gate, [...complaintOf(gate, valid), ...changesBetween(gate, kept, view)]);
   return { progressed: outlineOf(kept) !== outlineOf(gate.record), nextAt };
 }
 
-/** Undefined if the gate says so already, or if this very version of it was sent that. */
+/** Undefined if the gate has this status already, or if the status was already sent for this version of the gate. */
 async function store(gate: Gate, after: SentStatus["status"], context: GateContext) {
   const { ref, resourceVersion, observedGeneration, record, conditions } = gate;
   const sent = context.sent.get(ref.uid);

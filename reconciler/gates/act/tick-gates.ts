@@ -1,6 +1,6 @@
 /**
- * The gates of one tick: listed once a namespace, judged for each group by what their statuses say, and followed beside
- * the groups.
+ * The gates of one tick: listed once a namespace, judged for each group by their statuses, and followed beside the
+ * groups.
  *
  *   list gates -> per group: verdicts for the rollout's decision -> follow: ask due checks, write statuses -> the group's step waits for them at its end
  */
@@ -29,7 +29,10 @@ import { createGateLister, type GateList } from "./list-gates.ts";
 export interface GatesScope {
   /** "" for all. */
   readonly namespaces: readonly string[];
-  /** Begins the questions of one group: a slow group must not use up the time of its own. */
+  /**
+   * Begins the round of one group's questions, as the group is followed: a slow group must not use up the round's
+   * time.
+   */
   readonly beginRound: () => Round;
   readonly emitEvents: (drafts: readonly Draft[]) => void;
 }
@@ -38,9 +41,9 @@ export interface GatesScope {
 export interface GroupGates {
   /** Undefined without gates. */
   readonly verdicts: GateVerdicts | undefined;
-  /** Follows the gates beside the caller, who says what the rollout would do without them. */
+  /** Follows the gates beside the caller; `wanted` is the next step of the rollout without gates. */
   readonly follow: (wanted: Wanted) => void;
-  /** The verdicts by a new list: a step may take long, and a gate may have been made meanwhile. Never rejects. */
+  /** The verdicts by a new list: a step may take long, and a gate may have been created meanwhile. Never rejects. */
   readonly readAgain: () => Promise<GateVerdicts | undefined>;
 }
 
@@ -48,7 +51,7 @@ export interface TickGates {
   readonly of: (zones: readonly Zone[]) => GroupGates;
   /** The zones of a group that may begin without its gates for now. */
   readonly bypassesOf: (zones: readonly Zone[]) => readonly Bypass[];
-  /** Waits for what was begun for a group, by its key. */
+  /** Waits for the work that was begun for a group, by its key. */
   readonly endGroup: (key: string) => Promise<Followed>;
   /**
    * Follows the gates without a group. `groups` are the keys of all groups that exist, also of those that this tick did
@@ -138,7 +141,7 @@ export function createGates(tools: GatesTools): Gates {
   };
 }
 
-/** What the gates of a list say of one group; undefined without any. */
+/** The verdicts of listed gates on one group; undefined without gates. */
 function judgeList(found: GateList, zones: readonly Zone[], now: number): GateVerdicts | undefined {
   if ("error" in found) return closeAll(zones, found.error);
   const gates = found.gates.filter((gate) => gate.group === zones[0]?.group);
@@ -147,7 +150,7 @@ function judgeList(found: GateList, zones: readonly Zone[], now: number): GateVe
 
 const gatesIn = (list: GateList): readonly Gate[] => ("gates" in list ? list.gates : []);
 
-/** Nobody knows what the gates say: no zone may begin. */
+/** The gates are unknown: no zone may begin. */
 function closeAll(zones: readonly Zone[], error: unknown): GateVerdicts {
   const message = `the gates could not be listed: ${messageOf(error)}`;
   return {

@@ -1,8 +1,8 @@
 /**
- * Writes what each disruption budget protects into its status (§5.10) when that has changed, beside the ticks, for the
- * budgets that the tick has read anyway. A budget that is new or has another spec is written at once, every other every
- * 30 s at most. Statuses that take no pods are written first. Where the pods are not read, for an error or for lack of
- * time, the status is written without the evictions that it would allow.
+ * Writes the protection of each disruption budget into its status (§5.10) when it has changed, beside the ticks, for
+ * the budgets that the tick has read anyway. A budget that is new or has another spec is written at once, every other
+ * every 30 s at most. Statuses that need no pods are written first. If the pods were not read, because of an error or
+ * for lack of time, the status is written without the number of allowed evictions.
  */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
@@ -32,7 +32,7 @@ import { gatherUnderBudget, type ListedBudget } from "../../budget/act/gather-bu
 export interface BudgetStatuses {
   /** The budgets of a namespace ("" for all), as they were just read; undefined if the cluster knows none. */
   readonly note: (scope: string, budgets: readonly ListedBudget[] | undefined) => void;
-  /** Writes what has changed, if it is time to. Never rejects. */
+  /** Writes the changed statuses that are due. Never rejects. */
   readonly write: (groups: ZoneList["groups"], context: Pick<Context, "fence" | "stop">) => Promise<void>;
 }
 
@@ -46,10 +46,10 @@ export interface BudgetStatusTools {
 
 const EVERY_MS = 30_000;
 const AT_A_TIME = 4;
-/** Milliseconds: of a call, and after which no further budget is begun, nor the pods of one read. */
+/** Milliseconds: the limit of a call; after this time no further budget is begun, and no further pods are read. */
 const CALL_MS = 5000;
 const BEGIN_FOR_MS = 5000;
-/** Milliseconds for which the webhook's answer in a namespace is good: a process lives about as long. */
+/** Milliseconds for which the webhook's answer in a namespace counts: a process lives about as long. */
 const PROBE_FOR_MS = 60_000;
 
 /** A budget with the StatefulSets that it selects. */
@@ -58,7 +58,7 @@ interface Selected {
   readonly zones: readonly Zone[];
 }
 
-/** What the writes of one round share. */
+/** The tools that the writes of one round share. */
 interface Round extends BudgetStatusTools, Pick<Context, "fence" | "stop"> {
   readonly hooks: GuardReading;
   /** Asks the eviction webhook of a namespace, unless it has answered lately; by a dry-run eviction. */
@@ -68,7 +68,7 @@ interface Round extends BudgetStatusTools, Pick<Context, "fence" | "stop"> {
 export function createBudgetStatuses(tools: BudgetStatusTools): BudgetStatuses {
   const { clock } = tools;
   const noted = new Map<string, readonly ListedBudget[]>();
-  /** The generations that were written at once, by UID: a definition may drop what it does not know. */
+  /** The generations that were written at once, by UID: a definition may drop fields that it does not know. */
   const written = new Map<string, number>();
   /** When the webhook of a namespace has answered. */
   const answered = new Map<string, number>();
@@ -133,8 +133,8 @@ function limitTime({ monotonic }: Pick<Clock, "monotonic">): () => boolean {
 }
 
 /**
- * In another order every 30 s: where the time is too short for all, each has its share of the rounds. By the wall
- * clock, as a process lives for two rounds.
+ * Orders the budgets anew every 30 s: if the time is too short for all, each gets its share of the rounds. The order
+ * depends on the wall clock, as a process lives for two rounds.
  */
 function inTurn(budgets: readonly ListedBudget[], now: number): readonly ListedBudget[] {
   const round = Math.floor(now / EVERY_MS);
@@ -152,11 +152,11 @@ async function tryWrite({ ref }: ListedBudget, { log }: Round, write: () => Prom
   }
 }
 
-/** Writes the status if it takes no pods; otherwise resolves with what to count. */
+/** Writes the status if it needs no pods; otherwise resolves with the budget whose pods are to be counted. */
 async function writeByZones(budget: ListedBudget, zones: readonly Zone[], round: Round): Promise<Selected | undefined> {
   let taking: Selected | undefined;
   await tryWrite(budget, round, async () => {
-    // To read its pattern takes milliseconds: others have the process between two budgets.
+    // Reading its pattern takes milliseconds: the event loop runs other work between two budgets.
     await setImmediate();
     const selected = { budget, zones: await selectZones(budget, zones, round) };
     const { content, object } = budget;
@@ -198,12 +198,12 @@ async function writeOne(
   const reservations = readReservations(object.status?.disruptedPods);
   const { generation = 0 } = object.metadata;
   const guard = await seeGuard(namespace, zones, round);
-  // A question that the end of the session has cut off says nothing of the webhook.
+  // A question that the end of the session has cut off says nothing about the webhook.
   if (round.stop.aborted) return;
   const now = round.clock.now();
   const next = describeProtection({ content, generation, zones, reservations, now, withPods, guard, earlier });
   const after = { ...object.status, ...next };
-  // With the version that was read: a reservation that was made since then stays.
+  // The write is bound to the version that was read: a reservation that was made since then stays.
   const change = {
     object: readIdentity(object.metadata),
     before: object.status ?? {},
@@ -213,9 +213,9 @@ async function writeOne(
   await writeStatus<typeof object, object>(disruptionBudgets, change, round);
 }
 
-/** Where the configuration alone shows that nothing guards it, nobody is asked. */
+/** If the configuration alone shows that nothing guards the namespace, the webhook is not asked. */
 async function seeGuard(namespace: string, [zone]: readonly Zone[], { hooks, probe }: Round): Promise<Guard> {
-  // The reconciler reads no namespaces: of the labels of one it knows the name.
+  // The reconciler reads no namespaces: it knows only the label with the name.
   const labels = { "kubernetes.io/metadata.name": namespace };
   const facts = { ...hooks, namespace, labels, labelsKnown: false };
   const guard = judgeGuard({ ...facts, probe: undefined });

@@ -1,4 +1,4 @@
-/** What a process knows of one RolloutGroup. */
+/** The facts that a process knows about one RolloutGroup. */
 import type { RolloutGroupStatus } from "../status.ts";
 import type { Zone } from "../../model/zone.ts";
 import type { StoredGroup } from "./stored-group.ts";

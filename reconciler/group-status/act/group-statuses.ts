@@ -28,11 +28,11 @@ export interface GroupStatuses {
   readonly beginTick: (namespaces: readonly string[], underWay?: ReadonlySet<string>) => Promise<void>;
   /** `tookMs` milliseconds in tick number `passes` of the installation. */
   readonly report: (outcome: Outcome, timing: Timing) => void;
-  /** What the stored status says that was seen of the group before; undefined if there is none. */
+  /** The state of the group's rollout that an earlier process saw, by the stored status; undefined without a status. */
   readonly recall: (outcome: Outcome) => Seen | undefined;
   /** Called after a tick that read the cluster: removes the objects of groups that are gone. */
   readonly endTick: (result: Pick<TickResult, "groups" | "resourceVersions">) => void;
-  /** Writes what waits, without pauses. Resolves once nothing is under way; never rejects. */
+  /** Writes the statuses that wait, without pauses. Resolves once nothing is under way; never rejects. */
   readonly flush: () => Promise<void>;
 }
 
@@ -121,8 +121,8 @@ function entryKey(key: string): string {
 function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earlier" | "generation" | "deadlineMs"> {
   return {
     earlier: wanted ?? stored?.status ?? {},
-    // An object that is read for the first time has not been read before the zones were; one that we are about to make
-    // asks for nothing.
+    // An object that is read for the first time was not read before the zones: it confirms no generation. The spec of
+    // an object that we are about to create asks for nothing.
     generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,
     deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
   };

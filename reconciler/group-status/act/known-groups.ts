@@ -21,8 +21,9 @@ export interface KnownGroups {
   readonly entryOf: (namespace: string, name: string) => Entry | undefined;
   readonly forget: (entry: Entry) => void;
   /**
-   * Reads what may have changed, and confirms the generations for the tick that follows; not those of `busy` entries,
-   * whose zones an earlier tick has read. Throws the error of the API server: `NotFound` if it has no such kind.
+   * Reads the objects that may have changed, and confirms the generations for the tick that follows; not those of
+   * `busy` entries, whose zones an earlier tick has read. Throws the error of the API server: `NotFound` if it has no
+   * such kind.
    */
   readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<void>;
 }
@@ -122,7 +123,7 @@ export function isStale({ busy, hinted, stored }: Entry): boolean {
   return !busy && hinted !== undefined && isNewer(hinted, stored?.resourceVersion);
 }
 
-/** Takes over what was read, unless a write under way knows better. */
+/** Takes over the object that was read, unless a write is under way. */
 function update(entry: Entry, stored: Entry["stored"]): void {
   if (entry.busy) return;
   entry.stored = stored;

@@ -8,7 +8,7 @@ export interface StoredGroup {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly generation: number;
-  /** Made by Zonewise: it goes with its group. One that a user has made stays. */
+  /** Created by Zonewise: it is deleted with its group. An object that a user has created stays. */
   readonly isOurs: boolean;
   readonly owners: readonly Owner[];
   readonly deadlineMs: number;
@@ -49,7 +49,7 @@ export function buildGroup(name: string, namespace: string, zones: readonly Zone
 const ownersOf = (zones: readonly Zone[]): Owner[] =>
   zones.map(({ name, uid }) => ({ apiVersion: "apps/v1", kind: "StatefulSet", name, uid }));
 
-/** The owners that the object should have; undefined if it has them, or is none of ours. */
+/** The owners that the object should have; undefined if it has them, or if a user created it. */
 export function changeOwners({ isOurs, owners }: StoredGroup, zones: readonly Zone[]): Owner[] | undefined {
   const uids = new Set(zones.map(({ uid }) => uid));
   const others = owners.filter(({ kind }) => kind !== "StatefulSet");

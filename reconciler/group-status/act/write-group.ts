@@ -9,7 +9,7 @@ import { buildGroup, changeOwners, GROUP_KIND, readStoredGroup } from "./stored-
 export type GroupWriter = Pick<Context, "cluster" | "fence">;
 
 /**
- * Writes the wanted status, and before it the object or its owners where they are missing. False if somebody else was
+ * Writes the wanted status, and first the object or its owners if they are missing. False if another client was
  * faster: the object was read again. Throws `LeaseLost`, or the error of the API server.
  */
 export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boolean> {
@@ -24,7 +24,7 @@ export async function writeGroup(entry: Entry, writer: GroupWriter): Promise<boo
       by: { kind: GROUP_KIND },
     };
     const written = await writeStatus(rolloutGroups, change, writer);
-    // A definition that lacks a field drops it: what was sent counts, or it would be sent again and again.
+    // A definition that lacks a field drops it: the sent status counts as stored, or it would be sent again and again.
     if (written) entry.stored = { ...readStoredGroup(written), status };
     return true;
   } catch (error) {
@@ -43,7 +43,7 @@ async function ensureObject(entry: Entry, { cluster, fence }: GroupWriter): Prom
       fence.write(),
     );
     entry.stored = readStoredGroup(created);
-    // Nobody but us can have asked anything of it yet.
+    // Only we can have written its spec so far.
     entry.confirmed = { uid: entry.stored.uid, generation: entry.stored.generation };
     return;
   }

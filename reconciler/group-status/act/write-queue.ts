@@ -32,7 +32,7 @@ export interface WriteQueueOptions extends GroupWriter {
 
 const PAUSE_MS = 1000;
 const AT_A_TIME = 4;
-/** Somebody else who writes all the time must not keep us busy: the next tick tries again. */
+/** Another client that writes all the time must not keep us busy: the next tick tries again. */
 const MAX_ATTEMPTS = 3;
 
 export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
