@@ -41,7 +41,7 @@ export const ANNOTATIONS = {
   prepareHttpPort: "grafana.com/prepare-downscale-http-port",
   /** On a StatefulSet: until when it may begin without its gates, RFC 3339. */
   bypassGatesUntil: "zonewise.dev/bypass-gates-until",
-  /** Beside it: why. */
+  /** Beside it: the reason for the bypass. */
   bypassGatesReason: "zonewise.dev/bypass-gates-reason",
   /** On a pod, exactly `true`: a person may delete it, whatever its disruption budget says. */
   deleteByHand: "zonewise/delete-by-hand",
@@ -55,7 +55,7 @@ export const ANNOTATIONS = {
   promoteStep: "sts.plus/promote-step",
 } as const;
 
-/** A value as it is used, and what is wrong with it as it was written, if anything. */
+/** A value as it is used, and the problem of the written value, if it has one. */
 export interface Parsed<T> {
   readonly value: T;
   readonly problem?: string;
@@ -88,7 +88,7 @@ export interface WrittenBypass {
   readonly reason?: string;
 }
 
-/** Bounds of what is stored and shown of a bypass. */
+/** Bounds of the parts of a bypass that are stored and shown. */
 const MAX_TIMESTAMP_LENGTH = 64;
 const MAX_REASON_LENGTH = 200;
 

@@ -1,5 +1,5 @@
 /**
- * A condition as Kubernetes has it:
+ * A condition as Kubernetes defines it:
  * https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#condition-v1-meta
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";

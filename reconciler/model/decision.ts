@@ -31,13 +31,13 @@ export interface ReasonFacts {
 }
 
 /**
- * The closed list of reasons not to act. What else must know of one follows from its row, or test/docs/reasons.test.ts
+ * The closed list of reasons not to act. All other uses of a reason follow from its row, or test/docs/reasons.test.ts
  * names the line to add.
  */
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
-  /** The group has more zones than Zonewise looks at. */
+  /** The group has more zones than Zonewise handles. */
   TooManyZones: { fails: true, patienceMs: 0 },
   /** Steps of other groups take long, and no more of them may be under way at once. */
   TurnAwaited: { patienceMs: 0 },
@@ -113,11 +113,9 @@ export interface Hold {
    * message unless given.
    */
   readonly dedupKey?: string;
-  /**
-   * When the wait is over if nothing else changes, in milliseconds since the epoch; only where the time alone decides.
-   */
+  /** When the wait is over if nothing else changes, in milliseconds since the epoch; only if the time alone decides. */
   readonly until?: number;
-  /** It waits for a write of the reconciler alone, as each tick makes it: it gets no Event. */
+  /** It waits only for a write that the reconciler makes in each tick: it gets no Event. */
   readonly isBrief?: true;
   /** The blocking objects; the first is the StatefulSet that gets the Event. */
   readonly objects: readonly ObjectRef[];
@@ -126,7 +124,7 @@ export interface Hold {
 /** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
 
-/** Those of a reason that was stored; undefined for one that is not in the list, such as `ReconcileFailed`. */
+/** The facts of a reason that was stored; undefined for one that is not in the list, such as `ReconcileFailed`. */
 export const findFacts = (reason: string): ReasonFacts | undefined =>
   Object.hasOwn(REASONS, reason) ? factsOf(reason as Reason) : undefined;
 

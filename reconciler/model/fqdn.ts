@@ -1,6 +1,6 @@
 /**
- * Where the pods of a StatefulSet are reached: every request to one, from the tick and from the webhook, has its URL
- * from `podUrl`.
+ * The addresses of a StatefulSet's pods: every request to a pod, from the tick and from the webhook, has its URL from
+ * `podUrl`.
  */
 import type { Zone } from "./zone.ts";
 
@@ -21,8 +21,8 @@ const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const MAX_SHOWN_LENGTH = 100;
 
 /**
- * What is wrong with a `spec.serviceName`, which the API server does not check: anything but a DNS label may name
- * another host.
+ * The problem of a `spec.serviceName`, which the API server does not check: anything but a DNS label may name another
+ * host.
  */
 export function checkServiceName(serviceName: string): string | undefined {
   if (DNS_LABEL.test(serviceName)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Pods that hold no other zone, as they are to go as well and do not come up: after a scale-up that failed in several
- * zones and was taken back, each zone would otherwise wait for the very pods that the others are about to lose.
+ * Pods that block no other zone, as they are to go as well and do not become ready. Otherwise, after a scale-up that
+ * failed in several zones and was reverted, each zone would wait for the very pods that the others are about to lose.
  *
  *   beyond the size that its zone is to have, and cannot come up by itself     for 5 minutes: given up
  *   beyond it, and not ready for another reason: it may be one of ours         for an hour: given up
@@ -37,8 +37,8 @@ export function isGivenUp(pod: Pod, other: Zone, shrink: ShrinkInGroup): boolean
 }
 
 /**
- * The missing pods of another zone, without those that are to go as well and that its controller does not make: its
- * status shows that it knows. A pod that has just gone still counts in the status.
+ * The missing pods of another zone, without those that are to go as well and that its controller does not create: its
+ * status shows that the controller knows of them. A pod that has just gone still counts in the status.
  */
 export function countAwaited(other: Zone, pods: readonly Pod[], shrink: ShrinkInGroup): number {
   const size = intended(other, shrink);
@@ -54,7 +54,10 @@ function intended(other: Zone, { zones, zone, size }: ShrinkInGroup): Pick<Zone,
   return { firstOrdinal: other.firstOrdinal, replicas: intendedSize(other, zones, { zone, size }) };
 }
 
-/** That of its leader, or of the leader's, or of what it and the shrinking zone mirror; otherwise its replicas. */
+/**
+ * The size of its leader, or of that one's leader, or of a reference that the shrinking zone mirrors, too; otherwise
+ * its own replicas.
+ */
 function intendedSize(other: Zone, zones: readonly Zone[], { zone, size }: Pick<Shrink, "zone" | "size">): number {
   let last = other;
   for (let hops = 0; hops < zones.length; hops++) {

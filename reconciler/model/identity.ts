@@ -1,4 +1,4 @@
-/** What tells one object from another, and one version of it from the next. */
+/** The fields that distinguish one object from another, and one version of it from the next. */
 import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
 
 export interface Identity {

@@ -1,4 +1,4 @@
-/** Who follows whom in a group, found in one pass over its zones. */
+/** The leaders and followers in a group, found in one pass over its zones. */
 import { MAX_NAMED } from "./list-some.ts";
 import { perList } from "../../infra/once.ts";
 import type { Zone } from "./zone.ts";
@@ -10,7 +10,7 @@ export function leaderAmong(zones: readonly Zone[], { scaling }: Zone): Zone | u
   return scaling.leader === undefined ? undefined : byName(zones).get(scaling.leader);
 }
 
-/** The way of a zone that is in a cycle of leaders, or follows one that is. */
+/** The path of a zone that is in a cycle of leaders, or follows one that is. */
 export interface CyclePath {
   /** The zone itself and those that it follows, the first 10 at most. */
   readonly zones: readonly Zone[];
@@ -18,7 +18,7 @@ export interface CyclePath {
   readonly description: string;
 }
 
-/** Undefined if the leaders of the zone have an end. */
+/** Undefined if the chain of the zone's leaders ends. */
 export function cycleFrom(zone: Zone, zones: readonly Zone[]): CyclePath | undefined {
   const length = cycles(zones).get(zone.name);
   if (length === undefined) return undefined;
@@ -42,8 +42,7 @@ export function wouldCycle(zone: Zone, leader: string, zones: readonly Zone[]): 
 }
 
 /**
- * For each zone on the way to a cycle, by its name, the number of zones until one comes again. Each zone is walked over
- * once.
+ * For each zone on the path to a cycle, by its name, the number of zones until one repeats. Each zone is visited once.
  */
 const cycles = perList((zones: readonly Zone[]): ReadonlyMap<string, number> => {
   const lengths = new Map<string, number>();

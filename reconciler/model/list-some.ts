@@ -1,7 +1,7 @@
 /** The most items that a message names. */
 export const MAX_NAMED = 10;
 
-/** The first items, and how many more there are: a message stays short, however large the group is that it is about. */
+/** The first items, and the number of the others: a message stays short, however large its group is. */
 export function listSome(items: readonly string[], separator = ", ", most = MAX_NAMED): string {
   const more = items.length - most;
   return more > 0 ? `${items.slice(0, most).join(separator)} and ${more} more` : items.join(separator);

@@ -1,6 +1,6 @@
 /**
- * Pods that serve nothing. To replace or to remove them takes nothing from anybody, so that they wait for nobody, and
- * nobody waits for them (§1.4a).
+ * Pods that serve nothing. Replacing or removing them makes nothing unavailable: they wait for no other pod, and no
+ * other pod waits for them (§1.4a).
  *
  *   a container of it works                              it serves, ready or not
  *   none works, and it cannot come up by itself          lost
@@ -29,7 +29,7 @@ export function neverServed(pod: Pod): boolean {
 
 /**
  * True if it has not been Ready for as long as a pod may take to recover, or should have been gone for as long. False
- * if nothing tells.
+ * if that is unknown.
  */
 export function isOverdue(pod: Pick<Pod, "ready" | "notReadySince">, now: number | undefined): boolean {
   return !pod.ready && pod.notReadySince !== undefined && now !== undefined && now - pod.notReadySince >= RECOVERY_MS;

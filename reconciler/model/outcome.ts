@@ -1,4 +1,4 @@
-/** What a tick does to a group, and the outcome for one group and for all. */
+/** The actions of a tick on a group, and the outcome for one group and for all. */
 import type { RolloutError } from "../../infra/errors.ts";
 import { factsOf, type Hold } from "./decision.ts";
 import type { Pod } from "./pod.ts";
@@ -59,9 +59,9 @@ export interface RemainingZone {
   readonly count: number;
   /** The next of them by name, as far as the pods were read. */
   readonly pods: readonly string[];
-  /** How many are replaced at once, at most. */
+  /** The most pods that are replaced at once. */
   readonly atOnce: number;
-  /** In how many batches they are replaced, where these grow; by `atOnce` otherwise. */
+  /** The number of batches in which they are replaced, if batches grow; otherwise it follows from `atOnce`. */
   readonly batches?: number;
   /** How long a pod of the zone took to become ready, in milliseconds; undefined if none shows it. */
   readonly msPerPod: number | undefined;
@@ -78,11 +78,11 @@ export interface Common {
   readonly bypasses?: readonly Bypass[];
   /** Further log lines. */
   readonly notes: readonly LogNote[];
-  /** What was left of the rollout before this tick; undefined if the pods were not read. */
+  /** The rest of the rollout before this tick; undefined if the pods were not read. */
   readonly remaining?: readonly RemainingZone[];
 }
 
-/** What became of a group in one tick. */
+/** The result of one tick for a group. */
 export type GroupResult =
   | { readonly state: "settled" }
   | { readonly state: "held"; readonly hold: Hold }
@@ -95,7 +95,7 @@ export type Outcome = Common & GroupResult;
 
 /** The result of one tick. */
 export interface TickResult extends ZoneList {
-  /** Of the steps that have ended since the tick before. */
+  /** The outcomes of the steps that have ended since the tick before. */
   readonly outcomes: readonly Outcome[];
   /** Groups that were not reached before the tick ended. */
   readonly skipped: number;
@@ -105,13 +105,13 @@ export interface TickResult extends ZoneList {
   readonly acted: boolean;
   /** When the next check is due, milliseconds since the epoch; undefined without any. */
   readonly nextCheckAt?: number | undefined;
-  /** The lists of PhasedRollouts; none where they could not be read. */
+  /** The lists of PhasedRollouts; none if they could not be read. */
   readonly phasedLists?: readonly PhasedList[] | undefined;
   /** True if a PhasedRollout could not be read or written. */
   readonly phasedFailed?: boolean;
 }
 
-/** From where the PhasedRollouts of a namespace ("" for all) and their StatefulSets are watched. */
+/** The versions from which the PhasedRollouts of a namespace ("" for all) and their StatefulSets are watched. */
 export interface PhasedList {
   readonly namespace: string;
   /** Versions of the lists. */

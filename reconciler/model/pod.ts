@@ -24,20 +24,20 @@ export interface Pod {
    */
   readonly hasBeenReady: boolean;
   /**
-   * Its conditions show that it has not been Ready since its creation. Neither this nor `hasBeenReady` if they do not
-   * tell: it may have been Ready in its first seconds.
+   * Its conditions show that it has not been Ready since its creation. Both this and `hasBeenReady` are false if the
+   * conditions do not tell: it may have been Ready in its first seconds.
    */
   readonly neverReady: boolean;
   /**
-   * Since when it is not Ready by its conditions, or, of a terminating pod, should be gone; milliseconds since the
-   * epoch. Undefined if it is Ready, or nothing shows it.
+   * Since when it is not Ready by its conditions, or since when a terminating pod should be gone; milliseconds since
+   * the epoch. Undefined if it is Ready, or nothing shows it.
    */
   readonly notReadySince: number | undefined;
   /** Milliseconds from its start until it was last ready; undefined unless it is ready. */
   readonly readyAfterMs: number | undefined;
   /** When its Ready condition last turned, milliseconds since the epoch; undefined unless it is ready. */
   readonly readyAt: number | undefined;
-  /** How often its containers were started again, of the one that was most often. */
+  /** The number of restarts of the container that restarted most often. */
   readonly restarts: number;
   /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
   readonly broken: string | undefined;
@@ -75,11 +75,11 @@ function isRunningAndReady(status: PodStatus): boolean {
 }
 
 /**
- * A kubelet writes both in its first report. Shorter than any pod that came up and failed is of interest, longer than a
- * report takes.
+ * A kubelet writes start time and condition in its first report. The bound is longer than a report takes, and shorter
+ * than the time in which a pod of interest comes up and fails.
  */
 const FIRST_REPORT_MS = 10_000;
-/** What both differ by if they are of one report: times have a resolution of one second. */
+/** The difference of both times within one report: times have a resolution of one second. */
 const ONE_REPORT_MS = 1000;
 
 /**
@@ -103,7 +103,7 @@ const countRestarts = ({ containerStatuses = [], initContainerStatuses = [] }: P
 const isUnreported = ({ startTime, conditions = [] }: PodStatus): boolean =>
   startTime === undefined && !conditions.some(({ type }) => type === "Ready");
 
-/** What its conditions say of when it was ready. */
+/** The times of its readiness, by its conditions. */
 function readTimes(status: PodStatus, deletionTimestamp: string | undefined, ready: boolean) {
   const lasted = readyAfterMs(status);
   return {

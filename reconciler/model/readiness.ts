@@ -18,7 +18,7 @@ export interface Unavailable {
   readonly count: number;
 }
 
-/** Pods beyond the zone's ordinals that never served are left out: nobody loses them. */
+/** Pods beyond the zone's ordinals that never served are left out: they serve no client. */
 export function unavailable(whole: ZoneWithPods): Unavailable {
   const zone = withoutIdleSurplus(whole);
   const expected = Math.max(zone.replicas, zone.status.replicas);
@@ -28,8 +28,8 @@ export function unavailable(whole: ZoneWithPods): Unavailable {
 }
 
 /**
- * The zone as if pods that it is not to have, and that never served, were gone: what is left of a scale-up that failed
- * and was taken back.
+ * The zone as if pods that it is not to have, and that never served, were gone: such pods are left after a scale-up
+ * that failed and was reverted.
  */
 export function withoutIdleSurplus(zone: ZoneWithPods): ZoneWithPods {
   const idle = zone.pods.filter((pod) => isIdleSurplus(pod, zone));

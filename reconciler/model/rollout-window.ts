@@ -1,6 +1,6 @@
 /**
- * When the rollout may take pods of a zone that serve (§1.12), by the annotations of its StatefulSet. A window that
- * cannot be read is closed: nobody knows when its author wanted it open.
+ * The times at which the rollout may take serving pods of a zone (§1.12), by the annotations of its StatefulSet. A
+ * window that cannot be read is closed: it is unknown when its author wanted it open.
  *
  *   outside its window, or in a freeze     closed; the time of its opening is known
  *   unreadable, or it never opens          closed, until somebody corrects it
@@ -43,11 +43,11 @@ export interface ClosedWindow extends Pick<Hold, "reason" | "message"> {
   readonly until?: number;
 }
 
-/** What a StatefulSet says of its window. */
+/** The window settings of a StatefulSet. */
 export interface WindowSettings {
   /** Undefined without any annotation of a window. */
   readonly window: RolloutWindow | undefined;
-  /** What is wrong with the annotations, a sentence each. */
+  /** The problems of the annotations, a sentence each. */
   readonly problems: readonly string[];
 }
 
@@ -100,12 +100,12 @@ export function readWrittenWindow(written: WrittenWindow): RolloutWindow {
   return parseOnce(written);
 }
 
-/** What is wrong with an annotation, in a sentence. */
+/** The problem of an annotation, in a sentence. */
 const refuse = (name: string, value: string, why: string): Problem => ({
   problem: `annotation ${name} is "${value.slice(0, MAX_LENGTH)}": ${why}`,
 });
 
-/** What cannot be read is a window with a problem. */
+/** Annotations that cannot be read give a window with a problem. */
 function parse(written: WrittenWindow): RolloutWindow {
   const freezes = parseFreezes(written.freezes);
   if ("problem" in freezes) return { written, window: undefined, freezes: [], ...freezes };
@@ -146,7 +146,7 @@ function checkDuration(window: Window, duration: string): Window | Problem {
   return window;
 }
 
-/** Five fields are what CronJobs have. */
+/** CronJobs have five fields. */
 function explain(cron: string, problem: string): string {
   const fields = cron.split(/\s+/).length;
   if (fields === 6 || fields === 7 || cron.startsWith("@")) return problem;
@@ -161,7 +161,7 @@ function parseFreezes(text: string): readonly Freeze[] | Problem {
   return bad === undefined ? read.filter((one) => typeof one !== "string") : refuse(FREEZES, text, bad);
 }
 
-/** The interval, or what is wrong with it. */
+/** The interval, or its problem. */
 function parseFreeze(text: string): Freeze | string {
   const [from, to, ...rest] = text.split("/").map(parseTimestamp);
   if (from === undefined || to === undefined || rest.length > 0)
@@ -175,15 +175,15 @@ export function findClosedWindow(rollout: RolloutWindow | undefined, now: number
   const last = closed.get(rollout);
   if (last && last.from <= now && now < last.to) return last.answer;
   const answer = judgeClosed(rollout, now);
-  // A freeze that begins or ends changes the words.
+  // A freeze that begins or ends changes the message.
   const changes = rollout.freezes.flatMap(({ from, to }) => [from, to]).filter((at) => at > now);
   if (answer) closed.set(rollout, { answer, from: now, to: Math.min(answer.until ?? Infinity, ...changes) });
   return answer;
 }
 
 /**
- * What was answered last, and for which times it holds. Where few times match, as in the hour that a change of the clocks
- * leaves out, an answer takes a tenth of a second, and each waiting zone is asked in every tick.
+ * The last answer, and the times for which it holds. If few times match, as in the hour that a change of the clocks
+ * skips, an answer takes a tenth of a second, and each waiting zone is asked in every tick.
  */
 const closed = new WeakMap<RolloutWindow, { answer: ClosedWindow; from: number; to: number }>();
 

@@ -1,4 +1,4 @@
-/** How a zone wants to be scaled, as its labels and annotations say (§0.2, §2). */
+/** The scaling settings of a zone, by its labels and annotations (§0.2, §2). */
 import { parseGoDuration, parsePrometheusDuration } from "../../infra/duration.ts";
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
 
@@ -21,7 +21,7 @@ export interface Scaling {
   readonly judgedByWebhook: boolean;
 }
 
-/** The resource whose replicas a zone takes over, by way of its scale subresource. */
+/** The resource whose replicas a zone takes over, through its scale subresource. */
 export interface Mirror {
   readonly kind: string;
   readonly name: string;
@@ -79,7 +79,7 @@ function readMirror(annotations: Strings, writeBack: boolean): Mirror | undefine
     (key) => annotations?.[key],
   );
   const group = groupOf(apiVersion);
-  // The status of a workload is its controller's: replicas that another zone has would be pods that seem to be missing.
+  // A workload's status belongs to its controller: replicas of another zone would look like missing pods.
   return kind === "" || name === ""
     ? undefined
     : { kind, name, apiVersion, group, writeBack: writeBack && group !== "apps" };
@@ -94,7 +94,7 @@ function readMinTime(labels: Strings, annotations: Strings): string | undefined 
   return annotations?.[key] ?? labels?.[key];
 }
 
-/** What to say if both are there and differ (§2.2). */
+/** The warning if both are there and differ (§2.2). */
 export function describeTwoMinTimes(labels: Strings, annotations: Strings): string | undefined {
   const key = LABELS.minTimeBetweenZonesDownscale;
   const [label, annotation] = [labels?.[key], annotations?.[key]];
@@ -105,8 +105,8 @@ export function describeTwoMinTimes(labels: Strings, annotations: Strings): stri
 const INT32 = /^[+-]?\d{1,12}$/;
 
 /**
- * `grafana.com/rollout-force-replicas` (§2.3): an integer from 0 to 2^31 - 1; anything else counts as absent, and says
- * so.
+ * `grafana.com/rollout-force-replicas` (§2.3): an integer from 0 to 2^31 - 1; anything else counts as absent, with a
+ * problem.
  */
 function parseForceReplicas(written: string | undefined): Parsed<number | undefined> {
   if (written === undefined) return { value: undefined };
@@ -156,8 +156,8 @@ const PAIRS: readonly (readonly [Annotation, Annotation])[] = [
 ];
 
 /**
- * What is wrong with settings that do not do what their author expects, each alone or because another one is missing
- * (§0.2), a sentence each.
+ * The problems of settings without the effect that their author expects, by themselves or because another setting is
+ * missing (§0.2), a sentence each.
  */
 function findUseless(scaling: Scaling, annotations: Strings): string[] {
   const isSet = (key: Annotation): boolean => (annotations?.[ANNOTATIONS[key]] ?? "") !== "";

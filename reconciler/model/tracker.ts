@@ -5,8 +5,8 @@
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 /**
- * The timestamps as written, by StatefulSet; an entry that cannot be read stands for itself, so that it is refused as a
- * timestamp.
+ * The timestamps as written, by StatefulSet; an entry that cannot be read is returned as it is, so that it is refused
+ * as a timestamp.
  */
 export function readTracker(data: Readonly<Record<string, string>> | undefined): Map<string, string> {
   return new Map(Object.entries(data ?? {}).map(([name, entry]) => [name, readEntry(entry) ?? entry]));

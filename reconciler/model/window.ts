@@ -3,11 +3,11 @@
  * second minute hour day month weekday [year], 1 is Sunday and 7 Saturday, day and weekday must both match.
  *
  *   windowed   the seconds run on, as in `* * 2-4 * * *`: open in every second that matches, by the local clock
- *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires. Who uses it says when it closes: after a duration, or
- *              once a campaign is over
+ *   one-shot   otherwise, as in `0 0 2 * * *`: opens when it fires. Its user decides when it closes: after a duration,
+ *              or once a campaign is over
  *
- * An hour that the local clock repeats opens twice, one that it skips never. A one-shot fires once in a repeated hour,
- * and at the end of a skipped one.
+ * A repeated DST hour opens twice; a skipped one never. A one-shot fires once in a repeated hour, and at the end of a
+ * skipped one.
  */
 import { Cron, type CronOptions } from "croner";
 

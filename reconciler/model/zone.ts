@@ -45,7 +45,7 @@ export interface Zone {
   readonly accelerates: boolean;
   /** When pods of it that serve may be replaced; undefined for always. */
   readonly window: RolloutWindow | undefined;
-  /** The bypass of its gates that somebody has written; whether it counts is for the gates to say. */
+  /** The bypass of its gates as written; the gates decide whether it counts. */
   readonly bypass?: WrittenBypass;
   /** Problems of its labels and annotations. */
   readonly problems: readonly string[];
@@ -84,7 +84,7 @@ export interface ZoneWithPods extends Zone {
   readonly pods: readonly Pod[];
 }
 
-/** What the gates of a group say, by what is stored of their checks. */
+/** The verdicts of a group's gates, by the stored results of their checks. */
 export interface GateVerdicts {
   /** Why a zone may not begin, by its UID. */
   readonly holds: Pick<ReadonlyMap<string, Hold>, "get" | "has">;
@@ -109,8 +109,8 @@ export interface GroupSnapshot {
   /** Absent if the group has no gates. */
   readonly gates?: GateVerdicts;
   /**
-   * Milliseconds since the epoch. Absent where nobody asks how long a pod has not been ready: then none has been so for
-   * long.
+   * Milliseconds since the epoch. Absent if no rule asks how long a pod has not been ready: then no pod counts as not
+   * ready for long.
    */
   readonly now?: number | undefined;
 }
@@ -158,7 +158,7 @@ function readTemplate(template: Spec["template"] | undefined) {
   };
 }
 
-/** What users set by labels and annotations. */
+/** The settings that users make by labels and annotations. */
 function readSettings({ labels, annotations }: ObjectMeta, replicas: number | undefined) {
   const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
   const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
@@ -210,7 +210,7 @@ export function isZoneRecorded({ status }: Pick<Zone, "status">): boolean {
   return status.currentRevision === status.updateRevision;
 }
 
-/** What is said of a zone once all of its pods are updated and ready. */
+/** The message about a zone once all of its pods are updated and ready. */
 export const describeFinished = ({ name, status }: Pick<Zone, "name" | "status">): string =>
   `all pods of ${name} are updated to ${status.updateRevision} and ready`;
 

@@ -1,4 +1,4 @@
-/** What the disruption budgets of a world say to a pod that is to go. */
+/** The verdicts of a world's disruption budgets on a pod that is to go. */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
 import { decideDownscale } from "../budget/decide-downscale.ts";
@@ -12,13 +12,16 @@ import type { Hold } from "../model/decision.ts";
 import { byName } from "../model/order.ts";
 import type { World, WorldBudget } from "./world.ts";
 
-/** Who is asking: the rollout, an eviction, or neither for an eviction that is not pinned to a UID. */
+/**
+ * The disruption to judge: by the rollout, by an eviction, or, without either, by an eviction that is not pinned to a
+ * UID.
+ */
 export interface Disruption extends DisruptionTarget {
   /** The rollout, with its own limit. */
   readonly rollout?: { readonly maxUnavailable: number };
 }
 
-/** A verdict, and what it was decided from, if a budget selects the pod. */
+/** A verdict, with its snapshot if a budget selects the pod. */
 export interface Judged {
   readonly verdict: Verdict;
   readonly snapshot?: EvictionSnapshot;

@@ -1,6 +1,6 @@
 /**
- * What the StatefulSet controller and the kubelets make of a group once they have had their time: pods that are gone
- * come back at the update revision, surplus ones go, and every pod that can become ready is. A pod that cannot come up
+ * Simulates the StatefulSet controller and the kubelets, as if they had time to finish: pods that are gone come back
+ * at the update revision, surplus ones go, and every pod that can become ready is ready. A pod that cannot come up
  * stays as it is.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";

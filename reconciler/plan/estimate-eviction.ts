@@ -1,12 +1,12 @@
 /**
- * When a pod may be evicted, by the plan of its group: the steps and waits of plan-group.ts are gone through until the
- * budget allows it. An estimate is given only where all that it depends on has been seen or is written down somewhere:
+ * When a pod may be evicted, by the plan of its group: the steps and waits of plan-group.ts are simulated until the
+ * budget allows it. An estimate is given only if all that it depends on has been seen or is recorded:
  *
  *   a gate holds a zone                             --> none: nobody knows when its checks pass
  *   no pod of the group shows how long a start takes --> none
  *   a pod has been starting for twice that long      --> none: it is not like the others
  *   the plan stops before the budget allows it       --> none: somebody has to act first
- *   the way is longer than is gone (`stepsFor`)      --> none: it is far away, and nobody has looked so far
+ *   the plan is longer than its bound (`stepsFor`)   --> none: the eviction is far away
  */
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { isAllowed } from "../budget/verdict.ts";
@@ -15,16 +15,16 @@ import { nextStep } from "./next-step.ts";
 import { advance, holdsOf } from "./plan-group.ts";
 import type { World } from "./world.ts";
 
-/** Steps and waits that are gone through in any group. What takes longer is days away. */
+/** Steps and waits that are simulated in any group. A longer plan ends days away. */
 const MAX_STEPS = 2000;
 
 /**
- * Steps times pods of the group. Each step looks at every pod, for 2.5 to 5 µs: with this bound the whole takes 0.1 to
- * 0.2 s at most, for which the process does nothing else, its Lease's renewal included.
+ * Steps times pods of the group. Each step takes 2.5 to 5 µs per pod: with this bound the estimate takes 0.1 to 0.2 s
+ * at most. Meanwhile the process does nothing else, and does not renew its Lease either.
  */
 const MAX_POD_STEPS = 40_000;
 
-/** The steps and waits that are gone through in a group of so many pods: 2000 up to 20 pods, 44 for 900, at least 1. */
+/** The steps and waits that are simulated in a group of so many pods: 2000 up to 20 pods, 44 for 900, at least 1. */
 export function stepsFor(pods: number): number {
   return Math.max(1, Math.min(MAX_STEPS, Math.floor(MAX_POD_STEPS / Math.max(1, pods))));
 }
@@ -33,8 +33,8 @@ export function stepsFor(pods: number): number {
 const PATIENCE = 2;
 
 /**
- * Milliseconds since the epoch, later than `world.now`; undefined if nobody knows. A pod that the rollout replaces before
- * is gone at that time, which ends the wait as well.
+ * Milliseconds since the epoch, later than `world.now`; undefined if nobody knows. If the rollout replaces the pod
+ * before, that time ends the wait as well.
  */
 export function estimateEviction(world: World, { uid }: Pick<BudgetPod, "uid">): number | undefined {
   if (!isPredictable(world)) return undefined;

@@ -1,4 +1,4 @@
-/** The scaling of a world's group: the tick's own decisions, with steps that change nothing but facts. */
+/** The scaling of a world's group: the tick's own decisions, with steps that change only facts. */
 import type { ScaleZone } from "../model/outcome.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { BudgetZone } from "../budget/budget-pod.ts";
@@ -68,7 +68,7 @@ function take(step: Step, { snapshot, scalingHolds, preparing }: Progress, world
   }
 }
 
-/** Nobody is asked: the pods count as prepared from the moment at which they are first to go. */
+/** No pod is called: the pods count as prepared from the moment at which they are first to go. */
 function answer(
   { zone, wanted, delay, pods }: PreparePods,
   { preparedAt, now }: World,
@@ -79,8 +79,8 @@ function answer(
 }
 
 /**
- * As the last read before the write, without downscales that others have just admitted: in a look ahead nothing changes
- * between the decision and the write.
+ * The check that a tick makes right before the write, without downscales that others have just admitted: in a look
+ * ahead nothing changes between the decision and the write.
  */
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;

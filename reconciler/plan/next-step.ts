@@ -1,6 +1,4 @@
-/**
- * What a tick would do with a world now: scale, then roll out, under gates and budgets. It decides; it changes nothing.
- */
+/** Decides the next step of a tick in a world: scale, then roll out, under gates and budgets. It changes nothing. */
 import type { DeletePods, FinishZone, ScaleZone } from "../model/outcome.ts";
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { holdPod, isAllowed } from "../budget/verdict.ts";
@@ -16,13 +14,13 @@ import type { World } from "./world.ts";
 export type GroupStep = ScaleZone | DeletePods | FinishZone;
 
 export interface GroupOutlook extends Pick<ScalingOutlook, "scalingHolds" | "preparing"> {
-  /** What is done; undefined if all that is left is to wait, or nothing. */
+  /** The step; undefined if only waiting is left, or nothing. */
   readonly step: GroupStep | undefined;
   /** Why the rollout waits; undefined for a settled group too. */
   readonly hold: Hold | undefined;
   /** Why the budgets keep pods that were chosen. */
   readonly denied: readonly Hold[];
-  /** The rollout was not looked at, as a zone is scaled first. */
+  /** The rollout was not decided, as a zone is scaled first. */
   readonly isScaling: boolean;
 }
 

@@ -12,13 +12,13 @@ import type { World } from "./world.ts";
 
 export interface SimulatedGates {
   readonly world: World;
-  /** Something else than results of checks has changed: the next tick follows at once. */
+  /** Something other than results of checks has changed: the next tick follows at once. */
   readonly progressed: boolean;
   /** When the next check is due, milliseconds since the epoch. */
   readonly nextAt: number | undefined;
 }
 
-/** What a tick writes to the gates. */
+/** The gates as a tick would write them. */
 export function followGates(world: World): SimulatedGates {
   if (world.gates.length === 0) return { world, progressed: false, nextAt: undefined };
   const { zones, now } = world;

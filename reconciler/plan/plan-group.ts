@@ -1,6 +1,6 @@
 /**
- * Looks ahead: what the ticks will do with a group, in order, if nobody changes anything, pods that can come up do, and
- * the checks of gates pass.
+ * Looks ahead: the steps that ticks will take in a group, in order, if nobody changes anything, pods that can come up
+ * do, and the checks of gates pass.
  *
  *   decide as a tick does (next-step.ts): a step? -> apply it -> decide again
  *     a wait? -> gates advance (passing-gates.ts) -> controllers and kubelets do their part (controllers.ts) -> time passes -> decide again
@@ -40,7 +40,7 @@ export interface GroupPlan {
   readonly steps: readonly PlannedAction[];
   /** `cut`: there are more than were asked for. */
   readonly end: "settled" | "blocked" | "cut";
-  /** What blocks at the end. */
+  /** The holds at the end. */
   readonly holds: readonly Hold[];
   /** When it ends, milliseconds since the epoch. */
   readonly endsAt: number;
@@ -96,7 +96,7 @@ function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now }:
   return { steps, end: holds.length > 0 ? "blocked" : "settled", holds, endsAt: now };
 }
 
-/** What the group waits for. */
+/** The holds that the group waits for. */
 export const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
 
 function describe(step: GroupStep): Undated {
@@ -114,13 +114,13 @@ function describe(step: GroupStep): Undated {
 }
 
 /**
- * The world after the next step or wait; undefined if it would be the same for ever. `isAwaited`: somebody else waits for
- * a budget, so that its delays and reservations count also where the group itself waits for nothing.
+ * The world after the next step or wait; undefined if it would be the same for ever. `isAwaited`: another client waits
+ * for a budget, so that its delays and reservations count even if the group itself waits for nothing.
  */
 export function advance(world: World, outlook: GroupOutlook, isAwaited = false): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };
-  // The gates are followed from what the step was decided on, as in a tick.
+  // As in a tick, the gates are followed from the world in which the step was decided.
   const followed = outlook.isScaling ? { world: now, progressed: false, nextAt: undefined } : followGates(now);
   if (outlook.step) return apply(followed.world, outlook.step);
   if (followed.progressed) return followed.world;
@@ -155,7 +155,7 @@ function apply(world: World, step: GroupStep): World {
   }
 }
 
-/** After these times a pod that is not ready counts otherwise (§1.4a, §2.0). */
+/** After these times a pod that is not ready counts differently (§1.4a, §2.0). */
 const WAITS_FOR_PODS = [RECOVERY_MS, GIVEN_UP_MS];
 
 /** The next time at which time alone may change a decision. */

@@ -1,4 +1,4 @@
-/** A group as a value, for a look ahead: what one tick gathers, and what steps and time make of it. */
+/** A group as a value, for a look ahead: as one tick gathers it, and as steps and time then change it. */
 import type { BudgetZone } from "../budget/budget-pod.ts";
 import type { Reservations } from "../budget/reservation.ts";
 import type { StoredBudget } from "../budget/scope.ts";
@@ -6,7 +6,7 @@ import type { Gate } from "../gates/gate.ts";
 import { medianReadyMs } from "../rollout/remaining.ts";
 import type { ReferenceReading } from "../scaling/snapshot.ts";
 
-/** A budget, and what it selects beside the group. */
+/** A budget, and the StatefulSets that it selects beside the group. */
 export interface WorldBudget extends StoredBudget {
   readonly reservations: Reservations;
   /** StatefulSets of other groups, or of none. They stay as they are. */
@@ -25,7 +25,7 @@ export interface World {
    * When each zone was last scaled down, by the zone tracker and the downscale Lease; undefined if that cannot be read.
    */
   readonly tracked: ReadonlyMap<string, string> | undefined;
-  /** What mirroring zones mirror, by their UIDs. */
+  /** The references of mirroring zones, by the zones' UIDs. */
   readonly references: ReadonlyMap<string, ReferenceReading>;
   /** Since when the last pods of a zone have been preparing to go, by its UID; milliseconds since the epoch. */
   readonly preparedAt: ReadonlyMap<string, number>;
@@ -42,8 +42,8 @@ export function putZone(world: World, next: BudgetZone): World {
 }
 
 /**
- * The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone of which nothing is known
- * is taken to be as fast as the slowest other one.
+ * The milliseconds that a pod of each zone takes to become ready, by the zone's UID. A zone without such a time counts
+ * as fast as the slowest other one.
  */
 export function estimateReadyMs(zones: readonly BudgetZone[]): ReadonlyMap<string, number> {
   const slowest = Math.max(0, ...zones.flatMap((zone) => medianReadyMs(zone) ?? []));

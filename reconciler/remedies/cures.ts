@@ -1,4 +1,4 @@
-/** What cures pods that are not ready: the best first, with real names, and nothing that touches a healthy pod. Pure. */
+/** Cures for pods that are not ready: the best first, with real names; none touches a healthy pod. Pure. */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import type { StoredBudget } from "../budget/scope.ts";
 import { matchesLabels } from "../budget/selector.ts";
@@ -7,7 +7,7 @@ import { listSome } from "../model/list-some.ts";
 import { isLost } from "../model/lost.ts";
 import { isZoneRecorded, type Zone } from "../model/zone.ts";
 
-/** What a remedy is about: the objects that block, and the group as it is. */
+/** The subject of a remedy: the objects that block, and the group as it is. */
 export interface RuleContext {
   readonly namespace: string;
   readonly message: string;
@@ -21,13 +21,16 @@ export interface RuleContext {
 
 export const kubectl = ({ namespace }: Pick<RuleContext, "namespace">, command: string): string =>
   `kubectl -n ${namespace} ${command}`;
-/** The deletion of all budgets but the one that selects what they all select. */
+/** The command that deletes all budgets except the one that selects everything that they all select. */
 export const keepBudget = (at: Pick<RuleContext, "namespace">, kept: string, names: readonly string[]): string =>
   `keep one, such as ${kept}: ${kubectl(at, `delete zpdb ${names.filter((name) => name !== kept).join(" ")}`)}`;
 export const zonewise = ({ namespace }: Pick<RuleContext, "namespace">, command: string): string =>
   `zonewise -n ${namespace} ${command}`;
 
-/** The command that gives a zone replicas. Who takes its replicas from elsewhere does not keep those of a command. */
+/**
+ * The command that gives a zone replicas. A zone that takes its replicas from elsewhere does not keep those of a
+ * command.
+ */
 export function growZone(zone: Zone, replicas: number): string {
   const { leader, mirror } = zone.scaling;
   if (leader !== undefined) return kubectl(zone, `scale statefulset ${leader} --replicas=${replicas}`);
@@ -61,8 +64,8 @@ const hasReadyPod = ({ pods, status }: BudgetZone): boolean =>
   pods.some(({ ready, revision }) => ready && revision === status.updateRevision);
 
 /**
- * Another pod is well with the template, in the zone, or in one that has finished with the same images: the pod is at
- * fault. That the zone has finished proves nothing by itself: a new StatefulSet has from its creation.
+ * True if another pod is ready with the template, in the zone or in one that has finished with the same images: then
+ * the pod is at fault. A finished zone alone proves nothing: a new StatefulSet is finished from its creation.
  */
 const isTemplateProven = ({ zone }: Ill, zones: readonly BudgetZone[]): boolean =>
   [zone, ...(isZoneRecorded(zone) ? zones.filter((other) => isAlike(other, zone)) : [])].some(hasReadyPod);
@@ -122,12 +125,12 @@ function cureMissing(context: RuleContext): string[] {
   ];
 }
 
-/** `otherwise` is said where nothing shows what is at fault. */
+/** `otherwise` is the remedy if nothing shows the fault. */
 export function curePods(context: RuleContext, otherwise = "wait for the pods"): string {
   const ill = findIll(context);
   const cures = (Object.keys(CURES) as (keyof typeof CURES)[]).flatMap((cause) => {
     const own = ill.filter((one) => causeOf(one, context.zones) === cause);
-    // Beside another zone that is degraded, a pod that may come back may be all that is left of its data.
+    // If another zone is degraded too, a pod that may come back may hold the last copy of its data.
     const isRisky = cause === "starting" && context.zones.filter(isUnwell).length > 1;
     return own.length > 0 && !isRisky ? [CURES[cause](context, own)] : [];
   });
@@ -137,7 +140,7 @@ export function curePods(context: RuleContext, otherwise = "wait for the pods"):
   return [...(all.length > 0 ? all : [otherwise]), `look: ${look}`].join("; or ");
 }
 
-/** What a pod that is not ready is, in a word or two. */
+/** The state of a pod that is not ready, in a word or two. */
 export const describeIllness = ({ broken, terminating }: BudgetPod): string =>
   broken ?? (terminating ? "terminating" : "not ready");
 
@@ -153,7 +156,7 @@ interface Misfit {
   readonly lacking: readonly (readonly [key: string, value: string])[];
 }
 
-/** The StatefulSets of which a named budget selects the pods and not themselves. */
+/** The StatefulSets whose pods a named budget selects, but not the StatefulSets themselves. */
 function findMisfits(context: RuleContext): Misfit[] {
   const names = new Set(named("ZoneAwarePodDisruptionBudget")(context));
   const [, stranger = ""] = /unable to find StatefulSet (\S+) by name/.exec(context.message) ?? [];
@@ -175,7 +178,7 @@ function findMisfits(context: RuleContext): Misfit[] {
 
 /**
  * Undefined if all budgets select StatefulSets and their pods alike. A StatefulSet that is alone in its group has a
- * mistyped label. One with other zones has its group: its pods have the labels of another one.
+ * mistyped label. If it has other zones, its own label is right, and its pods have the labels of another group.
  */
 export function cureLabels(context: RuleContext): string | undefined {
   const cures = findMisfits(context).map((misfit) => {
@@ -196,7 +199,7 @@ export function curePodLabels(
   const { name, labels, selector } = zone;
   const why = `pods of ${name} have labels of another group, which budget ${budget} selects`;
   const own = labels[LABELS.rolloutGroup];
-  // A pod that its StatefulSet no longer selects is left to itself. By other labels a Service may select it.
+  // A pod that its StatefulSet no longer selects becomes an orphan. A Service may still select it by other labels.
   const isBound = selector.split(",").some((term) => term.includes(LABELS.rolloutGroup));
   if (isBound || own === undefined || lacking.some(([key]) => key !== LABELS.rolloutGroup))
     return `${why}: ${kubectl(zone, `edit zpdb ${budget}`)}`;

@@ -8,14 +8,17 @@ import { wouldCycle } from "../model/leaders.ts";
 import { MAX_ZONES } from "../model/too-many-zones.ts";
 import { cureLabels, curePods, growZone, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
 
-/** Not of a request that no command sends, nor of a pod that is not there: a command names those that are. */
+/**
+ * Without the verdicts on a request that no command sends, and on a pod that does not exist: a command names existing
+ * pods.
+ */
 export type Denial = Exclude<
   VerdictReason,
   "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound"
 >;
 
 export interface RuleFacts {
-  /** What must hold. */
+  /** The condition that must hold. */
   readonly rule: string;
   readonly remedy: (context: RuleContext) => string;
 }
@@ -27,7 +30,7 @@ const zone = (context: RuleContext): string => zonesOf(context)[0] ?? context.zo
 const budget = (context: RuleContext): string => named("ZoneAwarePodDisruptionBudget")(context)[0] ?? "";
 const others = (context: RuleContext): string => zonesOf(context).slice(1).join(" and ") || zone(context);
 
-/** Nothing ails the other zones but their template: a webhook refuses a downscale meanwhile. */
+/** True if the other zones are healthy but not updated: meanwhile a webhook refuses a downscale. */
 function isOutdatedOnly(context: RuleContext): boolean {
   const names = new Set(zonesOf(context).slice(1));
   const waiting = context.zones.filter(({ name }) => names.has(name));
@@ -271,7 +274,7 @@ function cureTooFew(context: RuleContext): string {
   return `without another zone such a budget protects nothing, and a PodDisruptionBudget does: ${kubectl(context, `delete zpdb ${name}`)}; if there are other zones, give them its labels: ${selector}`;
 }
 
-/** By partition, a zone of no pods counts as one that is missing for each eviction (§1.14.3). */
+/** In partition mode, a zone without pods counts as one missing pod for each eviction (§1.14.3). */
 function cureEmpty({ zones, message }: RuleContext): string {
   const empty = message.includes(" partition ") ? zones.filter(({ replicas }) => replicas === 0) : [];
   const most = Math.max(...zones.map(({ replicas }) => replicas));
@@ -286,7 +289,7 @@ function observe(context: RuleContext): string {
   return kubectl(context, `patch rolloutgate ${gate} --type=merge -p '{"spec":{"mode":"Observe"}}'`);
 }
 
-/** What a follower is to have: the replicas of its leader. */
+/** The replicas that a follower is to have: those of its leader. */
 function wantedReplicas(context: RuleContext): number | undefined {
   const leader = context.zones.find(({ name }) => name === zone(context))?.scaling.leader;
   return context.zones.find(({ name }) => name === leader)?.replicas;
@@ -299,7 +302,7 @@ function preparedPod(context: RuleContext): string | undefined {
   return pods.find(({ name }) => new RegExp(`\\b${name}\\b`).test(context.message))?.name;
 }
 
-/** What helps, by what is recorded; of an error, which is no reason, the message says it. */
+/** The remedy for a recorded reason. An error is no reason: its message says what to fix. */
 export const remedyFor = (reason: string, context: RuleContext): string =>
   isKnown(reason) ? RULES[reason].remedy(context) : "fix what the message names; the next tick tries again";
 

@@ -1,5 +1,6 @@
 /**
- * Does the reconciler tick, and if not, since when and why. What is recorded is only as true as this. Pure.
+ * Judges whether the reconciler ticks, and if not, since when and why. Recorded statuses are true only while it ticks.
+ * Pure.
  */
 import { shortDuration } from "../../infra/duration.ts";
 import { firstOf } from "../../infra/rules.ts";
@@ -43,7 +44,7 @@ export function judgeTicking(facts: TickingFacts): NoTick | undefined {
   return { state: "stopped", reason, message: `${last}: ${why}`, ...(since !== undefined && { since }), remedy };
 }
 
-/** Where nothing of an installation is found, it may still be where it was not looked for. */
+/** If no part of an installation is found, it may still be in a place that was not searched. */
 function whyNotKnown({ leaseUnread, lease, cronJob, unread, traces, ...facts }: TickingFacts): string | undefined {
   if (leaseUnread !== undefined) return leaseUnread;
   if (lease || cronJob) return undefined;
@@ -53,14 +54,20 @@ function whyNotKnown({ leaseUnread, lease, cronJob, unread, traces, ...facts }: 
   return `there is no Lease ${installation.lease} in ${places.join(" or ")}, but ${clauses.join("; ")}`;
 }
 
-/** By age alone: events let it tick while its CronJob is suspended, and hold the Lease only meanwhile. */
+/**
+ * By the age of the last tick alone: events let it tick while its CronJob is suspended, and it holds the Lease only
+ * meanwhile.
+ */
 function isTicking({ lease, now }: TickingFacts): boolean {
   const at = parseTimestamp(lease?.lastTick ?? "");
   if (!lease || at === undefined) return false;
   return now - at <= (lease.isLive ? SLOW_TICK_MS : NO_TICK_MS);
 }
 
-/** Since when its first tick may still come, in a clause: it was installed just now, or a process is at it. */
+/**
+ * The reason why its first tick may still come, with the time, in a clause: it was installed just now, or a process
+ * has just taken the Lease.
+ */
 function whyNotYet(facts: TickingFacts): string | undefined {
   const { lease, cronJob, installation, now } = facts;
   if (lease?.lastTick !== undefined) return undefined;
@@ -84,7 +91,7 @@ function describeNotYet(facts: TickingFacts, notYet: string): NoTick {
 
 const findFault = firstOf<[TickingFacts], Cause>([podNotStarting, jobFailing, noPod]);
 
-/** In the order in which one hides the next. */
+/** In the order in which one cause hides the next. */
 const findCause = firstOf<[TickingFacts], Cause>([
   suspended,
   heldByStranger,

@@ -21,11 +21,11 @@ export interface GroupMemory extends Seen {
   readonly holds: ReadonlyMap<string, number>;
 }
 
-/** What was seen of a rollout before: by this process, or by the one before it, as the group's status has it. */
+/** The state of a rollout as seen before: by this process, or by an earlier one, through the group's status. */
 export interface Seen {
   /** True if a pod of the group was replaced since the group was last settled. */
   readonly rolling: boolean;
-  /** Zones that were to be recorded at their update revision yet, by `revisionKey`. */
+  /** Zones that were not yet recorded at their update revision, by `revisionKey`. */
   readonly unfinished: ReadonlySet<string>;
 }
 

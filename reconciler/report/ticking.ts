@@ -1,9 +1,9 @@
 /**
- * What is known about the reconciler's ticks: its Lease, its CronJob, the CronJob's Jobs and their pods; and what is
- * said if it does not tick. judge-ticking.ts decides it. Pure.
+ * The known facts about the reconciler's ticks: its Lease, its CronJob, the CronJob's Jobs and their pods; and the
+ * report if it does not tick. judge-ticking.ts decides. Pure.
  */
 
-/** Names of what runs the reconciler, and of the Lease under which it ticks. */
+/** Names of the objects that run the reconciler, and of the Lease under which it ticks. */
 export interface Installation {
   readonly namespace: string;
   readonly lease: string;
@@ -34,7 +34,7 @@ export interface JobFacts {
   /** RFC 3339. */
   readonly createdAt: string;
   readonly state: "active" | "succeeded" | "failed";
-  /** Of its failure, as the Job says it. */
+  /** The message of its failure, as the Job has it. */
   readonly message: string;
 }
 
@@ -43,7 +43,7 @@ export interface RunPodFacts {
   readonly job: string;
   /** Why its container does not start; undefined if it has. */
   readonly waiting: string | undefined;
-  /** How its container ended; undefined if it has not. */
+  /** The end of its container; undefined if it has not ended. */
   readonly failure: string | undefined;
 }
 
@@ -57,14 +57,16 @@ export interface TickingFacts {
   readonly cronJob: CronJobFacts | undefined;
   readonly jobs: readonly JobFacts[];
   readonly pods: readonly RunPodFacts[];
-  /** What could not be read, in clauses; `lease` apart, without which nothing is known. */
+  /**
+   * The objects that could not be read, in clauses, except the Lease (`leaseUnread`), without which nothing is known.
+   */
   readonly unread: readonly string[];
   readonly leaseUnread: string | undefined;
   /** The namespaces in which a Lease was looked for; that of the installation if absent. */
   readonly places?: readonly string[];
   /** The original runs in the namespace that is asked about: a suspended CronJob is a step of the migration. */
   readonly original?: boolean;
-  /** What says that a reconciler has been somewhere, in a clause: a RolloutGroup with a status, or that none may be read. */
+  /** The trace of a reconciler, in a clause: a RolloutGroup with a status, or that RolloutGroups could not be read. */
   readonly traces?: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -82,7 +84,7 @@ export type TickingReason =
   | "NoJob"
   | "NotExplained";
 
-/** That it does not tick, or that this is not known. */
+/** The report that it does not tick, or that this is not known. */
 export interface NoTick {
   readonly state: "stopped" | "unknown";
   readonly reason: TickingReason;
@@ -92,7 +94,7 @@ export interface NoTick {
   readonly since?: string;
   /** A command that ends it or shows more; it touches nothing that is healthy. */
   readonly remedy: string;
-  /** The namespaces that it is said of; absent if it may concern any. */
+  /** The namespaces that it concerns; absent if it may concern any. */
   readonly served?: readonly string[];
 }
 
@@ -105,7 +107,10 @@ export const concerns = ({ served }: Pick<NoTick, "served">, namespace: string):
  * with its node has its successor within 105 s: a minute, 30 s by which a CronJob may be late, the Lease's 15 s.
  */
 export const NO_TICK_MS = 120_000;
-/** The same while a live process holds the Lease: its tick may take long. As the alert ZonewiseTickMissing has it. */
+/**
+ * The same while a live process holds the Lease: its tick may take long. The alert ZonewiseTickMissing has the same
+ * value.
+ */
 export const SLOW_TICK_MS = 300_000;
 /** Name of the original's Deployment. */
 export const ORIGINAL = "rollout-operator";

@@ -1,4 +1,4 @@
-/** Reads a group with all that a tick looks at, to look ahead of it. Pods are not called, and nothing is written. */
+/** Reads a group with all that a tick reads, to look ahead. Pods are not called, and nothing is written. */
 import type { Clock } from "../../../infra/clock.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Source } from "../../../infra/kubernetes/actor.ts";
@@ -22,7 +22,7 @@ export interface WorldReader extends Source {
   readonly clock: Clock;
 }
 
-/** What the reconciler that serves the group is configured with. */
+/** The configuration of the reconciler that serves the group. */
 export interface WorldSettings extends Pick<World, "clusterDomain"> {
   /** Name of the ConfigMap that records when zones were scaled down. */
   readonly zoneTracker: string;

@@ -1,6 +1,6 @@
 /**
- * Reads what tells whether the reconciler ticks: its Lease; only if that does not say yes, its CronJob, the Jobs and
- * their pods too.
+ * Reads the facts that show whether the reconciler ticks: its Lease; only if the Lease does not show it, its CronJob,
+ * the Jobs and their pods too.
  */
 import { absent, hasCode, isUnanswered } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -45,7 +45,7 @@ export interface TickingQuestion {
   readonly elsewhere?: readonly string[];
 }
 
-/** Undefined if the reconciler ticks. Never rejects: what cannot be read is said. */
+/** Undefined if the reconciler ticks. Never rejects: the result names the objects that could not be read. */
 export async function readTicking(question: TickingQuestion): Promise<NoTick | undefined> {
   const { served, elsewhere = [] } = question;
   const { found, home, unread } = await findLease(question);
@@ -65,7 +65,7 @@ export async function readTicking(question: TickingQuestion): Promise<NoTick | u
 
 interface Search {
   readonly found: Lease | undefined;
-  /** Its namespace; without it that of one that could not be read, or the first. */
+  /** The namespace of the Lease that was found, otherwise that of one that could not be read, otherwise the first. */
   readonly home: string;
   readonly unread: readonly string[];
 }
@@ -84,7 +84,7 @@ async function findLease({ cluster, installation, elsewhere = [], call, lease }:
   return { found: undefined, home: [...unread.keys()][0] ?? first, unread: [...unread.values()] };
 }
 
-/** Whether the original serves a namespace: false where it has another name, or is scaled to none. */
+/** True if the original serves a namespace; false if it has another name, or is scaled to 0. */
 export async function readOriginal(
   { cluster, namespace }: { readonly cluster: Cluster; readonly namespace: string },
   call?: Call,
@@ -93,13 +93,13 @@ export async function readOriginal(
   return found !== undefined && (found.spec?.replicas ?? 1) > 0;
 }
 
-/** False also if that may not be read. */
+/** False also if the Deployment may not be read. */
 async function isOriginalThere({ cluster, served: namespace, call }: TickingQuestion): Promise<boolean> {
   if (namespace === "") return false;
   return await readOriginal({ cluster, namespace }, call).catch(() => false);
 }
 
-/** What is recorded of the namespace may be that of a reconciler elsewhere; undefined if nothing is. */
+/** A record in the namespace, perhaps of a reconciler elsewhere; undefined if there is none. */
 async function readTraces({ cluster, served: namespace, call }: TickingQuestion): Promise<string | undefined> {
   if (namespace === "") return undefined;
   try {
@@ -178,7 +178,7 @@ function readRunPod({ metadata, status }: RunPod): RunPodFacts {
 
 type ContainerState = NonNullable<NonNullable<NonNullable<RunPod["status"]>["containerStatuses"]>[number]["state"]>;
 
-/** Every pod begins so. */
+/** The reasons that every pod begins with. */
 const ORDINARY = new Set(["ContainerCreating", "PodInitializing"]);
 
 function readWaiting(status: RunPod["status"], states: readonly ContainerState[]): string | undefined {
@@ -195,10 +195,13 @@ function readFailure(states: readonly ContainerState[]): string | undefined {
 const describe = (state: { readonly reason?: string; readonly message?: string } | undefined): string | undefined =>
   state && [state.reason, state.message].filter(Boolean).join(": ").slice(0, MAX_SHOWN);
 
-/** Characters of a message of another's. */
+/** Characters of a message that others wrote. */
 const MAX_SHOWN = 300;
 
-/** The last error of a log, whose end Kubernetes keeps as the container's message; any other text as its last line. */
+/**
+ * The last error of a log: Kubernetes keeps the log's end as the container's message. For any other text, its last
+ * line.
+ */
 function readLastLine(text: string): string {
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   const entries = lines.map(readEntry);

@@ -18,7 +18,7 @@ export interface ReporterOptions {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   /** The memory of an earlier run in the same process. */
   readonly memory?: Map<string, GroupMemory>;
-  /** What the process before this one has seen of a group that is in no memory; undefined if nothing tells. */
+  /** The state of a group that is in no memory, as an earlier process saw it; undefined if it is unknown. */
   readonly recall?: (outcome: Outcome) => Seen | undefined;
 }
 
