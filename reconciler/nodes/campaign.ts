@@ -16,8 +16,8 @@ export interface Opening {
 }
 
 /**
- * Whether updates may start at `now` (milliseconds). `campaign` is what was remembered: without it, or with another
- * expression, a one-shot waits for its next occurrence.
+ * Decides whether updates may start at `now` (milliseconds). `campaign` is the remembered one: without it, or with
+ * another expression, a one-shot waits for its next occurrence.
  */
 export function isWindowOpen(window: Window | undefined, campaign: Campaign | undefined, now: number): Opening {
   if (!window) return { open: true, campaign: undefined };

@@ -1,6 +1,6 @@
 /**
  * Converts shadows between v1 and v2 and loses nothing (NW22): fields that the other version lacks travel in an
- * annotation. It counts only while the state that it belongs to is unchanged: a writer of another state means it
+ * annotation. The annotation counts only while its state is unchanged: a writer of another state intends the change
  * (§17.8).
  */
 import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
@@ -18,7 +18,7 @@ const STATES_FOR = { v1: TO_V1, v2: TO_V2 };
 const stateFor = (state: unknown, version: Version): unknown =>
   typeof state === "string" ? (STATES_FOR[version][state] ?? state) : state;
 
-/** What v1 has no field for, beside a state of its own. */
+/** The fields of a v1 status; v1 has no field for the others. */
 const V1_STATUS = ["current_version", "target_version", "current_state"];
 
 interface Stash {
@@ -35,7 +35,7 @@ export function versionOf(apiVersion: unknown): Version | undefined {
   return apiVersion === `${SHADOW_GROUP}/v2` ? "v2" : undefined;
 }
 
-/** The object in that version; the very object if it has it. Throws if its own version is none of ours. */
+/** The object in that version; the same object if it has that version. Throws if its own version is none of ours. */
 export function convertShadow(object: unknown, to: Version): Fields {
   const fields = fieldsOf(object);
   const from = versionOf(fields["apiVersion"]);
@@ -75,7 +75,7 @@ function convertStatus(status: Fields, stash: Stash, to: Version): Fields {
 const pick = (fields: Fields, keys: readonly string[]): Fields =>
   Object.fromEntries(keys.map((key) => [key, fields[key]]));
 
-/** What the target version lacks; undefined if the conversion back yields it anyway. */
+/** The facts that the target version lacks; undefined if the conversion back restores them anyway. */
 function stashOf(spec: Fields, status: Fields | undefined, to: Version): Stash | undefined {
   const states = [spec["state"], status?.["current_state"]];
   const rest = to === "v1" && status ? withoutDefaults(status) : {};

@@ -16,7 +16,9 @@ export interface CoreBudget {
   readonly allowsUnhealthy: boolean;
 }
 
-/** What is taken for granted: the other pods of the node have moved, but those that are lost, which come up nowhere. */
+/**
+ * The assumption of the decision: the other pods of the node have moved, except the lost ones, which come up nowhere.
+ */
 export interface Displaced {
   readonly here: readonly NodePod[];
   readonly lost: readonly NodePod[];
@@ -24,7 +26,7 @@ export interface Displaced {
 
 /**
  * Why the budgets would not let the pod go, even after the other pods of the node have moved; undefined if they would.
- * A pod of the node that is not ready may be what the budget is spent on, and comes up elsewhere unless it is lost.
+ * The budget may be spent on a pod of the node that is not ready; it comes up elsewhere unless it is lost.
  */
 export function blockedByCore(
   pod: NodePod,
@@ -45,7 +47,7 @@ export function blockedByCore(
   return isAllowed ? undefined : `PodDisruptionBudget ${only.name} allows no disruption now`;
 }
 
-/** With as many of its healthy pods lost. */
+/** True if the budget allows the eviction with so many of its healthy pods lost. */
 const allows = (
   { disruptionsAllowed, allowsUnhealthy, isMet }: CoreBudget,
   { ready }: NodePod,

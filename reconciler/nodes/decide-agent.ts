@@ -1,6 +1,6 @@
 /**
- * What the agent does next for the wanted state (`spec`) and the reported one (`status`), by `state-machine.ts`. The
- * first rule with an opinion wins.
+ * Decides the agent's next step for the wanted state (`spec`) and the reported one (`status`), by `state-machine.ts`.
+ * The first rule with an opinion wins.
  *
  * The boot that an update began in is in the status: a host that came back in a wrong version is not drained again
  * (NW19).
@@ -116,7 +116,7 @@ const giveBack: Act = (facts) => ({
   status: { ...report(facts, facts.status), current_state: facts.spec.state },
 });
 
-/** The update is over and counts as a success; whatever else ends in Idle keeps its failures. */
+/** The update is over and counts as a success; any other way to Idle keeps the count of failures. */
 const recover: Act = (facts) => {
   const status = report(facts, facts.status);
   const target = facts.target ?? status.target_version;

@@ -1,5 +1,6 @@
 /**
- * Whether a node can be drained beside those that are being updated, so that each of these drains ends (§17.12):
+ * Judges whether a node can be drained beside those that are being updated, so that each of these drains ends
+ * (§17.12):
  *
  *   1. each pod that fits on another node has one that takes pods and is not being updated; one that fits on none can
  *      come back to its own
@@ -22,14 +23,14 @@ export interface Going {
 }
 
 /**
- * For a start: all active nodes count that have not come back from their reboot. A node that has says by its own state
- * whether it takes pods.
+ * For a start: all active nodes count that have not come back from their reboot. The state of a node that has come
+ * back shows whether it takes pods.
  */
 export function goingBeforeStart(active: readonly GoingNode[]): Going {
   return goingOf(active, ["ahead", "draining"]);
 }
 
-/** For a reboot: nodes that wait for theirs do not count, as they would wait for each other. */
+/** For a reboot: nodes that wait for their own reboot do not count, as they would wait for each other. */
 export function goingBeforeReboot(active: readonly GoingNode[]): Going {
   return goingOf(active, ["draining"]);
 }
@@ -69,7 +70,7 @@ export function questionOf(
   };
 }
 
-/** Why not, or the nodes whose pods must be read first; undefined if it can. */
+/** The reason why the node cannot be drained, or the nodes whose pods must be read first; undefined if it can be. */
 export type DrainAnswer = Omit<Skip, "node"> | { readonly toRead: readonly string[] } | undefined;
 
 export function whyNotTogether(question: DrainQuestion): DrainAnswer {
@@ -101,7 +102,7 @@ interface Together extends Alone {
   readonly drains: readonly Drain[];
 }
 
-/** On the pods of node updates, as the original's. */
+/** The label on the pods of node updates, the same as the original's. */
 const COMPONENT_LABEL = "brupop.bottlerocket.aws/component";
 const NODE_API = "apiserver";
 
@@ -139,8 +140,8 @@ const drainEnds: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, isForced })
 const isOfNodeApi = ({ labels }: NodePod): boolean => labels[COMPONENT_LABEL] === NODE_API;
 
 /**
- * Without the node API nothing announces the reboot, and nothing gives the node back. A pod of it that its budget keeps
- * announces a reboot that is forced, and comes back with the node.
+ * Without the node API nothing announces the reboot, and nothing gives the node back. A pod of the API that its budget
+ * keeps on the node announces a forced reboot, and comes back with the node.
  */
 const nodeApiStays: Rule<[Alone], Omit<Skip, "node">> = ({ facts, node, readings, isForced }) => {
   const captives = captivesOf(facts).filter(isOfNodeApi);
@@ -161,7 +162,7 @@ function keepsOne(captives: readonly NodePod[], facts: DrainFacts): boolean {
 
 const judgeAlone = firstOf<[Alone], Omit<Skip, "node">>([hasPlaces, comesBack, nodeApiStays, drainEnds]);
 
-/** What would keep a pod of the node until another node is back. */
+/** The reason that would keep a pod of the node until another node is back. */
 const waitsForNoOther: Rule<[Together], Omit<Skip, "node">> = ({ facts, node, drains, isForced }) => {
   for (const other of drains) {
     const captives = captivesOf(other.facts);
@@ -211,7 +212,7 @@ function fitsOf({ places }: DrainFacts, { uid }: NodePod): readonly string[] {
   return [...open, ...closed.keys()];
 }
 
-/** Nodes that are named. */
+/** Nodes that a message names. */
 const MAX_NODES = 3;
 
 function describePlaces({ places }: DrainFacts, { uid }: NodePod, { out }: Going): string {

@@ -1,8 +1,8 @@
 /**
- * Whether a drain would succeed now, by the decision that every disruption is judged by. Only obstacles outside the
- * node count: the pods of the node are drained in turn, each comes up elsewhere before the next one of its budget goes.
- * So there must be another node: on the only one that takes pods, the reconciler and the node API would wait for its
- * uncordoning with all others.
+ * Judges whether a drain would succeed now, by the same decision as every disruption. Only obstacles outside the node
+ * count: the pods of the node are drained in turn, each comes up elsewhere before the next one of its budget goes. So
+ * there must be another node: if the node were the only one that takes pods, the reconciler and the node API would
+ * wait for its uncordoning, too.
  */
 import type { BudgetPod, BudgetZone } from "../budget/budget-pod.ts";
 import { decideEviction } from "../budget/decide-eviction.ts";
@@ -14,7 +14,7 @@ import type { UpdateNode } from "./node.ts";
 import { needsPlace, type NodePod } from "./node-pod.ts";
 import type { Places } from "./places.ts";
 
-/** What a zone-aware budget covers. */
+/** The zones and reservations of a zone-aware budget. */
 export interface Covered {
   readonly zones: readonly BudgetZone[];
   /** Those that have not expired. */
@@ -33,7 +33,7 @@ export interface DrainFacts {
   readonly coreBudgets: readonly CoreBudget[];
   /** Another node takes pods. */
   readonly hasElsewhere: boolean;
-  /** Where each pod that needs a place could go, by its UID; none for a node of which only its budgets are asked. */
+  /** The places of each pod that needs one, by its UID; absent for a node of which only the budgets are judged. */
   readonly places?: ReadonlyMap<string, Places>;
 }
 
@@ -41,8 +41,8 @@ export interface DrainFacts {
 const MAX_NAMED = 3;
 
 /**
- * True if `other` takes pods of `node`, as far as nodes say it: it is Ready and has no taint that those pods may not
- * tolerate.
+ * True if `other` takes pods of `node`, as far as the Node objects show it: it is Ready and has no taint that those
+ * pods may not tolerate.
  */
 export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
   const isOpen = other.ready && !other.unschedulable && !other.terminating;
@@ -51,7 +51,10 @@ export function canTakeOver(node: UpdateNode, other: UpdateNode): boolean {
   );
 }
 
-/** Why the node cannot be drained now: the first pods that would stay, and what keeps them. Undefined if it can. */
+/**
+ * Why the node cannot be drained now: the first pods that would stay, and the reasons that keep them. Undefined if it
+ * can be.
+ */
 export function whyNotDrainable(facts: DrainFacts): string | undefined {
   if (!facts.hasElsewhere && facts.pods.some(({ evictable }) => evictable))
     return "no other node is Ready and takes pods: those of this one would have nowhere to go";
@@ -83,8 +86,8 @@ export interface Lost {
 }
 
 /**
- * The first pod that could not be evicted while the successors of `more` wait, and could without; with what would keep
- * it.
+ * The first pod that could not be evicted while the successors of `more` wait, but could be otherwise; with the reason
+ * that would keep it.
  */
 export function findWaiting(
   facts: DrainFacts,
@@ -113,7 +116,7 @@ function whyBlocked(pod: NodePod, facts: DrainFacts, down: readonly NodePod[]): 
   return blockedByCore(pod, { here: facts.pods, lost }, facts.coreBudgets);
 }
 
-/** The pods of the node as if they had come up elsewhere, but those that are lost. */
+/** The pods of the node as if they had come up elsewhere, except the lost ones. */
 function asIfMoved({ zones, reservations }: Covered, here: readonly NodePod[], lost: readonly NodePod[]): Covered {
   const gone = new Set(lost.map(({ uid }) => uid));
   const moved = new Set(here.map(({ uid }) => uid));

@@ -1,10 +1,10 @@
-/** Whether a node is fit to be updated (NR31), and whether it is well after its update (NR33, NR34). */
+/** Judges whether a node is fit to be updated (NR31), and whether it is healthy after its update (NR33, NR34). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePod } from "./node-pod.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
 
-/** What is known of a controller now; undefined if it is gone. */
+/** The known state of a controller; undefined if it is gone. */
 export type WorkloadNow =
   | (Pick<Workload, "kind" | "namespace" | "name" | "uid"> & { readonly desired: number; readonly ready: number })
   | undefined;
@@ -49,7 +49,7 @@ export interface ReturnedWork {
   readonly pods: readonly NodePod[];
   /** The controllers of those pods, by UID. */
   readonly owners: ReadonlyMap<string, WorkloadNow>;
-  /** The controllers whose pods were drained, with what is known of each now. */
+  /** The controllers whose pods were drained, with the known state of each. */
   readonly drained: readonly (readonly [before: Workload, now: WorkloadNow])[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The lifecycle conditions of a Node (KEP-5683, alpha in Kubernetes 1.37), which any authorized actor may write: what we
- * say of a node that is updated, and what others say of one. Opt-in (§17.13). Ours have our reason; a condition that is
- * True with another one is somebody else's, and is neither changed nor cleared.
+ * The lifecycle conditions of a Node (KEP-5683, alpha in Kubernetes 1.37), which any authorized actor may write: those
+ * that we write about a node under update, and those of others. Opt-in (§17.13). Ours have our reason; a condition
+ * that is True with another one is somebody else's, and is neither changed nor cleared.
  *
  *   phase                            MaintenancePlanned  DrainInProgress  Drained  MaintenanceInProgress
  *   Starting, Staging, Holding       True
@@ -18,11 +18,11 @@ import type { ActiveNode, NodePhase } from "./policy-status.ts";
 export const LIFECYCLE_TYPES = ["DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress"] as const;
 export type LifecycleType = (typeof LIFECYCLE_TYPES)[number];
 
-/** Of whoever shuts the node down, whatever its reason: it is read, and never written. */
+/** The condition of a node shutdown, by any writer and with any reason: it is read, and never written. */
 const SHUTDOWN = "GracefulNodeShutdownInProgress";
 const READ_TYPES: ReadonlySet<string> = new Set([...LIFECYCLE_TYPES, SHUTDOWN]);
 
-/** The reason of all that we write. */
+/** The reason of all conditions that we write. */
 export const OUR_REASON = "ZonewiseNodeUpdate";
 
 export interface LifecycleCondition {
@@ -32,7 +32,7 @@ export interface LifecycleCondition {
   readonly message: string;
 }
 
-/** What the rules know of a node's conditions. */
+/** The conditions of a node that the rules know. */
 export interface LifecycleNode {
   readonly name: string;
   readonly resourceVersion: string;
@@ -43,7 +43,7 @@ export interface LifecycleNode {
 
 const isLifecycle = (type: string): type is LifecycleCondition["type"] => READ_TYPES.has(type);
 
-/** Those of the five types, whoever wrote them. */
+/** The conditions of the five types, by any writer. */
 export function readLifecycle(status: Node["status"]): LifecycleCondition[] {
   return (status?.conditions ?? []).flatMap(({ type, status, reason = "", message = "" }) =>
     isLifecycle(type) ? [{ type, status, reason, message }] : [],
@@ -53,18 +53,18 @@ export function readLifecycle(status: Node["status"]): LifecycleCondition[] {
 const isTrue = ({ status }: LifecycleCondition): boolean => status === "True";
 const isOurs = ({ type, reason }: LifecycleCondition): boolean => type !== SHUTDOWN && reason === OUR_REASON;
 
-/** A mark of ours, which is taken back also once nobody updates the node any more. */
+/** True if the node has conditions of ours: they are cleared even if nobody updates the node any more. */
 export const hasOurConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): boolean =>
   lifecycle.some((one) => isTrue(one) && isOurs(one));
 
-/** Of these, another one's is reason enough not to begin; a plan for some day is none. */
+/** If another writer has set one of these, no update begins; planned maintenance does not prevent it. */
 const UNDER_WAY: ReadonlySet<string> = new Set(["DrainInProgress", "Drained", "MaintenanceInProgress", SHUTDOWN]);
 
 /** The conditions by which somebody else drains or maintains the node; none if nobody does. */
 export const foreignConditions = ({ lifecycle = [] }: Pick<LifecycleNode, "lifecycle">): LifecycleCondition[] =>
   lifecycle.filter((one) => UNDER_WAY.has(one.type) && isTrue(one) && !isOurs(one));
 
-/** That somebody else drains or maintains the node, in a sentence; undefined if nobody does. */
+/** A sentence if somebody else drains or maintains the node; undefined if nobody does. */
 export function maintenanceOf(node: Pick<LifecycleNode, "lifecycle">): string | undefined {
   const [found] = foreignConditions(node);
   if (!found) return undefined;
@@ -72,7 +72,9 @@ export function maintenanceOf(node: Pick<LifecycleNode, "lifecycle">): string | 
   return `the node has condition ${type} of somebody else (${reason || "without a reason"}${message && `: ${message.slice(0, 200)}`})`;
 }
 
-/** Of a phase; the message is that of the attempt, so that a phase that goes on needs no write. */
+/**
+ * The types that are True in a phase. The message is that of the attempt, so that a phase that goes on needs no write.
+ */
 function wantedTypes(phase: NodePhase, isCordoned: boolean): readonly LifecycleType[] {
   switch (phase) {
     case "Starting":
@@ -93,7 +95,7 @@ function wantedTypes(phase: NodePhase, isCordoned: boolean): readonly LifecycleT
   }
 }
 
-/** A node with a slot, and whose it is. */
+/** A node with a slot, and the policy that owns the slot. */
 export interface ActiveUpdate extends Pick<ActiveNode, "phase" | "to"> {
   readonly policy: string;
   /** The last round of its drain found no pod: a forced reboot may leave some. */
@@ -110,8 +112,8 @@ export interface ConditionPatch {
 }
 
 /**
- * The conditions to write, at most one patch a node; none for a node whose conditions say it already. A condition that
- * is over is set to False, as the kubelet does with its own. `now` in milliseconds since the epoch.
+ * The conditions to write, at most one patch a node; none for a node whose conditions are correct already. A condition
+ * that is over is set to False, as the kubelet does with its own. `now` in milliseconds since the epoch.
  */
 export function planConditions(
   nodes: readonly LifecycleNode[],
@@ -149,7 +151,7 @@ function changesOf(
   });
 }
 
-/** Undefined if it says so already, is not wanted and not True, or is True by somebody else. */
+/** Undefined if the condition is correct already, is not wanted and not True, or is True by another writer. */
 function changeOf(
   found: LifecycleCondition | undefined,
   { type, isWanted, message }: { readonly type: LifecycleType; readonly isWanted: boolean; readonly message: string },

@@ -1,4 +1,4 @@
-/** The Events of a pass: on nodes what happens to them, on the policy that it is frozen, and why. Pure. */
+/** The Events of a pass: on nodes about their updates, on the policy about its freeze and the reason. Pure. */
 import type { ObjectRef } from "../model/decision.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePlan, ShadowWrite } from "./plan-pass.ts";
@@ -34,7 +34,7 @@ export function draftInvalid(policy: Policy | InvalidPolicy, problem: string): D
   return warning(ref, "PolicyInvalid", `no update starts: ${problem}`);
 }
 
-/** What a policy says and hardly means: sentences that name the field. */
+/** The likely mistakes in a policy: sentences that name the field. */
 export function draftDoubts(policy: Policy, doubts: readonly string[]): Draft[] {
   const ref = policyRef(policy);
   return doubts.map((doubt) => ({ ...warning(ref, "PolicyDoubtful", doubt), cause: doubt }));
@@ -45,7 +45,7 @@ export function draftUncordon(node: UpdateNode): Draft {
   return normal(ref, "Uncordoned", "its update has ended, and our cordon was removed");
 }
 
-/** The Events of a plan of which these writes took effect. */
+/** The Events of a plan, for the writes that took effect. */
 export function draftPass(
   policy: Policy,
   { status, steps, skips }: NodePlan,
@@ -64,8 +64,8 @@ export function draftPass(
 }
 
 /**
- * What the pods of a node hold, or whoever else works on it, each reason once although its message names other nodes the
- * next time; a warning for what a person must end.
+ * The Events of nodes that are held by their pods, or by another maintenance: each reason once, although its message
+ * names other nodes the next time; a warning if a person must act.
  */
 function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));

@@ -20,7 +20,7 @@ export interface NodePatch {
   readonly spec?: { readonly unschedulable: true | null };
 }
 
-/** What a patch sets, or undoes with null. */
+/** The values that a patch sets; null removes one. */
 interface Values {
   readonly mark: string | null;
   readonly label: "True" | null;

@@ -1,7 +1,7 @@
 /**
  * The pods of a node that is to be drained, and which of them a drain evicts, in the original's order of rules: pods
- * with emptyDir and pods without a controller go, too. Unlike the original's, a drain does not wait for what runs
- * nothing: static pods that have ended, and deleted pods that have, whose finalizers may never be removed.
+ * with emptyDir and pods without a controller go, too. Unlike the original's, a drain does not wait for pods that run
+ * nothing: static pods that have ended, and deleted pods that have ended, whose finalizers may never be removed.
  */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
 import type { PlacedPod } from "../../infra/kubernetes/scheduling.ts";

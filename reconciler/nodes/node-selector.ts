@@ -47,7 +47,7 @@ const holds = ({ key, operator, values = [] }: NodeRequirement, labels: Readonly
 /** NaN, which compares with nothing, if it is no integer. */
 const readInteger = (text = ""): number => (/^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN);
 
-/** What the terms ask for, for a message. */
+/** The requirements of the terms, for a message. */
 export function describeTerms(terms: readonly NodeTerm[]): string {
   const texts = terms.map(({ matchExpressions = [], matchFields = [] }) =>
     [...matchExpressions, ...matchFields].map(describeRequirement).join(" and "),

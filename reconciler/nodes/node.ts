@@ -51,7 +51,7 @@ export interface UpdateNode {
   readonly removedBy: string | undefined;
   /** The taints that keep pods away. */
   readonly taints: readonly Taint[];
-  /** What its pods can have of each resource, in base units; undefined if the kubelet has not reported it. */
+  /** The amount of each resource that its pods can use, in base units; undefined if the kubelet has not reported it. */
   readonly allocatable?: Readonly<Record<string, number>>;
   readonly unschedulable: boolean;
   /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
@@ -101,7 +101,7 @@ function readStatus(status: Node["status"]) {
   return { ...readHealth(status), ...(status?.allocatable && { allocatable: parseQuantities(status.allocatable) }) };
 }
 
-/** What the kubelet says of the node itself. */
+/** The kubelet's report about the node itself. */
 export function readHealth(status: Node["status"]) {
   const ready = status?.conditions?.find(({ type }) => type === "Ready");
   return {

@@ -1,6 +1,6 @@
 /**
- * Where a pod could go, by the rules of the scheduler that bind the pods of StatefulSets (§17.12). What is not asked,
- * and why: docs/node-updates/reference.md.
+ * Finds the nodes on which a pod could run, by the rules of the scheduler that bind the pods of StatefulSets (§17.12).
+ * The rules that are left out, and the reasons: docs/node-updates/reference.md.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { UpdateNode } from "./node.ts";
@@ -8,7 +8,7 @@ import { describeTerms, matchesTerms, type NodeTerm } from "./node-selector.ts";
 import type { PodNeeds } from "./pod-needs.ts";
 import { describeTaint, isOfState, isTolerated } from "./taints.ts";
 
-/** A claim of the pod, with what its volume asks of nodes. */
+/** A claim of the pod, with the requirements of its volume on nodes. */
 export interface BoundClaim {
   readonly name: string;
   /** Undefined if the volume can be reached from every node. */
@@ -17,32 +17,32 @@ export interface BoundClaim {
   readonly missing?: true;
 }
 
-/** Where pods are that the pod must not be beside. */
+/** The domains of pods that the pod must not run beside. */
 export interface TakenDomain {
   readonly topologyKey: string;
   /** Values of that label. */
   readonly values: readonly string[];
 }
 
-/** What a pod asks for, with what its claims and its peers say by now. */
+/** The demands of a pod, with those of its claims and its peers as they are now. */
 export interface Demands extends Pick<PodNeeds, "nodeSelector" | "terms" | "tolerations" | "requests"> {
   readonly claims: readonly BoundClaim[];
   readonly taken: readonly TakenDomain[];
 }
 
-/** Where a pod could run beside the node that it is on. */
+/** The places where a pod could run, other than its own node. */
 export interface Places {
   /** The nodes that meet its demands and take pods now. */
   readonly open: readonly string[];
-  /** Those that meet its demands and take none now, each with its state. */
+  /** The nodes that meet its demands and take no pods now, each with its state. */
   readonly closed: ReadonlyMap<string, string>;
-  /** What the other nodes lack, most frequent first; only where none meets its demands. */
+  /** The demands that the other nodes do not meet, most frequent first; only if none meets all. */
   readonly why: string;
-  /** Where none does: why its own node would not take it back after the reboot. Absent if it would. */
+  /** If none does: the reason why its own node would not take it back after the reboot. Absent if it would. */
   readonly back?: string;
 }
 
-/** Says what the node lacks. */
+/** Names the demand that the node does not meet. */
 type PlaceRule = Rule<[Demands, UpdateNode], string>;
 
 const hasLabels: PlaceRule = ({ nodeSelector }, { labels }) => {
@@ -85,10 +85,10 @@ const whyUnfitFor = firstOf<[Demands, UpdateNode], string>([
   isLargeEnough,
 ]);
 
-/** A node, and what it lacks for a pod; undefined if it meets its demands. */
+/** A node, and the demand of a pod that it does not meet; undefined if it meets all. */
 export type Judged = readonly [node: UpdateNode, lacks: string | undefined];
 
-/** Judges the nodes that are there to stay. */
+/** Judges the nodes that are not being deleted or removed. */
 export function judgeNodes(demands: Demands, nodes: readonly UpdateNode[]): Judged[] {
   return nodes.filter(staysThere).map((node) => [node, whyUnfitFor(demands, node)]);
 }
@@ -115,14 +115,14 @@ export function findPlaces(judged: readonly Judged[], own: string): Places {
   };
 }
 
-/** A cordon of ours ends with the update, one of somebody else may never. */
+/** Our own cordon ends with the update; a cordon of somebody else may never end. */
 function fittingBack(judged: Judged | undefined): string | undefined {
   if (!judged) return undefined;
   const [{ unschedulable, cordonedBy }, lacks] = judged;
   return lacks ?? (unschedulable && cordonedBy === undefined ? "somebody else has cordoned it" : undefined);
 }
 
-/** Reasons that are named. */
+/** Reasons that a message names. */
 const MAX_REASONS = 3;
 
 function explain(others: readonly Judged[]): string {

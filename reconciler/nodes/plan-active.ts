@@ -1,5 +1,6 @@
 /**
- * Plans the next step of every active node, and takes in nodes that are on their way without being listed as active.
+ * Plans the next step of every active node, and adopts nodes whose update is under way although they are not listed as
+ * active.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { goingBeforeReboot, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
@@ -53,14 +54,14 @@ function enterNow(stored: ActiveNode, node: UpdateNode | undefined, { now }: Pol
 }
 
 function enterPhase(entry: ActiveNode, phase: ActiveNode["phase"], now: number): ActiveNode {
-  // A time that lies ahead is that of a clock that was: the phase would never end.
+  // A time in the future was written by a clock that was ahead: the phase would never end.
   const isAhead = (parseTimestamp(entry.since) ?? now) > now;
   if (entry.phase === phase) return isAhead ? { ...entry, since: formatTimestamp(now) } : entry;
   const { waitsFor: _, ...rest } = entry;
   return { ...rest, phase, since: formatTimestamp(now) };
 }
 
-/** Characters of why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
+/** Characters of the reason why a node waits: a thousand nodes may be active, and an object has 1.5 MB at most. */
 const MAX_WAIT_LENGTH = 200;
 
 function waitFor(entry: ActiveNode, why: string): ActiveNode {
@@ -68,7 +69,7 @@ function waitFor(entry: ActiveNode, why: string): ActiveNode {
   return entry.waitsFor === waitsFor ? entry : { ...entry, waitsFor };
 }
 
-/** Nodes that an earlier controller started, or whose entry was lost. Those that were released are on their own. */
+/** Nodes that an earlier controller started, or whose entry was lost. Nodes that were released are not adopted. */
 function adopt({ policy, nodes, contested, now }: PolicySnapshot): ActiveNode[] {
   const known = new Set([...policy.status.active, ...policy.status.deferred].map(({ node }) => node));
   return nodes.flatMap((node) => {
@@ -99,9 +100,7 @@ function entryFor(node: UpdateNode, shadow: Shadow, now: number): ActiveNode {
   return phase === "Done" ? entry : { ...entry, phase };
 }
 
-/**
- * The boot in which the update began, as far as it is known: until its reboot, that is the one that the node runs in.
- */
+/** The boot in which the update began, as far as it is known: until its reboot, it is the present boot of the node. */
 function firstBoot({ bootId }: UpdateNode, { status }: Shadow): string {
   if (status?.rebooting) return status.rebooting.boot_id;
   return status?.current_state === "StagedAndPerformedUpdate" || status?.current_state === "Idle" ? bootId : "";

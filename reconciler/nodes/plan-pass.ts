@@ -86,8 +86,8 @@ export function planPass(input: PolicySnapshot): NodePlan {
 }
 
 /**
- * The steps of the active nodes, and what they leave. A freeze holds from the very pass in which it begins: no other
- * node goes on to its reboot.
+ * The steps of the active nodes, and their records. A freeze applies from the pass in which it begins: no other node
+ * goes on to its reboot.
  */
 function planSteps(snapshot: PolicySnapshot): {
   readonly steps: readonly ActiveStep[];
@@ -105,8 +105,8 @@ function planSteps(snapshot: PolicySnapshot): {
 }
 
 /**
- * Reasons that do not end by themselves, or at any time: a one-shot that waited for them would let later updates start
- * at any time.
+ * Reasons that do not end by themselves, or that may end at any time: if a one-shot waited for them, later updates
+ * could start at any time.
  */
 const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "NotManaged",
@@ -127,7 +127,7 @@ interface JudgedChecks {
 
 const NO_CHECKS: JudgedChecks = { checks: undefined, held: undefined };
 
-/** The results of the checks with the answers that have come, and why they hold starts. */
+/** The results of the checks with the answers that have come, and the reason why they hold starts. */
 function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps: readonly ActiveStep[]): JudgedChecks {
   const current = currentChecks(policy, now, steps.some(endsAttempt));
   if (!current) return NO_CHECKS;
@@ -136,8 +136,8 @@ function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps
 }
 
 /**
- * A one-shot is over once no node can start or will be able to soon. Without active nodes of its own, only those of
- * others give places back.
+ * A one-shot is over once no node can start or will be able to soon. It has no active nodes of its own then: only
+ * those of other policies give places back.
  */
 function isExhausted({ skips }: Starts, { others = [] }: PolicySnapshot): boolean {
   const going = new Set(others.map(({ node }) => node));
@@ -254,7 +254,7 @@ interface Summary {
   readonly status: PolicyStatus;
 }
 
-/** The status with its counts, and with who waits for what: the part that people and metrics read. */
+/** The status with its counts and its list of waiting nodes: the part that people and metrics read. */
 function summarize({ snapshot: { nodes, policy }, skips, status }: Summary): PolicyStatus {
   const skipped: Record<string, number> = {};
   for (const { reason } of skips) skipped[reason] = (skipped[reason] ?? 0) + 1;

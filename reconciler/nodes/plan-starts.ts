@@ -21,13 +21,13 @@ export interface PlannedStarts extends Starts {
 export interface StartOptions {
   /** 0 or more. */
   readonly slots: number;
-  /** Of each node that counts although it is not active, until when, in a sentence. */
+  /** A sentence for each node that counts although it is not active: until when it counts. */
   readonly counted: readonly string[];
   /** Zones of nodes that are active. */
   readonly activeZones: readonly string[];
   /** Why nothing starts at all. */
   readonly closed: Omit<Skip, "node"> | undefined;
-  /** Why checks hold what could start. */
+  /** The reason why checks hold nodes that could start. */
   readonly held: Omit<Skip, "node"> | undefined;
   /** Nodes that are being updated, of all policies. */
   readonly going: Going;

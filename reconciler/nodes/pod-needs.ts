@@ -1,7 +1,4 @@
-/**
- * What a pod asks of the node that it is to run on, as the next pod of its controller will: from its spec as it is
- * stored.
- */
+/** The demands of a pod on its node, the same as those of its controller's next pod: from its stored spec. */
 import type { PlacedPod, PodSpec } from "../../infra/kubernetes/scheduling.ts";
 import type { LabelSelector } from "../model/label-selector.ts";
 import type { NodeTerm } from "./node-selector.ts";
@@ -24,15 +21,14 @@ export interface PodNeeds {
   readonly tolerations: readonly Toleration[];
   readonly repels: readonly Repelled[];
   /**
-   * Names of its PersistentVolumeClaims. Those of ephemeral volumes are created with each pod, and bind it to
-   * nothing.
+   * Names of its PersistentVolumeClaims. Those of ephemeral volumes are created with each pod, and bind it to no node.
    */
   readonly claims: readonly string[];
   /** In the base unit of each resource. */
   readonly requests: Readonly<Record<string, number>>;
 }
 
-/** Reads what the pod asks for. */
+/** Reads the demands of the pod. */
 export function readNeeds({ metadata, spec = {} }: PlacedPod): PodNeeds {
   const { nodeSelector = {}, affinity: { nodeAffinity, podAntiAffinity } = {}, tolerations = [], volumes = [] } = spec;
   return {
@@ -57,7 +53,7 @@ function readRepelled(antiAffinity: AntiAffinity, own = ""): Repelled[] {
   });
 }
 
-/** An empty selector is for all namespaces; one that asks for labels of namespaces is not looked at. */
+/** An empty selector is for all namespaces; one that asks for labels of namespaces is not evaluated. */
 const isAll = (selector: LabelSelector | undefined): boolean =>
   selector !== undefined &&
   Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length === 0;

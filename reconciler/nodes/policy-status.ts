@@ -16,7 +16,7 @@ const workload = z.object({
   ready: z.int(),
 });
 
-/** What a node is waiting for. */
+/** The phases of a node's update. */
 export const NODE_PHASES = [
   "Starting",
   "Staging",
@@ -43,7 +43,7 @@ const active = z.object({
   phase: z.enum(NODE_PHASES),
   /** When the phase began. */
   since: z.string(),
-  /** What the node waits for beside its agent, in a sentence. */
+  /** The reason to wait, other than the node's agent, in a sentence. */
   waitsFor: z.string().optional(),
   workloads: z.array(workload).optional(),
   /** Why the attempt was given up, once it was: the node is on its way back. */

@@ -38,7 +38,7 @@ export const policySpec = z.object({
     })
     .optional(),
   /**
-   * The nodes of one zone are finished before those of another begin, where nodes have the label
+   * The nodes of one zone are finished before those of another begin, if nodes have the label
    * topology.kubernetes.io/zone.
    */
   zonesInOrder: z.boolean().default(true),
@@ -55,9 +55,9 @@ export const policySpec = z.object({
     recoverSeconds: seconds(300),
   }),
   features: section({ protectFromScaleDown: z.boolean().default(false) }),
-  /** What must hold before a node starts, as Prometheus says. */
+  /** The checks of Prometheus that must pass before a node starts. */
   checks: z.array(checkFields).max(16).default([]),
-  /** The `id` of the freeze that a person has looked at: the campaign goes on. */
+  /** The `id` of the freeze that a person has reviewed: the campaign goes on. */
   unfreeze: z.string().optional(),
 });
 
@@ -76,7 +76,7 @@ export interface Policy extends Omit<z.infer<typeof policySpec>, "window"> {
   readonly status: PolicyStatus;
 }
 
-/** A policy whose status cannot be read: nobody knows which nodes are active, so that nothing is done with them. */
+/** A policy whose status cannot be read: its active nodes are unknown, so nothing is done with any node. */
 export interface InvalidPolicy {
   readonly name: string;
   readonly uid: string;

@@ -1,4 +1,4 @@
-/** What must hold before the next state of a node is wanted (§17.3). */
+/** The preconditions of the next wanted state of a node (§17.3). */
 import type { DrainAnswer } from "./drain-together.ts";
 import { whyNotReturned } from "./health.ts";
 import { maintenanceOf } from "./lifecycle-conditions.ts";

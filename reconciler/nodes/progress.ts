@@ -15,13 +15,13 @@ import { FAILURE_REASONS, type FailureReason, type PolicySnapshot } from "./snap
 import { deadlineOf, type Expiry, hasRebooted, isInReboot, moveFor, PHASES } from "./state-machine.ts";
 
 export type NodeStep =
-  /** The agent is to act, or `why` must end. */
+  /** Waits for the agent, or for the end of `why`. */
   | { readonly step: "wait"; readonly why: string }
   /** The pods of these nodes must be read. */
   | { readonly step: "read"; readonly nodes: readonly string[] }
   /** The next state is wanted. */
   | { readonly step: "advance"; readonly to: WantedState; readonly workloads?: readonly Workload[] | undefined }
-  /** The write that starts the update is repeated: nobody knows if it took effect. */
+  /** The write that starts the update is repeated: it is unknown whether it took effect. */
   | { readonly step: "startAgain" }
   /** The update is done: the slot is free. */
   | { readonly step: "done" }
@@ -29,7 +29,7 @@ export type NodeStep =
   | (Ending & { readonly step: "reset"; readonly afterReboot: boolean })
   /** The slot is free, and the node goes to the end of the queue. */
   | (Ending & { readonly step: "release"; readonly backOff: boolean })
-  /** The node is unusable: its slot stays taken, and nothing starts until a person says so. */
+  /** The node is unusable: its slot stays taken, and nothing starts until a person allows it. */
   | (Ending & { readonly step: "freeze" });
 
 interface Ending {
@@ -46,7 +46,7 @@ export interface NodeProgress extends PreconditionFacts {
 
 type ProgressRule = Rule<[NodeProgress, UpdateNode], NodeStep>;
 
-/** Our own cordon is off and the node is Ready: others may have it. */
+/** True if the node is Ready and our own cordon is off; others may have cordoned it. */
 const isInService = (node: UpdateNode): boolean => node.ready && node.cordonedBy === undefined;
 
 const finished: ProgressRule = ({ done, entry }, node) => {
@@ -55,7 +55,8 @@ const finished: ProgressRule = ({ done, entry }, node) => {
 };
 
 /**
- * An attempt that was given up ends as it was. Otherwise the agent counts its crashes itself: its back-off is enough.
+ * An attempt that was given up ends with its own reason. Otherwise the agent counts its crashes itself: its back-off
+ * is enough.
  */
 function failWithoutReboot(entry: ActiveNode, node: UpdateNode): NodeStep {
   const { ending } = entry;
@@ -78,7 +79,7 @@ const failed: ProgressRule = ({ entry }, node) => {
   return { step: "reset", reason: "UpdateFailed", message, afterReboot };
 };
 
-/** No agent reports that it is back; it serves. */
+/** A node without the label has no agent that reports its return: it is enough that the node serves. */
 const recovered: ProgressRule = ({ entry }, node) => {
   const isOver = (!node.shadow || node.shadow.spec.state === "Idle") && entry.phase === "Recovering";
   if (node.managed || !isOver || isInReboot(node) || !isInService(node)) return undefined;
@@ -107,7 +108,7 @@ const stillManaged: ProgressRule = ({ entry }, node) => {
 };
 
 /**
- * The update is suspect by now: a node that has not begun to reboot is put back into service. One that is not Ready
+ * The update itself may be faulty: a node that has not begun to reboot is put back into service. One that is not Ready
  * stays cordoned.
  */
 const notFrozen: ProgressRule = ({ snapshot: { policy }, entry }, node) => {
@@ -127,10 +128,10 @@ const inTime: ProgressRule = ({ snapshot: { now, policy }, entry }, node) => {
   return { ...expire(entry, node), reason: PHASES[entry.phase].timeout, message };
 };
 
-/** Pods that are named. */
+/** Pods that a message names. */
 const MAX_NAMED = 3;
 
-/** The pods that are left, and what keeps each of them; undefined if the node API has recorded none. */
+/** The pods that are left, and the reason that keeps each of them; undefined if the node API has recorded none. */
 function describeDrain({ shadow }: UpdateNode): string | undefined {
   const { remaining = 0, blocked = [] } = shadow?.status?.drain ?? {};
   if (remaining === 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What the steps of the active nodes leave in the policy's status: who is active, who failed, who goes to the end of
- * the queue, and the freeze.
+ * Records the steps of the active nodes in the policy's status: the active and the failed nodes, those that go to the
+ * end of the queue, and the freeze.
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { ActiveStep } from "./plan-active.ts";
@@ -81,7 +81,7 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
     if (step.step === "done") byNode.delete(entry.node);
     if (step.step !== "reset" && step.step !== "release") continue;
     const before = byNode.get(entry.node)?.count ?? 0;
-    // The agent counts what it reports itself.
+    // The agent itself counts the failures that it reports.
     const counts = step.step === "reset" ? !UNCOUNTED.has(step.reason) : step.backOff;
     byNode.set(entry.node, { node: entry.node, count: before + (counts ? 1 : 0), at, reason: step.reason });
   }
@@ -101,7 +101,7 @@ function freezeFor(failed: readonly FailedNode[], at: string): Freeze {
 
 /**
  * The status after a person has cleared the freeze by its id (§17.5): the nodes that caused it leave their slots, and
- * are on their own.
+ * are no longer advanced.
  */
 export function unfreeze({ now, policy }: PolicySnapshot): PolicyStatus {
   const { status } = policy;

@@ -7,7 +7,7 @@ import type { BlockedPod } from "./shadow.ts";
 const BASE = "/bottlerocket-node-resource";
 
 export const ROUTES = {
-  /** Creates the shadow; 200 with it also if it is there and belongs to the node. */
+  /** Creates the shadow; 200 with the shadow also if it exists and belongs to the node. */
   create: { method: "POST", path: BASE },
   /** Body and answer: the status (`ShadowStatus`). */
   update: { method: "PUT", path: BASE },

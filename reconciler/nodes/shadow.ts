@@ -1,6 +1,6 @@
 /**
- * A BottlerocketShadow: what the controller wants of a node (`spec`), and what its agent reports (`status`). Keys are
- * snake_case, as on the wire.
+ * A BottlerocketShadow: the state that the controller wants of a node (`spec`), and the agent's report (`status`).
+ * Keys are snake_case, as on the wire.
  */
 import * as z from "zod/mini";
 import type { ObjectMeta } from "../../infra/kubernetes/resources.ts";
@@ -28,7 +28,7 @@ export const STATES = [
   "ErrorReset",
 ] as const;
 export type State = (typeof STATES)[number];
-/** What a spec may ask for; the schema of the CRD allows ErrorReset as well, which nobody writes. */
+/** The states that a spec may ask for; the schema of the CRD allows ErrorReset as well, which nobody writes. */
 export type WantedState = Exclude<State, "ErrorReset">;
 
 const timestamp = z.nullable(z.string());
@@ -102,7 +102,7 @@ export type Rebooting = z.infer<typeof rebooting>;
 export type ShadowStatus = z.infer<typeof shadowStatus>;
 export type ShadowSpec = z.infer<typeof shadowSpec>;
 
-/** What new shadows get, and what wipes the rest of an update. */
+/** The spec of new shadows; it also wipes the rest of an update. */
 export const DEFAULT_SPEC = {
   state: "Idle",
   state_transition_timestamp: null,

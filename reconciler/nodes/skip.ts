@@ -96,7 +96,7 @@ export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | u
   );
 }
 
-/** What keeps a node as well that somebody else works on: it would wait although they were done. */
+/** Further reasons that keep a node under maintenance by others: it would wait even if their work were done. */
 const ownWait = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([reported, isIdle, backOffOver, notDeferred]);
 
 /** Why its pods forbid a start; the node to read if they have not been read. */
@@ -129,7 +129,7 @@ const MAX_EXPONENT = 11;
 
 /**
  * True if an attempt is allowed `sinceMs` milliseconds after the last of `count` failures. Whole minutes count. A
- * negative time is that of a clock that runs ahead; one of more than `longestMinutes` says nothing (§17.7).
+ * negative time comes from a clock that was ahead; a time of more than `longestMinutes` holds nothing (§17.7).
  */
 export function isBackOffOver(sinceMs: number, count: number, longestMinutes = MAX_MINUTES): boolean {
   const minutes = Math.trunc(sinceMs / MINUTE_MS);

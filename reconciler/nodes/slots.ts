@@ -1,6 +1,7 @@
 /**
- * How many more nodes may start (NR29, NR30). Nodes that a person has released from a freeze count until they are back
- * in service (§17.5), and nodes that somebody else drains or maintains until their conditions are cleared (§17.13).
+ * Counts the nodes that may still start (NR29, NR30). Nodes that a person has released from a freeze count until they
+ * are back in service (§17.5), and nodes that somebody else drains or maintains until their conditions are cleared
+ * (§17.13).
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { foreignConditions } from "./lifecycle-conditions.ts";
@@ -12,13 +13,13 @@ import { isAtRest, isInReboot } from "./state-machine.ts";
 export interface Slots {
   /** 0 or more. */
   readonly free: number;
-  /** Of each node that counts although it is not active, until when, in a sentence. */
+  /** A sentence for each node that counts although it is not active: until when it counts. */
   readonly counted: readonly string[];
 }
 
 /**
- * By the active nodes of `policy.status`. Nodes that are not Ready may never be: together they take no more than all
- * slots but one.
+ * By the active nodes of `policy.status`. Nodes that are not Ready may never become Ready: together they take all
+ * slots but one at most.
  */
 export function countSlots(snapshot: PolicySnapshot): Slots {
   const { policy, nodes, contested } = snapshot;

@@ -5,16 +5,16 @@ import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
 
-/** An active node, of whatever policy. */
+/** An active node of any policy. */
 export type GoingNode = Pick<ActiveNode, "node" | "phase">;
 
-/** What the pods of one node say. Gathered only for the nodes that a decision asks for. */
+/** The facts of one node's pods. Gathered only for the nodes that a decision asks for. */
 export interface NodeReading {
   /** Why a drain would not succeed now. */
   readonly obstacle?: string | undefined;
   /** Why the node is not fit to be updated. */
   readonly unfit?: string | undefined;
-  /** Which rollout in progress forbids a disruption here. */
+  /** The rollout in progress that forbids a disruption here. */
   readonly rollout?: string | undefined;
   /** Why the work that was here has not come back; only for nodes that are active. */
   readonly missing?: string | undefined;
@@ -22,9 +22,9 @@ export interface NodeReading {
   readonly workloads: readonly Workload[];
   /** The pods of the node and where they could go: the effect of nodes that drain beside it is decided with them. */
   readonly drain?: DrainFacts | undefined;
-  /** Why it is not known where its pods could go. */
+  /** The reason why the places of its pods are not known. */
   readonly unknown?: string | undefined;
-  /** What was decided a moment ago beside the same nodes. */
+  /** The recent decision beside the same active nodes. */
   readonly held?: Omit<Skip, "node"> | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface Skip {
   readonly fits?: readonly (readonly string[])[];
 }
 
-/** How an attempt ended without its update. */
+/** The reasons why an attempt ended without its update. */
 export const FAILURE_REASONS = [
   "UpdateFailed",
   "StagingTimeout",

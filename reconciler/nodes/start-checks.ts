@@ -85,7 +85,7 @@ function describe(check: NamedCheck, results: readonly NamedResult[]): Omit<Skip
   const { name, successThreshold } = check;
   const { lastVerdict, sample = "no data", message } = results.find((result) => result.name === name) ?? {};
   if (lastVerdict === "Failure") return { reason: "CheckFailing", message: `check ${name} fails: ${sample}` };
-  // Results of versions that did not say why had partial data.
+  // Versions that stored no message had errors for partial data only.
   if (lastVerdict === "Error")
     return { reason: "CheckUnreachable", message: `check ${name} has no answer: ${message ?? "partial data"}` };
   const { successes } = streakOf(check, results);

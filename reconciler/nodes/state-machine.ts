@@ -21,13 +21,13 @@ import type { Policy } from "./policy.ts";
 import { DEFAULT_SPEC, type ShadowSpec, type ShadowStatus, type State, STATES, type WantedState } from "./shadow.ts";
 import type { FailureReason } from "./snapshot.ts";
 
-/** What must hold before the reconciler wants the next state: `preconditions.ts`. */
+/** The preconditions of the next state that the reconciler wants: `preconditions.ts`. */
 export type Precondition = "drainable" | "ready" | "healthy";
 
-/** What an agent does: `decide-agent.ts`. */
+/** The actions of an agent: `decide-agent.ts`. */
 export type AgentAction = "stage" | "reboot" | "giveBack" | "recover";
 
-/** How a node leaves a pair of wanted and reported state. */
+/** The move of a node out of a pair of wanted and reported state. */
 export type Move =
   | { readonly by: "agent"; readonly action: AgentAction }
   /** `chosen`: among the nodes that may start. `failed`: at once, as the attempt is over. */
@@ -44,7 +44,7 @@ interface Row {
   readonly move: Move;
 }
 
-/** What follows for a node in service when its deadline is over; any other node freezes its policy. */
+/** The step for a node in service whose deadline is over; any other node freezes its policy. */
 export type Expiry =
   /** The slot is free. */
   | { readonly step: "release"; readonly backOff: boolean }
@@ -135,7 +135,7 @@ export const PHASES: Readonly<Record<NodePhase, Phase>> = {
       { wanted: ["Idle"], reported: [STAGED, REBOOTED, MONITORED, "ErrorReset"], move: byAgent("recover") },
       // Only Idle is acted upon after a failure (NW1).
       { wanted: [STAGED, REBOOTED, MONITORED], reported: ["none", "ErrorReset"], move: FAILED },
-      // The schema of the definition allows it; nobody of ours wants it.
+      // The schema of the definition allows it; none of our components wants it.
       { wanted: ["ErrorReset"], reported: ["none", ...STATES], move: FAILED },
     ],
     disruption: "over",
@@ -162,7 +162,7 @@ function placeOf(wanted: State, reported: Reported): Place {
   return found ?? { phase: towards?.phase ?? "Recovering", move: { by: "nobody" } };
 }
 
-/** Who moves a node on for a wanted and a reported state; undefined before the agent has reported. */
+/** The move for a wanted and a reported state; the latter is undefined before the agent has reported. */
 export const moveFor = (wanted: State, reported: State | undefined): Move => placeOf(wanted, reported ?? "none").move;
 
 /** The phase by the shadow as it is; `Done` once both states are Idle. */

@@ -16,7 +16,7 @@ export interface Toleration {
   readonly effect?: string;
 }
 
-/** Kubernetes sets and removes these as the state of a node changes: they say nothing about which pods it is for. */
+/** Kubernetes sets and removes these as the state of a node changes: they do not show which pods the node is for. */
 const OF_STATE = /^node\.(?:cloudprovider\.)?kubernetes\.io\//;
 
 export const isOfState = ({ key }: Taint): boolean => OF_STATE.test(key);

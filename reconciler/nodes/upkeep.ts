@@ -25,7 +25,7 @@ export interface UpkeepSnapshot {
 export type Upkeep =
   | { readonly action: "createShadow"; readonly node: UpdateNode }
   | { readonly action: "deleteShadow"; readonly node: UpdateNode; readonly shadow: Shadow }
-  /** Nobody decides any more how the update goes on. */
+  /** No policy decides any more how the update goes on. */
   | { readonly action: "resetShadow"; readonly node: UpdateNode; readonly shadow: Shadow; readonly spec: ShadowSpec }
   /** A merge patch of the Node. */
   | { readonly action: "uncordon" | "protect" | "unprotect"; readonly node: UpdateNode; readonly patch: NodePatch };
@@ -45,7 +45,7 @@ export function planUpkeep(snapshot: UpkeepSnapshot): Upkeep[] {
 function keepShadow(node: UpdateNode, { active }: UpkeepSnapshot): Upkeep[] {
   const { shadow, managed, terminating } = node;
   if (!shadow) return managed && !terminating ? [{ action: "createShadow", node }] : [];
-  // A node that is cordoned by us, or rebooting, is put right first.
+  // A node that is cordoned by us, or rebooting, is repaired first.
   const isFinished = !active.has(node.name) && node.cordonedBy === undefined && !isInReboot(node);
   return managed || shadow.terminating || !isFinished ? [] : [{ action: "deleteShadow", node, shadow }];
 }
@@ -70,8 +70,8 @@ function uncordon(node: UpdateNode, snapshot: UpkeepSnapshot): Upkeep[] {
 }
 
 /**
- * The shadow is gone or another one, or Idle is wanted; a node that is about to reboot only once a person has released
- * it.
+ * True if the shadow is gone or replaced, or if Idle is wanted; for a node that is about to reboot, only once a person
+ * has released it.
  */
 function mayUncordon(node: UpdateNode, { active, released }: UpkeepSnapshot): boolean {
   const { shadow, name } = node;

@@ -1,7 +1,7 @@
 /**
- * The policy `default`, made from the original's variables where there has never been a policy. It selects every
- * managed node: it is not made again after a person has deleted it, nor while the only policy is replaced by another
- * one.
+ * The policy `default`, created from the original's variables if there has never been a policy. It selects every
+ * managed node: it is not created again after a person has deleted it, nor while the only policy is replaced by
+ * another one.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
@@ -14,7 +14,7 @@ const SEEN = "zonewise/node-update-policy-seen";
 export interface PolicyMemory {
   /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
-  /** How many policies there are. */
+  /** The number of policies. */
   readonly found: number;
 }
 

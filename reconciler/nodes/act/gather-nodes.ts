@@ -1,6 +1,7 @@
 /**
- * Reads what node updates are decided by: policies first, then shadows, then nodes, so that the write of a policy's
- * status proves that the slots it counts were the last. A cluster without the definitions has no node updates.
+ * Reads the facts that node updates are decided by: policies first, then shadows, then nodes, so that the write of a
+ * policy's status proves that the counted slots were the latest. A cluster without the definitions has no node
+ * updates.
  */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
@@ -38,7 +39,7 @@ export interface GatherNodes {
   readonly namespace: string;
   /** Reads the lifecycle conditions of nodes. */
   readonly lifecycle?: boolean;
-  /** Reads every node of the cluster, to find marks of ours that a shadow no longer tells of. */
+  /** Reads every node of the cluster, to find our marks on nodes whose shadow no longer shows them. */
   readonly all: boolean;
 }
 

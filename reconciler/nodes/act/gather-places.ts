@@ -1,5 +1,5 @@
 /**
- * Finds where the pods of a node could go: reads their claims and volumes, and the pods that they must not be beside,
+ * Finds places for the pods of a node: reads their claims and volumes, and the pods that they must not run beside,
  * each once a pass.
  */
 import type { Source } from "../../../infra/kubernetes/actor.ts";
@@ -29,7 +29,7 @@ export interface PlaceSource extends Source {
   readonly call: Call;
   /** Nodes that have been read. */
   readonly nodes: readonly UpdateNode[];
-  /** Those of them that are being updated: all other nodes are read only where the rest does not do. */
+  /** The nodes among them that are being updated: all other nodes are read only if the rest does not suffice. */
   readonly busy: ReadonlySet<string>;
   readonly allNodes: () => Promise<readonly UpdateNode[]>;
 }
@@ -37,7 +37,7 @@ export interface PlaceSource extends Source {
 export interface FoundPlaces {
   /** By the UID of each pod that needs a place. */
   readonly places: ReadonlyMap<string, Places>;
-  /** Why they are not known. */
+  /** The reason why places are not known. */
   readonly unknown?: string;
 }
 
@@ -116,13 +116,13 @@ async function readPeers(key: string, source: PlaceSource): Promise<readonly Pee
   );
 }
 
-/** Without a node if it holds its place no longer. */
+/** Without a node if it no longer holds its place. */
 function readPeer(pod: PlacedPod): Peer {
   const { uid, terminating, phase } = readBudgetPod(pod);
   return { uid, node: terminating || isOver({ phase }) ? "" : (pod.spec?.nodeName ?? "") };
 }
 
-/** A claim that is not bound will be, wherever its pod goes. */
+/** A claim that is not bound will be bound on whichever node its pod runs. */
 async function readClaim(key: string, { cluster, call }: PlaceSource): Promise<BoundClaim> {
   const [namespace = "", name = ""] = key.split("/");
   const claim = await cluster.get(volumeClaims, { namespace, name }, call).catch(absent);

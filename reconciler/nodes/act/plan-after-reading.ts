@@ -1,4 +1,4 @@
-/** Plans a pass, reads the pods of nodes for as long as the plan asks for it, and asks Prometheus once. */
+/** Plans a pass, reads the pods of nodes as long as the plan asks for more, and asks Prometheus once. */
 import { type NodePlan, planPass } from "../plan-pass.ts";
 import type { Answers, PlannedCheck } from "../../checks/result.ts";
 import type { NodeReading, PolicySnapshot, SkipReason } from "../snapshot.ts";
@@ -20,13 +20,15 @@ interface Remembered {
   readonly going?: string;
 }
 
-/** What a process remembers from pass to pass. */
+/** The memory of a process from pass to pass. */
 export interface ReadingMemory {
   /** Milliseconds between two ticks in which nothing happens. */
   readonly intervalMs: number;
-  /** Nodes that must not start: it never lets one start, and the next pass reads others. */
+  /** Nodes that must not start, so that the next pass reads others. The memory never lets a node start. */
   readonly obstacles: Map<string, Remembered>;
-  /** Nodes that are being drained: others ask what their pods need. Never asked for a decision about themselves. */
+  /**
+   * Nodes that are being drained, for the needs of their pods in decisions about other nodes, never about themselves.
+   */
   readonly departures: Map<string, Remembered>;
   /** When a node was read last: a pass first reads those that have waited longest. */
   readonly readAt: Map<string, number>;

@@ -46,9 +46,9 @@ export interface NodeUpdateOptions {
   readonly checker: Checker;
   /** Loads the reader of expressions; called only if a spec has changed, as the grammar is large. */
   readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
-  /** Where the Secrets of checks are: a policy has no namespace. */
+  /** The namespace of the Secrets of checks: a policy has no namespace. */
   readonly secretsNamespace: string;
-  /** Whether lifecycle conditions of nodes are written, and those of others obeyed. */
+  /** True if lifecycle conditions of nodes are written, and those of others obeyed. */
   readonly lifecycleConditions?: boolean;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
@@ -63,7 +63,7 @@ export interface NodePassTools {
 /** Resolves with true if something was written, so that the next tick follows at once; never rejects. */
 export type UpdateNodes = (context: Omit<Context, "clock">, tools: NodePassTools) => Promise<boolean>;
 
-/** Passes in one tick: an update that is wiped and the next start are two. */
+/** Passes in one tick: wiping one update and starting the next take two. */
 const MAX_PASSES = 4;
 /** Milliseconds between lists of all nodes. */
 const ALL_NODES_MS = 5 * 60_000;
@@ -176,7 +176,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return wroteStatus || written.length > 0;
   }
 
-  /** By what is stored: a process that takes over writes what is missing, and clears what is over. */
+  /** By the stored facts: a process that takes over writes missing conditions, and clears those that are over. */
   async function publishConditions({ nodes, policies }: NodeLists, actor: Actor): Promise<void> {
     if (options.lifecycleConditions !== true) return;
     const patches = planConditions(nodes, updatesOf(policies, nodes), clock.now());
@@ -209,8 +209,8 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
 }
 
 /**
- * What is wrong with the expressions of a policy that has changed: sentences that name the field. It holds nothing by
- * itself: whether a query can be evaluated is left to Prometheus.
+ * The problems of the expressions of a policy that has changed: sentences that name the field. They hold nothing by
+ * themselves: Prometheus decides whether a query can be evaluated.
  */
 async function findInChecks(
   { checks, generation, status }: Policy,
@@ -227,7 +227,8 @@ async function findInChecks(
 }
 
 /**
- * The active nodes of each policy, as stored; the next policy of a pass must see those that the one before has started.
+ * The active nodes of each policy, as stored; the next policy of a pass must see the nodes that the one before has
+ * started.
  */
 function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
   return new Map(policies.map(({ content }) => [content.name, activeNodesOf(content)]));

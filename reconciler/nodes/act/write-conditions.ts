@@ -3,7 +3,10 @@ import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { nodes } from "../../../infra/kubernetes/resources.ts";
 import type { ConditionPatch } from "../lifecycle-conditions.ts";
 
-/** Those that could not be written; the next pass tries again. One failure does not stop the others. Throws `LeaseLost`. */
+/**
+ * Resolves with the conditions that could not be written; the next pass tries again. One failure does not stop the
+ * others. Throws `LeaseLost`.
+ */
 export async function writeConditions(
   patches: readonly ConditionPatch[],
   { cluster, fence, freshness }: Actor,

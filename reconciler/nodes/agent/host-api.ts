@@ -16,7 +16,7 @@ export interface HostApi {
   act(action: HostAction | "reboot"): Promise<Begun>;
 }
 
-/** What the host said to an action: it has begun, another one runs, or why it does not begin. */
+/** The host's answer to an action: it has begun, another one runs, or the reason why it does not begin. */
 export type Begun = "begun" | "busy" | { readonly refused: string };
 
 /** Milliseconds until the host must have answered; its actions go on afterwards. */

@@ -29,7 +29,7 @@ export async function runAgent(tools: AgentTools, { pauseMs, idleMs }: LoopOptio
   while (!stop.aborted) {
     let result: RoundResult;
     try {
-      // Without a version a watch begins with what is there: the hint of it costs one more round.
+      // Without a version a watch begins with the existing object: that hint costs one more round.
       watch.watchFrom(new Map([["shadow", "0"]]));
       result = await runRound(tools);
       complaint = "";
@@ -40,7 +40,7 @@ export async function runAgent(tools: AgentTools, { pauseMs, idleMs }: LoopOptio
       result = pauseMs;
     }
     if (result === "rebooting") {
-      // A process that ended would be restarted.
+      // If the process ended, it would be restarted.
       await clock.sleep(tools.rebootMs, stop);
       return;
     }

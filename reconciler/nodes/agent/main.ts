@@ -8,7 +8,7 @@ import en from "zod/v4/locales/en.js";
 import { runEntry } from "../../../infra/process.ts";
 import { startAgent } from "./start.ts";
 
-// zod/mini has no words for what it refuses.
+// zod/mini has no error messages of its own.
 z.config(en());
 
 await runEntry("the agent failed", async (stop) => {

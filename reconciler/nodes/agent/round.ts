@@ -1,6 +1,6 @@
 /**
- * One round of the agent: gather the facts -> decide -> act. Nothing is remembered but what saves a question; all state
- * is in the shadow.
+ * One round of the agent: gather the facts -> decide -> act. Its memory only saves questions; all state is in the
+ * shadow.
  */
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
@@ -30,7 +30,7 @@ export interface AgentTools extends HostTools {
   readonly memory: AgentMemory;
 }
 
-/** What a round leaves for the next one; without it the next one asks again. */
+/** The memory from round to round; without it the next round asks again. */
 export interface AgentMemory {
   target?: string | undefined;
   /** On the monotonic clock. */
@@ -121,8 +121,8 @@ function judge({ log }: AgentTools, route: NodeApiRoute, { status, text, retryAf
 }
 
 /**
- * The API keeps a node that is not Ready as it is: that it is back is reported nevertheless, and the node is given back
- * with the next state.
+ * The API does not change a node that is not Ready. The agent still reports that the node is back, and gives the node
+ * back with the next state.
  */
 async function uncordon(tools: AgentTools, status: ShadowStatus): Promise<RoundResult> {
   const answer = await tools.callApi("uncordon");
@@ -170,7 +170,7 @@ async function drain(tools: AgentTools, snapshot: Snapshot, version: string): Pr
   return answer.retryAfterMs ?? AGAIN_MS;
 }
 
-/** Excludes the node from load balancers once for each wanted state, and gives them their time. */
+/** Excludes the node from load balancers once for each wanted state, and gives them time to react. */
 async function exclude(tools: AgentTools, { stored }: Snapshot): Promise<RoundResult> {
   const { memory, exclusionMs, clock, stop } = tools;
   const wish = stored?.spec.state_transition_timestamp ?? "";

@@ -19,7 +19,10 @@ export interface HostTools {
 /** Refresh, deactivate, prepare, activate, and a margin for actions of others in between. */
 const MAX_ACTIONS = 8;
 
-/** Resolves with why it failed, or with undefined once `wanted` boots next; rejects if the host does not answer. */
+/**
+ * Resolves with the reason of the failure, or with undefined once `wanted` boots next; rejects if the host does not
+ * answer.
+ */
 export async function stageUpdate(tools: HostTools, wanted: string): Promise<string | undefined> {
   let asked: HostAction | undefined;
   for (let actions = 0; actions < MAX_ACTIONS && !tools.stop.aborted; actions++) {
@@ -30,7 +33,7 @@ export async function stageUpdate(tools: HostTools, wanted: string): Promise<str
   return tools.stop.aborted ? "the agent was stopped" : `the update was not staged after ${MAX_ACTIONS} actions`;
 }
 
-/** The end of the staging, with why it failed, if it has; or the action that has begun. */
+/** The end of the staging, with the reason if it failed; or the action that has begun. */
 type Taken = { readonly end: string | undefined } | { readonly asked: HostAction | undefined };
 
 /** Reads how the last action has ended, and begins the next one. */

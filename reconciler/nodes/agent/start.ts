@@ -1,4 +1,4 @@
-/** Puts the agent together from the environment and the files of its pod, and runs it until its host reboots. */
+/** Composes the agent from the environment and the files of its pod, and runs it until its host reboots. */
 import { readFile } from "node:fs/promises";
 import { systemClock } from "../../../infra/clock.ts";
 import { type AgentConfiguration, readAgentConfiguration } from "../../../infra/config/agent.ts";
@@ -11,7 +11,7 @@ import { createHostApi } from "./host-api.ts";
 import { runAgent } from "./loop.ts";
 import { createNodeApi } from "./call-node-api.ts";
 
-/** Where an agent finds what its pod mounts, and the node API. */
+/** The paths of the files that an agent's pod mounts, and the URL of the node API. */
 export interface AgentPlaces {
   /** The socket of the host's API. */
   readonly hostSocket: string;
