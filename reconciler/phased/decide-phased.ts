@@ -35,7 +35,7 @@ const managed: PhasedRule = (snapshot) => {
 
 const decideRules: PhasedRule = firstOf([manageable, managed]);
 
-/** What to do next; without an opinion of any rule, nothing. */
+/** The next decision; if no rule has an opinion, the status stays. */
 export function decidePhased(snapshot: PhasedSnapshot): PhasedDecision {
   return decideRules(snapshot) ?? unchanged(snapshot);
 }

@@ -33,8 +33,8 @@ const started: TargetRule = (snapshot) => {
 };
 
 /**
- * Another pod is the lowest that is released: we have released it, somebody else has set the partition, or there are
- * other replicas while none is.
+ * The lowest released pod has changed: we have released a pod, somebody else has set the partition, or the replicas
+ * have changed while no pod is released.
  */
 const stepOfPartition: TargetRule = (snapshot) => {
   const { now } = snapshot;
@@ -103,7 +103,7 @@ const passed: StepRule = (snapshot, step) => {
   if (!isPassed(snapshot, step)) return undefined;
   const { target, rollout } = snapshot;
   if (rollout.paused && !step.promoted) return undefined;
-  // Those that are updated already, as after a scale-out, have had their step.
+  // Pods that are updated already, as after a scale-out, have had their step.
   const outdated = findDownwards(snapshot.pods, step.partition, (pod) => !isUpdated(target.status.updateRevision, pod));
   return {
     action: "releasePod",
@@ -189,7 +189,7 @@ function reportStep(
   });
 }
 
-/** What a step waits for that takes too long. */
+/** The reason for a step that takes too long. */
 function describeLate(
   { rollout }: TargetSnapshot,
   step: RollingPodStatus,

@@ -1,5 +1,6 @@
 /**
- * May and should the StatefulSet be managed? Deletion, existence, ownership, strategy and suspension, in this order.
+ * Decides whether the StatefulSet may and should be managed: deletion, existence, ownership, strategy and suspension,
+ * in this order.
  */
 import { firstOf } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
@@ -31,7 +32,7 @@ function releasedPartition({ target }: PhasedSnapshot): number | undefined {
   return target?.updateStrategy === "RollingUpdate" ? (target.originalPartition ?? 0) : undefined;
 }
 
-/** How many outdated pods a lower partition releases. */
+/** The number of outdated pods that a lower partition releases. */
 function countReleased({ target, pods }: TargetSnapshot, partition = Infinity): number {
   const isReleased = ([index, pod]: readonly [number, Pod]): boolean =>
     index >= partition && index < target.partition && !isUpdated(target.status.updateRevision, pod);
@@ -73,7 +74,7 @@ const ownedByNoOther: PhasedRule = (snapshot) => {
   return cannotManage(snapshot, `StatefulSet ${target.name} is managed by PhasedRollout ${owner.name}`);
 };
 
-/** Before the StatefulSet is touched: otherwise nobody would give it back. */
+/** The finalizer is set before the StatefulSet is changed: otherwise nobody would release the StatefulSet. */
 const finalizerFirst: PhasedRule = ({ rollout }) =>
   rollout.finalizers.includes(FINALIZER) ? undefined : { action: "addFinalizer" };
 

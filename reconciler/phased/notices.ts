@@ -1,4 +1,4 @@
-/** What is reported to users when the status of a PhasedRollout changes: each notice once, as the status remembers. */
+/** The notices to users when the status of a PhasedRollout changes: each once, as the status remembers it. */
 import type { PhasedRollout } from "./phased-rollout.ts";
 import { findCondition, type PhasedStatus } from "./status.ts";
 
@@ -15,7 +15,7 @@ const isRollingBack = (status: PhasedStatus): boolean =>
   isRolling(status) && findCondition(status, "Updated")?.reason === "RollingBack";
 const messageIn = (status: PhasedStatus, type = "Updated"): string => findCondition(status, type)?.message ?? "";
 
-/** Told again when the cause changes within the phase. */
+/** Reported again when the cause changes within the phase. */
 const cannotManage: NoticeRule = (before, after) => {
   const message = messageIn(after);
   const isNew = before.phase !== after.phase || messageIn(before) !== message;

@@ -1,7 +1,7 @@
 /**
- * Keeps the partition where it must be whenever no step may lower it: at the replicas while nothing rolls (a new
- * template then releases nothing), and where no scale-out reaches it (`HELD`) while a rollout has released no pod, or
- * none that its steps explain.
+ * Keeps the partition at its place whenever no step may lower it: at the replicas while nothing rolls (a new template
+ * then releases nothing), and above any scale-out (`HELD`) while a rollout has released no pod, or none that its steps
+ * explain.
  */
 import type { Pod } from "../model/pod.ts";
 import { report, unchanged, writeTime } from "./report.ts";
@@ -27,7 +27,7 @@ export const statusObserved: TargetRule = (snapshot) => {
   });
 };
 
-/** No pod is released: no pod that a scale-out adds is to be, either. */
+/** No pod is released: a pod that a scale-out adds must not be released either. */
 export const held: TargetRule = ({ target }) =>
   target.partition >= target.replicas && target.partition !== HELD
     ? setPartition(HELD, "Hold", `no pod of ${target.name} is released yet`)
@@ -35,8 +35,8 @@ export const held: TargetRule = ({ target }) =>
 
 /**
  * Replaces a broken pod of neither revision. With OrderedReady the StatefulSet controller updates nothing while a pod
- * is not ready, and no pod below the partition at all: nobody else would ever replace it. Below the partition it
- * returns at the current revision.
+ * is not ready, and no pod below the partition at all: no other controller would ever replace it. Below the partition
+ * it returns at the current revision.
  */
 export const podsRescued: TargetRule = ({ target, pods }) => {
   const { currentRevision, updateRevision } = target.status;
@@ -89,8 +89,8 @@ export const contained: TargetRule = (snapshot) => {
 };
 
 /**
- * It is that of the stored step, or a higher one; or we lowered it to the next outdated pod, with all that the step
- * asks for.
+ * True if the partition is that of the stored step, or a higher one; or if we lowered it to the next outdated pod,
+ * after the step was passed.
  */
 function isExplained(snapshot: TargetSnapshot): boolean {
   const { target, pods } = snapshot;

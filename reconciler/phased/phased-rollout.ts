@@ -1,6 +1,4 @@
-/**
- * A PhasedRollout as the rules see it: what users ask for, completed by defaults, and the status that we wrote last.
- */
+/** A PhasedRollout as the rules see it: the users' spec, completed by defaults, and the status that we wrote last. */
 import * as z from "zod";
 import type { PhasedRolloutObject } from "../../infra/kubernetes/custom-resources.ts";
 import { baselineFields } from "../checks/baseline.ts";
@@ -26,12 +24,12 @@ export interface PhasedRollout extends Identity {
   /** `<updateRevision>/<partition>`: the step that a user promotes by hand. */
   readonly promoteStep: string | undefined;
   readonly check: CheckSpec;
-  /** False if the installation's default says when a check succeeds. */
+  /** False if the installation's default decides when a check succeeds. */
   readonly statesSuccessWhen: boolean;
   readonly finalCheck: boolean;
   readonly progressDeadlineSeconds: number | undefined;
   readonly onDelete: "release" | "freeze";
-  /** What is wrong with its spec; nothing is done then. */
+  /** The problem of its spec; nothing is done then. */
   readonly problem: string | undefined;
   readonly status: PhasedStatus;
 }
@@ -43,14 +41,14 @@ const seconds = (byDefault: number) =>
     .nullish()
     .transform((value) => value ?? byDefault);
 
-/** Where a baseline is missing, or has no effect. */
+/** The problem of a baseline that is missing, or has no effect. */
 export const NEEDS_BASELINE = "a check with query.successWhen: WithinBaseline needs a baseline, and no other has one";
 
-/** Where a comparison could never be made after the last pod. */
+/** The problem of a comparison that could never be made after the last pod. */
 export const NO_OTHER_PODS =
   "$(other_pods) stands for no pods after the last one, and a baseline needs two numbers: set finalCheck to false, or compare with the same pods `at: BeforeRollout`";
 
-/** True if the check after the last pod would compare with pods that are none by then. */
+/** True if the check after the last pod would compare with other pods: there are none by then. */
 export const comparesWithNone = ({ finalCheck, check }: FinallyChecked): boolean =>
   finalCheck === true && compares(check, "other_pods");
 

@@ -1,9 +1,9 @@
-/** What the placeholders in the expressions of a PhasedRollout's check stand for (§16.5). */
+/** The values of the placeholders in the expressions of a PhasedRollout's check (§16.5). */
 import { compares, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
 import { currentStep, isUpdated } from "./step.ts";
 
-/** The candidate is the pods at the update revision; the other pods are those that have not got it yet. */
+/** The candidate pods are those at the update revision; the other pods do not have it yet. */
 export function placeholderValues(snapshot: TargetSnapshot): PlaceholderValues {
   const { rollout, target, pods, now } = snapshot;
   const all = [...pods.keys()].filter((index) => index < target.replicas).toSorted((a, b) => a - b);

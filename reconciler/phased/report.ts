@@ -63,7 +63,7 @@ export function report(snapshot: PhasedSnapshot, outlook: PhasedOutlook): Phased
   return { action: "report", status, ...(dueAt !== undefined && { dueAt }) };
 }
 
-/** As long as the annotation has it: it may be given again for a later rollout. */
+/** Kept as long as the annotation has it: the same value may be set again for a later rollout. */
 function rememberedStep({ promoteStep, status: { promotedStep } }: PhasedRollout): string | undefined {
   return promoteStep === promotedStep ? promotedStep : undefined;
 }
@@ -93,7 +93,7 @@ interface Finding {
   readonly message: string;
 }
 
-/** The time moves only when the status turns. */
+/** The transition time changes only with the status. */
 function condition({ rollout, now }: PhasedSnapshot, { type, outcome, message }: Finding): Condition {
   const [status, reason] = outcome;
   return stampCondition(

@@ -1,7 +1,7 @@
 /**
- * The way back: the update revision is the current one again, and pods of a reverted template are left. They return
- * without checks, from the highest index down; each that is ready only if its disruption budget allows it, and the next
- * one only once it is replaced.
+ * The rollback: the update revision is the current one again, and pods of a reverted template are left. They return
+ * without checks, from the highest index down; each that is ready only if its disruption budget allows it, and the
+ * next one only once it is replaced.
  *
  *   say so in the status -> Parallel: delete what is not ready -> at most one pod released: the highest -> OrderedReady: all ready -> release it
  */
@@ -29,7 +29,7 @@ const isAnnounced = (snapshot: TargetSnapshot): boolean =>
 const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${nameRevision(target)}`;
 
 /**
- * The pods that are left, also those that are leaving. Missing pods are none: they are made at the current revision.
+ * The pods that are left, also terminating ones. Missing pods do not count: they are created at the current revision.
  */
 function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
   return [...pods]
@@ -38,7 +38,7 @@ function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
     .toSorted((a, b) => a.index - b.index);
 }
 
-/** First the status: the pods are no rollout that completes. */
+/** The status comes first: replacing these pods is not a rollout that completes. */
 const announced: BackRule = (snapshot) => {
   if (isAnnounced(snapshot)) return undefined;
   const { now } = snapshot;
@@ -52,9 +52,9 @@ const announced: BackRule = (snapshot) => {
 };
 
 /**
- * Under Parallel the StatefulSet controller replaces outdated pods, ready or not. By the partition it would begin with
- * ready ones above, or a budget that these pods have spent would keep all. Under OrderedReady it waits until a pod is
- * ready, and so do we.
+ * Under Parallel the StatefulSet controller replaces outdated pods, ready or not. With the partition alone it would
+ * begin with ready pods above, or a budget that the unready pods have spent would hold all of them. Under OrderedReady
+ * it waits until a pod is ready, and so do we.
  */
 const unreadyReplaced: BackRule = ({ target }, stale) => {
   const found = target.ordered ? undefined : stale.find(({ pod }) => !pod.ready && !pod.terminating);
@@ -68,7 +68,7 @@ const unreadyReplaced: BackRule = ({ target }, stale) => {
   };
 };
 
-/** More than one is released already: by the partition of the rollout, which the revert has found. */
+/** More than one pod is released already, by the partition at which the revert found the rollout. */
 const oneReleased: BackRule = (snapshot, stale) => {
   const highest = stale.at(-1)?.index ?? 0;
   if (snapshot.target.partition >= highest) return undefined;
@@ -100,7 +100,7 @@ export function isSettled(snapshot: TargetSnapshot): boolean {
 }
 
 /**
- * The StatefulSet was created again around pods of another one (deleted without its pods): its status names no other
+ * The StatefulSet was recreated around pods of another one (deleted without its pods): its status names no other
  * revision than the latest, which these pods have never had. They roll out by checks.
  */
 function hasForeignPods(snapshot: TargetSnapshot, stale: readonly StalePod[]): boolean {
@@ -112,13 +112,13 @@ function hasForeignPods(snapshot: TargetSnapshot, stale: readonly StalePod[]): b
   );
 }
 
-/** Of the same second counts as older: at worst a pod that would go back at once is checked. */
+/** A pod of the same second counts as older: at worst a pod that would go back at once is checked. */
 const isOlder = (pod: Pod, { createdAt }: TargetSnapshot["target"]): boolean =>
   pod.createdAt !== undefined && createdAt !== undefined && pod.createdAt <= createdAt;
 
 /**
- * Silent unless pods of a reverted template are left. Beside pods that are checked, those that are not ready go back all
- * the same: nobody else would replace them while none is released.
+ * Silent unless pods of a reverted template are left. Pods that are not ready go back even while others are checked:
+ * no other controller would replace them while none is released.
  */
 export const rolledBack: TargetRule = (snapshot) => {
   const { currentRevision, updateRevision } = snapshot.target.status;

@@ -1,6 +1,6 @@
 /**
- * Replicas that are added in the middle of a rollout (§16.15). The step remembers how many pods there were when the
- * first was released: those are judged by the steps, and may come and go. A pod beyond them would get the latest
+ * Replicas that are added in the middle of a rollout (§16.15). The step remembers the number of pods at the first
+ * release: those are judged by the steps, and may be removed and added again. A pod beyond them would get the latest
  * template without a step of its own.
  *
  *   more replicas than judged -> hold the partition -> replace what came at the update revision -> the steps begin above the new pods
@@ -10,11 +10,12 @@ import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { currentStep, findMissing, isUpdated, type StepPlace } from "./step.ts";
 import { firstReleased, HELD } from "./target.ts";
 
-/** Without a step that says it, all are: what is released was decided by others. */
+/** Without a step that records the number, all pods are judged: others have decided which pods are released. */
 const judgedBy = (snapshot: TargetSnapshot): number => currentStep(snapshot)?.replicas ?? snapshot.target.replicas;
 
 /**
- * The place of the step that the partition asks for. Without an earlier step, what is released was decided by others.
+ * The place of the step that the partition asks for. Without an earlier step, others have decided which pods are
+ * released.
  */
 export function placeOf(snapshot: TargetSnapshot): StepPlace {
   const { target } = snapshot;
@@ -26,8 +27,8 @@ export function placeOf(snapshot: TargetSnapshot): StepPlace {
 
 /**
  * Pods that a scale-out added at the update revision before the partition was raised: they have passed no step. In
- * ascending order of their indexes. None while the StatefulSet has one revision, as after it was created again around its
- * pods: each would return at the same one, and be replaced for ever.
+ * ascending order of their indexes. None while the StatefulSet has one revision, as after it was recreated around its
+ * pods: each pod would return at the same revision, and be replaced for ever.
  */
 export function findStrays(snapshot: TargetSnapshot): Pod[] {
   const { target, pods } = snapshot;
@@ -42,8 +43,8 @@ export function findStrays(snapshot: TargetSnapshot): Pod[] {
 }
 
 /**
- * Holds the partition. It does not wait for the StatefulSet controller to observe the replicas, which makes these pods.
- * With partition 0 every step has passed.
+ * Holds the partition. It does not wait until the StatefulSet controller observes the replicas, as the controller then
+ * creates these pods. With partition 0 every step has passed.
  */
 export const scaledOut: TargetRule = (snapshot) => {
   const { name, partition, replicas, firstOrdinal } = snapshot.target;
@@ -53,7 +54,7 @@ export const scaledOut: TargetRule = (snapshot) => {
   return { action: "setPartition", partition: HELD, reason: "ScaleOut", message };
 };
 
-/** Such pods return at the current revision: while they are not ready at once, otherwise one after the other. */
+/** Such pods return at the current revision: at once if they are not ready, otherwise one after the other. */
 export function strayReturned(snapshot: TargetSnapshot): PhasedDecision | undefined {
   const { target } = snapshot;
   if (target.partition !== HELD) return undefined;

@@ -28,7 +28,7 @@ export interface TargetSnapshot extends PhasedSnapshot {
 /** Why a partition is written other than to release the next pod. */
 export type PartitionReason = "Guard" | "Hold" | "ScaleOut" | "RollBack" | "Contain" | "Restart" | "Suspend";
 
-/** What to do next: at most one write. */
+/** The next decision: at most one write. */
 export type PhasedDecision =
   | { readonly action: "addFinalizer" }
   | { readonly action: "dropFinalizer" }

@@ -39,7 +39,7 @@ const CONDITION = z.object({
 });
 
 const STATUS = z.object({
-  /** The generation of the PhasedRollout that was decided about. */
+  /** The generation of the PhasedRollout that the decision was about. */
   observedGeneration: z.number().optional().catch(undefined),
   /** The generation of the StatefulSet that its controller had observed. */
   targetObservedGeneration: z.number().optional().catch(undefined),
@@ -58,7 +58,7 @@ const STATUS = z.object({
 export type PhasedStatus = z.output<typeof STATUS>;
 /** A condition of any writer; the generation may be missing. */
 export type StoredCondition = z.output<typeof CONDITION>;
-/** The step of the rollout: what must hold before the pod below `partition` is released. */
+/** The step of the rollout: the conditions before the pod below `partition` is released. */
 export type RollingPodStatus = z.output<typeof ROLLING_POD>;
 
 /** Reads a status of any writer; an unreadable field counts as missing. */

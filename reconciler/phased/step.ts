@@ -1,5 +1,5 @@
 /**
- * One step of a rollout: what must hold before the pod below the partition is released.
+ * One step of a rollout: the conditions before the pod below the partition is released.
  *
  *   WaitForPodToBeUpdated -> WaitForAllPodsToBeAvailable -> WaitForInitialDelay -> WaitForChecks <-> PrometheusError -> released
  *            ^--------- a pod is lost: the step begins again ----------------------------------------------'
@@ -25,7 +25,7 @@ import type { TargetSnapshot } from "./snapshot.ts";
 import { findCondition, type RollingPodStatus } from "./status.ts";
 import { findUpwards } from "./target.ts";
 
-/** What a step is about. */
+/** The pods that a step is about. */
 export type StepPlace = Pick<RollingPodStatus, "partition" | "replicas">;
 
 /** The beginning of a step. */
@@ -71,7 +71,7 @@ export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: Ro
   return isOld(check, { lastAt: timeOf(step.lastCheckTime) }, now);
 }
 
-/** True if a time of the step is to come. */
+/** True if a time of the step is in the future. */
 export function isAhead(
   { stepStartTime, analisysStartTime, lastCheckTime, lastAttemptTime }: RollingPodStatus,
   now: number,
@@ -125,7 +125,7 @@ export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPo
   return hasFailed(check, streakOf(step));
 }
 
-/** Which pods the step waits for; undefined if all are there. */
+/** The pods that the step waits for; undefined if all are there. */
 export function findMissing(
   snapshot: TargetSnapshot,
   partition: number,
@@ -166,7 +166,7 @@ function streakOf(step: RollingPodStatus): Streak {
   };
 }
 
-/** The step after the answer. An error ends a row of successes. */
+/** The step after the answer. An error ends a streak of successes. */
 export function countAnswer(
   { rollout: { check } }: TargetSnapshot,
   step: RollingPodStatus,

@@ -5,17 +5,17 @@ import { ordinalOf } from "../model/order.ts";
 import type { Pod } from "../model/pod.ts";
 import { nameImages, readZone, withPods, type Zone } from "../model/zone.ts";
 
-/** Named by each of our writes to it: the admission of StatefulSets lets others lower no partition. */
+/** The field manager of each of our writes: the admission of StatefulSets lets no other client lower a partition. */
 export const FIELD_MANAGER = "zonewise-reconciler";
 
 /**
  * The partition while the latest template is released to no pod: the greatest that the API has. Pods below the
- * partition get the current revision, those that a scale-out adds, too, whoever scales and by whichever path (§16.15).
+ * partition get the current revision. So do pods that a scale-out adds, by any client and by any path (§16.15).
  */
 export const HELD = 2_147_483_647;
 
 export interface Target extends Zone {
-  /** As that of a pod. */
+  /** In the same format as that of a pod. */
   readonly createdAt: string | undefined;
   /**
    * `spec.updateStrategy.rollingUpdate.partition`; absent counts as 0, as the API server has it. Pods from this index

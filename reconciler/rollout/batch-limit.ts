@@ -1,12 +1,13 @@
 /**
- * How many pods of a zone may be unavailable for its rollout at the moment (§1.13). Where its batches accelerate, the
- * limit is 1 at first, and doubles once as many pods as it says have come up healthy in a row, up to `maxUnavailable`:
+ * The number of pods of a zone that its rollout may have unavailable at the moment (§1.13). If batches accelerate, the
+ * limit is 1 at first, and doubles once as many pods as the limit have come up healthy in a row, up to
+ * `maxUnavailable`:
  *
  *   pods that came up healthy   0   1 2   3 4 5 6   7 …
  *   limit                       1   2     4         8
  *
  * A pod that restarted, cannot come up or is no longer ready ends the row; pods that became ready after it begin
- * another one. Nothing is remembered: the pods tell it all.
+ * another one. Nothing is remembered: the pods show everything.
  */
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
@@ -29,7 +30,7 @@ function countHealthy({ pods, status }: ZoneWithPods): number {
 const isTroubled = ({ restarts, broken, ready, hasBeenReady }: Pod): boolean =>
   restarts > 0 || broken !== undefined || (hasBeenReady && !ready);
 
-/** In how many batches `count` further pods are replaced, if each comes up healthy. */
+/** The number of batches in which `count` further pods are replaced, if each comes up healthy. */
 export function countBatches(zone: ZoneWithPods, count: number): number {
   const { accelerates, maxUnavailable: most } = zone;
   if (!accelerates) return Math.ceil(count / most);

@@ -55,7 +55,7 @@ const zoneUnchanged: BatchRule = ({ zone, now }) => {
   return isSame ? undefined : `${zone.name} was changed`;
 };
 
-/** A window that has closed meanwhile, or was set: an annotation is no new generation. */
+/** Stops at a window that has closed or was set meanwhile: an annotation does not change the generation. */
 const windowOpen: BatchRule = ({ zone, pod, now, at }) => {
   const current = now.find(({ uid }) => uid === zone.uid);
   return pod.ready ? whyWindowClosed({ ...zone, window: current?.window }, at)?.message : undefined;

@@ -66,8 +66,8 @@ export function inOrder(zones: readonly ZoneWithPods[]): ZoneWithPods[] {
 }
 
 /**
- * Before anything waits: two unhealthy zones would wait for each other, and both for the template that they do not get
- * (§1.5.6).
+ * Decided before any wait: otherwise two unhealthy zones would wait for each other, and neither would get the new
+ * template (§1.5.6).
  */
 const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zone) => () => idlePods(zone, group)))();
 
@@ -79,8 +79,8 @@ const severalZonesNotReady: GroupRule = ({ zones }) => {
 };
 
 /**
- * The first zone with a decision wins (§1.3.7). Zones keep their order: one whose window is closed is waited for. Only a
- * zone on its way back, which needs no window, does not wait behind it.
+ * The first zone with a decision wins (§1.3.7). Zones keep their order: the zones after one whose window is closed
+ * wait for it. Only a zone in a rollback, which needs no window, does not wait.
  */
 const zonesInOrder: GroupRule = (group) => {
   const zones = inOrder(group.zones);
@@ -140,9 +140,9 @@ export function takesServing(decision: RolloutDecision): decision is DeletePods 
 }
 
 /**
- * What gates make of the decision (§14.2). A zone whose outdated pods are all broken or not ready is replaced without
- * asking, so that a fixed template can rescue it; a batch with a ready pod waits until the gates let its zone begin.
- * After the last zone they only delay "settled": no pod depends on it.
+ * Applies the gates to the decision (§14.2). A zone whose outdated pods are all broken or not ready is replaced
+ * without asking, so that a fixed template can rescue it; a batch with a ready pod waits until the gates let its zone
+ * begin. After the last zone they only delay "settled": no pod depends on it.
  */
 export function passGates(
   decision: RolloutDecision | undefined,

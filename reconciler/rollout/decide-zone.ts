@@ -26,7 +26,7 @@ type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision
 
 /**
  * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert,
- * `currentRevision` does not tell (§1.5.3). The controller is about to remove a surplus pod that never served.
+ * `currentRevision` does not show it (§1.5.3). The controller is about to remove a surplus pod that never served.
  */
 export function outdated(zone: ZoneWithPods): Pod[] {
   return zone.pods.filter(
@@ -51,8 +51,8 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
 };
 
 /**
- * Outdated pods that serve nothing are replaced first, however unhealthy other zones are: it costs nothing and may cure
- * them (§1.5.6).
+ * Outdated pods that serve nothing are replaced first, however unhealthy other zones are: replacing them makes nothing
+ * unavailable and may cure them (§1.5.6).
  *
  *   lost                             at once, whatever the limit is
  *   never served                     at once, unless another zone tries a new template: until that has come up there, or has had its time. Pods that may
@@ -81,7 +81,7 @@ export const idlePods: ZoneRule = (zone, group) => {
 
 /**
  * The pods of a zone that has begun with a new template: those that may still come up with it, and those that are yet
- * to be made.
+ * to be created.
  */
 function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySince">[] {
   if (isZoneRecorded(zone)) return [];
@@ -93,15 +93,15 @@ function triedPods(zone: ZoneWithPods): readonly Pick<Pod, "ready" | "notReadySi
 
 const TO_BE_MADE = { ready: false, notReadySince: undefined };
 
-/** How many pods may go beside those that are unavailable and no longer outdated. */
+/** The number of pods that may go beside those that are unavailable and no longer outdated. */
 function countRoom(zone: ZoneWithPods, limit: number): number {
   return Math.max(0, limit - (unavailable(zone).count - outdated(zone).filter((pod) => !pod.ready).length));
 }
 
 /**
  * Deletes as many outdated pods as `maxUnavailable` leaves room for, in the order of ordinals (§1.5.5). Outdated pods
- * that are not ready use no room, as only their replacement cures them, and go before ready ones: these would be
- * unavailable besides. A faulty template takes no further pod, as its own pods use the room.
+ * that are not ready use no room, as only their replacement cures them, and go before ready ones, which would become
+ * unavailable in addition. A faulty template takes no further pod, as its own pods use the room.
  */
 const outdatedPods: ZoneRule = (zone, { now }) => {
   const candidates = outdated(zone);
@@ -127,8 +127,8 @@ const outdatedPods: ZoneRule = (zone, { now }) => {
 };
 
 /**
- * Why pods that serve stay for now (§1.12). The way back of a zone waits for no window: what is left of the template that
- * it takes back is at fault more likely than not.
+ * The reason why pods that serve stay for now (§1.12). A rollback waits for no window: the pods that still have the
+ * reverted template are more likely faulty than not.
  */
 export function whyWindowClosed(zone: ZoneWithPods, now: number): ClosedWindow | undefined {
   return isGoingBack(zone) ? undefined : findClosedWindow(zone.window, now);
@@ -149,8 +149,8 @@ function waitForWindow(zone: ZoneWithPods, now: number | undefined, left: string
 const TIME_UNKNOWN: ClosedWindow = { reason: "WindowClosed", message: "the time is not known" };
 
 /**
- * True if its outdated pods are of a template that was taken back before the zone was recorded with it (§1.5.3). Pods
- * older than the StatefulSet are no such: it was deleted without them and made again, and its current revision is new.
+ * True if its outdated pods are of a template that was reverted before the zone was recorded with it (§1.5.3). Pods
+ * older than the StatefulSet do not count: it was deleted without them and recreated, and its current revision is new.
  */
 export function isGoingBack(zone: ZoneWithPods): boolean {
   const { createdAt: since } = zone;

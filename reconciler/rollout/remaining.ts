@@ -1,4 +1,4 @@
-/** What is left of a rollout, in the order in which it will be done. */
+/** The remaining steps of a rollout, in order. */
 import { moveToFront } from "../model/order.ts";
 import type { RemainingZone } from "../model/outcome.ts";
 import { isLost, neverServed } from "../model/lost.ts";
@@ -38,12 +38,15 @@ export function countRemaining(zones: readonly Zone[]): RemainingZone[] {
     .map(({ zone, count }) => ({ zone: zone.name, count, pods: [], atOnce: zone.maxUnavailable, msPerPod: undefined }));
 }
 
-/** A pod that turned ready later than this after its start had been ready before: it tells nothing of a start. */
+/**
+ * A pod that turned ready later than this after its start had been ready before: it does not show how long a start
+ * takes.
+ */
 const MAX_START_MS = 6 * 3_600_000;
 
 /**
- * How long a pod of the zone took to become ready, in milliseconds. Half of the ready pods took longer: single slow or
- * restarted ones do not matter.
+ * The median of the milliseconds that pods of the zone took to become ready: single slow or restarted ones do not
+ * matter.
  */
 export function medianReadyMs({ pods }: ZoneWithPods): number | undefined {
   const times = pods

@@ -33,7 +33,7 @@ export interface CaInjectionInput {
   readonly secretName: string;
   /** If false, configurations are only measured, not watched or changed. */
   readonly inject: boolean;
-  /** How to fill a Secret that is missing or empty; undefined where somebody else brings the certificate. */
+  /** The way to fill a Secret that is missing or empty; undefined if somebody else provides the certificate. */
   readonly firstCertificate?: Pick<FirstCertificate, "dnsNames" | "issue"> | undefined;
 }
 

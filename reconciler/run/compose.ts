@@ -29,7 +29,7 @@ import { createConcluder } from "../downscale/act/conclude-downscales.ts";
 import { createBudgetMaintenance } from "../budget/act/maintain-budgets.ts";
 
 export interface Composition {
-  /** Pushes the metrics where that is configured; never rejects. */
+  /** Pushes the metrics if that is configured; never rejects. */
   readonly push: () => Promise<void>;
   /** The input of a run, except for the signal that ends it. */
   readonly run: Omit<RunInput, "stop">;

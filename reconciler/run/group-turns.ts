@@ -1,8 +1,8 @@
 /**
- * Whose turn it is. All groups stand in one circular order, by a hash of their keys, so that a group that comes or goes
- * moves no other. Ticks go round it, and begin every group once before any is begun twice. Where a namespace has no
- * room for its next group, the round passes it, and the namespace goes on with that group when its next place comes.
- * The progress is kept in annotations of the Lease alone: it is the same for the next process.
+ * The turns of groups. All groups stand in one circular order, by a hash of their keys, so that a group that comes or
+ * goes moves no other. Ticks go round it, and begin every group once before any is begun twice. If a namespace has no
+ * room for its next group, the round passes it, and the namespace goes on with that group at its next place. The
+ * progress is kept only in annotations of the Lease: the next process continues it.
  */
 import type { Clock } from "../../infra/clock.ts";
 import { spreadHash } from "../model/hash.ts";
@@ -16,10 +16,7 @@ import { namespaceOf } from "./steps.ts";
 export const LAST_STARTED = "zonewise/last-started-group";
 export const LAST_OF_FULL = "zonewise/last-started-of-full-namespaces";
 
-/**
- * Of so many namespaces, those that lacked room most recently, the group that was begun last is remembered: an
- * annotation has a bound.
- */
+/** Namespaces whose last begun group is remembered, those that lacked room most recently: an annotation has a bound. */
 const MAX_FULL = 64;
 
 /**

@@ -10,9 +10,9 @@ import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { gatherGroups } from "../snapshot/gather.ts";
 import { namespaceOf } from "./steps.ts";
 
-/** Pods of the groups that share lists: so many are in memory at a time. */
+/** The most pods, of groups that share lists, that are in memory at a time. */
 const MAX_SHARED = 2000;
-/** Pods that a tick resyncs at least, and milliseconds in which ticks resync all pods that are due. */
+/** The least number of pods that a tick resyncs, and the milliseconds in which ticks resync all pods that are due. */
 const LEAST_OF_TICK = 2000;
 const ALL_WITHIN_MS = 60_000;
 
@@ -48,8 +48,8 @@ export interface Resyncs {
 }
 
 /**
- * Groups that share a list are chosen as the first of them is begun, so that groups that cannot be begun take no place
- * of others. A group that reads its pods anyway takes none.
+ * Groups that share a list are chosen when the first of them is begun, so that groups that cannot be begun take no
+ * place from others. A group that reads its pods anyway takes no place.
  */
 export function createResyncs(
   queue: readonly KeyedGroup[],
@@ -117,7 +117,7 @@ function takeWithin(groups: readonly KeyedGroup[], most: number, mostOfOne: numb
   return end < 0 ? groups : groups.slice(0, end);
 }
 
-/** So many pods as ticks at this pace must resync to reach all of them in time. */
+/** The number of pods that ticks at this pace must resync to reach all of them in time. */
 const countShare = (queue: readonly KeyedGroup[], sinceLastMs: number): number =>
   (countAll(queue) * sinceLastMs) / ALL_WITHIN_MS;
 

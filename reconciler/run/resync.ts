@@ -7,13 +7,13 @@
 import { hash, spreadHash } from "../model/hash.ts";
 
 const PERIOD_MS = 5 * 60_000;
-/** Groups whose moments lie within such a slot have the same, so that they share lists of pods. */
+/** Groups whose moments lie within one slot get the same moment, so that they share lists of pods. */
 const SLOT_MS = PERIOD_MS / 15;
 const SECTORS = 64;
 
 /**
- * Annotations of the Lease: the earliest of the times, and all of them where they differ, in milliseconds to the base
- * of 36 ("" if unknown).
+ * Annotations of the Lease: the earliest of the times, and all of them if they differ, in milliseconds to the base of
+ * 36 ("" if unknown).
  */
 const ANNOTATIONS = { through: "zonewise/resynced-through", sectors: "zonewise/resynced-sectors" } as const;
 

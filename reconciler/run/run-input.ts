@@ -1,4 +1,4 @@
-/** What a run needs, and its result. */
+/** The input of a run, and its result. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { LeaseOptions } from "../../infra/kubernetes/lease-wait.ts";
@@ -18,7 +18,7 @@ import type { TickInput } from "./tick.ts";
 export interface RunInput {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** Does not jump between API servers, so that the Lease is not lost by that. */
+  /** A clock that does not jump between API servers: a jump could lose the Lease. */
   readonly leaseClock: LeaseClock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -30,9 +30,9 @@ export interface RunInput {
   readonly caInjection: CaInjection;
   /** Done before each tick. */
   readonly concludeDownscales: ConcludeDownscales;
-  /** Done after each tick; undefined where this installation updates no nodes. */
+  /** Done after each tick; undefined if this installation updates no nodes. */
   readonly updateNodes?: UpdateNodes | undefined;
-  /** Begun after each tick, beside the next ones; undefined where Evictions are not answered. */
+  /** Begun after each tick, beside the next ones; undefined if Evictions are not answered. */
   readonly answerEvictions?: AnswerEvictions | undefined;
   readonly intervalMs: number;
   readonly budgetMs: number;
@@ -46,14 +46,12 @@ export interface RunInput {
   readonly stop: AbortSignal;
   /** Ticks once and ends, as a function call does. */
   readonly once?: boolean;
-  /** What a process remembers from run to run: since when groups have been held. */
+  /** The memory of a process from run to run: since when groups have been held. */
   readonly memory?: Map<string, GroupMemory>;
 }
 
 export interface RunResult {
-  /**
-   * 0, or 1 if the last tick failed for some group or as a whole, or if none was made as each Lease was lost before.
-   */
+  /** 0; or 1 if the last tick failed for some group or as a whole, or if each Lease was lost before a tick. */
   readonly exitCode: 0 | 1;
   /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
   readonly last: TickResult | undefined;

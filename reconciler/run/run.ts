@@ -60,7 +60,7 @@ function isOver({ once = false }: RunInput, { end }: SessionResult): boolean {
   return end === "notTaken" || (once && end !== undefined);
 }
 
-/** What follows from an error while the Lease was to be taken. */
+/** The result of a session whose Lease could not be taken. */
 function explain({ log }: RunInput, error: unknown, before: RunResult): SessionResult {
   if (hasCode(error, "Cancelled")) return { result: before, end: "notTaken" };
   log.error("the lease could not be taken", { error });
@@ -81,11 +81,11 @@ interface SessionInput {
   readonly previous: SessionEnd | undefined;
 }
 
-/** Ticks under one Lease, if it could be taken in time. Rejects if the cluster cannot say whose the Lease is. */
+/** Ticks under one Lease, if it could be taken in time. Rejects if the holder of the Lease cannot be read. */
 async function serveSession(input: RunInput, { stop, before, previous }: SessionInput): Promise<SessionResult> {
   const { cluster, clock, leaseClock, log } = input;
   const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
-  // A run that has had the Lease does not ask for it: two that do would hand it to and fro.
+  // A run that has had the Lease does not ask for it again: two such runs would hand it to and fro.
   const held = await acquireLease(
     { cluster, clock: leaseClock },
     { ...input.lease, announces: previous === undefined },

@@ -1,5 +1,5 @@
 /**
- * A session, the time under one Lease: ticks; at its end the Lease is released and what is left to report is written.
+ * A session, the time under one Lease: ticks; at its end the Lease is released, and the remaining reports are written.
  */
 import { firstOfSignals } from "../../infra/clock.ts";
 import type { Context } from "../../infra/kubernetes/context.ts";
@@ -26,7 +26,7 @@ const FLUSH_MS = 3000;
 /** Time for statuses that still wait: the next run waits for the Lease meanwhile. */
 const STATUS_MS = 500;
 
-/** What a session begins with. */
+/** The input of a session. */
 interface SessionStart {
   readonly held: AcquiredLease;
   readonly stop: AbortSignal;
@@ -87,7 +87,7 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
     if (mayPause(changed, result)) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
-  // What goes on beside the ticks would be cut off by the end of the only one.
+  // The end of the only tick would cut off the work beside it.
   if (input.once) await Promise.all([injecting, session.writes.underWay]);
   over.abort();
   const late = await endSteps(session);
@@ -101,8 +101,8 @@ export async function tickWhileLeader(input: RunInput, { held, stop, before }: S
 }
 
 /**
- * Slow steps call no further pod and begin no further write once `until` has fired; what is under way ends under the
- * Lease.
+ * Slow steps call no further pod and begin no further write once `until` has fired; calls and writes under way end
+ * under the Lease.
  */
 async function endSteps({ steps, totals }: Session): Promise<readonly StepResult[]> {
   await steps.idle();
@@ -118,7 +118,7 @@ async function endSteps({ steps, totals }: Session): Promise<readonly StepResult
 const mayPause = (changed: boolean, result: TickResult | undefined): boolean =>
   !changed && !result?.acted && !result?.skipped;
 
-/** Before a check that is due already, as the tick has not reached it. */
+/** The pause before a check that is due already, as the tick has not reached it. */
 const OVERDUE_PAUSE_MS = 1000;
 
 /** Milliseconds to the next tick: the interval, or until a check is due before. */
@@ -145,8 +145,8 @@ async function wakeWhenDue(
 }
 
 /**
- * It has changed the cluster, or decided by what was no longer so, or failed: the tick that takes it over need not
- * wait.
+ * True if the step has changed the cluster, or decided by outdated facts, or failed: the tick that takes it over need
+ * not wait.
  */
 const needsTick = ({ acted, failed, outcome }: StepResult): boolean =>
   acted || failed === true || outcome?.state === "superseded";
@@ -170,7 +170,7 @@ function addTick({ last }: RunResult, result: TickResult | undefined): RunResult
   return { exitCode: isFailed ? 1 : 0, last: result };
 }
 
-/** What the ticks under one Lease share. */
+/** The state that the ticks under one Lease share. */
 interface Session {
   /** Its signal fires when the run ends, or the Lease is lost. */
   readonly context: Context;
@@ -182,7 +182,7 @@ interface Session {
   readonly steps: Steps;
   readonly turns: GroupTurns;
   readonly resync: Resync;
-  /** What goes on beside the ticks and writes under the Lease. */
+  /** The work beside the ticks that writes under the Lease. */
   readonly writes: { underWay: Promise<unknown> };
 }
 

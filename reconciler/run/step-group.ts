@@ -38,7 +38,7 @@ export interface StepInput {
   };
 }
 
-/** What one tick has gathered for all groups. */
+/** The facts that one tick has gathered for all groups. */
 export interface Gathered {
   readonly budgetLists: BudgetLists;
   /**
@@ -100,8 +100,8 @@ async function rollOut(
 }
 
 /**
- * The group with its pods: of a list that it shares if its status, and that list, show nothing to do. What is to be
- * changed is read right before, by lists of its own.
+ * The group with its pods: from a shared list if its status and that list show nothing to do. A group that is to be
+ * changed is read right before, with lists of its own.
  */
 async function gatherPods(
   zones: readonly Zone[],
@@ -113,7 +113,7 @@ async function gatherPods(
   return shared && !showsWork ? shared : await gatherGroup(zones, context);
 }
 
-/** What is decided by status alone, gates included; undefined if the pods must be read. */
+/** The result by status alone, gates included; undefined if the pods must be read. */
 function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }: GroupGates): GroupResult | undefined {
   if (ungated === "readPods") return undefined;
   const held = ungated ?? verdicts?.beforeSettled;
@@ -122,7 +122,7 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
 
 /**
  * The rules decide once, by this snapshot. Before a late deletion only the gates are read again, as one may have been
- * made meanwhile; the deletion itself reads the zones and pods again.
+ * created meanwhile; the deletion itself reads the zones and pods again.
  */
 async function rollOutZones(
   gathered: GroupSnapshot & Pick<Gathered, "gatheredAt">,

@@ -11,7 +11,7 @@ import type { Outcome, PhasedList } from "../model/outcome.ts";
 
 /** The result of a step. */
 export interface StepResult {
-  /** Undefined for a step that is none of a group. */
+  /** Undefined for a step that belongs to no group. */
   readonly outcome?: Outcome;
   /** Something was written that the cluster will react to: the next tick follows at once. */
   readonly acted: boolean;
@@ -24,8 +24,8 @@ export interface StepResult {
 
 export interface Steps {
   /**
-   * The keys of the steps under way. Ask before you read what new steps are decided from: a step that ends while you
-   * read has changed it, so that its group is left to the next tick.
+   * The keys of the steps under way. Call it before reading the facts for new steps: a step that ends during the read
+   * has changed them, so its group is left to the next tick.
    */
   readonly underWay: () => ReadonlySet<string>;
   /** True if another group, of the namespace if one is given, may be begun: the limit of slow ones is not reached. */
@@ -53,8 +53,8 @@ export interface StepsOptions {
 const SLOW_MS = 1000;
 const BEGIN_FOR_MS = 5000;
 /**
- * No step is begun beside this many slow ones: of one namespace, so that its users cannot hold up others, and of all.
- * The others that a tick has begun meanwhile, 7 at most, may become slow as well.
+ * No step is begun beside this many slow ones: one limit per namespace, so that its users cannot delay others, and one
+ * for all. The others that a tick has begun meanwhile, 7 at most, may become slow as well.
  */
 export const MAX_SLOW_OF_NAMESPACE = 8;
 export const MAX_SLOW = 64;
@@ -70,7 +70,7 @@ export const namespaceOf = (key: string): string => key.slice(0, key.indexOf("/"
 export function createSteps({ clock, onLate }: StepsOptions): Steps {
   const running = new Map<string, Step>();
   let results: { result: StepResult }[] = [];
-  /** The last of them by key. */
+  /** The last result by key. */
   const latest = new Map<string, { result: StepResult }>();
   const push = (key: string, result: StepResult): void => {
     const entry = { result };
@@ -78,7 +78,7 @@ export function createSteps({ clock, onLate }: StepsOptions): Steps {
     latest.set(key, entry);
   };
 
-  /** Resolves with whether the step is done. */
+  /** Resolves with true if the step is done in time. */
   async function isDoneSoon(done: Promise<void>): Promise<boolean> {
     const ended = new AbortController();
     const late = clock.sleep(SLOW_MS, ended.signal).then(() => false);
@@ -95,7 +95,7 @@ export function createSteps({ clock, onLate }: StepsOptions): Steps {
     hasTime: (tickBeganAt) => clock.monotonic() - tickBeganAt < BEGIN_FOR_MS,
     async start(key, work) {
       if (running.has(key)) return;
-      // Its check is asked by this step: the tick that takes the earlier result over need not wait for it.
+      // The new step asks its check: the tick that takes the earlier result over need not wait for it.
       const earlier = latest.get(key);
       if (earlier) earlier.result = { ...earlier.result, dueAt: undefined };
       const done = work()

@@ -1,6 +1,6 @@
 /**
- * What a run watches between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Of other
- * StatefulSets no change wakes a tick, and neither does our own write to a PhasedRollout. Namespaces without
+ * The watches of a run between its ticks: the zones, PhasedRollouts, and the StatefulSets that these manage. Changes
+ * of other StatefulSets wake no tick, and neither do our own writes to a PhasedRollout. Namespaces without
  * PhasedRollouts have no third watch.
  */
 import type { Freshness } from "../../infra/kubernetes/freshness.ts";
@@ -20,7 +20,7 @@ export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
 type Kind = "zones" | "rollouts" | "targets";
 
 export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, freshness: Freshness): TickWatch {
-  /** The versions that we have written since the last tick but one: their hints may come late. */
+  /** The versions that we have written since the tick before the last: their hints may come late. */
   let [written, writtenBefore] = [new Set<string>(), new Set<string>()];
   let targets: ReadonlySet<string> = new Set();
   let lists: readonly PhasedList[] = [];
@@ -47,7 +47,7 @@ export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, fres
     wake: changes.wake,
     watchAfter({ resourceVersions, phasedLists }) {
       [written, writtenBefore] = [new Set(), written];
-      // A tick whose PhasedRollouts take longer than itself has no lists of them: those of before count.
+      // If the step of the PhasedRollouts outlasts its tick, the tick has no lists of them: the earlier lists count.
       lists = phasedLists ?? lists;
       targets = new Set(lists.flatMap((list) => list.targets));
       const keysOf = (kind: Kind, versions: Iterable<readonly [string, string | undefined]>): [string, string][] =>

@@ -29,17 +29,17 @@ import {
 
 const GROUPS_AT_A_TIME = 8;
 
-/** Key of the step of all PhasedRollouts, which is of no namespace. */
+/** Key of the step of all PhasedRollouts, which belongs to no namespace. */
 const PHASED = "/phased";
 
 export interface TickInput extends StepInput {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  /** Which groups to resync, and which to start first; groups by `<namespace>/<group>`. */
+  /** The groups to resync, and those to start first; groups by `<namespace>/<group>`. */
   readonly turns: {
     /** True for a group whose pods must be read even if its status shows that it is settled. */
     readonly isResyncDue: (key: string) => boolean;
-    /** Spreads what is due over ticks (resync-pods.ts). */
+    /** Spreads due resyncs over ticks (resync-pods.ts). */
     readonly sinceLastMs?: ResyncOptions["sinceLastMs"];
     /** Called before a group is begun that is read even if it is settled. */
     readonly onResync?: (key: string) => void;
@@ -70,7 +70,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   const { context, namespaces, turns, budgets, checking, report, steps = createPatientSteps() } = input;
   const { clock, stop, tracer = NO_TRACER } = context;
   const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
-  // Before the lists: a step that ends while they are read has changed what they say.
+  // Read before the lists: a step that ends while they are read has outdated them.
   const busy = steps.underWay();
   for (const key of busy) memory.leave(key, "busy");
   const gatheredAt = clock.monotonic();
@@ -110,7 +110,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
   return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
 }
 
-/** The same, and none of its errors remains unhandled if the tick rejects before it is awaited. */
+/** The same promise; its error does not remain unhandled if the tick rejects before it is awaited. */
 function handled<T>(work: Promise<T> | undefined): Promise<T> | undefined {
   work?.catch(() => {});
   return work;
@@ -132,7 +132,7 @@ function createLeaver(steps: Steps, beganAt: number): (namespace: string) => Obs
   };
 }
 
-/** Of this tick's steps, and of slow ones of earlier ticks that have ended. */
+/** The result of this tick's steps, and of slow ones of earlier ticks that have ended. */
 function summarize(
   results: readonly StepResult[],
 ): Pick<TickResult, "outcomes" | "acted" | "nextCheckAt" | "phasedLists" | "phasedFailed"> {
@@ -150,7 +150,7 @@ const spanOf = ([zone]: readonly Zone[]) => ({
   attributes: { "k8s.namespace.name": zone?.namespace, "zonewise.group": zone?.group },
 });
 
-/** The group's step, and what its gates ask meanwhile. */
+/** The group's step, and meanwhile the checks of its gates. */
 async function takeTurn(
   [key, zones]: readonly [string, readonly Zone[]],
   { span, ...gathered }: Gathered & { readonly span: Span },
@@ -177,7 +177,7 @@ async function advancePhased(
 }
 
 /**
- * Milliseconds for which a group may wait for its turn without a word: a group whose status is settled may wait for
+ * Milliseconds for which a group may wait for its turn without a report. A group whose status is settled may wait for
  * ever.
  */
 const TURN_PATIENCE_MS = 30_000;
@@ -188,7 +188,7 @@ const OBSTACLES: Readonly<Record<Obstacle, string>> = {
   allFull: `steps of other groups take long, and beside ${MAX_SLOW} of these no other is begun`,
 };
 
-/** A group that ticks have left out for long says why. */
+/** Reports a group that ticks have left out for long, with the reason. */
 function reportWaiting(
   zones: readonly Zone[],
   { why, leftMs }: { readonly why: Obstacle; readonly leftMs: number },

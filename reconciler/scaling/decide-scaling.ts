@@ -1,7 +1,7 @@
 /**
- * The scaling of a group (§2.0): one step for one zone, leaders and followers first, then mirroring zones, in the order
- * of names. A zone that waits lets the next one have its turn; once a zone has been scaled, only its write-back is
- * left.
+ * The scaling of a group (§2.0): one step for one zone, leaders and followers first, then mirroring zones, in the
+ * order of names. After a zone that waits, the next one has its turn; once a zone has been scaled, only its write-back
+ * is left.
  *
  *   gather -> decideScaling -> step -> its outcome is a fact of the next snapshot -> decideScaling -> ... -> a hold, or nothing is left
  */
@@ -15,7 +15,7 @@ import { zoneFactsOf, type ScalingSnapshot } from "./snapshot.ts";
 import type { ScalingStep } from "./steps.ts";
 
 export interface ScalingDecision {
-  /** What to do next: a hold if all that is left is to wait, undefined if nothing is left. */
+  /** The next step: a hold if only waiting is left, undefined if nothing is left. */
   readonly next: ScalingStep | undefined;
   /** Why zones that have had their turn are not scaled, in the order of their turns. */
   readonly scalingHolds: readonly Hold[];
@@ -34,7 +34,7 @@ const decideZone: ZoneRule = firstOf<[Zone, ScalingSnapshot], ScalingStep | Unre
   decideMirror,
 ]);
 
-/** What is next in the group, by the first zone whose turn brings something to do. At most one zone is scaled. */
+/** The next step in the group, by the first zone whose turn yields one. At most one zone is scaled. */
 export function decideScaling(snapshot: ScalingSnapshot): ScalingDecision {
   const { zones, scaled } = snapshot;
   if (scaled) return { next: decideWriteBack(scaled.step.zone, snapshot), scalingHolds: scaled.scalingHolds };

@@ -2,9 +2,9 @@
  * Delayed downscale (§2.6): the pods at the end of a zone prepare, and go once they have been prepared for long enough.
  *
  *   wanted < current: POST to the pods that are to go, DELETE to those that stay -> all answer when they were prepared
- *     -> the last pods whose delay is over go (perhaps not all of them yet); a later pass sees to the rest
+ *     -> the last pods whose delay is over go (perhaps not all of them yet); a later pass handles the rest
  *
- * Nothing is remembered: the pods say since when they have been prepared.
+ * Nothing is remembered: the pods report since when they have been prepared.
  */
 import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
@@ -28,7 +28,7 @@ export function readDelay(zone: Zone): Delay | Hold | undefined {
     return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
   if (ms === 0) return undefined;
   const url = URL.parse(prepareUrl);
-  // It is not repeated: it may carry a password.
+  // The message does not repeat the URL: it may contain a password.
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
     return invalid(zone, `its annotation ${ANNOTATIONS.prepareDelayedDownscaleUrl} is not an http or https URL`);
   const wrong = checkServiceName(zone.serviceName);
@@ -39,7 +39,7 @@ function invalid(zone: Zone, what: string): Hold {
   return hold("DelayInvalid", `${zone.name} is not scaled: ${what}`, [zone]);
 }
 
-/** A pod of a zone, and where it is prepared. */
+/** A pod of a zone, and the URL of its preparation. */
 export interface Endpoint {
   readonly pod: string;
   readonly url: string;
@@ -57,7 +57,7 @@ export interface PreparationPlan {
   readonly leaving: Endpoints;
 }
 
-/** Where the pods of a zone are prepared. */
+/** The address for the preparation of a zone's pods. */
 export interface PreparationTarget extends Pick<Delay, "url"> {
   readonly clusterDomain: string;
 }
@@ -89,8 +89,8 @@ export function planPreparation(
 const LATEST = 8.64e12 - 1;
 
 /**
- * When a pod was prepared, milliseconds since the epoch, from the body of its answer `{"timestamp": <Unix seconds>}`;
- * undefined if it does not say.
+ * The time at which a pod was prepared, milliseconds since the epoch, from the body of its answer
+ * `{"timestamp": <Unix seconds>}`; undefined without a timestamp.
  */
 export function readPreparedAt(body: string): number | undefined {
   try {
@@ -133,8 +133,8 @@ export interface LeavingPods {
 }
 
 /**
- * How many replicas the zone may shrink to at `now`, milliseconds since the epoch: without the longest run of pods at
- * its end whose delay is over, never below those that stay.
+ * The replicas that the zone may shrink to at `now`, milliseconds since the epoch: without the longest run of pods at
+ * its end whose delay is over, and never fewer than the pods that stay.
  */
 export function shrinkTo(
   zone: Zone,

@@ -15,11 +15,11 @@ export interface ZoneTimes {
   readonly now: number;
 }
 
-/** A resource that a zone mirrors, and what its scale says. */
+/** A resource that a zone mirrors, with the values of its scale. */
 export interface Reference {
   readonly resource: Resource;
   /** `spec.replicas`. */
   readonly wantedReplicas: number;
-  /** `status.replicas`: what was written back. */
+  /** `status.replicas`: the replicas that were written back. */
   readonly reportedReplicas: number;
 }

@@ -65,7 +65,7 @@ export function decideFollower(zone: Zone, snapshot: ZoneTimes): ScaleDecision |
   return zone.scaling.leader === undefined ? undefined : decide(zone, snapshot);
 }
 
-/** True if it matters when zones were last scaled down: some follower is larger than its leader. */
+/** True if the decision depends on the times of the last downscales: some follower is larger than its leader. */
 export function wantsDownscale(snapshot: Zones): boolean {
   return snapshot.zones.some((zone) => wantedReplicas(zone, snapshot) < zone.replicas);
 }

@@ -116,8 +116,8 @@ export interface EarlyDownscale {
 const MAX_DURATION_LENGTH = 64;
 
 /**
- * The first zone that has to be waited for: the label of the one that was scaled down counts, and none is permissive
- * (§4.7c); `unreadable` is what to say of times that are none.
+ * The first zone that has to be waited for: the label of the one that was scaled down counts, and a zone without one
+ * is not waited for (§4.7c); `unreadable` is the message for times that cannot be read.
  */
 export function refuseByTime(
   others: readonly OtherZone[],

@@ -50,15 +50,13 @@ const prepareLeaving: MirrorRule = (turn) => {
   return { action: "preparePods", zone, wanted, delay, pods: leaving };
 };
 
-/**
- * The pods answered for the number that is wanted, all of them, and the last ones have been prepared for long enough.
- */
+/** All pods answered for the wanted number, and the last ones have been prepared for long enough. */
 const delayOver: MirrorRule = (turn) => {
   const allowed = allowedReplicas(turn);
   return typeof allowed === "number" ? undefined : allowed;
 };
 
-/** The pods took their time to answer. */
+/** The reference is read again: it may have changed while the pods answered. */
 const confirmReference: MirrorRule = (turn) => {
   const { zone, mirror, facts } = turn;
   if (!delayOf(turn)) return undefined;
@@ -78,8 +76,8 @@ const scaleAsAllowed: MirrorRule = (turn) => {
 const decide = firstOf([notifyStaying, delayReadable, prepareLeaving, delayOver, confirmReference, scaleAsAllowed]);
 
 /**
- * The opinion on a zone that mirrors and has no leader; undefined of any other zone, if nothing is to change, or if the
- * reference has just changed.
+ * The opinion on a zone that mirrors and has no leader; undefined for any other zone, if nothing is to change, or if
+ * the reference has just changed.
  */
 export function decideMirror(zone: Zone, snapshot: ScalingSnapshot): ScalingStep | Unread | undefined {
   const { leader, mirror } = zone.scaling;
@@ -122,12 +120,15 @@ function readWanted(zone: Zone, reading: ReferenceReading | undefined): number |
   return !reading || "unreadable" in reading ? undefined : mirroredReplicas(zone, reading);
 }
 
-/** The delay, where it keeps pods from going at once. */
+/** The delay, if it keeps pods from going at once. */
 function delayOf({ zone, wanted, delay }: Turn): Delay | undefined {
   return delay && !isHold(delay) && wanted < zone.replicas ? delay : undefined;
 }
 
-/** As much of what is wanted as the pods' delays allow; undefined if the pods answered for another number. */
+/**
+ * The replicas nearest to the wanted number that the pods' delays allow; undefined if the pods answered for another
+ * number.
+ */
 function allowedReplicas(turn: Turn): number | Hold | undefined {
   const { zone, wanted, facts, snapshot } = turn;
   const delay = delayOf(turn);

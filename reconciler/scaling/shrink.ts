@@ -1,4 +1,7 @@
-/** The rules for scaling a zone down. They are applied to what was read last before the write, and by simulations. */
+/**
+ * The rules for scaling a zone down. They are applied to the last facts that are read before the write, and in
+ * simulations.
+ */
 import type { ScaleZone } from "../model/outcome.ts";
 import type { Hold } from "../model/decision.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";

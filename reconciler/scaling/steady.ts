@@ -1,6 +1,6 @@
 /**
- * Making a zone smaller takes pods away, and so does a rollout: never in two zones at once by our doing. Upstream
- * leaves that to its webhook, which may not be there.
+ * Shrinking a zone takes pods away, and so does a rollout: we never do this in two zones at once. Upstream leaves the
+ * check to its webhook, which may not be installed.
  */
 import { whyRefused } from "../downscale/decide-admission.ts";
 import { hold, type Hold } from "../model/decision.ts";
@@ -29,11 +29,11 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  *   a pod that its zone is to lose does not come up, or is not made  it is to go as well (given-up.ts): no wait
  *   a pod has been Ready, and is not any more                        wait if the zone rolls out, otherwise not
  *
- * The last line is a leader's own trouble, which must not keep its followers at their size (§2.1.4), however often its
- * containers restart. A zone with `grafana.com/rollout-force-replicas` skips this check, and so does one that loses
- * only pods that serve nothing (`losesNothing`).
+ * The last line is a fault of the leader itself, which must not keep its followers at their size (§2.1.4), however
+ * often its containers restart. A zone with `grafana.com/rollout-force-replicas` skips this check, and so does one
+ * that loses only pods that serve nothing (`losesNothing`).
  *
- * A healthy zone whose downscales a webhook judges also waits for what the webhook refuses, outdated pods among it:
+ * A healthy zone whose downscales a webhook judges also waits for all that the webhook refuses, such as outdated pods:
  * otherwise each tick would reserve pods for a write that is refused.
  */
 export function othersSteady(

@@ -3,8 +3,8 @@ import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 
 /**
- * `2h10m ago, 9h50m left of 12h`: what began at `since` lasts `ms`, all in milliseconds. If `since` is in the future,
- * it is named.
+ * `2h10m ago, 9h50m left of 12h`: a wait of `ms` that began at `since`, all in milliseconds. If `since` is in the
+ * future, it is named.
  */
 export function describeWait(since: number, ms: number, now: number): string {
   if (since > now) return `at ${formatTimestamp(since)}, which is in the future, and ${shortDuration(ms)} are needed`;

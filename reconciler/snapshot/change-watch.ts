@@ -16,7 +16,7 @@ export interface ChangeWatch {
 export interface Watched {
   readonly resource: Resource;
   readonly query: Query;
-  /** False for changes that are none of ours; by default all are. */
+  /** False for changes that do not concern us; by default all do. */
   readonly matters?: (hint: Hint) => boolean;
 }
 
@@ -37,7 +37,7 @@ export interface ChangeWatchOptions {
 export function startChangeWatch({ cluster, clock, signal, target, pauseMs, onEnd }: ChangeWatchOptions): ChangeWatch {
   const running = new Set<string>();
   let changed = new AbortController();
-  // With a reason, as Node.js would make an error for each change.
+  // With a reason, as Node.js would otherwise create an error for each change.
   const wake = (): void => changed.abort("changed");
   signal.addEventListener("abort", wake, { once: true });
 

@@ -1,4 +1,4 @@
-/** Tells what is done about PhasedRollouts: log lines and Events, each from the decision itself. */
+/** Reports the writes for PhasedRollouts: log lines and Events, each from the decision itself. */
 import { isSameJson } from "../../../infra/json.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Hold } from "../../model/decision.ts";

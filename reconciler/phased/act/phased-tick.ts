@@ -35,7 +35,7 @@ export interface PhasedResult {
   readonly acted: boolean;
   /** Some could not be read or written. */
   readonly failed: boolean;
-  /** What was read; none if it could not be. */
+  /** The lists that were read; none if reading failed. */
   readonly lists?: readonly PhasedList[];
   /** When the next check or delay is due, milliseconds since the epoch. */
   readonly dueAt?: number | undefined;
@@ -52,7 +52,7 @@ export interface PhasedTools {
   readonly successWhen: SuccessWhen;
 }
 
-/** Without those that wait for Prometheus. */
+/** Concurrent visits, without those that wait for Prometheus. */
 const AT_A_TIME = 64;
 const MISSING_FOR_MS = 60_000;
 const NOTHING: PhasedResult = { acted: false, failed: false };
@@ -126,7 +126,7 @@ async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Prom
   }
 }
 
-/** An error in one PhasedRollout is its own. */
+/** An error in one PhasedRollout does not affect the others. */
 async function visitOne(
   first: Gathered,
   input: Omit<Visiting, "round"> & Pick<Visitor, "round">,

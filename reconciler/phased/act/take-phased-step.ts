@@ -22,8 +22,8 @@ import type { Gathered } from "./gather-rollouts.ts";
 export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
 
 /**
- * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if what was
- * judged has changed, `LeaseLost`, or the error of the API server.
+ * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if the judged
+ * objects have changed, `LeaseLost`, or the error of the API server.
  */
 export async function takeStep(
   decision: Write,
@@ -109,7 +109,7 @@ function confirmStored(before: Target, { annotations, spec }: Changes, { name, o
       `it was accepted, but ${name} is claimed by ${owner ?? "nobody"}: something pins its annotations`,
     );
   const sent = spec?.updateStrategy.rollingUpdate.partition;
-  // A partition below the earlier one may have released pods: it is decided about again.
+  // A partition below the earlier one may have released pods: the next decision judges it.
   if (sent === undefined || sent === partition || partition < before.partition) return;
   throw new RolloutError(
     "Invalid",
@@ -150,7 +150,7 @@ function released({ partition, frozen }: Extract<Write, { action: "releaseTarget
 
 interface NewPartition {
   readonly partition: number;
-  /** That the StatefulSet controller will replace. */
+  /** The pod that the StatefulSet controller will replace. */
   readonly pod?: Pod | undefined;
 }
 

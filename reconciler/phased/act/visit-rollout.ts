@@ -1,6 +1,6 @@
 /**
- * Advances one PhasedRollout as far as it comes now: decide -> write -> read it again -> decide ..., until there is
- * nothing to write, or only to wait.
+ * Advances one PhasedRollout as far as possible now: decide -> write -> read it again -> decide ..., until nothing is
+ * to be written, or only waiting is left.
  *
  * At most one write a decision. The process may die between any two.
  */
@@ -18,7 +18,7 @@ import { takeStep, type Write } from "./take-phased-step.ts";
 
 export interface Visitor extends DisruptionContext {
   readonly round: Pick<Round, "ask">;
-  /** When a check is successful if its object does not say. */
+  /** The rule for a successful check, if its object sets none. */
   readonly successWhen: SuccessWhen;
   readonly metrics: CheckMetrics;
   /** Called after each write, and with the hold in place of one. */
@@ -26,7 +26,7 @@ export interface Visitor extends DisruptionContext {
 }
 
 export interface Visit {
-  /** Something but a status was written: the cluster changes soon. */
+  /** Something other than a status was written: the cluster changes soon. */
   readonly acted: boolean;
   /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */
   readonly dueAt?: number | undefined;
@@ -35,7 +35,7 @@ export interface Visit {
 /** More than any sequence of steps that do not wait; the next tick goes on, a moment later. */
 const MAX_STEPS = 10;
 
-/** Throws the error of the API server, `LeaseLost`, or `Conflict` if somebody else was faster. */
+/** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */
 export async function visitRollout(first: Gathered, visitor: Visitor): Promise<Visit> {
   let gathered = first;
   let acted = false;
@@ -52,7 +52,7 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
     if (!again) return { acted };
     gathered = again;
   }
-  // Something undoes what is written: other writers, or a webhook. The next tick must not follow at once.
+  // Other writers or a webhook undo our writes. The next tick must not follow at once.
   return { acted: false, dueAt: visitor.clock.now() };
 }
 
@@ -68,7 +68,7 @@ async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | und
   return afterAnswer(snapshot, answer);
 }
 
-/** Before the first pod a comparison has no candidate, and asks nothing: it must not keep that pod for ever. */
+/** Before the first pod a comparison has no candidate, and asks nothing: it must not block that pod for ever. */
 async function askCheck(
   { target, ...snapshot }: PhasedSnapshot,
   { dueAt, isTroubled }: Urgency,

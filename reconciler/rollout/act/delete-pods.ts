@@ -36,10 +36,10 @@ export interface Judged {
  */
 const BATCH_MS = 30_000;
 
-/** Milliseconds in which what was gathered is recent enough for the first pod. */
+/** Milliseconds for which the gathered facts are recent enough for the first pod. */
 const FRESH_MS = 1000;
 
-/** True if what was gathered is too old to delete a pod by it without another read. */
+/** True if the gathered facts are too old to delete a pod without another read. */
 export function isOutdated({ gatheredAt }: Pick<Judged, "gatheredAt">, { clock }: Pick<Context, "clock">): boolean {
   return clock.monotonic() - gatheredAt > FRESH_MS;
 }
@@ -89,7 +89,7 @@ function mayAnotherShrink({ zone, judged, unused }: Batch): boolean {
 
 /**
  * Resolves with a hold, and deletes nothing, if another downscale is judged now, or was admitted and may still be
- * stored. Only the reconciler removes admitted downscales from the Lease, before it lists the zones, so that those of
+ * stored. Only the reconciler removes admitted downscales from the Lease, before it lists the zones, so the zones of
  * the decision suffice.
  */
 async function deleteUnderLease(batch: Batch, actor: DisruptionContext): Promise<Hold | undefined> {
@@ -109,8 +109,8 @@ function waitFor(zone: Zone, why: string, what: string): Hold {
 }
 
 /**
- * Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws what ends the
- * batch early.
+ * Deletes the pods one after the other. `onUnknown` is called for a deletion without an answer. Throws the error that
+ * ends the batch early.
  */
 async function deleteInTurn(
   batch: Batch,

@@ -104,7 +104,7 @@ interface Sample {
   readonly count: number;
   readonly add: (text: string) => void;
   readonly first: () => string | undefined;
-  /** The first texts in order, and the number of the others. */
+  /** The first texts in order, and the count of the others. */
   readonly describe: () => string;
 }
 

@@ -32,7 +32,7 @@ export async function scaleGroup(zones: readonly Zone[], given: Context & Scalin
     const { next, scalingHolds, unread } = decideScaling(snapshot);
     if (unread) snapshot = await gatherReference(unread, snapshot, scaler);
     else if (next && next.action !== "hold") {
-      // That one only begins calls; any other may take its time, or change a reference.
+      // This step only begins calls; any other may take long, or change a reference.
       if (next.action !== "cancelPreparation") readings.clear();
       snapshot = await takeStep(next, { snapshot, scalingHolds }, scaler);
     } else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };

@@ -67,7 +67,7 @@ async function shrinkUnderLease(step: ScaleZone, scaler: Scaler): Promise<Hold |
 }
 
 /**
- * Writes the replicas, once pods that go by it are reserved. Resolves with the hold of a budget; throws as
+ * Writes the replicas, once the pods that it removes are reserved. Resolves with the hold of a budget; throws as
  * `changeReplicas` does. `releasing` bounds the release, as the time for the write may be over.
  */
 async function writeReserved(
@@ -101,8 +101,8 @@ async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void>
 
 /**
  * Writes the replicas and the time of a downscale in one write, so that neither is stored without the other. Throws
- * `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if it was accepted and
- * left as it was, `LeaseLost`, or the error of the API server.
+ * `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if the write was
+ * accepted and left the zone as it was, `LeaseLost`, or the error of the API server.
  */
 async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Actor): Promise<void> {
   const { cluster, fence, freshness } = actor;
@@ -113,7 +113,7 @@ async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Ac
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   const stored = result.spec?.replicas;
   if (stored === replicas) return;
-  // The zone may lose pods by it: nothing that was read before still holds.
+  // The zone may lose pods by this write: all earlier reads are outdated.
   if (stored !== zone.replicas)
     throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
   if (recordAt !== undefined) await restoreLastDownscale(zone, result, actor);

@@ -8,20 +8,20 @@ import type { ReferenceReading } from "../snapshot.ts";
 import type { PodNotifier } from "./pod-notifier.ts";
 import type { References } from "./references.ts";
 
-/** What was read before a zone may shrink. */
+/** The facts that are read before a zone may shrink. */
 export interface ShrinkFacts {
   readonly group: GroupSnapshot;
   readonly times: ZoneTimes;
 }
 
-/** What was read last of a group in one of its steps. */
+/** The facts that one step of a group has read last. */
 export interface SharedFacts {
   facts?: ShrinkFacts;
   /** References since the last step. */
   readonly readings: Map<string, ReferenceReading>;
 }
 
-/** What the scaling of all groups shares. */
+/** The tools that the scaling of all groups shares. */
 export interface ScalingTools {
   readonly references: References;
   readonly podHttp: PodHttp;
@@ -33,6 +33,6 @@ export interface ScalingTools {
 }
 
 export interface Scaler extends Context, ScalingTools {
-  /** Of this step of the group. */
+  /** The facts of this step of the group. */
   readonly lastRead: SharedFacts;
 }
