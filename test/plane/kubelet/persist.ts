@@ -2,20 +2,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const RETRY_MS = 500;
-/** The pod is gone, or another one of its name is there. */
-const SETTLED: ReadonlySet<unknown> = new Set([404, 409]);
+const NOT_FOUND = 404;
+const CONFLICT = 409;
+const TOO_MANY_REQUESTS = 429;
 
-/** Does it after `delayMs`, and again until the API server has answered; a refusal is logged and final. */
-export async function persist(delayMs: number, write: () => Promise<unknown>): Promise<void> {
+/**
+ * Does it after `delayMs`, and again until the API server has answered; a refusal is logged and final. A conflict ends
+ * it if `isGone`: another pod of the name is there. Otherwise other writers were faster, several times in a row.
+ */
+export async function persist(delayMs: number, write: () => Promise<unknown>, isGone = () => true): Promise<void> {
   await sleep(delayMs);
   for (;;) {
     try {
       return void (await write());
     } catch (error) {
       const { cause, message } = error as Error;
-      if (SETTLED.has(cause)) return;
+      if (cause === NOT_FOUND || (cause === CONFLICT && isGone())) return;
       console.error(message);
-      if (typeof cause === "number" && cause < 500) return;
+      const isRefusal = typeof cause === "number" && cause < 500;
+      if (isRefusal && cause !== CONFLICT && cause !== TOO_MANY_REQUESTS) return;
     }
     await sleep(RETRY_MS);
   }

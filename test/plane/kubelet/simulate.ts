@@ -99,7 +99,8 @@ export function simulate(admin: Admin): Simulation {
       const status = statusOf(pod, { ...factsOf(state), ip }, timestamp(Date.now()));
       await admin.call("PATCH", `${pathOf(pod)}/status`, { metadata: { uid: pod.metadata.uid }, status });
     };
-    state.reporting = (state.reporting ?? Promise.resolve()).then(() => persist(0, write));
+    const isGone = (): boolean => !pods.has(state.pod.metadata.uid);
+    state.reporting = (state.reporting ?? Promise.resolve()).then(() => persist(0, write, isGone));
   }
 
   function end(state: PodState): void {
