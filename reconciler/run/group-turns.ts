@@ -58,7 +58,7 @@ export function createGroupTurns(
 ): GroupTurns {
   const leftOut = new Map<string, Left>();
   const lastOfFull = readLast(annotations);
-  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].slice(-MAX_FULL).join(" "));
+  const writeLast = (): void => void annotations.set(LAST_OF_FULL, [...lastOfFull.values()].join(" "));
 
   return {
     order(groups, busy) {
@@ -105,7 +105,10 @@ export function createGroupTurns(
 
 /** The group begun last, by the namespace. */
 function readLast(annotations: ReadonlyMap<string, string>): Map<string, string> {
-  const keys = (annotations.get(LAST_OF_FULL) ?? "").split(" ").filter((key) => key.includes("/"));
+  const keys = (annotations.get(LAST_OF_FULL) ?? "")
+    .split(" ")
+    .filter((key) => key.includes("/"))
+    .slice(-MAX_FULL);
   return new Map(keys.map((key) => [namespaceOf(key), key]));
 }
 

@@ -27,6 +27,18 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   {
+    name: "NR11: the token of a pod that runs elsewhere, whatever node its token is for",
+    agent: async (stage) => {
+      const agent = await playAgent(stage, "node-1");
+      const { store } = stage.emulator;
+      const pod = store.get("pods", NAMESPACE, "agent-node-1");
+      assert.ok(pod);
+      store.update("pods", { ...pod, spec: { ...(pod["spec"] as object), nodeName: "node-2" } });
+      return agent;
+    },
+    status: 403,
+  },
+  {
     name: "NR41: a token for another audience",
     agent: (stage) => playAgent(stage, "node-1", { audience: "another" }),
     status: 401,

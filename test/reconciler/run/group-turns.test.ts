@@ -128,6 +128,14 @@ describe("turns", () => {
     assert.equal(annotations.get(LAST_OF_FULL)?.split(" ").length, 64);
   });
 
+  it("shorten an annotation that somebody has made longer", () => {
+    const keys = namesOf(Array.from({ length: 100 }, () => 1));
+    const annotations = new Map([[LAST_OF_FULL, keys.join(" ")]]);
+    const turns = createGroupTurns(clock, annotations);
+    for (const turn of turns.order(groupsOf(["other/g-0"]), NONE)) turns.pass(turn);
+    assert.equal(annotations.get(LAST_OF_FULL)?.split(" ").length, 64);
+  });
+
   it("remember since when a group is left out, not counting its own step, and what is awaited", () => {
     let now = 0;
     const turns = createGroupTurns({ monotonic: () => now }, new Map());
