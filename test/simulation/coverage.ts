@@ -21,8 +21,6 @@ export interface Coverage {
   readonly take: () => ReadonlySet<string>;
   /** All cells of the files that were loaded so far. */
   readonly known: () => ReadonlySet<string>;
-  /** Whether the code at this offset of the file ran between the last two calls of `take`; true for what runs as it is loaded. */
-  readonly hasRun: (file: string, offset: number) => boolean;
 }
 
 const ROOT = `${pathToFileURL(join(import.meta.dirname, "../..")).href}/`;
@@ -50,7 +48,6 @@ export function startCoverage(of: readonly string[] = PRODUCT): Coverage {
   return {
     take: () => new Set([...read().keys()].flatMap((url) => files.get(url)?.ran() ?? [])),
     known: () => new Set([...files.values()].flatMap((file) => file.places().map(({ cell }) => cell))),
-    hasRun: (file, offset) => files.get(`${ROOT}${file}`)?.hasRun(offset) ?? false,
   };
 }
 
@@ -125,6 +122,5 @@ function createFile(url: string) {
         .filter(({ offset, attempt }) => countNow(attempt ?? offset) > (attempt === undefined ? 0 : countNow(offset)))
         .map(({ cell }) => cell);
     },
-    hasRun: (offset: number): boolean => ownerOf(offset)?.ranges[0]?.startOffset === 0 || countNow(offset) > 0,
   };
 }

@@ -1,4 +1,4 @@
-/** Changes files of the product as they are loaded: one text of each for another. */
+/** Changes files of the product as they are loaded. */
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -6,27 +6,39 @@ import { mutate, type Mutation } from "../mutation/mutation.ts";
 
 export type Change = Pick<Mutation, "file" | "find" | "replacement">;
 
+interface Loaded {
+  readonly source: string;
+  /** As Node.js calls it: that of the file unless it is given. */
+  readonly format?: "module";
+}
+
 /** What was loaded in place of a file, by its URL. */
 export const changedSources = new Map<string, string>();
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** For all that is imported from now on. What is not in its file exactly once throws as the file is loaded. */
+/** One text of each for another, for all that is imported from now on. What is not in its file exactly once throws as the file is loaded. */
 export function changeOnLoad(changes: readonly Change[]): void {
-  const byUrl = Map.groupBy(changes, ({ file }) => pathToFileURL(join(ROOT, file)).href);
+  for (const [file, own] of Map.groupBy(changes, (change) => change.file))
+    changeSources(file, (source) => ({
+      source: own.reduce((text, change) => {
+        const changed = mutate(text, change);
+        if (changed === undefined) throw new Error(`not once in ${file}: ${change.find}`);
+        return changed;
+      }, source),
+    }));
+}
+
+/** The whole source of a file for another, if it is imported from now on. */
+export function changeSources(file: string, change: (source: string) => Loaded): void {
+  const own = pathToFileURL(join(ROOT, file)).href;
   registerHooks({
     load(url, context, next) {
       const loaded = next(url, context);
-      const own = byUrl.get(url);
-      if (!own) return loaded;
-      let source = new TextDecoder().decode(loaded.source as Uint8Array);
-      for (const change of own) {
-        const changed = mutate(source, change);
-        if (changed === undefined) throw new Error(`not once in ${change.file}: ${change.find}`);
-        source = changed;
-      }
-      changedSources.set(url, source);
-      return { ...loaded, source: new TextEncoder().encode(source) };
+      if (url !== own) return loaded;
+      const changed = change(new TextDecoder().decode(loaded.source as Uint8Array));
+      changedSources.set(url, changed.source);
+      return { ...loaded, ...changed, source: new TextEncoder().encode(changed.source) };
     },
   });
 }

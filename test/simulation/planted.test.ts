@@ -11,15 +11,20 @@ const DIGESTS = new Map([
   [4, "abc"],
   [20, "def"],
 ]);
-const played = (output: string, { errors = "", ended = true } = {}): Planted =>
-  plantedOf({ output, errors, ended, seeds: 100, digests: DIGESTS });
+const played = (output: string, { errors = "", ended = true, differed = 3 } = {}): Planted =>
+  plantedOf({ output, errors, ended, seeds: 100, ran: 50, differed, digests: DIGESTS });
 
 describe("a planted bug", () => {
   for (const [name, result, expected] of [
     [
       "is not found by histories without a violation, of which it changes some",
       played("digest abc\ndigest xyz\n2 histories\n"),
-      ["not found", 100, "2 seeds run it, and it changes 1"],
+      ["not found", 100, "50 seeds run it, it would differ in 3, and of 2 it changes 1"],
+    ],
+    [
+      "is not found if it would differ in no history",
+      played("", { differed: 0 }),
+      ["not found", 100, "50 seeds run it, and it would differ in none"],
     ],
     ["is found by the first violation", played(seed(4)), ["found", 5, "two zones at once"]],
     [

@@ -14,8 +14,11 @@ interface Played {
   readonly errors: string;
   /** False if it was ended because it took too long. */
   readonly ended: boolean;
-  /** All that this stands for: those that do not run the line go as they go without the bug. */
+  /** All that this stands for: those in which the bug would not differ go as they go without it. */
   readonly seeds: number;
+  /** In how many of all seeds the line ran, and in how many the bug would differ. */
+  readonly ran: number;
+  readonly differed: number;
   /** The seeds that were to be played, with the digests of their histories without the bug. */
   readonly digests: ReadonlyMap<number, string>;
 }
@@ -44,6 +47,7 @@ export const whyOutOfReach = ({ file, breaks }: Pick<Mutation, "file" | "breaks"
   OUT_OF_REACH.find(([pattern]) => pattern.test(`${file} ${breaks}`))?.[1];
 
 const NOT_MET = "none of these histories meets what it guards against";
+const NOTHING_FOLLOWS = "what it changes has no consequence in these histories";
 /** Shorter than what the oracles allow a process that stands still, and a call on its way. */
 const MOMENTS = "what it prevents can be seen for milliseconds, which the oracles allow every process";
 const UNREADY = "it takes pods that are not ready, and the oracles judge those that are";
@@ -66,14 +70,16 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
 /** Why a planted bug was not found, in words; "" for one that was. */
 export function reasonOf({ result, what = "" }: Planted, breaks: string): string {
   if (result !== "not found") return "";
-  if (what.endsWith("changes 0")) return NOT_MET;
-  return REASONS.find(([pattern]) => pattern.test(breaks))?.[1] ?? "a hole: no oracle judges what it does";
+  if (what.endsWith("would differ in none")) return NOT_MET;
+  const known = REASONS.find(([pattern]) => pattern.test(breaks))?.[1];
+  return known ?? (what.endsWith("changes 0") ? NOTHING_FOLLOWS : "a hole: no oracle judges what it does");
 }
 
 const MAX_CHARS = 160;
 
 /** Reads what `simulate.ts` printed. */
-export function plantedOf({ output, errors, ended, seeds, digests }: Played): Planted {
+export function plantedOf({ output, errors, ended, seeds, ran, differed, digests }: Played): Planted {
+  if (differed === 0) return { result: "not found", seeds, what: `${ran} seeds run it, and it would differ in none` };
   const finds = [...output.matchAll(/^seed (\d+): .*\n {2}(.*)$/gm)].map(([, seed, what = ""]) => ({
     seed: Number(seed),
     what,
@@ -85,7 +91,8 @@ export function plantedOf({ output, errors, ended, seeds, digests }: Played): Pl
       return { result: "found", seeds: (digests.keys().next().value ?? 0) + 1, what: trouble.trim() };
     const without = [...digests.values()];
     const others = [...output.matchAll(/^digest (.*)$/gm)].filter(([, digest], i) => digest !== without[i]);
-    return { result: "not found", seeds, what: `${without.length} seeds run it, and it changes ${others.length}` };
+    const what = `${ran} seeds run it, it would differ in ${differed}, and of ${without.length} it changes ${others.length}`;
+    return { result: "not found", seeds, what };
   }
   const gaps = finds.map(({ seed }, i) => seed - (finds[i - 1]?.seed ?? -1)).toSorted((a, b) => a - b);
   const median = gaps[Math.floor((gaps.length - 1) / 2)] ?? 0;

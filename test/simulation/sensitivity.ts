@@ -2,11 +2,12 @@
  * `npm run simulate:planted`: plants each bug of the mutation table and prints after how many seeds an oracle finds it.
  *
  *     out of reach by its file -> why
- *     where does each seed come? -> its line never ran: out of reach
- *                                -> it ran in some: play these with it -> no violation: not found
- *                                                                      -> violations: found, from each of them on again
+ *     play each seed without bugs -> its line never ran: out of reach
+ *                                 -> it ran and would differ in none: not met
+ *                                 -> it would differ in some: play these with it -> no violation: not found
+ *                                                                                -> violations: found, from each on again
  *
- * A history that does not run the line is the same with the bug, so it is counted and not played.
+ * A history in which the bug would not differ is the same with it, so it is counted and not played.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,30 +16,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
-import { locate, type Mutation } from "../mutation/mutation.ts";
+import type { Mutation } from "../mutation/mutation.ts";
 import { dig } from "../emulator/objects.ts";
 import { MUTATIONS } from "../mutation/table.ts";
-import { startCoverage } from "./coverage.ts";
 import { readOrExit, requireWhole } from "./options.ts";
+import { startDifferences } from "./planted/differences.ts";
 import { describePlanted, formatPlanted, parsePlanted, type Planted, plantedOf, whyOutOfReach } from "./planted.ts";
 
 const USAGE = `npm run simulate:planted -- [words] [options]: plants bugs, and prints which an oracle finds. The bugs
 are those of the mutation table whose sentence and file have all the words.
 
-  --seeds N      of how many histories one looks where they come, 100 by default
+  --seeds N      in how many histories one looks where bugs would differ, 100 by default
+  --from S       the first of these seeds, 0 by default
   --having PART  looks only at those that have this part, such as deletions, budget or nodes.lifecycle: for bugs whose
                  line no other history runs; several parts with commas between them
-  --plays N      how many of those that run its line are played with a bug, at most; 20 by default
+  --plays N      how many of those in which it would differ are played with a bug, at most; 20 by default
   --finds N      ends with a bug once so many histories have found it, 3 by default
   --every N      only each Nth bug
   --new          only bugs that planted.txt does not have
   --rest SECONDS for which a settled world is watched, 30 by default
-  --runs FILE    keeps there which histories run which lines, and reads it if it exists
+  --runs FILE    keeps there in which histories which bugs would differ, and reads it if it exists; several with commas
+                 between them are read as one
   --write        writes planted.txt; what it has of other bugs stays
   --help
 `;
 const OPTIONS = {
   seeds: { type: "string", default: "100" },
+  from: { type: "string", default: "0" },
   having: { type: "string", default: "" },
   plays: { type: "string", default: "20" },
   finds: { type: "string", default: "3" },
@@ -52,12 +56,11 @@ const OPTIONS = {
 
 const options = readOrExit(() => {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
-  requireWhole(values, ["seeds", "plays", "finds", "every", "rest"]);
+  requireWhole(values, ["seeds", "from", "plays", "finds", "every", "rest"]);
   return { ...values, words: positionals };
 }, USAGE);
 /** Milliseconds for all histories of a bug, on a machine that others use as well: one that does not end is found. */
 const ROW_MS = 3_600_000;
-const ROOT = join(import.meta.dirname, "../..");
 const TABLE = join(import.meta.dirname, "planted.txt");
 const readTable = (): Map<string, Planted> =>
   existsSync(TABLE) ? parsePlanted(readFileSync(TABLE, "utf8")) : new Map<string, Planted>();
@@ -73,43 +76,50 @@ const [plant, simulate] = ["plant.ts", "simulate.ts"].map((name) => join(import.
 
 /** The histories without any bug. */
 interface Runs {
+  /** How many there are, with those that do not have the parts. */
+  readonly seeds: number;
   /** The digest of each that goes well. */
   readonly digests: readonly (readonly [seed: number, digest: string])[];
   /** By the sentence of a bug the seeds that run its line. */
-  readonly seeds: Readonly<Record<string, readonly number[]>>;
+  readonly ran: Readonly<Record<string, readonly number[]>>;
+  /** By the sentence of a bug the seeds in which it would differ. */
+  readonly differed: Readonly<Record<string, readonly number[]>>;
 }
 
 async function playWithout(): Promise<Runs> {
-  const coverage = startCoverage();
-  const { play } = await import("./play.ts");
-  coverage.take();
+  const reachable = MUTATIONS.filter((mutation) => whyOutOfReach(mutation) === undefined);
+  const differences = startDifferences(reachable);
+  const [{ play }, { drawWholeShape }] = await Promise.all([import("./play.ts"), import("./whole-shape.ts")]);
+  differences.take();
   const digests: [number, string][] = [];
-  const seeds: Record<string, number[]> = {};
-  const places = MUTATIONS.map((mutation) => ({
-    ...mutation,
-    at: locate(readFileSync(join(ROOT, mutation.file), "utf8"), mutation)?.index ?? -1,
-  }));
+  const [ran, differed]: Record<string, number[]>[] = [{}, {}];
   const parts = options.having.split(",").filter((part) => part !== "");
-  const { drawWholeShape } = await import("./whole-shape.ts");
-  for (let seed = 0; seed < Number(options.seeds); seed++) {
+  const from = Number(options.from);
+  for (let seed = from; seed < from + Number(options.seeds); seed++) {
     const { shape } = drawWholeShape(seed);
     if (!parts.every((part) => dig(shape, ...part.split(".")))) continue;
     const { violations, digest } = await play(seed, { restMs: Number(options.rest) * 1000 });
-    coverage.take();
+    const taken = differences.take();
     if (violations.length > 0) console.log(`seed ${seed} fails without any bug: ${violations[0]}`);
     else digests.push([seed, digest]);
-    for (const { breaks, file, at } of places) if (coverage.hasRun(file, at)) (seeds[breaks] ??= []).push(seed);
+    for (const [i, { breaks }] of reachable.entries()) {
+      if (taken.ran.has(i)) (ran[breaks] ??= []).push(seed);
+      if (taken.differed.has(i)) (differed[breaks] ??= []).push(seed);
+    }
   }
-  return { digests, seeds };
+  return { seeds: Number(options.seeds), digests, ran, differed };
 }
 
-/** Plays the first histories that run the line, with the bug planted. */
-async function playWith({ breaks }: Mutation, { digests, seeds }: Runs): Promise<Planted> {
-  const running = new Set(seeds[breaks]);
-  const all = digests.filter(([seed]) => running.has(seed));
+/** Plays the first histories in which the bug would differ, with the bug planted. */
+async function playWith({ breaks }: Mutation, { seeds, digests, ran, differed }: Runs): Promise<Planted> {
+  const ranIn = ran[breaks]?.length ?? 0;
+  if (ranIn === 0) return { result: "out of reach", seeds, what: "no seed runs this line" };
+  const differing = new Set(differed[breaks]);
+  const all = digests.filter(([seed]) => differing.has(seed));
   const played = all.slice(0, Number(options.plays));
-  const last = played.length < all.length ? (played.at(-1)?.[0] ?? 0) + 1 : Number(options.seeds);
-  if (played.length === 0) return { result: "out of reach", seeds: last, what: "no seed runs this line" };
+  const counts = { seeds: played.length < all.length ? (played.at(-1)?.[0] ?? 0) + 1 : seeds, ran: ranIn };
+  if (played.length === 0)
+    return plantedOf({ ...counts, differed: 0, output: "", errors: "", ended: true, digests: new Map() });
   const list = played.map(([seed]) => seed).join(",");
   const args = ["--import", plant, simulate, "--seed", list, "--rest", options.rest, "--finds", options.finds];
   const child = spawn(process.execPath, args as string[], {
@@ -121,15 +131,30 @@ async function playWith({ breaks }: Mutation, { digests, seeds }: Runs): Promise
   });
   // Its output may end before it is known how the process ended.
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
-  return plantedOf({ output, errors, ended: child.signalCode === null, seeds: last, digests: new Map(played) });
+  const ended = child.signalCode === null;
+  return plantedOf({ ...counts, differed: differing.size, output, errors, ended, digests: new Map(played) });
 }
 
 async function readRuns(): Promise<Runs> {
-  if (options.runs !== undefined && existsSync(options.runs))
-    return JSON.parse(readFileSync(options.runs, "utf8")) as Runs;
+  const files = options.runs?.split(",") ?? [];
+  if (files.length > 0 && files.every((file) => existsSync(file)))
+    return files.map((file) => JSON.parse(readFileSync(file, "utf8")) as Runs).reduce(joinRuns);
   const runs = await playWithout();
-  if (options.runs !== undefined) writeFileSync(options.runs, JSON.stringify(runs));
+  if (files[0] !== undefined) writeFileSync(files[0], JSON.stringify(runs));
   return runs;
+}
+
+function joinRuns(one: Runs, other: Runs): Runs {
+  const joined = (a: Runs["ran"], b: Runs["ran"]): Runs["ran"] =>
+    Object.fromEntries(
+      [...new Set([...Object.keys(a), ...Object.keys(b)])].map((key) => [key, [...(a[key] ?? []), ...(b[key] ?? [])]]),
+    );
+  return {
+    seeds: one.seeds + other.seeds,
+    digests: [...one.digests, ...other.digests],
+    ran: joined(one.ran, other.ran),
+    differed: joined(one.differed, other.differed),
+  };
 }
 
 const runs = await readRuns();
