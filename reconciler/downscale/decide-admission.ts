@@ -5,7 +5,7 @@
 import type { Pod } from "../model/pod.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
-import { countMissing, isSurplus, withoutIdleSurplus } from "../model/readiness.ts";
+import { countMissing, isSurplus, outdated, withoutIdleSurplus } from "../model/readiness.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
@@ -31,18 +31,37 @@ export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): 
   return undefined;
 }
 
+interface ShrinkWithPods extends ShrinkInGroup {
+  readonly zones: readonly ZoneWithPods[];
+}
+
 /**
  * Why the other zone refuses the downscale, in the original's words: it still loses pods, or has outdated or unready
  * ones (§4.7d). Pods that it is not to have, and that never served, do not count; pods that are to go as well and do not
  * come up do not count either.
  */
-export function whyRefused(whole: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
+export function whyRefused(whole: ZoneWithPods, shrink: ShrinkWithPods): string | undefined {
   const other = withoutIdleSurplus(whole);
   const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, shrink));
   const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, shrink);
+  const mayBeOutdated = endsRollout(shrink);
   return (
-    describeShrinking(other) ?? describeUnready(other, { givenUp, missing }) ?? describeTerminating(other, givenUp)
+    describeShrinking(other) ??
+    describeUnready(other, { givenUp, missing, mayBeOutdated }) ??
+    describeTerminating(other, givenUp)
   );
+}
+
+/**
+ * True if the shrinking zone loses all of its pods that are outdated, and has some. Their rollout may wait for this
+ * downscale: a budget by partition keeps pods whose peers are gone. The zones after it would wait for that rollout.
+ */
+export function endsRollout({ zones, zone: { uid }, size }: Pick<ShrinkWithPods, "zones" | "zone" | "size">): boolean {
+  const zone = zones.find((one) => one.uid === uid);
+  if (!zone || zone.paused) return false;
+  const { firstOrdinal } = zone;
+  const old = outdated(zone);
+  return old.length > 0 && old.every((pod) => isSurplus(pod, { firstOrdinal, replicas: size }));
 }
 
 /**
@@ -64,13 +83,17 @@ function describeShrinking(zone: ZoneWithPods): string | undefined {
  */
 function describeUnready(
   { name, replicas, status, pods }: ZoneWithPods,
-  { givenUp, missing }: { readonly givenUp: readonly Pod[]; readonly missing: number },
+  {
+    givenUp,
+    missing,
+    mayBeOutdated,
+  }: { readonly givenUp: readonly Pod[]; readonly missing: number; readonly mayBeOutdated: boolean },
 ): string | undefined {
   const expected = Math.max(replicas, status.replicas) - givenUp.length - missing;
   const ready = pods.filter((pod) => pod.ready).length;
   const updated =
     status.updated - givenUp.filter((pod) => !pod.terminating && pod.revision === status.updateRevision).length;
-  if (expected === ready && updated === ready) return undefined;
+  if (expected === ready && (updated === ready || mayBeOutdated)) return undefined;
   return `statefulset ${name} has ${expected - updated} non-updated replicas and ${expected - ready} non-ready replicas`;
 }
 

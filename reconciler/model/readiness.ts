@@ -49,6 +49,16 @@ export function isIdleSurplus(pod: Pod, zone: Pick<Zone, "firstOrdinal" | "repli
 }
 
 /**
+ * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert,
+ * `currentRevision` does not show it (§1.5.3). The controller is about to remove a surplus pod that never served.
+ */
+export function outdated(zone: ZoneWithPods): Pod[] {
+  return zone.pods.filter(
+    (pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone),
+  );
+}
+
+/**
  * The pods that should exist and do not. A surplus pod stands in for none of them: with another `ordinals.start`, or
  * during a downscale, it is there beside a gap. `pods` are in the order of their ordinals, so that surplus ones are at
  * its ends.

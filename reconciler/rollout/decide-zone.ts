@@ -9,7 +9,7 @@ import {
   describeUnavailable,
   describeUnsteady,
   isHealthy,
-  isIdleSurplus,
+  outdated,
   isSteady,
   unavailable,
 } from "../model/readiness.ts";
@@ -23,16 +23,6 @@ export type RolloutDecision = DeletePods | FinishZone | Hold;
 const MAX_AT_ONCE = 50;
 
 type ZoneRule = Rule<[zone: ZoneWithPods, group: GroupSnapshot], RolloutDecision>;
-
-/**
- * Pods of another than the update revision that are not terminating. Each pod's revision is compared: after a revert,
- * `currentRevision` does not show it (§1.5.3). The controller is about to remove a surplus pod that never served.
- */
-export function outdated(zone: ZoneWithPods): Pod[] {
-  return zone.pods.filter(
-    (pod) => pod.revision !== zone.status.updateRevision && !pod.terminating && !isIdleSurplus(pod, zone),
-  );
-}
 
 const revisionsKnown: ZoneRule = (zone) => {
   const { currentRevision, updateRevision } = zone.status;

@@ -2,10 +2,10 @@
 import { moveToFront } from "../model/order.ts";
 import type { RemainingZone } from "../model/outcome.ts";
 import { isLost, neverServed } from "../model/lost.ts";
+import { outdated } from "../model/readiness.ts";
 import { isZoneRecorded, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import { countBatches } from "./batch-limit.ts";
 import { inOrder } from "./decide-rollout.ts";
-import { outdated } from "./decide-zone.ts";
 
 /** The most pods of a zone that are named. */
 const MAX_NAMED = 10;

@@ -2,7 +2,7 @@
  * Shrinking a zone takes pods away, and so does a rollout: we never do this in two zones at once. Upstream leaves the
  * check to its webhook, which may not be installed.
  */
-import { whyRefused } from "../downscale/decide-admission.ts";
+import { endsRollout, whyRefused } from "../downscale/decide-admission.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
@@ -64,8 +64,8 @@ function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly Bus
   const relations = [leaders(zones).has(name) ? name : "", scaling.mirror?.kind, scaling.mirror?.name];
   // Others may wait for an unhealthy zone, which must not wait for them in turn: the webhook alone decides.
   const isJudged = scaling.judgedByWebhook && zones.some((zone) => zone.uid === uid && isHealthy(zone));
-  const key = [shrink.size, shrink.now, isJudged, ...relations].join(" ");
   const inGroup = { ...shrink, zones };
+  const key = [shrink.size, shrink.now, isJudged, isJudged && endsRollout(inGroup), ...relations].join(" ");
   const find = (other: ZoneWithPods): readonly BusyZone[] => {
     const what = whatIsUnderWay(other, inGroup) ?? (isJudged ? whyRefused(other, inGroup) : undefined);
     return what === undefined ? [] : [{ other, what }];

@@ -257,16 +257,13 @@ export async function setRight(people: People): Promise<void> {
   setRequestsRight(people);
 }
 
-/** By partition, a pod without peers in other zones waits until it has them. */
+/** By partition, a pod without peers in other zones waits until it has them. Followers and mirrors get them by themselves. */
 async function growAlike(people: People): Promise<void> {
   const { world, shape } = people;
-  if (!shape.partitioned || shape.budget === undefined) return;
+  if (!shape.partitioned || shape.budget === undefined || shape.mirrored || shape.followers) return;
   const sizes = shape.zones.map((zone) =>
     Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0),
   );
   const spec = { replicas: Math.max(...sizes) };
-  if (shape.mirrored) await insist(people, `${TEMPLATES_PATH}/${GROUP}`, { spec });
-  else
-    for (const zone of shape.followers ? shape.zones.slice(0, 1) : shape.zones)
-      await insist(people, `${SETS}/${zone}`, { spec });
+  for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, { spec });
 }

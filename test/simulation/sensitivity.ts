@@ -92,7 +92,8 @@ async function playWithout(): Promise<Runs> {
   const [{ play }, { drawWholeShape }] = await Promise.all([import("./play.ts"), import("./whole-shape.ts")]);
   differences.take();
   const digests: [number, string][] = [];
-  const [ran, differed]: Record<string, number[]>[] = [{}, {}];
+  const ran: Record<string, number[]> = {};
+  const differed: Record<string, number[]> = {};
   const parts = options.having.split(",").filter((part) => part !== "");
   const from = Number(options.from);
   for (let seed = from; seed < from + Number(options.seeds); seed++) {

@@ -111,6 +111,20 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     replacement: "undefined",
   },
   {
+    breaks: "a rollout and a downscale do not wait for each other where a budget keeps the pods that go",
+    file: "reconciler/downscale/decide-admission.ts",
+    tests: ["test/reconciler/downscale/downscale.test.ts"],
+    find: "(updated === ready || mayBeOutdated)",
+    replacement: "updated === ready",
+  },
+  {
+    breaks: "a zone that is up to date does not shrink while others have outdated pods",
+    file: "reconciler/downscale/decide-admission.ts",
+    tests: ["test/reconciler/downscale/downscale.test.ts"],
+    find: "return old.length > 0 && old.every",
+    replacement: "return old.every",
+  },
+  {
     breaks: "no zone waits, for what a webhook refuses, while others may wait for it",
     file: "reconciler/scaling/steady.ts",
     tests: ["test/reconciler/scaling/steady.test.ts"],

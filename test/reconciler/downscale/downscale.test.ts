@@ -135,6 +135,27 @@ describe("waiting for other zones' health (P09, P12)", () => {
     assert.equal(refuseByHealth([only], { zone: SHRINKING, size: 0, now: 0 }), undefined);
   });
 
+  describe("once the outdated pods of the zone are those that it loses", () => {
+    const prev = { revision: "prev" };
+    const surplus = { name: "ingester-zone-x", replicas: 5, pods: { 3: prev, 4: prev } };
+    const paused = { annotations: { "grafana.com/rollout-paused": "true" } };
+    const outdated = "statefulset ingester-zone-a has 3 non-updated replicas and 0 non-ready replicas";
+    const UNREADY = "statefulset ingester-zone-a has 3 non-updated replicas and 1 non-ready replicas";
+    for (const [name, own, other, expected] of [
+      ["outdated pods of others are not waited for", surplus, { at: "prev" }, undefined],
+      ["those that are not ready are", surplus, { at: "prev", pods: { 1: { ...prev, ready: false } } }, UNREADY],
+      ["but not if another one stays", { ...surplus, pods: { 2: prev, 3: prev, 4: prev } }, { at: "prev" }, outdated],
+      ["but not if it has none", { ...surplus, pods: {} }, { at: "prev" }, outdated],
+      ["but not while it is paused: nobody waits for it", { ...surplus, ...paused }, { at: "prev" }, outdated],
+    ] as const)
+      it(name, () => {
+        const zones = [zone(other), zone(own)];
+        const [, shrinking] = zones;
+        assert.ok(shrinking);
+        assert.equal(refuseByHealth(zones, { zone: shrinking, size: 3, now: 0 })?.message, expected);
+      });
+  });
+
   for (const [name, traits, expected] of CASES)
     it(name, () =>
       assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected),

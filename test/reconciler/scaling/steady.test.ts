@@ -108,6 +108,16 @@ describe("while another zone", () => {
     ["no webhook judges it: it may shrink", {}, undefined],
     ["a webhook would refuse it: it waits", JUDGED, refused],
     [
+      "its own last one is that which goes: it may shrink, so that its rollout can end",
+      { ...JUDGED, pods: { 2: { revision: PREVIOUS } } },
+      undefined,
+    ],
+    [
+      "another one of its own stays: it waits",
+      { ...JUDGED, pods: { 1: { revision: PREVIOUS }, 2: { revision: PREVIOUS } } },
+      refused,
+    ],
+    [
       "the other zone may wait for this one, which is not healthy: the webhook decides",
       { ...JUDGED, statusReady: 2 },
       undefined,

@@ -40,7 +40,7 @@ export function startDifferences(bugs: readonly Bug[]): Differences {
       });
   return {
     take() {
-      const taken = { ran: ran.union(unknown), differed: differed.union(unknown) };
+      const taken = { ran: new Set([...ran, ...unknown]), differed: new Set([...differed, ...unknown]) };
       ran = new Set();
       differed = new Set();
       return taken;
