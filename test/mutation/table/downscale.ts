@@ -158,8 +158,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a zone is not scaled down while another has pods that are not ready",
     ...DECIDE,
-    find: "if (expected === ready && updated === ready) return undefined;",
-    replacement: "if (updated === ready) return undefined;",
+    find: "if (expected === ready && (updated === ready",
+    replacement: "if ((updated === ready",
   },
   {
     breaks: "a zone is not scaled down while the surplus pods of another still run",

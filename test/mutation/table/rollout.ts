@@ -294,6 +294,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a terminating pod is not deleted again",
     ...ZONE,
+    file: READINESS.file,
     find: "zone.status.updateRevision && !pod.terminating && ",
     replacement: "zone.status.updateRevision && ",
   },
