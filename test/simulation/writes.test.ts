@@ -79,6 +79,11 @@ const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined]
     [renewed(0), written(9000, "reconciler-1_x", 0), written(15_000, "reconciler-2_x")],
     undefined,
   ],
+  [
+    "a Lease whose time somebody has changed before another says that it waits",
+    [renewed(0), written(9000, "reconciler-1_x", 4000), written(15_000, "reconciler-2_x")],
+    undefined,
+  ],
   ["a Lease that was given back", [renewed(0), renewed(1, ""), written(2, "reconciler-2_x")], undefined],
   ["what others write", [["human", 0, "PATCH", SET, {}]], undefined],
 ];

@@ -45,8 +45,9 @@ export function createWriteSafety({ violated, now, suspends }: WriteSafetyOption
     const before = leases.get(name);
     if (before && before.holder !== "" && holder !== "" && before.holder !== holder && now() < before.until)
       violated(`${actor} takes Lease ${name} from ${before.holder}, which has it for ${before.until - now()} ms more`);
-    // What else is written on it, such as who waits, is no renewal.
-    if (before?.renewed === renewed && before.holder === holder) return;
+    // What else is written on it, such as who waits, is no renewal: nor after somebody has changed its time.
+    const isByOther = name === LEASE_NAME && !isHolder(actor, body);
+    if (before?.holder === holder && (before.renewed === renewed || isByOther)) return;
     const seconds = numberOf(dig(body, "spec", "leaseDurationSeconds")) ?? 0;
     leases.set(name, { holder, renewed, until: sentAt + seconds * 1000 });
   }
