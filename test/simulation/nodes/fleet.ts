@@ -160,10 +160,11 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
     });
   }
 
-  /** As the DaemonSet's controller does. */
+  /** As the DaemonSet's controller does, and the kubelet, also if the container was about to start again. */
   function replaceAgent(host: NodeHost): void {
     agents.get(host.name)?.kill();
     schedule.after(COLLECT_MS, () => createAgentPod(host));
+    schedule.after(COLLECT_MS + RESTART_MS, () => startOn(host));
   }
 
   /** Pods of a Node that is gone go at once; its kubelet registers it again. */
