@@ -13,6 +13,7 @@ import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
+import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createRequestSafety } from "./requests/safety.ts";
 import { createSafety } from "./safety.ts";
@@ -157,6 +158,12 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
+  const reads = createReadSafety({
+    violated,
+    now: schedule.now,
+    processes: () => world.processes(),
+    suspends: shape.suspends,
+  });
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number => {
     const since = schedule.now() - SLOWLY_DECIDED_MS;
@@ -220,6 +227,7 @@ async function playSeeded(
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
+      reads.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
