@@ -140,6 +140,7 @@ async function playSeeded(
     isLetGo: deletions?.isLetGo,
     violated,
     now: schedule.now,
+    decidedAt: (actor, zone) => reads.decidedAt(actor, zone),
     leader: () => {
       const spec = fieldsOf(world.store.get("leases.coordination.k8s.io", NAMESPACE, "zonewise-reconciler")?.["spec"]);
       const holder = textOf(spec["holderIdentity"]);
@@ -158,12 +159,7 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
-  const reads = createReadSafety({
-    violated,
-    now: schedule.now,
-    processes: () => world.processes(),
-    suspends: shape.suspends,
-  });
+  const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number => {
     const since = schedule.now() - SLOWLY_DECIDED_MS;
@@ -227,7 +223,7 @@ async function playSeeded(
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
-      reads.onRequest(caller, method, path);
+      reads.onRequest(caller, method, path, body.toString());
     },
     onReview(review) {
       safety.onReview(review);
@@ -258,6 +254,7 @@ async function playSeeded(
     );
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
+    reads.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
     requests?.onEvent(event, caller);

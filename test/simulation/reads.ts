@@ -1,30 +1,41 @@
 /**
  * Judges what a reconciler has read and confirmed before it deletes a pod of a zone (§1.5.8, §1.7):
  *
- *   list of the StatefulSets -- at most 1 s --> write without content --> deletion --> list --> deletion --> ...
- *                            -- longer -------> write without content --> list --> deletion
+ *   list of the zones -- at most 1 s --> write without content --> deletion --> list --> deletion --> ...
+ *                     -- longer -------> write without content --> list --> deletion
+ *
+ * The write has the version of its zone that was read. So it is known what the reconciler knew, to the second: of its
+ * own zone what is true as the write takes effect, of the others what has been true for a second then.
  */
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { dig, isTrue, textOf } from "../emulator/objects.ts";
+import { NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 import type { Process } from "./process.ts";
+import type { Shape } from "./shape.ts";
 
 interface ReadSafetyOptions {
+  readonly shape: Shape;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly processes: () => readonly Process[];
-  /** Monotonic clocks stop with their machines: what was read long ago seems recent. */
-  readonly suspends: boolean;
+  readonly listPods: (zone: string) => readonly KubeObject[];
 }
 
 /** Milliseconds for which what was listed is recent enough for the first pod. */
 const FRESH_MS = 1000;
 /** Milliseconds from the write without content to the last deletion: a batch lasts 30 s, and its last call 10 s. */
 const BATCH_MS = 40_000;
-/** In which a process may have stood still. */
-const STANDS_MS = 120_000;
+/** In which a process, or its machine, may have stood still. */
+const STANDS_MS = 150_000;
+/** How old what is read may be, in writes. */
+const STALE_WRITES = 30;
+const MAX_WRITES = 5000;
 
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
-const DELETED = /^DELETE .*\/pods\/([^/?]+)-\d+(?:\?|$)/;
+const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
+const DOWNSCALE_LEASE = /\/leases(?:\/zonewise-downscale-|\?|$)/;
 
 interface Acts {
   /** When its last list of StatefulSets was sent. */
@@ -35,9 +46,37 @@ interface Acts {
   readonly deletedAt: Map<string, number>;
 }
 
+/** What keeps a zone, or its whole group, from losing pods by a rollout. */
+const HOLDS: Readonly<Record<string, (set: KubeObject) => boolean>> = {
+  "is paused": ({ metadata }) => metadata.annotations?.["grafana.com/rollout-paused"] === "true",
+  "is being deleted": ({ metadata }) => metadata.deletionTimestamp !== undefined,
+  "has another update strategy than OnDelete": (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
+  "has a status older than its spec": (set) =>
+    Number(dig(set, "status", "observedGeneration") ?? 0) < set.metadata.generation,
+};
+/** A paused zone holds no other. */
+const OWN = "is paused";
+/** Holds nobody, but pods of other zones go under the downscale Lease of the group. */
+const JUDGED = "is scaled down by leave of a webhook";
+const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
+  labels?.["grafana.com/prepare-downscale"] === "true";
+
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
-export function createReadSafety({ violated, now, processes, suspends }: ReadSafetyOptions) {
+export function createReadSafety({ shape, violated, now, processes, listPods }: ReadSafetyOptions) {
   const byActor = new Map<string, Acts>();
+  /** The zones as they are stored. */
+  const sets = new Map<string, KubeObject>();
+  /** "zone hold" since when. */
+  const held = new Map<string, number>();
+  /** When each write was stored, the latest last. */
+  const writtenAt: number[] = [];
+  /** By UID of a pod when it began to end. */
+  const endingAt = new Map<string, number>();
+  /** By name of a pod that is not ready since when. */
+  const unreadyAt = new Map<string, number>();
+  /** By name of a downscale Lease the process that holds it. */
+  const holders = new Map<string, string>();
+  const mayBeStale = shape.faults.stale > 0 || shape.firstCalls !== undefined;
 
   function actsOf(actor: string): Acts {
     const found = byActor.get(actor) ?? { listedAt: -Infinity, confirmed: new Map(), deletedAt: new Map() };
@@ -45,29 +84,114 @@ export function createReadSafety({ violated, now, processes, suspends }: ReadSaf
     return found;
   }
 
-  function onDeletion({ actor, call, sentAt = 0 }: Caller, set: string): void {
+  /** What was stored until then was seen by who read at this time. */
+  function seen(at: number): number {
+    if (!mayBeStale) return at;
+    return writtenAt[writtenAt.findLastIndex((one) => one < at) - STALE_WRITES] ?? -Infinity;
+  }
+
+  /** Until when others' objects were seen by who deletes a pod of the zone now. */
+  function decidedAt(actor: string, zone: string): number {
+    const { confirmed, deletedAt } = actsOf(actor);
+    const { at = -Infinity } = confirmed.get(zone) ?? {};
+    const judgedAt = at - (shape.suspends ? STANDS_MS : FRESH_MS);
+    return Math.max(seen(judgedAt), seen(deletedAt.get(zone) ?? -Infinity));
+  }
+
+  function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
+    const { uid = "" } = listPods(zone).find(({ metadata }) => metadata.name === pod)?.metadata ?? {};
+    // The version of the pod that was read is a precondition: it was read as one that ends.
+    if ((endingAt.get(uid) ?? Infinity) < sentAt) violated(`${actor} sends ${call}, which ends already`);
     const { listedAt, confirmed, deletedAt } = actsOf(actor);
-    const { at, listedMs } = confirmed.get(set) ?? { at: -Infinity, listedMs: Infinity };
+    const { at, listedMs } = confirmed.get(zone) ?? { at: -Infinity, listedMs: Infinity };
     const process = processes().find(({ name }) => name === actor);
     const mayBeLate = (process?.stoodStillMs(now() - STANDS_MS) ?? 1) > 0;
     if (sentAt - at > BATCH_MS && !mayBeLate) violated(`${actor} sends ${call} of a zone that it has not confirmed`);
-    if (listedAt <= (deletedAt.get(set) ?? -Infinity))
+    if (listedAt <= (deletedAt.get(zone) ?? -Infinity))
       violated(`${actor} sends ${call} without another list of the zones since its last one`);
-    if (listedAt < at && listedMs > FRESH_MS && !suspends)
+    if (listedAt < at && listedMs > FRESH_MS && !shape.suspends)
       violated(`${actor} sends ${call} by a list that was ${listedMs} ms old before`);
-    deletedAt.set(set, now());
+    deletedAt.set(zone, now());
+  }
+
+  /** A pod begins to end by a reconciler. */
+  function onTaken(pod: KubeObject, zone: string, actor: string): void {
+    const { name: podName } = pod.metadata;
+    const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
+    const othersAt = seen(at - (shape.suspends ? STANDS_MS : FRESH_MS));
+    for (const [key, since] of held) {
+      const [name = "", ...words] = key.split(" ");
+      const hold = words.join(" ");
+      const isOwn = name === zone;
+      if (hold === JUDGED) {
+        if (!isOwn && since < othersAt && ![...holders.values()].includes(actor))
+          violated(`${podName} is taken by ${actor} without the downscale Lease of its group`);
+      } else if (isOwn ? since <= at : hold !== OWN && since < othersAt)
+        violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
+    }
+    const set = sets.get(zone);
+    const isOld = ({ metadata }: KubeObject): boolean =>
+      metadata.labels?.["controller-revision-hash"] !== dig(set, "status", "updateRevision");
+    const [first] = isTrue(pod, "Ready")
+      ? listPods(zone).filter((one) => isOld(one) && (unreadyAt.get(one.metadata.name) ?? Infinity) < othersAt)
+      : [];
+    if (first)
+      violated(`${podName} is taken by ${actor} before ${first.metadata.name}, which is outdated and not ready`);
+  }
+
+  function onPod({ type, object }: StoreEvent): void {
+    const { name, uid, deletionTimestamp } = object.metadata;
+    if (type === "DELETED") endingAt.delete(uid);
+    else if (deletionTimestamp !== undefined && !endingAt.has(uid)) endingAt.set(uid, now());
+    // What ends is none that could go first.
+    const isUnready = type !== "DELETED" && deletionTimestamp === undefined && !isTrue(object, "Ready");
+    if (!isUnready) unreadyAt.delete(name);
+    else if (!unreadyAt.has(name)) unreadyAt.set(name, now());
+  }
+
+  /** A downscale Lease is written. */
+  function onLease({ actor }: Caller, body: string): void {
+    const lease: unknown = JSON.parse(body || "{}");
+    const name = textOf(dig(lease, "metadata", "name")) ?? "";
+    if (!name.startsWith("zonewise-downscale-")) return;
+    if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, actor);
+    else holders.delete(name);
+  }
+
+  function onZone({ type, object }: StoreEvent): void {
+    const { name } = object.metadata;
+    sets.set(name, object);
+    for (const [hold, holds] of Object.entries({ ...HOLDS, [JUDGED]: isJudged })) {
+      const key = `${name} ${hold}`;
+      if (type === "DELETED" || !holds(object)) held.delete(key);
+      else if (!held.has(key)) held.set(key, now());
+    }
   }
 
   return {
-    onRequest(caller: Caller, method: string, path: string): void {
+    decidedAt,
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
+      const { type, resource, object, previous } = event;
+      const { name, namespace, deletionTimestamp } = object.metadata;
+      if (namespace !== NAMESPACE) return;
+      if (resource === "statefulsets.apps" && shape.zones.includes(name)) onZone(event);
+      const zone = name.replace(/-\d+$/, "");
+      if (resource === "pods" && shape.zones.includes(zone)) onPod(event);
+      const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
+      if (resource === "pods" && begins && caller?.actor.startsWith("reconciler") && shape.zones.includes(zone))
+        onTaken(previous ?? object, zone, caller.actor);
+    },
+    onRequest(caller: Caller, method: string, path: string, body = ""): void {
+      if (method !== "GET" && DOWNSCALE_LEASE.test(path)) onLease(caller, body);
       if (!caller.actor.startsWith("reconciler")) return;
       const request = `${method} ${path}`;
       const acts = actsOf(caller.actor);
       if (LIST.test(request) && !/[?&]watch=/.test(path)) acts.listedAt = caller.sentAt ?? now();
       const [, zone] = CONFIRMED.exec(request) ?? [];
       if (zone !== undefined) acts.confirmed.set(zone, { at: now(), listedMs: now() - acts.listedAt });
-      const [, set] = DELETED.exec(request) ?? [];
-      if (set !== undefined) onDeletion(caller, set);
+      const [, pod = "", set] = DELETED.exec(request) ?? [];
+      if (set !== undefined) onDeletion(caller, pod, set);
     },
   };
 }

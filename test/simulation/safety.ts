@@ -21,6 +21,8 @@ export interface SafetyOptions {
   readonly reservations: () => Readonly<Record<string, unknown>>;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
+  /** Until when a reconciler that deletes a pod of a zone has seen what was stored. */
+  readonly decidedAt?: ((actor: string, zone: string) => number) | undefined;
   /** True of a pod that begins to end because the webhook has let somebody delete it. */
   readonly isLetGo?: ((event: StoreEvent, caller: Caller) => boolean) | undefined;
   /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
@@ -59,6 +61,8 @@ const [EVICTION, DOWNSCALE] = ["/admission/mutate-pod-eviction", "/admission/pre
 
 /** Longer than a process stands still and a call is on its way: who judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
+/** So late the status of a StatefulSet may tell that a pod is not ready, also while its controller stands still. */
+const [LATE_MS, STALLED_MS] = [2000, 20_000];
 /** A write that was sent under the Lease may take so long until it takes effect: as long as the network is slow. */
 const IN_FLIGHT_MS = 45_000;
 /** By how much a process may misjudge the API server's time: as long as the last answer took. */
@@ -72,6 +76,8 @@ const YOUNG_MS = 60_000;
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
   const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
+  const { decidedAt = () => -Infinity } = options;
+  const lateMs = shape.faults.controllerStalls > 0 || shape.firstCalls !== undefined ? STALLED_MS : LATE_MS;
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
   const sick = new Map<string, number>();
@@ -133,7 +139,8 @@ export function createSafety(options: SafetyOptions): Safety {
       violated(
         `two zones at once: ${name} is taken by ${pod.by} while ${conflicting.map(nameOf).join(", ")} are missing`,
       );
-    const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && now() - since > SICK_MS);
+    const seen = Math.max(now() - SICK_MS, pod.isRollout ? decidedAt(pod.by, pod.zone) - lateMs : -Infinity);
+    const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && since < seen);
     if (ill && (pod.isRollout || !shape.partitioned))
       violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);
     disrupted.set(name, pod);
