@@ -52,7 +52,7 @@ const HOLDS: Readonly<Record<string, (set: KubeObject) => boolean>> = {
   "is being deleted": ({ metadata }) => metadata.deletionTimestamp !== undefined,
   "has another update strategy than OnDelete": (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
   "has a status older than its spec": (set) =>
-    Number(dig(set, "status", "observedGeneration") ?? 0) < set.metadata.generation,
+    Number(dig(set, "status", "observedGeneration") ?? 0) < (set.metadata.generation ?? 0),
 };
 /** A paused zone holds no other. */
 const OWN = "is paused";
