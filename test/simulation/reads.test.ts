@@ -117,6 +117,73 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
       expected ? assert.match(take(world).join(), expected) : assert.deepEqual(take(world), []));
 });
 
+interface Shrink {
+  readonly from?: KubeObject;
+  /** When the Lease was taken, and when the zones were listed. */
+  readonly heldAt?: number;
+  readonly listedAt?: number;
+  /** When a pod of the other zone begins to end. */
+  readonly endsAt?: number;
+  readonly scaledAt?: number;
+}
+
+/** A zone shrinks at 100, and loses a pod that is ready. */
+function shrink({ from = zone("a", TWO), heldAt = 10, listedAt = 20, endsAt, scaledAt }: Shrink): readonly string[] {
+  const violations: string[] = [];
+  let now = 0;
+  const peer = pod("b-0");
+  const reads = createReadSafety({
+    violated: (what) => violations.push(what),
+    now: () => now,
+    processes: () => [],
+    listPods: (name) => (name === "a" ? [pod("a-0"), pod("a-1")] : [peer]),
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
+  });
+  const actor = "reconciler-1";
+  const event = (resource: string, object: KubeObject, previous?: KubeObject) =>
+    ({ type: previous ? "MODIFIED" : "ADDED", resource, object, previous }) as never;
+  const one = { ...from, spec: { ...(from["spec"] as object), replicas: 1 } };
+  const scale = (): void => reads.onEvent(event("statefulsets.apps", one, from), { actor, call: "" });
+  const ending = { ...peer, metadata: { ...peer.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases";
+  const lease = { metadata: { name: "zonewise-downscale-x" }, spec: { holderIdentity: "x" } };
+  const steps = [
+    [heldAt, () => reads.onRequest({ actor, call: "" }, "POST", path, JSON.stringify(lease))],
+    [listedAt, () => reads.onRequest({ actor, call: "", sentAt: listedAt }, "GET", SETS)],
+    [endsAt, () => reads.onEvent(event("pods", ending, peer), undefined)],
+    [scaledAt, scale],
+    [100, scale],
+  ] as const;
+  for (const [at = Infinity, run] of steps.toSorted(([a = Infinity], [b = Infinity]) => a - b)) {
+    now = at;
+    if (at < Infinity) run();
+  }
+  return violations;
+}
+const TWO = { spec: { replicas: 2 } };
+
+describe("the oracle of what a reconciler has read, as it shrinks a zone", () => {
+  for (const [name, world, expected] of [
+    ["under the downscale Lease, by a list of its own", {}, undefined],
+    ["without the Lease", { heldAt: Infinity }, /without the downscale Lease/],
+    ["by leave of a webhook, which takes it", { heldAt: Infinity, from: zone("a", { ...judged, ...TWO }) }, undefined],
+    [
+      "without it to its forced replicas",
+      {
+        heldAt: Infinity,
+        from: zone("a", { metadata: { annotations: { "grafana.com/rollout-force-replicas": "1" } }, ...TWO }),
+      },
+      undefined,
+    ],
+    ["by a list from before the Lease", { listedAt: 9 }, /by a list from before it took the Lease/],
+    ["while it has read that a pod of another one ends", { endsAt: 19 }, /has read that b-0 ends/],
+    ["before a pod of another one ends", { endsAt: 21 }, undefined],
+    ["after another one, without a list", { scaledAt: 50 }, /without another list since the last zone/],
+  ] as const satisfies readonly (readonly [string, Shrink, RegExp | undefined])[])
+    it(`${expected ? "condemns" : "allows"} it ${name}`, () =>
+      expected ? assert.match(shrink(world).join(), expected) : assert.deepEqual(shrink(world), []));
+});
+
 function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconciler-1"): readonly string[] {
   let now = 0;
   const violations: string[] = [];

@@ -1,8 +1,9 @@
 /**
- * Judges what a reconciler has read and confirmed before it deletes a pod of a zone (§1.5.8, §1.7):
+ * Judges what a reconciler has read and confirmed before it deletes a pod of a zone (§1.5.8, §1.7), or shrinks one (§2):
  *
  *   list of the zones -- at most 1 s --> write without content --> deletion --> list --> deletion --> ...
  *                     -- longer -------> write without content --> list --> deletion
+ *   downscale Lease --> list of the zones --> fewer replicas --> list --> ...
  *
  * The write has the version of its zone that was read. So it is known what the reconciler knew, to the second: of its
  * own zone what is true as the write takes effect, of the others what has been true for a second then.
@@ -44,6 +45,8 @@ interface Acts {
   readonly confirmed: Map<string, { readonly at: number; readonly listedMs: number }>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
   readonly deletedAt: Map<string, number>;
+  /** When its last change of a zone's replicas took effect. */
+  scaledAt: number;
 }
 
 /** What keeps a zone, or its whole group, from losing pods by a rollout. */
@@ -61,6 +64,9 @@ const JUDGED = "is scaled down by leave of a webhook";
 const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
   labels?.["grafana.com/prepare-downscale"] === "true";
 
+const replicasOf = (set: KubeObject): number => Number(dig(set, "spec", "replicas") ?? 1);
+const ordinalOf = ({ metadata: { name } }: KubeObject): number => Number(/\d+$/.exec(name)?.[0]);
+
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createReadSafety({ shape, violated, now, processes, listPods }: ReadSafetyOptions) {
   const byActor = new Map<string, Acts>();
@@ -72,14 +78,17 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
   const writtenAt: number[] = [];
   /** By UID of a pod when it began to end. */
   const endingAt = new Map<string, number>();
+  /** Those of them that were ready then: what never served is missed by nobody. */
+  const wereReady = new Set<string>();
   /** By name of a pod that is not ready since when. */
   const unreadyAt = new Map<string, number>();
-  /** By name of a downscale Lease the process that holds it. */
-  const holders = new Map<string, string>();
+  /** By name of a downscale Lease the process that holds it, and since when. */
+  const holders = new Map<string, { readonly actor: string; readonly since: number }>();
   const mayBeStale = shape.faults.stale > 0 || shape.firstCalls !== undefined;
 
   function actsOf(actor: string): Acts {
-    const found = byActor.get(actor) ?? { listedAt: -Infinity, confirmed: new Map(), deletedAt: new Map() };
+    const never = { listedAt: -Infinity, scaledAt: -Infinity };
+    const found = byActor.get(actor) ?? { ...never, confirmed: new Map(), deletedAt: new Map() };
     byActor.set(actor, found);
     return found;
   }
@@ -102,12 +111,12 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
     const { uid = "" } = listPods(zone).find(({ metadata }) => metadata.name === pod)?.metadata ?? {};
     // The version of the pod that was read is a precondition: it was read as one that ends.
     if ((endingAt.get(uid) ?? Infinity) < sentAt) violated(`${actor} sends ${call}, which ends already`);
-    const { listedAt, confirmed, deletedAt } = actsOf(actor);
+    const { listedAt, confirmed, deletedAt, scaledAt } = actsOf(actor);
     const { at, listedMs } = confirmed.get(zone) ?? { at: -Infinity, listedMs: Infinity };
     const process = processes().find(({ name }) => name === actor);
     const mayBeLate = (process?.stoodStillMs(now() - STANDS_MS) ?? 1) > 0;
     if (sentAt - at > BATCH_MS && !mayBeLate) violated(`${actor} sends ${call} of a zone that it has not confirmed`);
-    if (listedAt <= (deletedAt.get(zone) ?? -Infinity))
+    if (listedAt <= Math.max(scaledAt, deletedAt.get(zone) ?? -Infinity))
       violated(`${actor} sends ${call} without another list of the zones since its last one`);
     if (listedAt < at && listedMs > FRESH_MS && !shape.suspends)
       violated(`${actor} sends ${call} by a list that was ${listedMs} ms old before`);
@@ -124,7 +133,7 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
       const hold = words.join(" ");
       const isOwn = name === zone;
       if (hold === JUDGED) {
-        if (!isOwn && since < othersAt && ![...holders.values()].includes(actor))
+        if (!isOwn && since < othersAt && heldSince(actor) === undefined)
           violated(`${podName} is taken by ${actor} without the downscale Lease of its group`);
       } else if (isOwn ? since <= at : hold !== OWN && since < othersAt)
         violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
@@ -139,10 +148,13 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
       violated(`${podName} is taken by ${actor} before ${first.metadata.name}, which is outdated and not ready`);
   }
 
-  function onPod({ type, object }: StoreEvent): void {
+  function onPod({ type, object, previous }: StoreEvent): void {
     const { name, uid, deletionTimestamp } = object.metadata;
     if (type === "DELETED") endingAt.delete(uid);
-    else if (deletionTimestamp !== undefined && !endingAt.has(uid)) endingAt.set(uid, now());
+    else if (deletionTimestamp !== undefined && !endingAt.has(uid)) {
+      endingAt.set(uid, now());
+      if (previous && isTrue(previous, "Ready")) wereReady.add(uid);
+    }
     // What ends is none that could go first.
     const isUnready = type !== "DELETED" && deletionTimestamp === undefined && !isTrue(object, "Ready");
     if (!isUnready) unreadyAt.delete(name);
@@ -154,13 +166,39 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
     const lease: unknown = JSON.parse(body || "{}");
     const name = textOf(dig(lease, "metadata", "name")) ?? "";
     if (!name.startsWith("zonewise-downscale-")) return;
-    if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, actor);
+    if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, { actor, since: now() });
     else holders.delete(name);
   }
 
-  function onZone({ type, object }: StoreEvent): void {
+  const heldSince = (holder: string): number | undefined =>
+    [...holders.values()].find(({ actor }) => actor === holder)?.since;
+
+  /** A reconciler changes the replicas of a zone that it has read in this version. */
+  function onScaled(before: KubeObject, after: number, actor: string): void {
+    const { name } = before.metadata;
+    const acts = actsOf(actor);
+    if (acts.listedAt <= acts.scaledAt) violated(`${actor} scales ${name} without another list since the last zone`);
+    acts.scaledAt = now();
+    const surplus = listPods(name).filter((pod) => ordinalOf(pod) >= after);
+    const isForced = before.metadata.annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
+    if (after >= replicasOf(before) || isForced || !surplus.some((pod) => isTrue(pod, "Ready"))) return;
+    const since = heldSince(actor);
+    if (isJudged(before)) return;
+    if (since === undefined) violated(`${actor} shrinks ${name} without the downscale Lease of its group`);
+    else if (acts.listedAt < since) violated(`${actor} shrinks ${name} by a list from before it took the Lease`);
+    const ending = shape.zones
+      .filter((zone) => zone !== name)
+      .flatMap((zone) => [...listPods(zone)])
+      .find(({ metadata: { uid } }) => wereReady.has(uid) && (endingAt.get(uid) ?? Infinity) < seen(acts.listedAt));
+    if (ending) violated(`${actor} shrinks ${name}, and has read that ${ending.metadata.name} ends`);
+  }
+
+  function onZone({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
     sets.set(name, object);
+    const [before, after] = [previous, object].map((set) => set && replicasOf(set));
+    if (previous && type === "MODIFIED" && after !== undefined && before !== after)
+      if (caller?.actor.startsWith("reconciler")) onScaled(previous, after, caller.actor);
     for (const [hold, holds] of Object.entries({ ...HOLDS, [JUDGED]: isJudged })) {
       const key = `${name} ${hold}`;
       if (type === "DELETED" || !holds(object)) held.delete(key);
@@ -175,7 +213,7 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
       const { type, resource, object, previous } = event;
       const { name, namespace, deletionTimestamp } = object.metadata;
       if (namespace !== NAMESPACE) return;
-      if (resource === "statefulsets.apps" && shape.zones.includes(name)) onZone(event);
+      if (resource === "statefulsets.apps" && shape.zones.includes(name)) onZone(event, caller);
       const zone = name.replace(/-\d+$/, "");
       if (resource === "pods" && shape.zones.includes(zone)) onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
