@@ -173,7 +173,14 @@ async function playSeeded(
   };
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({ violated, now: schedule.now });
-  const checks = createCheckSafety({ shape, violated, now: schedule.now, listPods, decidedMs });
+  const checks = createCheckSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    listPods,
+    decidedMs,
+    decidedAt: (actor, zone) => reads.decidedAt(actor, zone),
+  });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
   const lifecycle =

@@ -21,6 +21,8 @@ export interface CheckSafetyOptions {
   readonly now: () => number;
   /** How many milliseconds ago what this actor does now may have been decided. */
   readonly decidedMs: (actor: string) => number;
+  /** Until when a reconciler that deletes a pod of a zone has seen what was stored. */
+  readonly decidedAt?: (actor: string, zone: string) => number;
 }
 
 export interface CheckSafety {
@@ -30,10 +32,13 @@ export interface CheckSafety {
 
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
 const DECIDED_MS = 150_000;
+/** Gates are read so long before the zones at most: a step that takes longer reads them again. */
+const GATES_MS = 15_000;
 /** A check that is not answered any more counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
 
-export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
+export function createCheckSafety(options: CheckSafetyOptions): CheckSafety {
+  const { shape, violated, listPods, now, decidedMs, decidedAt = () => -Infinity } = options;
   const bypasses = createBypasses(now);
   /** When each zone was done: all its pods have its template, the last one by the rollout. */
   const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
@@ -59,14 +64,19 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   let sickSince: number | undefined;
 
   /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
-  function hasPassed(check: CheckShape, expr: string, since: number, errors: Verdict = "Error"): boolean {
+  function hasPassed(
+    check: CheckShape,
+    expr: string,
+    since: number,
+    { errors = "Error", decided = DECIDED_MS }: { readonly errors?: Verdict; readonly decided?: number } = {},
+  ): boolean {
     const told = (answers.get(expr) ?? []).filter(({ at }) => at >= since);
     const keptMs = Math.max(KEPT_MS, 2 * check.periodSeconds * 1000);
     let row = 0;
     return told.some(({ at, verdict }, i) => {
       row = verdict === "Success" || (verdict === "Error" && errors === "Success") ? row + 1 : 0;
       const until = Math.min(told[i + 1]?.at ?? Infinity, at + keptMs);
-      return row >= check.successThreshold && until >= now() - DECIDED_MS;
+      return row >= check.successThreshold && until >= now() - decided;
     });
   }
 
@@ -101,7 +111,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
     const when = spec["when"] as readonly string[] | undefined;
     const isJudged = spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
-    if (!gate || !isJudged || now() - gate.since < DECIDED_MS || !previous || !isReady(previous)) return;
+    const decided = Math.min(DECIDED_MS, now() - decidedAt(actor, zone) + GATES_MS);
+    if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
     const revision = revisionOf(object);
     const wanted = updateRevisions.get(zone) ?? revision;
     const pods = listPods(zone).filter(({ metadata }) => metadata.name !== object.metadata.name);
@@ -114,11 +125,11 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();
     // What was decided before the templates changed had its checks for earlier ones, but not before the zone was outdated.
-    const since = now() - templated < DECIDED_MS ? (outdatedSince.get(zone) ?? 0) : templated;
+    const since = now() - templated < decided ? (outdatedSince.get(zone) ?? 0) : templated;
     const told = exprs.map((expr) => expr.replace("$(group)", GROUP));
-    if (!told.every((expr) => hasPassed(check as CheckShape, expr, since, errors)))
+    if (!told.every((expr) => hasPassed(check as CheckShape, expr, since, { errors, decided })))
       violated(`${zone} begins with ${object.metadata.name} although its gate has not passed`);
-    const soakedMs = now() - (now() - templated < DECIDED_MS ? since : Math.max(since, zonesDoneAt()));
+    const soakedMs = now() - (now() - templated < decided ? since : Math.max(since, zonesDoneAt()));
     const soakMs = 1000 * (numberOf(spec["soakSeconds"]) ?? 0);
     if (told.length === 0 && soakMs === 0)
       violated(`${zone} begins with ${object.metadata.name} although nobody can read its gate`);
