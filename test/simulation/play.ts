@@ -140,7 +140,7 @@ async function playSeeded(
     isLetGo: deletions?.isLetGo,
     violated,
     now: schedule.now,
-    decidedAt: (actor, zone) => reads.decidedAt(actor, zone),
+    decidedMs: (actor, zone) => decidedMs(actor, zone),
     leader: () => {
       const spec = fieldsOf(world.store.get("leases.coordination.k8s.io", NAMESPACE, "zonewise-reconciler")?.["spec"]);
       const holder = textOf(spec["holderIdentity"]);
@@ -160,8 +160,11 @@ async function playSeeded(
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
-  /** How many milliseconds ago what an actor does now may have been decided. */
-  const decidedMs = (actor: string): number => {
+  /**
+   * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
+   * it is known what it had read.
+   */
+  const decidedMs = (actor: string, zone?: string): number => {
     const since = schedule.now() - SLOWLY_DECIDED_MS;
     const isSlow =
       !isCalm(shape) ||
@@ -169,7 +172,8 @@ async function playSeeded(
         .processes()
         .find(({ name }) => name === actor)
         ?.stoodStillMs(since) ?? 1) > 0;
-    return isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
+    const readMs = zone === undefined ? Infinity : schedule.now() - reads.decidedAt(actor, zone);
+    return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({ violated, now: schedule.now });
@@ -179,7 +183,6 @@ async function playSeeded(
     now: schedule.now,
     listPods,
     decidedMs,
-    decidedAt: (actor, zone) => reads.decidedAt(actor, zone),
   });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });

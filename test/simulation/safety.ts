@@ -21,8 +21,8 @@ export interface SafetyOptions {
   readonly reservations: () => Readonly<Record<string, unknown>>;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
-  /** Until when a reconciler that deletes a pod of a zone has seen what was stored. */
-  readonly decidedAt?: ((actor: string, zone: string) => number) | undefined;
+  /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
+  readonly decidedMs?: ((actor: string, zone: string) => number) | undefined;
   /** True of a pod that begins to end because the webhook has let somebody delete it. */
   readonly isLetGo?: ((event: StoreEvent, caller: Caller) => boolean) | undefined;
   /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
@@ -76,7 +76,7 @@ const YOUNG_MS = 60_000;
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
   const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
-  const { decidedAt = () => -Infinity } = options;
+  const { decidedMs = () => SICK_MS } = options;
   const lateMs = shape.faults.controllerStalls > 0 || shape.firstCalls !== undefined ? STALLED_MS : LATE_MS;
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
@@ -139,8 +139,8 @@ export function createSafety(options: SafetyOptions): Safety {
       violated(
         `two zones at once: ${name} is taken by ${pod.by} while ${conflicting.map(nameOf).join(", ")} are missing`,
       );
-    const seen = Math.max(now() - SICK_MS, pod.isRollout ? decidedAt(pod.by, pod.zone) - lateMs : -Infinity);
-    const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && since < seen);
+    const sickMs = pod.isRollout ? Math.min(SICK_MS, decidedMs(pod.by, pod.zone) + lateMs) : SICK_MS;
+    const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && now() - since > sickMs);
     if (ill && (pod.isRollout || !shape.partitioned))
       violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);
     disrupted.set(name, pod);

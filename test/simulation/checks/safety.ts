@@ -19,10 +19,8 @@ export interface CheckSafetyOptions {
   readonly violated: (what: string) => void;
   readonly listPods: (set: string) => readonly KubeObject[];
   readonly now: () => number;
-  /** How many milliseconds ago what this actor does now may have been decided. */
-  readonly decidedMs: (actor: string) => number;
-  /** Until when a reconciler that deletes a pod of a zone has seen what was stored. */
-  readonly decidedAt?: (actor: string, zone: string) => number;
+  /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
+  readonly decidedMs: (actor: string, zone: string) => number;
 }
 
 export interface CheckSafety {
@@ -37,8 +35,7 @@ const GATES_MS = 15_000;
 /** A check that is not answered any more counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
 
-export function createCheckSafety(options: CheckSafetyOptions): CheckSafety {
-  const { shape, violated, listPods, now, decidedMs, decidedAt = () => -Infinity } = options;
+export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
   const bypasses = createBypasses(now);
   /** When each zone was done: all its pods have its template, the last one by the rollout. */
   const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
@@ -111,7 +108,7 @@ export function createCheckSafety(options: CheckSafetyOptions): CheckSafety {
     const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
     const when = spec["when"] as readonly string[] | undefined;
     const isJudged = spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
-    const decided = Math.min(DECIDED_MS, now() - decidedAt(actor, zone) + GATES_MS);
+    const decided = Math.min(DECIDED_MS, decidedMs(actor, zone) + GATES_MS);
     if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
     const revision = revisionOf(object);
     const wanted = updateRevisions.get(zone) ?? revision;
@@ -120,7 +117,7 @@ export function createCheckSafety(options: CheckSafetyOptions): CheckSafety {
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
     if (settled.get(zone) !== revision) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    if (bypasses.isBypassed(zone, decidedMs(actor) + misjudgedMs(shape))) return;
+    if (bypasses.isBypassed(zone, decidedMs(actor, zone) + misjudgedMs(shape))) return;
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();
