@@ -14,7 +14,7 @@ import { locate, mutate, type Mutation } from "../../mutation/mutation.ts";
 export type Bug = Pick<Mutation, "file" | "find" | "replacement">;
 
 /** Names under which the text calls what notes: the value of the product, bugs, and their values. */
-export const [COMPARE, NOTE] = ["__compare", "__note"];
+const [COMPARE, NOTE] = ["__compare", "__note"];
 
 /** Begins and ends at these offsets. */
 interface Span {
