@@ -24,15 +24,18 @@ export interface DownscaleRefusal {
 
 /** Refuses because of the first other zone by `whyRefused` (§4.7d). The shrinking zone is not checked. */
 export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
-  for (const other of zones.filter(({ uid }) => uid !== shrink.zone.uid)) {
-    const message = whyRefused(other, { ...shrink, zones });
+  const own = zones.find(({ uid }) => uid === shrink.zone.uid);
+  const mayBeOutdated = own !== undefined && endsRollout(own, shrink.size);
+  for (const other of zones.filter((zone) => zone !== own)) {
+    const message = whyRefused(other, { ...shrink, zones, mayBeOutdated });
     if (message !== undefined) return { reason: "OtherZoneNotReady", message };
   }
   return undefined;
 }
 
-interface ShrinkWithPods extends ShrinkInGroup {
-  readonly zones: readonly ZoneWithPods[];
+interface JudgedShrink extends ShrinkInGroup {
+  /** Pods of other zones may be outdated, if they are ready (`endsRollout`). */
+  readonly mayBeOutdated: boolean;
 }
 
 /**
@@ -40,25 +43,24 @@ interface ShrinkWithPods extends ShrinkInGroup {
  * ones (§4.7d). Pods that it is not to have, and that never served, do not count; pods that are to go as well and do not
  * come up do not count either.
  */
-export function whyRefused(whole: ZoneWithPods, shrink: ShrinkWithPods): string | undefined {
+export function whyRefused(whole: ZoneWithPods, shrink: JudgedShrink): string | undefined {
   const other = withoutIdleSurplus(whole);
   const givenUp = other.pods.filter((pod) => isGivenUp(pod, other, shrink));
   const missing = countMissing(other, other.pods) - countAwaited(other, other.pods, shrink);
-  const mayBeOutdated = endsRollout(shrink);
   return (
     describeShrinking(other) ??
-    describeUnready(other, { givenUp, missing, mayBeOutdated }) ??
+    describeUnready(other, { givenUp, missing, mayBeOutdated: shrink.mayBeOutdated }) ??
     describeTerminating(other, givenUp)
   );
 }
 
 /**
- * True if the shrinking zone loses all of its pods that are outdated, and has some. Their rollout may wait for this
- * downscale: a budget by partition keeps pods whose peers are gone. The zones after it would wait for that rollout.
+ * True if a zone that shrinks to this size loses all of its pods that are outdated, and has some. Their rollout may wait
+ * for this downscale: a budget by partition keeps pods whose peers are gone. The zones after it would wait for that
+ * rollout.
  */
-export function endsRollout({ zones, zone: { uid }, size }: Pick<ShrinkWithPods, "zones" | "zone" | "size">): boolean {
-  const zone = zones.find((one) => one.uid === uid);
-  if (!zone || zone.paused) return false;
+export function endsRollout(zone: ZoneWithPods, size: number): boolean {
+  if (zone.paused) return false;
   const { firstOrdinal } = zone;
   const old = outdated(zone);
   return old.length > 0 && old.every((pod) => isSurplus(pod, { firstOrdinal, replicas: size }));

@@ -63,9 +63,11 @@ function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly Bus
   const { name, scaling, uid } = shrink.zone;
   const relations = [leaders(zones).has(name) ? name : "", scaling.mirror?.kind, scaling.mirror?.name];
   // Others may wait for an unhealthy zone, which must not wait for them in turn: the webhook alone decides.
-  const isJudged = scaling.judgedByWebhook && zones.some((zone) => zone.uid === uid && isHealthy(zone));
-  const inGroup = { ...shrink, zones };
-  const key = [shrink.size, shrink.now, isJudged, isJudged && endsRollout(inGroup), ...relations].join(" ");
+  const own = scaling.judgedByWebhook ? zones.find((zone) => zone.uid === uid) : undefined;
+  const isJudged = own !== undefined && isHealthy(own);
+  const mayBeOutdated = isJudged && endsRollout(own, shrink.size);
+  const key = [shrink.size, shrink.now, isJudged, mayBeOutdated, ...relations].join(" ");
+  const inGroup = { ...shrink, zones, mayBeOutdated };
   const find = (other: ZoneWithPods): readonly BusyZone[] => {
     const what = whatIsUnderWay(other, inGroup) ?? (isJudged ? whyRefused(other, inGroup) : undefined);
     return what === undefined ? [] : [{ other, what }];

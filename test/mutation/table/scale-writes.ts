@@ -128,8 +128,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "no zone waits, for what a webhook refuses, while others may wait for it",
     file: "reconciler/scaling/steady.ts",
     tests: ["test/reconciler/scaling/steady.test.ts"],
-    find: "zone.uid === uid && isHealthy(zone)",
-    replacement: "zone.uid === uid",
+    find: "own !== undefined && isHealthy(own)",
+    replacement: "own !== undefined",
   },
   {
     breaks: "a zone is not scaled down while an admitted downscale of another may still be stored",
