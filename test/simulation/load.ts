@@ -1,5 +1,5 @@
 /** Changes files of the product as they are loaded. */
-import { registerHooks } from "node:module";
+import { type LoadHookSync, registerHooks } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { mutate, type Mutation } from "../mutation/mutation.ts";
@@ -14,6 +14,9 @@ interface Loaded {
 
 /** What was loaded in place of a file, by its URL. */
 export const changedSources = new Map<string, string>();
+
+/** What is changed of each file, by its URL, in this order. */
+const changesOf = new Map<string, ((source: string) => Loaded)[]>();
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -31,14 +34,22 @@ export function changeOnLoad(changes: readonly Change[]): void {
 
 /** The whole source of a file for another, if it is imported from now on. */
 export function changeSources(file: string, change: (source: string) => Loaded): void {
-  const own = pathToFileURL(join(ROOT, file)).href;
-  registerHooks({
-    load(url, context, next) {
-      const loaded = next(url, context);
-      if (url !== own) return loaded;
-      const changed = change(new TextDecoder().decode(loaded.source as Uint8Array));
-      changedSources.set(url, changed.source);
-      return { ...loaded, ...changed, source: new TextEncoder().encode(changed.source) };
-    },
-  });
+  if (changesOf.size === 0) registerHooks({ load: loadChanged });
+  const url = pathToFileURL(join(ROOT, file)).href;
+  changesOf.set(url, [...(changesOf.get(url) ?? []), change]);
 }
+
+const loadChanged: LoadHookSync = (url, context, next) => {
+  const loaded = next(url, context);
+  const changes = changesOf.get(url);
+  if (!changes) return loaded;
+  let source = new TextDecoder().decode(loaded.source as Uint8Array);
+  let { format } = loaded;
+  for (const change of changes) {
+    const changed = change(source);
+    source = changed.source;
+    format = changed.format ?? format;
+  }
+  changedSources.set(url, source);
+  return { ...loaded, format, source: new TextEncoder().encode(source) };
+};

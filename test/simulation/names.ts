@@ -3,3 +3,7 @@ export const NAMESPACE = "zonewise";
 export const GROUP = "ingester";
 export const BUDGET = "ingester";
 export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+
+/** The StatefulSet of a pod, by the pod's name, and its ordinal in it. */
+export const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
+export const ordinalOf = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);

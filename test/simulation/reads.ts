@@ -10,8 +10,9 @@
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, isTrue, textOf } from "../emulator/objects.ts";
-import { NAMESPACE } from "./names.ts";
+import { NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
+import { createPast } from "./past.ts";
 import type { Process } from "./process.ts";
 import type { Shape } from "./shape.ts";
 
@@ -29,9 +30,6 @@ const FRESH_MS = 1000;
 const BATCH_MS = 40_000;
 /** In which a process, or its machine, may have stood still. */
 const STANDS_MS = 150_000;
-/** How old what is read may be, in writes. */
-const STALE_WRITES = 30;
-const MAX_WRITES = 5000;
 
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
@@ -65,7 +63,6 @@ const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
   labels?.["grafana.com/prepare-downscale"] === "true";
 
 const replicasOf = (set: KubeObject): number => Number(dig(set, "spec", "replicas") ?? 1);
-const ordinalOf = ({ metadata: { name } }: KubeObject): number => Number(/\d+$/.exec(name)?.[0]);
 
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createReadSafety({ shape, violated, now, processes, listPods }: ReadSafetyOptions) {
@@ -74,8 +71,7 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
   const sets = new Map<string, KubeObject>();
   /** "zone hold" since when. */
   const held = new Map<string, number>();
-  /** When each write was stored, the latest last. */
-  const writtenAt: number[] = [];
+  const past = createPast(now);
   /** By UID of a pod when it began to end. */
   const endingAt = new Map<string, number>();
   /** Those of them that were ready then: what never served is missed by nobody. */
@@ -94,17 +90,16 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
   }
 
   /** What was stored until then was seen by who read at this time. */
-  function seen(at: number): number {
-    if (!mayBeStale) return at;
-    return writtenAt[writtenAt.findLastIndex((one) => one < at) - STALE_WRITES] ?? -Infinity;
-  }
+  const seen = (at: number): number => (mayBeStale ? past.seenAt(at) : at);
+
+  /** Until when others' objects were seen by who confirmed a zone at this time. */
+  const judgedAt = (confirmedAt: number): number => seen(confirmedAt - (shape.suspends ? STANDS_MS : FRESH_MS));
 
   /** Until when others' objects were seen by who deletes a pod of the zone now. */
   function decidedAt(actor: string, zone: string): number {
     const { confirmed, deletedAt } = actsOf(actor);
     const { at = -Infinity } = confirmed.get(zone) ?? {};
-    const judgedAt = at - (shape.suspends ? STANDS_MS : FRESH_MS);
-    return Math.max(seen(judgedAt), seen(deletedAt.get(zone) ?? -Infinity));
+    return Math.max(judgedAt(at), seen(deletedAt.get(zone) ?? -Infinity));
   }
 
   function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
@@ -127,7 +122,7 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
   function onTaken(pod: KubeObject, zone: string, actor: string): void {
     const { name: podName } = pod.metadata;
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
-    const othersAt = seen(at - (shape.suspends ? STANDS_MS : FRESH_MS));
+    const othersAt = judgedAt(at);
     for (const [key, since] of held) {
       const [name = "", ...words] = key.split(" ");
       const hold = words.join(" ");
@@ -179,7 +174,7 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
     const acts = actsOf(actor);
     if (acts.listedAt <= acts.scaledAt) violated(`${actor} scales ${name} without another list since the last zone`);
     acts.scaledAt = now();
-    const surplus = listPods(name).filter((pod) => ordinalOf(pod) >= after);
+    const surplus = listPods(name).filter((pod) => ordinalOf(pod.metadata.name) >= after);
     const isForced = before.metadata.annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
     if (after >= replicasOf(before) || isForced || !surplus.some((pod) => isTrue(pod, "Ready"))) return;
     const since = heldSince(actor);
@@ -209,12 +204,12 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
   return {
     decidedAt,
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
-      if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
+      past.noteWrite();
       const { type, resource, object, previous } = event;
       const { name, namespace, deletionTimestamp } = object.metadata;
       if (namespace !== NAMESPACE) return;
       if (resource === "statefulsets.apps" && shape.zones.includes(name)) onZone(event, caller);
-      const zone = name.replace(/-\d+$/, "");
+      const zone = zoneOf(name);
       if (resource === "pods" && shape.zones.includes(zone)) onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
       if (resource === "pods" && begins && caller?.actor.startsWith("reconciler") && shape.zones.includes(zone))

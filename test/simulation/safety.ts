@@ -7,7 +7,8 @@
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, type Fields, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
+import { createPast } from "./past.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
 
 export interface SafetyOptions {
@@ -67,9 +68,8 @@ const [LATE_MS, STALLED_MS] = [2000, 20_000];
 const IN_FLIGHT_MS = 45_000;
 /** By how much a process may misjudge the API server's time: as long as the last answer took. */
 const MISJUDGED_MS = 45_000;
-/** Longer than a webhook has for its answer, and what it allows takes to happen; and how old what it reads may be. */
-const [ASKED_MS, STALE_WRITES] = [15_000, 30];
-const MAX_WRITES = 5000;
+/** Longer than a webhook has for its answer, and what it allows takes to happen. */
+const ASKED_MS = 15_000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
@@ -88,8 +88,7 @@ export function createSafety(options: SafetyOptions): Safety {
   let hadBudget = false;
   /** Since when the budget has been what it is, with its reservations. */
   let keptSince = -Infinity;
-  /** When each write was stored, the latest last. */
-  const writtenAt: number[] = [];
+  const past = createPast(now);
   /** When a webhook last allowed something about an object. */
   const reviewed = new Map<string, number>();
   /** Paths of webhooks whose server has been trusted. */
@@ -166,8 +165,7 @@ export function createSafety(options: SafetyOptions): Safety {
 
   /** What a webhook lets go now has been reserved on this budget, which it has seen. */
   function reservesNow(): boolean {
-    const asked = writtenAt.findLastIndex((at) => at < now() - ASKED_MS);
-    const seen = writtenAt[asked - STALE_WRITES] ?? -Infinity;
+    const seen = past.seenAt(now() - ASKED_MS);
     const isSeen = (at: number | undefined): boolean => at === -Infinity || (at !== undefined && at < seen);
     return brokenSince === undefined && isSeen(budgetSince) && isSeen(keptSince);
   }
@@ -223,7 +221,7 @@ export function createSafety(options: SafetyOptions): Safety {
   /** A downscale by the reconciler, or one that the webhook has admitted. */
   function shrink(zone: string, to: number, { actor }: Caller): void {
     const surplus = listPods(zone).filter(
-      (pod) => ordinalOf(pod) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
+      (pod) => ordinalOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
     if (!actor.startsWith("reconciler") && !wasReviewed(DOWNSCALE, zone)) return;
     if (shape.prepared && wasReviewed(DOWNSCALE, zone))
@@ -260,13 +258,13 @@ export function createSafety(options: SafetyOptions): Safety {
 
   function forgetUnwanted(): void {
     for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= (replicas.get(zone) ?? 0)) disrupted.delete(name);
-    for (const name of sick.keys()) if (ordinalIn(name) >= (replicas.get(zoneOf(name)) ?? 0)) sick.delete(name);
+    for (const name of sick.keys()) if (ordinalOf(name) >= (replicas.get(zoneOf(name)) ?? 0)) sick.delete(name);
   }
 
   return {
     keepsReservations,
     onEvent(event, caller) {
-      if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
+      past.noteWrite();
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);
       if (event.resource === BUDGETS) onBudget(event);
@@ -313,7 +311,4 @@ const isRenewedInTime = ({ certificate }: Shape): boolean =>
   typeof certificate === "object" && certificate.spentMinutes <= 40;
 const lastDownscaleOf = (set: KubeObject | undefined): string | undefined =>
   set?.metadata.annotations?.["grafana.com/last-downscale"];
-const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
-const ordinalIn = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);
-const ordinalOf = ({ metadata }: KubeObject): number => ordinalIn(metadata.name);
 const nameOf = ({ zone, ordinal }: Disrupted): string => `${zone}-${ordinal}`;

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { define } from "../stage/definitions.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
-import { recordTimeline } from "../stage/timeline.ts";
 import { buildZone, isDone } from "../stage/zones.ts";
-import { recordDownscales } from "./downscales.ts";
+import { recordForTest } from "./downscales.ts";
 import { openWebhookStage, startReconcilerOf } from "./webhook-stage.ts";
 
 const IMAGE = "app:2";
@@ -13,13 +12,7 @@ const IMAGE = "app:2";
 test("one zone has shrunk already: the others shrink, and all get the new image, although the budget keeps their last pods", async (t) => {
   const stage = await openWebhookStage(t);
   const { admin, namespace } = stage;
-  const over = new AbortController();
-  const timeline = await recordTimeline(admin, namespace);
-  const downscales = await recordDownscales(admin, namespace, over.signal);
-  t.after(() => {
-    timeline.stop();
-    over.abort();
-  });
+  const { timeline, downscales } = await recordForTest(t, stage);
   await define(admin, "zoneawarepoddisruptionbudgets");
   const budgets = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets`;
   await admin.call("POST", budgets, {

@@ -2,9 +2,11 @@
  * Records the StatefulSets and pods of a namespace, and judges by their versions which zones lost pods by a downscale
  * at the same time.
  */
+import type { TestContext } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Admin } from "../stage/client.ts";
 import { follow, type Followed } from "../stage/follow.ts";
+import { recordTimeline, type Timeline } from "../stage/timeline.ts";
 
 interface Change {
   readonly version: bigint;
@@ -21,8 +23,22 @@ export interface Downscales {
   readonly overlaps: () => readonly string[];
 }
 
+/** Records a namespace until the test ends. */
+export async function recordForTest(
+  t: TestContext,
+  { admin, namespace }: { readonly admin: Admin; readonly namespace: string },
+): Promise<{ readonly timeline: Timeline; readonly downscales: Downscales }> {
+  const over = new AbortController();
+  const timeline = await recordTimeline(admin, namespace);
+  t.after(() => {
+    timeline.stop();
+    over.abort();
+  });
+  return { timeline, downscales: await recordDownscales(admin, namespace, over.signal) };
+}
+
 /** Follows the namespace until `signal` fires; resolves once it has listed all objects. */
-export async function recordDownscales(admin: Admin, namespace: string, signal: AbortSignal): Promise<Downscales> {
+async function recordDownscales(admin: Admin, namespace: string, signal: AbortSignal): Promise<Downscales> {
   const changes: Change[] = [];
   const versionOf = ({ metadata }: Followed): bigint => BigInt(metadata?.resourceVersion ?? 0);
   await follow(admin, `/apis/apps/v1/namespaces/${namespace}/statefulsets`, signal, (_, object) => {

@@ -7,10 +7,9 @@ import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { remove } from "../stage/client.ts";
-import { recordDownscales } from "./downscales.ts";
+import { recordForTest } from "./downscales.ts";
 import { startWebhook } from "../stage/refusing-webhook.ts";
 import { createReplicaTemplate, mirrorOf } from "../stage/replica-template.ts";
-import { recordTimeline } from "../stage/timeline.ts";
 import { openWebhookStage, startReconcilerOf, type WebhookStage } from "./webhook-stage.ts";
 import { until } from "../stage/until.ts";
 import { buildZone } from "../stage/zones.ts";
@@ -65,13 +64,7 @@ async function delayReconciler(
 test("never two zones shrink: the reconciler's zones with and without the label, and one that a user shrinks at each moment in between", async (t) => {
   const stage = await openWebhookStage(t);
   const { admin, namespace } = stage;
-  const over = new AbortController();
-  const timeline = await recordTimeline(admin, namespace);
-  const downscales = await recordDownscales(admin, namespace, over.signal);
-  t.after(() => {
-    timeline.stop();
-    over.abort();
-  });
+  const { timeline, downscales } = await recordForTest(t, stage);
   const template = await createReplicaTemplate(admin, namespace, "t");
   const mirror = mirrorOf("t");
   const prepared = {

@@ -7,7 +7,7 @@
  */
 import { dig, isTrue, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Shape } from "../shape.ts";
 
@@ -137,8 +137,6 @@ function limitAfter(healthy: number): number {
 
 const isStaying = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp === undefined;
 const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
-const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
-const ordinalOf = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);
 const containerOf = (pod: KubeObject): unknown => {
   const statuses = dig(pod, "status", "containerStatuses");
   return Array.isArray(statuses) ? statuses[0] : undefined;

@@ -7,7 +7,7 @@
  */
 import { dig, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { GROUP, NAMESPACE } from "../names.ts";
+import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
 import type { Caller } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
@@ -180,7 +180,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     if (spec["skipCheck"] === true || now() - phased.since < DECIDED_MS) return;
     const status = fieldsOf(previous["status"]);
     const outdated = listPods(PHASED).filter((pod) => {
-      const index = ordinalOf(pod);
+      const index = ordinalOf(pod.metadata.name);
       return index >= to && index < from && revisionOf(pod) !== status["updateRevision"];
     });
     const names = outdated.map(({ metadata }) => metadata.name).join(", ");
@@ -204,7 +204,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   }
 
   function onPod({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
-    const zone = object.metadata.name.replace(/-\d+$/, "");
+    const zone = zoneOf(object.metadata.name);
     if (zone === PHASED) {
       const isSick = listPods(PHASED).some((pod) => !isReady(pod));
       sickSince = isSick ? (sickSince ?? now()) : undefined;
@@ -245,7 +245,6 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
 const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;
 const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
-const ordinalOf = ({ metadata }: KubeObject): number => Number(/\d+$/.exec(metadata.name)?.[0]);
 const templateOf = (set: KubeObject): string => JSON.stringify(dig(set, "spec", "template"));
 
 /** The lowest index of a pod that is released; the replicas if none is. */

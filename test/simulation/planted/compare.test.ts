@@ -5,7 +5,8 @@ import { describe, it } from "node:test";
 import { parse } from "acorn";
 import { MUTATIONS } from "../../mutation/table.ts";
 import { whyOutOfReach } from "../planted.ts";
-import { type Bug, compareBugs } from "./compare.ts";
+import type { Change as Bug } from "../load.ts";
+import { compareBugs } from "./compare.ts";
 
 const bug = (find: string, replacement: string): Bug => ({ file: "a.ts", find, replacement });
 const compare = (source: string, ...bugs: Bug[]) => compareBugs(source, [...bugs.entries()]);

@@ -9,9 +9,8 @@
  */
 import { stripTypeScriptTypes } from "node:module";
 import { type Node, parse } from "acorn";
-import { locate, mutate, type Mutation } from "../../mutation/mutation.ts";
-
-export type Bug = Pick<Mutation, "file" | "find" | "replacement">;
+import { locate, mutate } from "../../mutation/mutation.ts";
+import type { Change as Bug } from "../load.ts";
 
 /** Names under which the text calls what notes: the value of the product, bugs, and their values. */
 const [COMPARE, NOTE] = ["__compare", "__note"];

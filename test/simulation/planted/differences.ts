@@ -1,7 +1,7 @@
 /** Which planted bugs would differ from the product in a history, though none of them is planted in it. */
 import { isDeepStrictEqual } from "node:util";
-import { changeSources } from "../load.ts";
-import { type Bug, compareBugs } from "./compare.ts";
+import { type Change as Bug, changeSources } from "../load.ts";
+import { compareBugs } from "./compare.ts";
 
 declare global {
   var __compare: <T>(value: T, bugs: readonly number[], ...others: readonly (() => unknown)[]) => T;

@@ -4,7 +4,7 @@
  */
 import { dig, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { FREEZES, OF_MINUTES, OPEN_MINUTES, PREFIX, SPOILT, WINDOW } from "./shape.ts";
 
@@ -93,7 +93,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
       if (resource === "statefulsets.apps") return onSet(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
       if (resource !== "pods" || !begins || !previous || !isTrue(previous, "Ready")) return;
-      if (caller?.actor.startsWith("reconciler")) onTaken(previous, name.replace(/-\d+$/, ""), caller.actor);
+      if (caller?.actor.startsWith("reconciler")) onTaken(previous, zoneOf(name), caller.actor);
     },
   };
 }

@@ -1,0 +1,18 @@
+/** When the store was written: what a process reads may be some writes old. */
+
+/** How old what is read may be, in writes. */
+const STALE_WRITES = 30;
+/** So many are kept, or up to twice as many. */
+const MAX_WRITES = 5000;
+
+export function createPast(now: () => number) {
+  /** When each write was stored, the latest last. */
+  const writtenAt: number[] = [];
+  return {
+    noteWrite(): void {
+      if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
+    },
+    /** Who read at this time has seen what was stored before the time that this returns, however old its read was. */
+    seenAt: (at: number): number => writtenAt[writtenAt.findLastIndex((one) => one < at) - STALE_WRITES] ?? -Infinity,
+  };
+}
