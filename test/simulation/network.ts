@@ -51,7 +51,7 @@ export interface NetworkOptions {
   readonly tokenOf: (actor: string) => string;
   readonly onReview: (review: Review) => void;
   /** A review reaches a webhook server. */
-  readonly onArrival: (path: string, sent: string) => void;
+  readonly onArrival: (path: string, sent: string, server: string) => void;
   /** The API server gets no answer to this review: it fails open under `Ignore`. */
   readonly onUnanswered: (path: string, sent: string) => void;
   /** Why the API server does not trust this server by the bundle; undefined if it does. */
@@ -217,7 +217,7 @@ export function createNetwork(options: NetworkOptions) {
       const slowMs = strikes("webhookSlow", site) ? slow() : 0;
       process.after(quick() + (draw.chance(0.5) ? slowMs : 0), () => {
         const arrivedAt = schedule.now();
-        options.onArrival(url.pathname, data);
+        options.onArrival(url.pathname, data, process.name);
         const handler = routes.get(url.pathname);
         const end = serverEnd(sent, {
           head: (code) => void (status = code),

@@ -15,6 +15,7 @@ import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
 import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
+import { createReviewSafety } from "./reviews.ts";
 import { createRequestSafety } from "./requests/safety.ts";
 import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
@@ -176,7 +177,14 @@ async function playSeeded(
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
   const headroom = createHeadroomOracle(violated);
-  const reservations = createReservationSafety({ violated, now: schedule.now });
+  const reservations = createReservationSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    podOf: (name) => world.store.get("pods", NAMESPACE, name),
+    setOf: (name) => setOf(name),
+  });
+  const reviews = createReviewSafety({ shape, violated, now: schedule.now });
   const checks = createCheckSafety({
     shape,
     violated,
@@ -234,14 +242,17 @@ async function playSeeded(
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
+      reviews.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
+      reviews.onReview(review);
       deletions?.onReview(review);
     },
-    onArrival(path, sent) {
+    onArrival(path, sent, server) {
       reservations.onArrival(path, sent);
+      reviews.onArrival(path, sent, server);
       deletions?.onArrival(path, sent);
     },
     onUnanswered(path, sent) {
@@ -254,6 +265,8 @@ async function playSeeded(
     },
     onProcess: tell,
   });
+  for (const resource of [BUDGETS, "statefulsets.apps"])
+    for (const object of world.store.list(resource, NAMESPACE)) reviews.onEvent({ type: "ADDED", resource, object });
   let unrest = "";
   world.store.subscribe((event) => {
     const caller = callers.getStore();
@@ -265,6 +278,7 @@ async function playSeeded(
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
     reads.onEvent(event, caller);
+    reviews.onEvent(event);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
     requests?.onEvent(event, caller);
@@ -297,6 +311,7 @@ async function playSeeded(
         schedule.now() - calmAt > SLOWLY_DECIDED_MS ? CALMLY_SILENT_MS : isCalm(shape) ? SILENT_MS : undefined;
       if (silentMs === undefined) continue;
       requests?.look(silentMs);
+      reservations.look(silentMs);
       if (lifecycle) lifecycle.look(silentMs === SILENT_MS ? SILENT_MS : UNSAID_MS);
     }
   };

@@ -1,52 +1,80 @@
 /** The oracle against histories that it must condemn, and those next to them that it must not. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { KubeObject } from "../emulator/store.ts";
-import { BUDGETS } from "./names.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { EVICTIONS } from "./requests/control.ts";
 import { createReservationSafety } from "./reservations.ts";
 
 const PATH = "/admission/mutate-pod-eviction";
 const POD = "ingester-zone-a-0";
-const budget = (disruptedPods: object): KubeObject => ({
+const SHRINK = "ingester-zone-a-2+";
+const object = (name: string, uid: string, rest: object = {}): KubeObject => ({
   apiVersion: "x/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name: "budget", uid: "b", resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" },
-  status: { disruptedPods },
+  kind: "Any",
+  metadata: { name, namespace: NAMESPACE, uid, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" },
+  ...rest,
 });
+const changed = (before: object, after: object): StoreEvent => {
+  const [previous, next] = [before, after].map((disruptedPods) => object(BUDGET, "b", { status: { disruptedPods } }));
+  return { type: "MODIFIED", resource: BUDGETS, object: next ?? object(BUDGET, "b"), ...(previous && { previous }) };
+};
 
 interface Play {
   /** Requests that reached a webhook, so many seconds before. */
-  readonly asked: readonly (readonly [secondsAgo: number, request: object])[];
+  readonly asked?: readonly (readonly [secondsAgo: number, request: object])[];
+  /** The UID of the pod that an Eviction asks for. */
+  readonly requested?: string;
   readonly before?: object;
   readonly after?: object;
+  /** Who writes, one write after the other if there are several states. */
   readonly by?: string;
   readonly path?: string;
+  readonly replicas?: number;
+  /** So many seconds later it is looked at what is left. */
+  readonly later?: number;
 }
 
-function play({ asked, before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", path = PATH }: Play): string {
+function play(given: Play): string {
+  const { asked = [], before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", path = PATH } = given;
   const violations: string[] = [];
   let now = 0;
-  const safety = createReservationSafety({ violated: (what) => void violations.push(what), now: () => now });
+  const safety = createReservationSafety({
+    shape: { skewMs: 0 },
+    violated: (what) => void violations.push(what),
+    now: () => now,
+    podOf: (name) => object(name, "a"),
+    setOf: (name) => object(name, "z", { spec: { replicas: given.replicas ?? 3 } }),
+  });
   for (const [secondsAgo, request] of asked) {
     now = -secondsAgo * 1000;
     safety.onArrival(path, JSON.stringify({ request: { name: POD, ...request } }));
   }
   now = 0;
-  const caller = { actor: by, call: "" };
-  safety.onEvent({ type: "MODIFIED", resource: BUDGETS, object: budget(after), previous: budget(before) }, caller);
+  const target = { pod: { name: POD, uid: given.requested } };
+  if (given.requested !== undefined)
+    safety.onEvent({ type: "ADDED", resource: EVICTIONS, object: object("e", "e", { spec: { target } }) }, undefined);
+  safety.onEvent(changed(before, after), { actor: by, call: "" });
+  for (const second of [0, given.later ?? 0]) {
+    now = second * 1000;
+    safety.look(60_000);
+  }
   return violations.join("; ");
 }
+
+/** What is reserved now, or so many seconds ago. */
+const entry = (by: string, secondsAgo = 0, uid = "a"): object => ({
+  uid,
+  by,
+  time: new Date(-secondsAgo * 1000).toISOString(),
+});
 
 describe("the oracle of reservations", () => {
   const [DRY, WET] = [{ dryRun: true }, { dryRun: false }];
   const IN_OPTIONS = { dryRun: false, object: { deleteOptions: { dryRun: ["All"] } } };
   const CASES: readonly (readonly [name: string, given: Play, says: RegExp])[] = [
     ["a reservation for a dry run", { asked: [[1, DRY]] }, /webhooks-1 reserves ingester-zone-a-0/],
-    [
-      "one for a dry run by the eviction's options",
-      { asked: [[1, IN_OPTIONS]] },
-      /only tried to be taken in a dry run/,
-    ],
+    ["one for a dry run by the eviction's options", { asked: [[1, IN_OPTIONS]] }, /in a dry run/],
     [
       "one for a dry run long after an eviction",
       {
@@ -55,7 +83,7 @@ describe("the oracle of reservations", () => {
           [1, DRY],
         ],
       },
-      /only tried/,
+      /in a dry run/,
     ],
     [
       "one for an eviction beside a dry run",
@@ -67,11 +95,86 @@ describe("the oracle of reservations", () => {
       },
       /^$/,
     ],
-    ["one for a dry run of a deletion", { asked: [[1, DRY]], path: "/admission/pod-deletion" }, /only tried/],
+    ["one for a dry run of a deletion", { asked: [[1, DRY]], path: "/admission/pod-deletion" }, /in a dry run/],
     ["one for a deletion", { asked: [[1, WET]], path: "/admission/pod-deletion" }, /^$/],
-    ["one for a dry run of a downscale", { asked: [[1, DRY]], path: "/admission/prepare-downscale" }, /^$/],
     ["one for an eviction", { asked: [[1, WET]] }, /^$/],
-    ["one that was there before", { asked: [[1, DRY]], before: { [POD]: { uid: "a" } } }, /^$/],
+    ["one that was made before", { asked: [[1, DRY]], before: { [POD]: { uid: "a" } } }, /^$/],
+    [
+      "one for the eviction of another pod of the name",
+      { asked: [[1, { object: { deleteOptions: { preconditions: { uid: "b" } } } }]] },
+      /as another pod/,
+    ],
+    [
+      "one for the eviction of this very pod",
+      { asked: [[1, { object: { deleteOptions: { preconditions: { uid: "a" } } } }]] },
+      /^$/,
+    ],
+    [
+      "one for a pod that no Eviction asks for",
+      { by: "reconciler-1", requested: "b", after: { [POD]: entry("webhook_responder_reconciler-1_x") } },
+      /another pod of that name is asked for/,
+    ],
+    [
+      "one for a pod that an Eviction asks for",
+      { by: "reconciler-1", requested: "a", after: { [POD]: entry("webhook_responder_reconciler-1_x") } },
+      /^$/,
+    ],
+    [
+      "an eviction's that the rollout takes over at once",
+      {
+        by: "reconciler-1",
+        before: { [POD]: entry("webhook_webhooks-1_x", 14) },
+        after: { [POD]: entry("reconciler-1_x") },
+      },
+      /reserves ingester-zone-a-0 14000 ms after webhook_webhooks-1_x has/,
+    ],
+    [
+      "an old one that the rollout takes over",
+      {
+        by: "reconciler-1",
+        before: { [POD]: entry("webhook_webhooks-1_x", 15) },
+        after: { [POD]: entry("reconciler-1_x") },
+      },
+      /^$/,
+    ],
+    ["an eviction's that is gone", { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {} }, /forgets that/],
+    ["an eviction's that has expired", { before: { [POD]: entry("webhook_webhooks-1_x", 121) }, after: {} }, /^$/],
+    [
+      "an eviction's of a pod that is gone",
+      { before: { [POD]: entry("webhook_webhooks-1_x", 0, "old") }, after: {} },
+      /^$/,
+    ],
+    [
+      "a rollout's that it takes back",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1" },
+      /^$/,
+    ],
+    [
+      "a rollout's that another takes",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-2" },
+      /forgets/,
+    ],
+    [
+      "a downscale's that may still be stored",
+      { before: { [SHRINK]: entry("webhook_webhooks-1_x", 80, "z") }, after: {}, by: "reconciler-2" },
+      /forgets that ingester-zone-a-2\+/,
+    ],
+    [
+      "a downscale's that is stored",
+      { before: { [SHRINK]: entry("webhook_webhooks-1_x", 80, "z") }, after: {}, by: "reconciler-2", replicas: 2 },
+      /^$/,
+    ],
+    ["one that is over for a moment", { by: "human", after: { [POD]: entry("reconciler-1_x") }, later: 300 }, /^$/],
+    [
+      "one that is left for good",
+      { by: "human", after: { [POD]: entry("reconciler-1_x", 200) }, later: 121 },
+      /is still reserved/,
+    ],
+    [
+      "one that a reconciler may still take away",
+      { by: "human", after: { [POD]: entry("reconciler-1_x", 200) }, later: 90 },
+      /^$/,
+    ],
     ["one of a zone that shrinks", { asked: [[1, DRY]], after: { "ingester-zone-a-0+": { uid: "a" } } }, /^$/],
     ["one by a reconciler", { asked: [[1, DRY]], by: "reconciler-1" }, /^$/],
   ];

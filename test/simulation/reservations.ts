@@ -1,46 +1,147 @@
 /**
- * What must never happen to a budget's memory: a webhook reserves a pod only for an eviction or a deletion that may take effect. A dry
- * run takes nothing away, and so reserves nothing. Judged from the reviews that reached webhooks, and from the store.
+ * What must never happen to a budget's memory (§5.6, §5.11): a webhook reserves a pod only for an eviction or a deletion
+ * that may take effect and is of this pod, and what is reserved stays until it is over. Judged from the reviews that
+ * reached webhooks, and from the store.
+ *
+ *   reserved -- its pod is gone, its zone is stored smaller, or its time is over --> may go
+ *            -- the rollout could not delete the pod, or nobody shrinks the zone --> its own process takes it back
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
-import type { StoreEvent } from "../emulator/store.ts";
-import { BUDGETS } from "./names.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { BUDGET, BUDGETS } from "./names.ts";
 import type { Caller } from "./network.ts";
+import { EVICTIONS, targetOf } from "./requests/control.ts";
+import { misjudgedMs, type Shape } from "./shape.ts";
 
 export interface ReservationSafetyOptions {
+  readonly shape: Pick<Shape, "skewMs">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
+  /** The pod, or the StatefulSet, as it is stored. */
+  readonly podOf: (name: string) => KubeObject | undefined;
+  readonly setOf: (name: string) => KubeObject | undefined;
+}
+
+interface Entry {
+  readonly uid: string;
+  readonly by: string;
+  /** When it was made, as it says. */
+  readonly at: number;
 }
 
 const PATHS: ReadonlySet<string> = new Set(["/admission/mutate-pod-eviction", "/admission/pod-deletion"]);
 /** Longer than a webhook decides, stands still, and its write is on its way. */
 const DECIDED_MS = 120_000;
+/** For which what is reserved for a pod, and for a downscale, counts. */
+const [LASTS_MS, DOWNSCALE_LASTS_MS] = [120_000, 90_000];
+/** In which the rollout and an eviction have no pod in common, as the later of the two counts. */
+const NOT_SHARED_MS = 15_000;
+/** In which a reconciler that runs takes away what is over. */
+const TIDIED_MS = 60_000;
+/** Of processes that answer evictions; the second one's may be taken back, as it evicts nothing itself. */
+const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
+
+const entriesOf = (budget: KubeObject | undefined): ReadonlyMap<string, Entry> =>
+  new Map(
+    Object.entries(fieldsOf(dig(budget, "status", "disruptedPods"))).map(([key, entry]) => {
+      const [uid = "", by = "", time = ""] = ["uid", "by", "time"].map((field) => textOf(dig(entry, field)));
+      return [key, { uid, by, at: Date.parse(time) || 0 }];
+    }),
+  );
 
 /** Calls `violated` with what happened, in words. */
-export function createReservationSafety({ violated, now }: ReservationSafetyOptions) {
-  /** When an eviction or deletion of a pod last reached a webhook that was no dry run, and one that was. */
-  const [wetAt, dryAt] = [new Map<string, number>(), new Map<string, number>()];
+export function createReservationSafety({ shape, violated, now, podOf, setOf }: ReservationSafetyOptions) {
+  /** "pod UID", or "pod" for whatever pod has the name: when somebody last asked a webhook to let it go. */
+  const askedAt = new Map<string, number>();
+  /** By key of a downscale what a webhook had reserved before for the same one. */
+  const earlier = new Map<string, Entry>();
+  /** "pod UID" of the pods that some Eviction has asked for. */
+  const requested = new Set<string>();
+  /** By "key UID" since when what is reserved has been over. */
+  const overSince = new Map<string, number>();
+  let entries: ReadonlyMap<string, Entry> = new Map();
+
+  const isOver = (key: string, { at }: Entry): boolean =>
+    now() - at > (key.endsWith("+") ? DOWNSCALE_LASTS_MS : LASTS_MS) - misjudgedMs(shape);
+
+  /** What it is about is still there, and has not become what it was reserved for. */
+  function isLeft(key: string, { uid }: Entry): boolean {
+    const [, zone, from] = /^(.+)-(\d+)\+$/.exec(key) ?? [];
+    if (zone === undefined) return podOf(key)?.metadata.uid === uid;
+    const set = setOf(zone);
+    return set?.metadata.uid === uid && Number(dig(set, "spec", "replicas") ?? 1) > Number(from);
+  }
+
+  const wasAsked = (what: string): boolean => now() - (askedAt.get(what) ?? -Infinity) <= DECIDED_MS;
+
+  function onReserved(key: string, entry: Entry, before: Entry | undefined, actor: string): void {
+    if (key.endsWith("+")) {
+      if (before?.uid !== entry.uid || !before.by.startsWith(EVICTION)) earlier.delete(key);
+      else if (before.by !== entry.by) earlier.set(key, before);
+      return;
+    }
+    const isTheirs = before?.uid === entry.uid && before.by.startsWith(EVICTION) !== entry.by.startsWith(EVICTION);
+    if (isTheirs && entry.at - before.at < NOT_SHARED_MS)
+      violated(`${actor} reserves ${key} ${entry.at - before.at} ms after ${before.by} has`);
+    const isAsked = wasAsked(key) || wasAsked(`${key} ${entry.uid}`);
+    if (actor.startsWith("webhooks") && before?.uid !== entry.uid && !isAsked)
+      violated(`${actor} reserves ${key}, which nobody has asked it to let go but in a dry run, or as another pod`);
+    if (entry.by.startsWith(RESPONDER) && !requested.has(`${key} ${entry.uid}`))
+      violated(`${actor} reserves ${key}, and another pod of that name is asked for`);
+  }
+
+  function onReleased(key: string, entry: Entry, actor: string): void {
+    const whole = earlier.get(key);
+    earlier.delete(key);
+    if (whole && !isOver(key, whole) && isLeft(key, whole) && whole.by !== entry.by)
+      violated(`${actor} takes ${key} back, which a webhook has reserved before`);
+    if (isOver(key, entry) || !isLeft(key, entry)) return;
+    const isOwn = entry.by.includes(`${actor}_`);
+    const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION) && !entry.by.startsWith(RESPONDER);
+    if (!isOwn || isForGood) violated(`${actor} forgets that ${key} is reserved by ${entry.by}`);
+  }
 
   return {
     /** A review reaches a webhook server. */
     onArrival(path: string, review: string): void {
       if (!PATHS.has(path)) return;
       const request = fieldsOf(dig(JSON.parse(review), "request"));
-      (isDryRun(request) ? dryAt : wetAt).set(textOf(request["name"]) ?? "", now());
+      if (isDryRun(request)) return;
+      const name = textOf(request["name"]) ?? "";
+      const uid = textOf(dig(request, "object", "deleteOptions", "preconditions", "uid"));
+      askedAt.set(uid === undefined ? name : `${name} ${uid}`, now());
     },
 
-    onEvent({ resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
-      if (resource !== BUDGETS || caller?.actor.startsWith("webhooks") !== true) return;
-      const [before, after] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
-      for (const [pod, { uid }] of Object.entries(after ?? {}).map(([name, one]) => [name, fieldsOf(one)] as const)) {
-        // A zone that shrinks is reserved, too.
-        if (pod.endsWith("+") || uid === dig(before?.[pod], "uid")) continue;
-        const isDry = dryAt.has(pod) && now() - (wetAt.get(pod) ?? -Infinity) > DECIDED_MS;
-        if (isDry) violated(`${caller.actor} reserves ${pod}, which was only tried to be taken in a dry run`);
+    onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
+      if (resource === EVICTIONS) requested.add(`${targetOf(object).name} ${targetOf(object).uid}`);
+      if (resource !== BUDGETS) return;
+      if (object.metadata.name === BUDGET) entries = type === "DELETED" ? new Map() : entriesOf(object);
+      if (type !== "MODIFIED" || !/^(?:webhooks|reconciler)/.test(caller?.actor ?? "")) return;
+      const { actor = "" } = caller ?? {};
+      const [before, after] = [entriesOf(previous), entriesOf(object)];
+      for (const [key, entry] of after)
+        if (!isSame(entry, before.get(key))) onReserved(key, entry, before.get(key), actor);
+      for (const [key, entry] of before) if (after.get(key)?.uid !== entry.uid) onReleased(key, entry, actor);
+    },
+
+    /** Looks for what is reserved although it has been over for longer than no reconciler may run. */
+    look(silentMs: number): void {
+      for (const [key, entry] of entries) {
+        const place = `${key} ${entry.uid}`;
+        if (!isOver(key, entry) && isLeft(key, entry)) overSince.delete(place);
+        else if (!overSince.has(place)) overSince.set(place, now());
+        const ms = now() - (overSince.get(place) ?? Infinity);
+        if (ms <= silentMs + TIDIED_MS) continue;
+        violated(`${key} is still reserved by ${entry.by} ${ms} ms after that is over`);
+        overSince.set(place, now());
       }
     },
   };
 }
 
-const isDryRun = (request: ReturnType<typeof fieldsOf>): boolean =>
+const isSame = (one: Entry, other: Entry | undefined): boolean =>
+  one.uid === other?.uid && one.by === other.by && one.at === other.at;
+
+/** True of a review that takes nothing, as its request or the Eviction says. */
+export const isDryRun = (request: ReturnType<typeof fieldsOf>): boolean =>
   request["dryRun"] === true || listOf(dig(request["object"], "deleteOptions", "dryRun")).includes("All");

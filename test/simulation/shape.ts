@@ -162,6 +162,10 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
 export const isCalm = ({ faults, firstCalls, answers }: Shape): boolean =>
   (firstCalls ?? answers) === undefined && Object.values(faults).every((rate) => rate === 0);
 
+/** True if what is read may be old. */
+export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>
+  faults.stale > 0 || firstCalls !== undefined;
+
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
   const bursts: number[] = [];
   for (let at = draw.between(2000, 30_000); at < troubledMs; at += draw.between(25_000, 90_000)) bursts.push(at);
