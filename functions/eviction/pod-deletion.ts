@@ -28,12 +28,12 @@ export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletion
       const deleted = readDeleted(request);
       if (typeof deleted === "string") return answerResult(judged(verdict("InvalidRequest", deleted)), metrics);
       // A deletecollection request has no name: the name comes from the pod.
-      const { namespace, name, uid, pod } = deleted;
+      const { namespace, name, uid, creationTimestamp: createdAt, pod } = deleted;
       const { username = "", groups = [] } = request.userInfo ?? {};
       const pass = whyNotAsked({ username, groups, pod });
       if (pass) return { allowed: true, reason: pass };
       const { dryRun } = request;
-      const reserving = reserver.reserve({ namespace, name, uid, dryRun, deadlineAt, signal });
+      const reserving = reserver.reserve({ namespace, name, uid, createdAt, dryRun, deadlineAt, signal });
       const result = await metrics.deciding(reserving);
       const answer = answerResult(result, metrics);
       if (answer.allowed) return answer;
@@ -57,7 +57,12 @@ function wayOut(reason: keyof typeof VERDICTS, namespace: string, name: string):
 }
 
 const IDENTIFIED = z.object({
-  metadata: z.object({ name: z.string().min(1), namespace: z.string().min(1), uid: z.string().min(1) }),
+  metadata: z.object({
+    name: z.string().min(1),
+    namespace: z.string().min(1),
+    uid: z.string().min(1),
+    creationTimestamp: z.string().min(1),
+  }),
 });
 
 interface Deleted extends z.infer<typeof IDENTIFIED.shape.metadata> {

@@ -1,4 +1,5 @@
 /** Finds the budget that selects a pod (§5.1.3, §5.1.4). */
+import { parseTimestamp } from "../../infra/timestamp.ts";
 import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
 import type { Zone } from "../model/zone.ts";
@@ -33,6 +34,8 @@ export interface DisruptionTarget {
   readonly uid?: string | undefined;
   /** It is pinned to no UID: it reaches any pod of that name. */
   readonly unpinned?: boolean | undefined;
+  /** When the pod of that UID was made, RFC 3339, if it is known to be there still. */
+  readonly createdAt?: string | undefined;
 }
 
 /**
@@ -42,10 +45,12 @@ export interface DisruptionTarget {
 export function findBudget(
   pod: BudgetPod,
   budgets: readonly StoredBudget[],
-  { uid, unpinned }: DisruptionTarget = {},
+  { uid, unpinned, createdAt }: DisruptionTarget = {},
 ): Budget | Verdict {
   if (uid !== undefined && uid !== pod.uid)
-    return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
+    return createdAt !== undefined && !isLater(pod, createdAt)
+      ? verdict("NotNow", "the API server has shown an earlier pod of this name", [pod])
+      : verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
   if (pod.terminating && unpinned && found.length > 0)
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
@@ -53,6 +58,10 @@ export function findBudget(
     return verdict("PodNotReady", "pod is not ready", [pod]);
   return onlyValid(found, pod);
 }
+
+/** True if the pod was surely made after this time, which has whole seconds. */
+const isLater = (pod: BudgetPod, time: string): boolean =>
+  (parseTimestamp(pod.createdAt ?? "") ?? -Infinity) > (parseTimestamp(time) ?? Infinity);
 
 function onlyValid(found: readonly StoredBudget[], pod: BudgetPod): Budget | Verdict {
   const [only] = found;

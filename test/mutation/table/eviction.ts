@@ -77,6 +77,20 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     replacement: `if (uid === "")`,
   },
   {
+    breaks: "no deletion is allowed by an earlier pod of the name",
+    ...SCOPE,
+    find: "createdAt !== undefined && !isLater(pod, createdAt)",
+    replacement: "createdAt === null",
+    tests: ["test/functions/eviction/pod-deletion.test.ts"],
+  },
+  {
+    breaks: "a deletion of a pod that has gone has no effect on its successor",
+    ...SCOPE,
+    find: "createdAt !== undefined && !isLater(pod, createdAt)",
+    replacement: "createdAt !== undefined",
+    tests: ["test/functions/eviction/pod-deletion.test.ts"],
+  },
+  {
     breaks: "a second eviction of a pod without a UID is not allowed within 15 s",
     file: "reconciler/budget/decide-eviction.ts",
     find: "return sameKind && !unpinned && !isUnpinned(found);",
