@@ -234,10 +234,12 @@ async function playSeeded(
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
+      checks.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
+      checks.onReview(review);
       deletions?.onReview(review);
     },
     onArrival(path, sent) {
