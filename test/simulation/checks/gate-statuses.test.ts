@@ -213,7 +213,21 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     undefined,
   ],
   ["a zone that begins by its checks", { ...BEGINS, stored: 0.5, toldEarlier: 0.6 }, undefined],
-  ["a zone that begins by old answers", { ...BEGINS, toldEarlier: 3 }, /by answers to gate that are old/],
+  [
+    "a zone that begins by old answers",
+    { ...BEGINS, toldEarlier: 3 },
+    /keeps a pass of ingester-zone-a by answers that are old/,
+  ],
+  [
+    "a zone that begins without its successes",
+    { ...BEGINS, before: { ...zones(), stages: [stage(A, "Passed", [1])] }, stored: 0.5, toldEarlier: 0.6 },
+    /keeps a pass of ingester-zone-a without its successes/,
+  ],
+  [
+    "an old pass of a zone that goes on",
+    { before: { ...zones("Now"), stages: PASSED }, after: { ...zones("Now"), retried: "", stages: PASSED } },
+    undefined,
+  ],
   [
     "results of another zone that are kept",
     {

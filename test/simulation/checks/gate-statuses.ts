@@ -87,7 +87,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     hasOneZoneUnderWay,
     forgetsEditedChecks,
     countsAnswers,
-    beginsByRecentAnswers,
+    keepsGoodPasses,
     asksForLaterZones,
     passesTheWantedZone,
     keepsZonesUnderWay,
@@ -214,23 +214,35 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     });
   }
 
-  /** What was answered long ago starts nothing. */
-  function beginsByRecentAnswers(write: Write): string[] {
-    const { spec, before, after, storedAt, listedAt } = write;
-    if (spec["mode"] !== "Enforce" || listedAt === undefined || !write.isSameRollout) return [];
-    return beginners(write).flatMap((name) => {
-      const isPassed = ({ zone, state }: Fields): boolean => zone === name && state === "Passed";
-      const isEarlier = zonesOf(before).some((one) => one["name"] === name && one["began"] === "Earlier");
-      if (isEarlier || !stagesOf(before).some(isPassed) || !stagesOf(after).some(isPassed)) return [];
-      return listOf(spec["checks"]).flatMap((check) => {
+  /** A pass that its zone has not used lasts as long as its checks succeed, and were answered lately. */
+  function keepsGoodPasses(write: Write): string[] {
+    const { spec, before, after, storedAt, listedAt, isSameRollout } = write;
+    if (listedAt === undefined || !isSameRollout || after["settledTime"] !== undefined) return [];
+    const begun = new Set(beginners(write));
+    return stagesOf(after).flatMap((stage) => {
+      const { zone, state } = stage;
+      const earlier = stagesOf(before).find(isAt(stage));
+      const isUsed = hasBegun(after, zone) && !(begun.has(String(zone)) && wasAsked(write, zone));
+      if (state !== "Passed" || earlier?.["state"] !== state || isUsed) return [];
+      const isOld = (check: unknown): boolean => {
         const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
-        const old = exprsOf(check).find(
-          (expr) => !toldOf(expr).some(({ at }) => at <= storedAt && at >= listedAt - keptMs),
-        );
-        return old === undefined ? [] : [`lets ${name} begin by answers to ${old} that are old`];
-      });
+        return exprsOf(check).some((expr) => !toldOf(expr).some(({ at }) => at <= storedAt && at >= listedAt - keptMs));
+      };
+      const hasFew = (check: unknown): boolean => {
+        const result = itemsOf(earlier, "checks").find(({ name }) => name === dig(check, "name"));
+        return count(result, "consecutiveSuccesses") < Math.max(1, count(check, "successThreshold"));
+      };
+      const checks = listOf(spec["checks"]);
+      return [
+        ...(checks.some(isOld) ? [`keeps a pass of ${String(zone)} by answers that are old`] : []),
+        ...(checks.some(hasFew) ? [`keeps a pass of ${String(zone)} without its successes`] : []),
+      ];
     });
   }
+
+  /** The gate is asked for the zone: it observes nothing alone, and the zone had not begun earlier. */
+  const wasAsked = ({ spec, before }: Write, zone: unknown): boolean =>
+    spec["mode"] === "Enforce" && !zonesOf(before).some(({ name, began }) => name === zone && began === "Earlier");
 
   /** Of the zones that an earlier rollout has begun only the first one of this rollout begins without its checks. */
   function asksForLaterZones(write: Write): string[] {
