@@ -1,35 +1,32 @@
 /**
- * The oracle of what a PhasedRollout's status says, and of the partition that goes with it. Both are written with the
- * version that was read. The status names the generation of the StatefulSet that it is about.
+ * The oracle of what a PhasedRollout's status says. A reconciler writes it with the version that it has read, and names
+ * the generation of the StatefulSet that it is about.
  *
- *   PhasedRollout is read -> its StatefulSet -> pods are listed -> Prometheus is asked -> the status or the partition is written
+ *   PhasedRollout is read -> its StatefulSet -> pods are listed -> Prometheus is asked -> the status is written
  */
-import { isDeepStrictEqual } from "node:util";
 import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import type { Caller, Review } from "../network.ts";
-import type { History, Reads } from "./history.ts";
+import type { Caller } from "../network.ts";
 import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import {
+  exprOf,
+  HELD,
+  isObserved,
+  isOf,
+  isOutdated,
+  isRolling,
+  isZone,
+  knownAt,
+  type PhasedOptions,
+  ROLLOUT_KEY,
+  specOf,
+} from "./phased-set.ts";
 import type { Told } from "./prometheus.ts";
 
-export interface PhasedStatusOptions {
-  readonly violated: (what: string) => void;
-  readonly now: () => number;
-  /** Versions of the PhasedRollout, its StatefulSet and its pods. */
-  readonly history: History;
-  readonly reads: Reads;
-  /** Until when what was stored was seen by who read at this time. */
-  readonly seen: (at: number) => number;
+export interface PhasedStatusOptions extends PhasedOptions {
   readonly toldOf: (expr: string) => readonly Told[];
 }
 
-/** Words of the paths of reads. */
-export const PHASED_READS = { rollout: "phasedrollouts", pods: "pods" } as const;
-export const ROLLOUT_KEY = `${PHASED_ROLLOUTS} ${PHASED}`;
-
-/** No replicas reach it. */
-const HELD = 2_147_483_647;
-const CLAIM = "sts.plus/phasedRollout";
 const ROLLS = new Set(["Rolling", "Stalled"]);
 /** What a step waits for once its pods are updated. */
 const UPDATED = new Set(["WaitForAllPodsToBeAvailable", "WaitForInitialDelay", "WaitForChecks", "PrometheusError"]);
@@ -52,20 +49,6 @@ interface Write {
 
 type Rule = (write: Write) => string | undefined;
 
-const specOf = (set: unknown) => ({
-  replicas: numberOf(dig(set, "spec", "replicas")) ?? 1,
-  partition: numberOf(dig(set, "spec", "updateStrategy", "rollingUpdate", "partition")) ?? 0,
-});
-const exprOf = (spec: Fields): string => textOf(dig(spec, "check", "query", "expr")) ?? "";
-const isOutdated = (pod: KubeObject | undefined, revision: unknown): boolean =>
-  pod?.metadata.labels?.["controller-revision-hash"] !== revision;
-const isOf = (pod: KubeObject | undefined, uid: unknown): pod is KubeObject =>
-  listOf(pod?.metadata.ownerReferences).some((owner) => dig(owner, "uid") === uid);
-const isZone = (set: KubeObject | undefined): boolean => set?.metadata.labels?.["rollout-group"] !== undefined;
-const isRolling = (set: KubeObject | undefined): boolean =>
-  (dig(set, "spec", "updateStrategy", "type") ?? "RollingUpdate") === "RollingUpdate";
-const isObserved = (set: KubeObject): boolean =>
-  (numberOf(dig(set, "status", "observedGeneration")) ?? 0) >= (set.metadata.generation ?? 0);
 const isPassed = ({ spec, before }: Pick<Write, "spec" | "before">): boolean => {
   const step = fieldsOf(before["rollingPodStatus"]);
   const wanted = Math.max(1, numberOf(dig(spec, "check", "successThreshold")) ?? 1);
@@ -73,7 +56,8 @@ const isPassed = ({ spec, before }: Pick<Write, "spec" | "before">): boolean => 
 };
 
 /** Calls `violated` with what a status or a partition says that cannot be. */
-export function createPhasedStatusSafety({ violated, now, history, reads, seen, toldOf }: PhasedStatusOptions) {
+export function createPhasedStatusSafety(options: PhasedStatusOptions) {
+  const { violated, now, history, toldOf } = options;
   /** The StatefulSet by its UID and generation. */
   const generations = new Map<string, KubeObject>();
   /** The query to which the answers are that the step has counted. */
@@ -239,12 +223,6 @@ export function createPhasedStatusSafety({ violated, now, history, reads, seen, 
       : undefined;
   }
 
-  /** Since when all that the process has read was true. */
-  function knownAt(actor: string, sentAt: number): number {
-    const read = reads.lastBefore(actor, PHASED_READS.rollout, sentAt);
-    return read ? seen(read.sentAt) : -Infinity;
-  }
-
   function onStatus(object: KubeObject, previous: KubeObject, { actor, sentAt = now() }: Caller): void {
     const [before, after] = [fieldsOf(previous["status"]), fieldsOf(object["status"])];
     const step = fieldsOf(after["rollingPodStatus"]);
@@ -253,7 +231,7 @@ export function createPhasedStatusSafety({ violated, now, history, reads, seen, 
       before,
       after,
       storedAt: history.storedAt(ROLLOUT_KEY),
-      knownAt: knownAt(actor, sentAt),
+      knownAt: knownAt(options, actor, sentAt),
       set: generations.get(`${String(after["targetUID"])} ${String(after["targetObservedGeneration"])}`),
       step,
       at: numberOf(step["partition"]),
@@ -264,80 +242,15 @@ export function createPhasedStatusSafety({ violated, now, history, reads, seen, 
     }
   }
 
-  /** A reconciler writes the StatefulSet that it has read in the version before. */
-  function onSet(object: KubeObject, previous: KubeObject, { actor, sentAt = now() }: Caller): void {
-    const [{ partition: from, replicas }, { partition: to }] = [specOf(previous), specOf(object)];
-    const rollouts = history.since(ROLLOUT_KEY, knownAt(actor, sentAt));
-    const isFree = (rollout: KubeObject | undefined): boolean =>
-      rollout === undefined ||
-      rollout.metadata.deletionTimestamp !== undefined ||
-      dig(rollout, "spec", "skipCheck") === true;
-    if (rollouts.length === 0 || rollouts.some(isFree)) return;
-    const claims = [previous, object].map((set) => set.metadata.annotations?.[CLAIM]);
-    if (from === to && claims[0] === claims[1]) return;
-    if (isZone(previous)) return violated(`${actor} changes ${PHASED}, which is a zone of a group`);
-    if (from === to) return;
-    if (!isRolling(previous)) return violated(`${actor} changes the partition of ${PHASED}, which does not roll`);
-    if (!isObserved(previous) && to !== HELD)
-      return violated(`${actor} sets the partition of ${PHASED} to ${to} although its status is older than its spec`);
-    const { availableReplicas, updatedReplicas, ...status } = fieldsOf(previous["status"]);
-    const isBack = status["updateRevision"] === status["currentRevision"];
-    const first = Math.min(from, replicas);
-    if (to >= first || isBack) return;
-    const isThere =
-      availableReplicas === replicas &&
-      status["replicas"] === replicas &&
-      Number(updatedReplicas ?? 0) >= replicas - first;
-    if (!isThere)
-      violated(
-        `${actor} lowers the partition of ${PHASED} to ${to} while ${String(availableReplicas)} of ${replicas} pods are available`,
-      );
-    const isOther = (rollout: KubeObject | undefined): boolean =>
-      exprOf(fieldsOf(rollout?.["spec"])) !== counted &&
-      dig(rollout, "status", "rollingPodStatus", "promoted") !== true;
-    if (counted !== undefined && rollouts.every(isOther))
-      violated(`${actor} lowers the partition of ${PHASED} to ${to} by successes of ${counted}`);
-  }
-
-  /** A pod that is older than its StatefulSet, and may come up, does not go back to a template that it never had. */
-  function onTaken(pod: KubeObject, actor: string): void {
-    const { name, creationTimestamp } = pod.metadata;
-    const set = history.since(PHASED, now()).at(-1);
-    const { currentRevision, updateRevision } = fieldsOf(set?.["status"]);
-    const isWaiting = listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "state", "waiting"));
-    if (!set || isWaiting || currentRevision !== updateRevision || !isOutdated(pod, updateRevision)) return;
-    if (creationTimestamp <= set.metadata.creationTimestamp && isObserved(set))
-      violated(`${name} is taken by ${actor}, and is older than its StatefulSet`);
-  }
-
-  /** What others write releases no pod: the webhook raises the partition, where it is asked. */
-  function onReview({ path, sent, status, answer }: Review): void {
-    if (!path.includes("raise-partition") || status !== 200) return;
-    const request = fieldsOf(dig(JSON.parse(sent), "request"));
-    const [object, old] = [request["object"], request["oldObject"]].map((one) => one as KubeObject | undefined);
-    if (request["operation"] !== "UPDATE" || !object || !old || old.metadata.annotations?.[CLAIM] === undefined) return;
-    if (!isRolling(object) || dig(request, "options", "fieldManager") === "zonewise-reconciler") return;
-    const [before, after] = [specOf(old), specOf(object)];
-    const [earlier, template] = [old, object].map((set) => dig(set, "spec", "template"));
-    const isAnother = !isDeepStrictEqual(earlier, template) || !isRolling(old);
-    const adds = after.replicas > before.replicas && before.partition > 0 && after.partition < after.replicas;
-    const least = isAnother || adds ? HELD : before.partition;
-    const patch = Buffer.from(textOf(dig(JSON.parse(answer), "response", "patch")) ?? "", "base64").toString();
-    if (after.partition < least && !patch.includes(String(least)))
-      violated(`a write of ${PHASED} is let through with the partition ${after.partition} instead of ${least}`);
-  }
-
   return {
-    onReview,
+    /** The query to which the answers are that the step has counted. */
+    counted: () => counted,
     /** Before the version is noted in the history. */
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       if (resource === "statefulsets.apps" && type !== "DELETED")
         generations.set(`${object.metadata.uid} ${object.metadata.generation}`, object);
       if (type !== "MODIFIED" || !previous || !caller?.actor.startsWith("reconciler")) return;
-      const begins = object.metadata.deletionTimestamp !== undefined && !previous.metadata.deletionTimestamp;
-      if (resource === "pods") return begins ? onTaken(previous, caller.actor) : undefined;
-      if (resource === "statefulsets.apps") onSet(object, previous, caller);
-      else if (JSON.stringify(object["status"]) !== JSON.stringify(previous["status"]))
+      if (resource === PHASED_ROLLOUTS && JSON.stringify(object["status"]) !== JSON.stringify(previous["status"]))
         onStatus(object, previous, caller);
     },
   };

@@ -15,7 +15,9 @@ import type { Caller, Review } from "../network.ts";
 import { createPast } from "../past.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
-import { createPhasedStatusSafety, PHASED_READS, ROLLOUT_KEY } from "./phased-statuses.ts";
+import { createPartitionSafety } from "./partitions.ts";
+import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
 export interface CheckSafetyOptions {
@@ -86,6 +88,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   };
   const gateStatuses = createGateStatusSafety({ shape, ...statuses });
   const phasedStatuses = createPhasedStatusSafety(statuses);
+  const partitions = createPartitionSafety({ ...statuses, counted: phasedStatuses.counted });
 
   /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
   function hasPassed(
@@ -269,8 +272,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
       if (isGate(event)) gateStatuses.onEvent(event, caller);
-      if (object.metadata.name === PHASED || zoneOf(object.metadata.name) === PHASED)
-        phasedStatuses.onEvent(event, caller);
+      if (zoneOf(object.metadata.name) === PHASED)
+        for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
       note(event);
       if (resource === GATES || resource === PHASED_ROLLOUTS) onGuard(event);
       if (resource === "pods") onPod(event, caller);
@@ -283,7 +286,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
       const [, kind] = READ.exec(`${method} ${path}`) ?? [];
       if (kind !== undefined && isReconciler(caller)) reads.note(caller, kind);
     },
-    onReview: phasedStatuses.onReview,
+    onReview: partitions.onReview,
   };
 }
 

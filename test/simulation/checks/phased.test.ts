@@ -1,4 +1,4 @@
-/** The oracle of PhasedRollouts' statuses and partitions against those that it must condemn, and those next to them. */
+/** The oracles of PhasedRollouts' statuses and of partitions against what they must condemn, and what is next to it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../../emulator/store.ts";
@@ -6,11 +6,12 @@ import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { createHistory, createReads } from "./history.ts";
 import { PHASED, PHASED_CHECK, PHASED_ROLLOUTS, phasedObject } from "./objects.ts";
-import { createPhasedStatusSafety, PHASED_READS, ROLLOUT_KEY } from "./phased-statuses.ts";
+import { createPartitionSafety } from "./partitions.ts";
+import { HELD, PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Verdict } from "./prometheus.ts";
 
 const NOW = Date.parse("2026-01-01T01:00:00Z");
-const HELD = 2_147_483_647;
 const [UID, REVISION] = ["set-1", "new"];
 const RECONCILER: Caller = { actor: "reconciler-1", call: "", sentAt: NOW - 1 };
 
@@ -126,14 +127,16 @@ function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
   let time = NOW - 60_000;
   const now = (): number => time;
   const [history, reads] = [createHistory(now), createReads(now)];
-  const oracle = createPhasedStatusSafety({
-    violated: (what) => void violations.push(what),
+  const options = {
+    violated: (what: string) => void violations.push(what),
     now,
     history,
     reads,
-    seen: (at) => at,
-    toldOf: (expr) => (told === undefined ? [] : [{ at: NOW, expr, verdict: told }]),
-  });
+    seen: (at: number) => at,
+    toldOf: (expr: string) => (told === undefined ? [] : [{ at: NOW, expr, verdict: told }]),
+  };
+  const oracle = createPhasedStatusSafety(options);
+  const partitions = createPartitionSafety({ ...options, counted: oracle.counted });
   oracle.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: set }, undefined);
   history.note(PHASED, set);
   for (const pod of pods) history.note(pod.metadata.name, pod);
@@ -142,7 +145,7 @@ function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
     reads.note({ ...RECONCILER, sentAt: time }, PHASED_READS.rollout);
     time = NOW;
   };
-  return { oracle, history, read, violations };
+  return { oracle, partitions, history, read, violations };
 }
 
 function judge({ before = statusOf({ partition: 3 }), after, set, pods = [], told, expr }: Given): string {
@@ -276,10 +279,10 @@ describe("the oracle of partitions", () => {
   for (const [what, from, to, rollout, expected] of PARTITIONS)
     it(`${expected ? "condemns" : "accepts"} ${what}`, () => {
       const [previous, next] = [setOf(from), setOf(to)];
-      const { oracle, history, read, violations } = start(previous, []);
+      const { partitions, history, read, violations } = start(previous, []);
       history.note(ROLLOUT_KEY, rollout);
       read();
-      oracle.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: next, previous }, RECONCILER);
+      partitions.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: next, previous }, RECONCILER);
       assert.match(violations.join("; "), expected ?? /^$/);
     });
 
@@ -289,11 +292,14 @@ describe("the oracle of partitions", () => {
     ["a pod of its StatefulSet", "2026-01-01T00:40:00Z", /^$/],
   ] as const)
     it(`judges ${what}, which goes back`, () => {
-      const { oracle, read, violations } = start(back, []);
+      const { partitions, read, violations } = start(back, []);
       read();
       const previous = podOf(0, "old", { created, ready: false });
       const metadata = { ...previous.metadata, deletionTimestamp: "2026-01-01T01:00:00Z" };
-      oracle.onEvent({ type: "MODIFIED", resource: "pods", object: { ...previous, metadata }, previous }, RECONCILER);
+      partitions.onEvent(
+        { type: "MODIFIED", resource: "pods", object: { ...previous, metadata }, previous },
+        RECONCILER,
+      );
       assert.match(violations.join("; "), expected);
     });
 
@@ -313,9 +319,9 @@ describe("the oracle of partitions", () => {
   ];
   for (const [what, old, now, patched, expected] of REVIEWS)
     it(`judges an answer about ${what}`, () => {
-      const { oracle, violations } = start(back, []);
+      const { partitions, violations } = start(back, []);
       const patch = patched === undefined ? "" : JSON.stringify([{ op: "add", path: "/partition", value: patched }]);
-      oracle.onReview({
+      partitions.onReview({
         path: "/admission/raise-partition",
         sent: JSON.stringify({ request: { operation: "UPDATE", object: setOf(now), oldObject: setOf(old) } }),
         status: 200,
