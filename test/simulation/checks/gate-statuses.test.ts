@@ -286,6 +286,15 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     },
     /asks for ingester-zone-a again/,
   ],
+  [
+    "a zone under way whose results an edit drops",
+    {
+      before: { ...zones("Now"), stages: PASSED },
+      after: { ...zones("Now"), observedGeneration: 2, stages: [stage(A, "Passed")] },
+      a: { updated: 1 },
+    },
+    undefined,
+  ],
   ["what somebody else writes", { after: bypasses(LATE, true), by: "human" }, undefined],
 ];
 

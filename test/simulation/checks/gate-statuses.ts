@@ -295,11 +295,10 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     if (after["settledTime"] !== undefined) return [];
     const isHeld = ({ name, began }: Fields): boolean => began === undefined && isUnderWay(write, name);
     const asked = stagesOf(after).filter((stage) => {
-      const earlier = stagesOf(before).find(isAt(stage));
-      const [was, is] = [earlier, stage].map((one) => JSON.stringify(one?.["checks"] ?? []));
-      return (
-        [earlier, stage].every((one) => one?.["state"] === "Passed") && was !== is && isUnderWay(write, stage["zone"])
-      );
+      const earlier = stagesOf(before).find(isAt(stage)) ?? {};
+      const times = [earlier, stage].map((one) => itemsOf(one, "checks").map(({ lastTime }) => lastTime));
+      const hasNew = times[1]?.some((time) => !times[0]?.includes(time)) === true;
+      return hasNew && [earlier, stage].every(({ state }) => state === "Passed") && isUnderWay(write, stage["zone"]);
     });
     return [
       ...zonesOf(after)
