@@ -177,6 +177,8 @@ const PASSES = {
   after: { ...zones(), stages: [stage(A, "Passed", [2, 59])] },
   told: "Success",
 } as const;
+const OVER = { settledTime: "2026-01-01T01:00:00Z" };
+const SETTLED = { ...OVER, zones: [A, B].map((name) => ({ name, settledRevision: "new" })) };
 const NEXT = { before: zones("Now", "Earlier"), after: zones("Earlier", "Now") };
 
 const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefined])[] = [
@@ -268,6 +270,21 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
   ],
   ["a later zone without its checks", { ...NEXT, a: { updated: 1 } }, /-b begin without its checks after another/],
   ["a later zone after one of which no pod was replaced", NEXT, undefined],
+  ["a pass", PASSES, undefined],
+  [
+    "a pass after too few successes",
+    { ...PASSES, before: zones(), after: { ...zones(), stages: [stage(A, "Passed", [1, 59])] } },
+    /passes ingester-zone-a without its successes/,
+  ],
+  ["a pass after the soak time", { ...PASSES, gate: { soakSeconds: 600 } }, undefined],
+  ["a pass before it", { ...PASSES, gate: { soakSeconds: 660 } }, /passes ingester-zone-a before its soak time/],
+  ["a rollout that is over", { after: SETTLED, a: { updated: 3 }, b: { updated: 3 } }, undefined],
+  ["one that is over too early", { after: SETTLED, a: { updated: 3 } }, /is settled, and ingester-zone-b is not/],
+  [
+    "one that is over with another revision",
+    { after: { ...zones(), ...OVER }, a: { updated: 3 }, b: { updated: 3 } },
+    /settles ingester-zone-a with a revision that it does not have/,
+  ],
   [
     "a pass while another zone is not ready",
     { ...PASSES, b: { ready: 2 } },

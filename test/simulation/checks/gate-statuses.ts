@@ -87,10 +87,12 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     hasOneZoneUnderWay,
     forgetsEditedChecks,
     countsAnswers,
+    passesByChecks,
     keepsGoodPasses,
     asksForLaterZones,
     passesTheWantedZone,
     keepsZonesUnderWay,
+    settlesUpdatedZones,
   ];
 
   /** True if all that the zone has been since the process read it fits. */
@@ -214,6 +216,46 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     });
   }
 
+  /** A stage passes after as many successes in a row as its checks want, and after its soak time. */
+  function passesByChecks({ spec, before, after }: Write): string[] {
+    const soakMs = 1000 * count(spec, "soakSeconds");
+    return stagesOf(after).flatMap((stage) => {
+      const { zone, state, since } = stage;
+      if (state !== "Passed" || stagesOf(before).find(isAt(stage))?.["state"] === state) return [];
+      const soakedMs = now() + shape.skewMs - Date.parse(String(since));
+      return [
+        ...(listOf(spec["checks"]).some(lacksSuccesses(stage)) ? [`passes ${String(zone)} without its successes`] : []),
+        ...(soakedMs < soakMs ? [`passes ${String(zone)} before its soak time is over`] : []),
+      ];
+    });
+  }
+
+  /** True of a check that has not succeeded often enough in a row. */
+  const lacksSuccesses =
+    (stage: Fields) =>
+    (check: unknown): boolean => {
+      const result = itemsOf(stage, "checks").find(({ name }) => name === dig(check, "name"));
+      return count(result, "consecutiveSuccesses") < Math.max(1, count(check, "successThreshold"));
+    };
+
+  /** A rollout is over once all zones are updated; the way back leads to what they have then. */
+  function settlesUpdatedZones(write: Write): string[] {
+    const { before, after, isSameRollout, knownAt } = write;
+    if (after["settledTime"] === undefined || (isSameRollout && before["settledTime"] !== undefined)) return [];
+    const isOpen = (set: KubeObject): boolean => count(set, "status", "updatedReplicas") < wantedOf(set);
+    const open = shape.zones.find((zone) => wasAlways(write, zone, isOpen));
+    const other = zonesOf(after).find(
+      ({ name, settledRevision }) =>
+        !history
+          .since(String(name), knownAt)
+          .some((set) => !set || dig(set, "status", "updateRevision") === settledRevision),
+    );
+    return [
+      ...(open === undefined ? [] : [`is settled, and ${open} is not updated`]),
+      ...(other === undefined ? [] : [`settles ${String(other["name"])} with a revision that it does not have`]),
+    ];
+  }
+
   /** A pass that its zone has not used lasts as long as its checks succeed, and were answered lately. */
   function keepsGoodPasses(write: Write): string[] {
     const { spec, before, after, storedAt, listedAt, isSameRollout } = write;
@@ -228,14 +270,10 @@ export function createGateStatusSafety(options: GateStatusOptions) {
         const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
         return exprsOf(check).some((expr) => !toldOf(expr).some(({ at }) => at <= storedAt && at >= listedAt - keptMs));
       };
-      const hasFew = (check: unknown): boolean => {
-        const result = itemsOf(earlier, "checks").find(({ name }) => name === dig(check, "name"));
-        return count(result, "consecutiveSuccesses") < Math.max(1, count(check, "successThreshold"));
-      };
       const checks = listOf(spec["checks"]);
       return [
         ...(checks.some(isOld) ? [`keeps a pass of ${String(zone)} by answers that are old`] : []),
-        ...(checks.some(hasFew) ? [`keeps a pass of ${String(zone)} without its successes`] : []),
+        ...(checks.some(lacksSuccesses(earlier)) ? [`keeps a pass of ${String(zone)} without its successes`] : []),
       ];
     });
   }

@@ -3,7 +3,7 @@
  * deletes no pod that would not go back, and others are answered with a partition that releases nothing.
  */
 import { isDeepStrictEqual } from "node:util";
-import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import type { Caller, Review } from "../network.ts";
 import { PHASED } from "./objects.ts";
@@ -59,11 +59,25 @@ export function createPartitionSafety(options: PartitionOptions) {
       violated(
         `${actor} lowers the partition of ${PHASED} to ${to} while ${String(availableReplicas)} of ${replicas} pods are available`,
       );
+    if (!rollouts.some((rollout) => explains(rollout, previous)))
+      violated(`${actor} lowers the partition of ${PHASED} to ${to}, and no step at ${first} has passed`);
     const isOther = (rollout: KubeObject | undefined): boolean =>
       exprOf(fieldsOf(rollout?.["spec"])) !== counted() &&
       dig(rollout, "status", "rollingPodStatus", "promoted") !== true;
     if (counted() !== undefined && rollouts.every(isOther))
       violated(`${actor} lowers the partition of ${PHASED} to ${to} by successes of ${counted()}`);
+  }
+
+  /** Its step is that of the partition, and has passed, and nobody has paused it. */
+  function explains(rollout: KubeObject | undefined, set: KubeObject): boolean {
+    const { targetUID, updateRevision, rollingPodStatus } = fieldsOf(rollout?.["status"]);
+    const { partition, replicas } = specOf(set);
+    const { promoted, ...step } = fieldsOf(rollingPodStatus);
+    const isOfIt = targetUID === set.metadata.uid && updateRevision === dig(set, "status", "updateRevision");
+    const isPaused = rollout?.metadata.annotations?.["sts.plus/pause"] === "true";
+    const wanted = Math.max(1, numberOf(dig(rollout, "spec", "check", "successThreshold")) ?? 1);
+    const isPassed = !isPaused && (numberOf(step["consecutiveSuccessfulChecks"]) ?? 0) >= wanted;
+    return isOfIt && step["partition"] === Math.min(partition, replicas) && (promoted === true || isPassed);
   }
 
   /** A pod that is older than its StatefulSet, and may come up, does not go back to a template that it never had. */

@@ -268,8 +268,15 @@ describe("the oracle of PhasedRollouts' statuses", () => {
 
 describe("the oracle of partitions", () => {
   const passed = rolloutOf(statusOf(answered(2, 50)));
+  const paused = (more: object): KubeObject => {
+    const rollout = rolloutOf(statusOf(answered(2, 50, more)));
+    return { ...rollout, metadata: { ...rollout.metadata, annotations: { "sts.plus/pause": "true" } } };
+  };
   const PARTITIONS: readonly (readonly [string, from: SetGiven, to: SetGiven, KubeObject, RegExp | undefined])[] = [
     ["the release of a pod", {}, HALF, passed, undefined],
+    ["a release without a step that has passed", {}, HALF, rolloutOf(statusOf(answered(1, 50))), /no step at 3 has/],
+    ["a release in a pause", {}, HALF, paused({}), /no step at 3 has passed/],
+    ["a release that was promoted in a pause", {}, HALF, paused({ promoted: true }), undefined],
     ["a release while a pod is not available", { available: 2 }, HALF, passed, /while 2 of 3 pods are available/],
     ["a release of what is not observed", { generation: 6 }, HALF, passed, /its status is older than its spec/],
     ["what holds it before it is observed", { generation: 6, ...HALF }, { generation: 6 }, passed, undefined],
