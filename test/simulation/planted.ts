@@ -64,6 +64,11 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /^field: the controller that counts/,
     "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
   ],
+  [
+    /^a third template raises/,
+    "no pod is released in these histories: another rule holds the partition by the same write, and an Event says why",
+  ],
+  [/as many places as there are pods, downwards/, "an Event names another index: what is written is the same"],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 

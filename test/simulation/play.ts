@@ -243,11 +243,13 @@ async function playSeeded(
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
       reviews.onRequest(caller, method, path);
+      checks.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
       reviews.onReview(review);
+      checks.onReview(review);
       deletions?.onReview(review);
     },
     onArrival(path, sent, server) {

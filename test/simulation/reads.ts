@@ -107,15 +107,18 @@ export function createReadSafety({ shape, violated, now, processes, listPods }: 
     // The version of the pod that was read is a precondition: it was read as one that ends.
     if ((endingAt.get(uid) ?? Infinity) < sentAt) violated(`${actor} sends ${call}, which ends already`);
     const { listedAt, confirmed, deletedAt, scaledAt } = actsOf(actor);
+    const earlierAt = deletedAt.get(zone) ?? -Infinity;
     const { at, listedMs } = confirmed.get(zone) ?? { at: -Infinity, listedMs: Infinity };
     const process = processes().find(({ name }) => name === actor);
     const mayBeLate = (process?.stoodStillMs(now() - STANDS_MS) ?? 1) > 0;
     if (sentAt - at > BATCH_MS && !mayBeLate) violated(`${actor} sends ${call} of a zone that it has not confirmed`);
-    if (listedAt <= Math.max(scaledAt, deletedAt.get(zone) ?? -Infinity))
+    deletedAt.set(zone, now());
+    // A StatefulSet of a PhasedRollout is read by itself.
+    if (!shape.zones.includes(zone)) return;
+    if (listedAt <= Math.max(scaledAt, earlierAt))
       violated(`${actor} sends ${call} without another list of the zones since its last one`);
     if (listedAt < at && listedMs > FRESH_MS && !shape.suspends)
       violated(`${actor} sends ${call} by a list that was ${listedMs} ms old before`);
-    deletedAt.set(zone, now());
   }
 
   /** A pod begins to end by a reconciler. */

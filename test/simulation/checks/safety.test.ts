@@ -93,7 +93,9 @@ function judge(
     decidedMs: () => 150_000,
   });
   const spec = { ...(guard["spec"] as object), mode };
-  oracle.onEvent({ type: "ADDED", resource: GATES, object: object("errors", { spec }) }, HUMAN);
+  // That it begins is recorded.
+  const status = { zones: [{ name: ZONE, began: "Now" }] };
+  oracle.onEvent({ type: "ADDED", resource: GATES, object: object("errors", { spec, status }) }, HUMAN);
   const rollout = object(PHASED, {
     spec: phasedObject({ ...GATE, ordered: true, finalCheck: false })["spec"] as object,
   });

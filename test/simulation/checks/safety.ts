@@ -9,9 +9,15 @@ import { dig, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
-import type { Caller } from "../network.ts";
+import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
+import { createHistory, createReads } from "./history.ts";
+import type { Caller, Review } from "../network.ts";
+import { createPast } from "../past.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import { createPartitionSafety } from "./partitions.ts";
+import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
 export interface CheckSafetyOptions {
@@ -26,6 +32,9 @@ export interface CheckSafetyOptions {
 export interface CheckSafety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   readonly onAnswer: (told: Told) => void;
+  /** A request that has succeeded. */
+  readonly onRequest: (caller: Caller, method: string, path: string) => void;
+  readonly onReview: (review: Review) => void;
 }
 
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
@@ -34,6 +43,12 @@ const DECIDED_MS = 150_000;
 const GATES_MS = 15_000;
 /** A check that is not answered any more counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
+
+const NOTED = new Set([GATES, PHASED_ROLLOUTS, "statefulsets.apps", "pods"]);
+/** The first page of a list, or one object. */
+const READ = new RegExp(
+  `^GET .*/(${[...Object.values(LISTS), ...Object.values(PHASED_READS)].join("|")})(?:/[^/?]+)?(?:\\?(?!.*(?:watch|continue)=)|$)`,
+);
 
 export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
   const bypasses = createBypasses(now);
@@ -59,6 +74,21 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   let foreign: ReadonlySet<string> = new Set();
   let releasedAt = 0;
   let sickSince: number | undefined;
+
+  const past = createPast(now);
+  const [history, reads] = [createHistory(now), createReads(now)];
+  const mayBeStale = shape.faults.stale > 0 || shape.firstCalls !== undefined;
+  const statuses = {
+    violated,
+    now,
+    history,
+    reads,
+    seen: (at: number) => (mayBeStale ? past.seenAt(at) : at),
+    toldOf: (expr: string) => answers.get(expr) ?? [],
+  };
+  const gateStatuses = createGateStatusSafety({ shape, ...statuses });
+  const phasedStatuses = createPhasedStatusSafety(statuses);
+  const partitions = createPartitionSafety({ ...statuses, counted: phasedStatuses.counted });
 
   /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
   function hasPassed(
@@ -213,9 +243,17 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const begins = type === "MODIFIED" && object.metadata.deletionTimestamp !== undefined;
     if (begins && previous?.metadata.deletionTimestamp === undefined && isReconciler(caller))
       onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) }, caller?.actor ?? "");
+    if (begins && previous && isReady(previous) && caller && isReconciler(caller))
+      gateStatuses.onTaken(object.metadata.name, zone, caller);
     if (begins && previous?.metadata.deletionTimestamp === undefined) lastTaken.set(zone, caller?.actor ?? "");
     noteRan(zone);
     noteDone(zone);
+  }
+
+  /** The gate and what it is about by name, the PhasedRollout by its kind as well. */
+  function note({ type, resource, object }: StoreEvent): void {
+    const key = resource === PHASED_ROLLOUTS ? ROLLOUT_KEY : object.metadata.name;
+    if (NOTED.has(resource)) history.note(key, type === "DELETED" ? undefined : object);
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
@@ -230,8 +268,13 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
 
   return {
     onEvent(event, caller) {
+      past.noteWrite();
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
+      if (isGate(event)) gateStatuses.onEvent(event, caller);
+      if (zoneOf(object.metadata.name) === PHASED)
+        for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
+      note(event);
       if (resource === GATES || resource === PHASED_ROLLOUTS) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
@@ -239,6 +282,11 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
       else onZone(object.metadata.name, object);
     },
     onAnswer: (told) => void answers.set(told.expr, [...(answers.get(told.expr) ?? []), told]),
+    onRequest(caller, method, path) {
+      const [, kind] = READ.exec(`${method} ${path}`) ?? [];
+      if (kind !== undefined && isReconciler(caller)) reads.note(caller, kind);
+    },
+    onReview: partitions.onReview,
   };
 }
 

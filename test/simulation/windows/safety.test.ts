@@ -100,3 +100,41 @@ describe("the oracle of windows", () => {
   for (const [name, given, says] of TABLE)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(play(given), says));
 });
+
+/** The status of the group says that the zone waits for its window. */
+function waits({ pod, by = "reconciler-1", seconds = 200, reason = "WindowClosed" }: Waiting): string {
+  let now = START;
+  const violations: string[] = [];
+  const safety = createWindowSafety({
+    violated: (what) => void violations.push(what),
+    now: () => now,
+    setOf: () => setWith(WINDOW),
+    decidedMs: () => 150_000,
+  });
+  safety.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: setWith(WINDOW) }, undefined);
+  safety.onEvent({ type: "ADDED", resource: "pods", object: pod }, undefined);
+  now += seconds * 1000;
+  const group = { ...object("ingester"), status: { blocked: [{ reason, objects: [{ name: ZONE }] }] } };
+  safety.onEvent({ type: "MODIFIED", resource: "rolloutgroups.zonewise.dev", object: group }, { actor: by, call: "" });
+  return violations.join();
+}
+
+interface Waiting {
+  readonly pod: KubeObject;
+  readonly by?: string;
+  readonly seconds?: number;
+  readonly reason?: string;
+}
+
+describe("the oracle of what waits for a window", () => {
+  const ill = { ...object(`${ZONE}-0`, { labels: { "controller-revision-hash": "a" } }), status: {} };
+  const TABLE: readonly (readonly [name: string, given: Waiting, says: RegExp])[] = [
+    ["an outdated pod that is not ready", { pod: ill }, /-a waits for its window by reconciler-1, and .*-a-0 has long/],
+    ["one that has just become so", { pod: ill, seconds: 10 }, /^$/],
+    ["one that waits for something else", { pod: ill, reason: "MaxUnavailableReached" }, /^$/],
+    ["an updated one", { pod: { ...object(`${ZONE}-0`), status: {} } }, /^$/],
+    ["one that is ready", { pod: { ...ill, status: object("")["status"] } }, /^$/],
+  ];
+  for (const [name, given, says] of TABLE)
+    it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(waits(given), says));
+});

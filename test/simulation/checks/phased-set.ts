@@ -1,0 +1,44 @@
+/** The StatefulSet of a PhasedRollout, and its pods, as oracles read them. */
+import { dig, type Fields, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import type { History, Reads } from "./history.ts";
+import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+
+/** No replicas reach it. */
+export const HELD = 2_147_483_647;
+/** Words of the paths of reads. */
+export const PHASED_READS = { rollout: "phasedrollouts" } as const;
+/** The PhasedRollout in the history; its StatefulSet has the same name. */
+export const ROLLOUT_KEY = `${PHASED_ROLLOUTS} ${PHASED}`;
+
+export const specOf = (set: unknown) => ({
+  replicas: numberOf(dig(set, "spec", "replicas")) ?? 1,
+  partition: numberOf(dig(set, "spec", "updateStrategy", "rollingUpdate", "partition")) ?? 0,
+});
+/** The query of a PhasedRollout. */
+export const exprOf = (spec: Fields): string => textOf(dig(spec, "check", "query", "expr")) ?? "";
+export const isOutdated = (pod: KubeObject | undefined, revision: unknown): boolean =>
+  pod?.metadata.labels?.["controller-revision-hash"] !== revision;
+export const isOf = (pod: KubeObject | undefined, uid: unknown): pod is KubeObject =>
+  listOf(pod?.metadata.ownerReferences).some((owner) => dig(owner, "uid") === uid);
+export const isZone = (set: KubeObject | undefined): boolean => set?.metadata.labels?.["rollout-group"] !== undefined;
+export const isRolling = (set: KubeObject | undefined): boolean =>
+  (dig(set, "spec", "updateStrategy", "type") ?? "RollingUpdate") === "RollingUpdate";
+export const isObserved = (set: KubeObject): boolean =>
+  (numberOf(dig(set, "status", "observedGeneration")) ?? 0) >= (set.metadata.generation ?? 0);
+
+export interface PhasedOptions {
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  /** Versions of the PhasedRollout, its StatefulSet and its pods. */
+  readonly history: History;
+  readonly reads: Reads;
+  /** Until when what was stored was seen by who read at this time. */
+  readonly seen: (at: number) => number;
+}
+
+/** Since when all that was true was seen by this process, which sends a write at a time. */
+export function knownAt({ reads, seen }: PhasedOptions, actor: string, sentAt: number): number {
+  const read = reads.lastBefore(actor, PHASED_READS.rollout, sentAt);
+  return read ? seen(read.sentAt) : -Infinity;
+}

@@ -1,0 +1,340 @@
+/** The oracles of PhasedRollouts' statuses and of partitions against what they must condemn, and what is next to it. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { KubeObject } from "../../emulator/store.ts";
+import { NAMESPACE } from "../names.ts";
+import type { Caller } from "../network.ts";
+import { createHistory, createReads } from "./history.ts";
+import { PHASED, PHASED_CHECK, PHASED_ROLLOUTS, phasedObject } from "./objects.ts";
+import { createPartitionSafety } from "./partitions.ts";
+import { HELD, PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { createPhasedStatusSafety } from "./phased-statuses.ts";
+import type { Verdict } from "./prometheus.ts";
+
+const NOW = Date.parse("2026-01-01T01:00:00Z");
+const [UID, REVISION] = ["set-1", "new"];
+const RECONCILER: Caller = { actor: "reconciler-1", call: "", sentAt: NOW - 1 };
+
+const object = (name: string, rest: object, metadata: object = {}): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Any",
+  metadata: {
+    name,
+    namespace: NAMESPACE,
+    uid: name,
+    resourceVersion: "1",
+    creationTimestamp: "2026-01-01T00:30:00Z",
+    ...metadata,
+  },
+  ...rest,
+});
+
+interface SetGiven {
+  readonly partition?: number;
+  readonly replicas?: number;
+  readonly available?: number;
+  readonly observed?: number;
+  readonly generation?: number;
+  readonly current?: string;
+  readonly type?: string;
+  readonly image?: number;
+  readonly group?: boolean;
+}
+
+const setOf = ({
+  partition = HELD,
+  replicas = 3,
+  available = replicas,
+  observed = 5,
+  generation = 5,
+  current = "old",
+  type = "RollingUpdate",
+  image = 1,
+  group = false,
+}: SetGiven = {}): KubeObject =>
+  object(
+    PHASED,
+    {
+      spec: {
+        replicas,
+        template: { image },
+        updateStrategy: { type, ...(type === "RollingUpdate" && { rollingUpdate: { partition } }) },
+      },
+      status: {
+        observedGeneration: observed,
+        replicas,
+        availableReplicas: available,
+        updatedReplicas: Math.max(0, replicas - partition),
+        currentRevision: current,
+        updateRevision: REVISION,
+      },
+    },
+    {
+      uid: UID,
+      generation,
+      annotations: { "sts.plus/phasedRollout": PHASED },
+      ...(group && { labels: { "rollout-group": "other" } }),
+    },
+  );
+
+const podOf = (index: number, revision: string, more: { ready?: boolean; created?: string } = {}): KubeObject =>
+  object(
+    `${PHASED}-${index}`,
+    { status: { conditions: [{ type: "Ready", status: more.ready === false ? "False" : "True" }] } },
+    {
+      labels: { "controller-revision-hash": revision },
+      ownerReferences: [{ uid: UID }],
+      creationTimestamp: more.created ?? "2026-01-01T00:40:00Z",
+    },
+  );
+const podsOf = (...revisions: readonly string[]): KubeObject[] => revisions.map((one, i) => podOf(i, one));
+
+const statusOf = (step: object | undefined, rest: object = {}): object => ({
+  phase: "Rolling",
+  targetUID: UID,
+  targetObservedGeneration: 5,
+  updateRevision: REVISION,
+  ...(step && { rollingPodStatus: { status: "WaitForPodToBeUpdated", consecutiveSuccessfulChecks: 0, ...step } }),
+  ...rest,
+});
+const rolloutOf = (status: object, expr?: string, spec: object = {}): KubeObject => {
+  const shape = {
+    successWhen: "NoData",
+    initialDelaySeconds: 0,
+    periodSeconds: 10,
+    successThreshold: 2,
+    failureThreshold: undefined,
+    last: "good",
+    ordered: true,
+    finalCheck: false,
+  } as const;
+  return object(PHASED, { spec: { ...(phasedObject(shape, expr)["spec"] as object), ...spec }, status });
+};
+
+interface Given {
+  readonly before?: object;
+  readonly after: object;
+  readonly set?: SetGiven;
+  readonly pods?: readonly KubeObject[];
+  readonly told?: Verdict;
+  /** The query that a person has written since the status before. */
+  readonly expr?: string;
+}
+
+/** A world that has been as it is for a minute, and was read a second ago. */
+function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
+  const violations: string[] = [];
+  let time = NOW - 60_000;
+  const now = (): number => time;
+  const [history, reads] = [createHistory(now), createReads(now)];
+  const options = {
+    violated: (what: string) => void violations.push(what),
+    now,
+    history,
+    reads,
+    seen: (at: number) => at,
+    toldOf: (expr: string) => (told === undefined ? [] : [{ at: NOW, expr, verdict: told }]),
+  };
+  const oracle = createPhasedStatusSafety(options);
+  const partitions = createPartitionSafety({ ...options, counted: oracle.counted });
+  oracle.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: set }, undefined);
+  history.note(PHASED, set);
+  for (const pod of pods) history.note(pod.metadata.name, pod);
+  const read = (): void => {
+    time = NOW - 1000;
+    reads.note({ ...RECONCILER, sentAt: time }, PHASED_READS.rollout);
+    time = NOW;
+  };
+  return { oracle, partitions, history, read, violations };
+}
+
+function judge({ before = statusOf({ partition: 3 }), after, set, pods = [], told, expr }: Given): string {
+  const { oracle, history, read, violations } = start(setOf(set), pods, told);
+  const write = (from: object, to: object, query?: string): void => {
+    const [previous, next] = [rolloutOf(from, query), rolloutOf(to, query)];
+    history.note(ROLLOUT_KEY, previous);
+    read();
+    oracle.onEvent({ type: "MODIFIED", resource: PHASED_ROLLOUTS, object: next, previous }, RECONCILER);
+  };
+  if (expr !== undefined) write(statusOf({ partition: 3 }), before);
+  write(before, after, expr);
+  return violations.join("; ");
+}
+
+const answered = (count: number, minute: number, more: object = {}): object => ({
+  partition: 3,
+  consecutiveSuccessfulChecks: count,
+  lastAttemptTime: `2026-01-01T00:${minute}:00Z`,
+  ...more,
+});
+const BACK = { conditions: [{ type: "Updated", status: "False", reason: "RollingBack" }] };
+const DONE = { phase: "Updated", conditions: [{ type: "Updated", status: "True", reason: "Updated" }] };
+const [OLD, MIXED, NEW] = [
+  podsOf("old", "old", "old"),
+  podsOf("old", "old", REVISION),
+  podsOf(REVISION, REVISION, REVISION),
+];
+const HALF = { partition: 2 };
+
+const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | undefined])[] = [
+  ["a step of the partition", { before: statusOf(undefined), after: statusOf({ partition: 3 }) }, undefined],
+  ["a step of another one", { after: statusOf({ partition: 1 }), set: HALF }, /a step of partition 1, .* 2/],
+  ["a partition that a scale-out reaches", { after: statusOf(answered(0, 50)), set: { partition: 3 } }, /reaches/],
+  [
+    "another template that is released",
+    { before: statusOf(HALF, { updateRevision: "second" }), after: statusOf(HALF), set: HALF },
+    /begins another template at partition 2/,
+  ],
+  [
+    "another template that is held",
+    { before: statusOf(HALF, { updateRevision: "second" }), after: statusOf({ partition: 3 }) },
+    undefined,
+  ],
+  [
+    "partition 0 of outdated pods",
+    { before: statusOf(undefined), after: statusOf({ partition: 0 }), set: { partition: 0 }, pods: OLD },
+    /partition 0 although pods are outdated/,
+  ],
+  [
+    "partition 0 of updated pods",
+    { before: statusOf(undefined), after: statusOf({ partition: 0 }), set: { partition: 0 }, pods: NEW },
+    undefined,
+  ],
+  ["a lower step that has not passed", { after: statusOf(HALF), set: HALF }, /the step at 3 has not passed/],
+  ["a lower step after checks", { before: statusOf(answered(2, 50)), after: statusOf(HALF), set: HALF }, undefined],
+  [
+    "pods on their way back that are older than the StatefulSet",
+    {
+      after: statusOf(undefined, BACK),
+      pods: [0, 1, 2].map((i) => podOf(i, "old", { created: "2026-01-01T00:20:00Z" })),
+    },
+    /db-0 is older than the StatefulSet/,
+  ],
+  ["pods on their way back", { after: statusOf(undefined, BACK), pods: OLD }, undefined],
+  ["a rollout that is over with outdated pods", { after: statusOf(undefined, DONE), pods: MIXED }, /and db-0 is not/],
+  ["a rollout that is over", { after: statusOf(undefined, DONE), pods: NEW }, undefined],
+  ["a success that nobody has answered", { after: statusOf(answered(1, 50)), told: "Error" }, /that nobody has/],
+  ["a success", { after: statusOf(answered(1, 50)), told: "Success" }, undefined],
+  ["two successes by one answer", { after: statusOf(answered(2, 50)), told: "Success" }, /an answer twice/],
+  [
+    "answers to two queries",
+    { before: statusOf(answered(1, 50)), after: statusOf(answered(2, 51)), told: "Success", expr: "other" },
+    /adds an answer to other to those to phased/,
+  ],
+  [
+    "answers to one query",
+    { before: statusOf(answered(1, 50)), after: statusOf(answered(2, 51)), told: "Success", expr: PHASED_CHECK },
+    undefined,
+  ],
+  [
+    "checks while a pod is outdated",
+    { before: statusOf(HALF), after: statusOf({ ...HALF, status: "WaitForInitialDelay" }), set: HALF, pods: OLD },
+    /says WaitForInitialDelay at partition 2, and a pod is not updated/,
+  ],
+  [
+    "checks while a pod is not ready",
+    {
+      before: statusOf(HALF),
+      after: statusOf({ ...HALF, status: "WaitForChecks" }),
+      set: HALF,
+      pods: [podOf(0, "old", { ready: false }), ...MIXED.slice(1)],
+    },
+    /says WaitForChecks at partition 2, and a pod is not ready/,
+  ],
+  [
+    "checks with all pods",
+    { before: statusOf(HALF), after: statusOf({ ...HALF, status: "WaitForChecks" }), set: HALF, pods: MIXED },
+    undefined,
+  ],
+  ["a zone of a group", { after: statusOf(undefined), set: { group: true } }, /about what it cannot manage/],
+  [
+    "a zone of a group that it leaves alone",
+    { after: statusOf(undefined, { phase: "ErrorCannotManage" }), set: { group: true } },
+    undefined,
+  ],
+  [
+    "a spec that is not observed",
+    { after: statusOf({ partition: 3, status: "WaitForInitialDelay" }), set: { generation: 6 } },
+    /about a spec that is not observed/,
+  ],
+];
+
+describe("the oracle of PhasedRollouts' statuses", () => {
+  for (const [what, given, expected] of STATUSES)
+    it(`${expected ? "condemns" : "accepts"} ${what}`, () => {
+      assert.match(judge(given), expected ?? /^$/);
+    });
+});
+
+describe("the oracle of partitions", () => {
+  const passed = rolloutOf(statusOf(answered(2, 50)));
+  const paused = (more: object): KubeObject => {
+    const rollout = rolloutOf(statusOf(answered(2, 50, more)));
+    return { ...rollout, metadata: { ...rollout.metadata, annotations: { "sts.plus/pause": "true" } } };
+  };
+  const PARTITIONS: readonly (readonly [string, from: SetGiven, to: SetGiven, KubeObject, RegExp | undefined])[] = [
+    ["the release of a pod", {}, HALF, passed, undefined],
+    ["a release without a step that has passed", {}, HALF, rolloutOf(statusOf(answered(1, 50))), /no step at 3 has/],
+    ["a release in a pause", {}, HALF, paused({}), /no step at 3 has passed/],
+    ["a release that was promoted in a pause", {}, HALF, paused({ promoted: true }), undefined],
+    ["a release while a pod is not available", { available: 2 }, HALF, passed, /while 2 of 3 pods are available/],
+    ["a release of what is not observed", { generation: 6 }, HALF, passed, /its status is older than its spec/],
+    ["what holds it before it is observed", { generation: 6, ...HALF }, { generation: 6 }, passed, undefined],
+    ["a release without checks", { generation: 6 }, HALF, rolloutOf({}, "phased", { skipCheck: true }), undefined],
+    ["a zone of a group", { group: true }, { group: true, ...HALF }, passed, /which is a zone of a group/],
+  ];
+  for (const [what, from, to, rollout, expected] of PARTITIONS)
+    it(`${expected ? "condemns" : "accepts"} ${what}`, () => {
+      const [previous, next] = [setOf(from), setOf(to)];
+      const { partitions, history, read, violations } = start(previous, []);
+      history.note(ROLLOUT_KEY, rollout);
+      read();
+      partitions.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: next, previous }, RECONCILER);
+      assert.match(violations.join("; "), expected ?? /^$/);
+    });
+
+  const back = setOf({ current: REVISION });
+  for (const [what, created, expected] of [
+    ["a pod that is older than its StatefulSet", "2026-01-01T00:20:00Z", /db-0 is taken by reconciler-1, and is older/],
+    ["a pod of its StatefulSet", "2026-01-01T00:40:00Z", /^$/],
+  ] as const)
+    it(`judges ${what}, which goes back`, () => {
+      const { partitions, read, violations } = start(back, []);
+      read();
+      const previous = podOf(0, "old", { created, ready: false });
+      const metadata = { ...previous.metadata, deletionTimestamp: "2026-01-01T01:00:00Z" };
+      partitions.onEvent(
+        { type: "MODIFIED", resource: "pods", object: { ...previous, metadata }, previous },
+        RECONCILER,
+      );
+      assert.match(violations.join("; "), expected);
+    });
+
+  const REVIEWS: readonly (readonly [string, old: SetGiven, now: SetGiven, patched: number | undefined, RegExp])[] = [
+    [
+      "a template with the partition of before",
+      { partition: 3 },
+      { partition: 3, image: 2 },
+      undefined,
+      /3 instead of/,
+    ],
+    ["a template that is held", { partition: 3 }, { partition: 3, image: 2 }, HELD, /^$/],
+    ["the way back from OnDelete", { type: "OnDelete" }, { partition: 0 }, undefined, /partition 0 instead of/],
+    ["a lower partition", { partition: 2 }, { partition: 1 }, undefined, /partition 1 instead of 2/],
+    ["more replicas", { partition: 2 }, { partition: 2, replicas: 4 }, undefined, /partition 2 instead of/],
+    ["other fields", { partition: 2 }, { partition: 2 }, undefined, /^$/],
+  ];
+  for (const [what, old, now, patched, expected] of REVIEWS)
+    it(`judges an answer about ${what}`, () => {
+      const { partitions, violations } = start(back, []);
+      const patch = patched === undefined ? "" : JSON.stringify([{ op: "add", path: "/partition", value: patched }]);
+      partitions.onReview({
+        path: "/admission/raise-partition",
+        sent: JSON.stringify({ request: { operation: "UPDATE", object: setOf(now), oldObject: setOf(old) } }),
+        status: 200,
+        answer: JSON.stringify({ response: { allowed: true, patch: Buffer.from(patch).toString("base64") } }),
+        lateMs: -1,
+      });
+      assert.match(violations.join("; "), expected);
+    });
+});
