@@ -57,7 +57,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   const earlier = new Map<string, Entry>();
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
-  /** By "key UID" since when what is reserved has been over. */
+  /** By "key UID time" since when what is reserved has been over. */
   const overSince = new Map<string, number>();
   let entries: ReadonlyMap<string, Entry> = new Map();
 
@@ -127,7 +127,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     /** Looks for what is reserved although it has been over for longer than no reconciler may run. */
     look(silentMs: number): void {
       for (const [key, entry] of entries) {
-        const place = `${key} ${entry.uid}`;
+        const place = `${key} ${entry.uid} ${entry.at}`;
         if (!isOver(key, entry) && isLeft(key, entry)) overSince.delete(place);
         else if (!overSince.has(place)) overSince.set(place, now());
         const ms = now() - (overSince.get(place) ?? Infinity);
