@@ -20,6 +20,9 @@ import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
+import { createNodeAnswerSafety } from "./nodes/answer-safety.ts";
+import { createFacts } from "./nodes/facts.ts";
+import { createPassSafety } from "./nodes/pass-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import { isCalm, type Shape } from "./shape.ts";
@@ -186,6 +189,9 @@ async function playSeeded(
   });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
+  const facts = createFacts(shape, schedule.now);
+  const ofNodes = { shape, facts, violated, now: schedule.now, store: () => world.store };
+  const [nodeAnswers, passes] = [createNodeAnswerSafety(ofNodes), createPassSafety(ofNodes)];
   const lifecycle =
     nodeSafety &&
     shape.nodes?.lifecycle &&
@@ -225,6 +231,7 @@ async function playSeeded(
       tell("host", `${told.node} ${told.what}`);
       nodeSafety?.onHost(told);
     },
+    onNodeAnswer: nodeAnswers.onAnswer,
     onCall: (caller, { method, path, body }, status) => {
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
@@ -234,6 +241,7 @@ async function playSeeded(
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
+      passes.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
@@ -268,6 +276,11 @@ async function playSeeded(
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
     requests?.onEvent(event, caller);
+    if (shape.nodes) {
+      facts.onEvent(event);
+      nodeAnswers.onEvent(event, caller);
+      passes.onEvent(event, caller);
+    }
     nodeSafety?.onEvent(event, caller);
     if (lifecycle) lifecycle.onEvent(event, caller);
     windows?.onEvent(event, caller);

@@ -1,0 +1,293 @@
+/**
+ * Judges what a reconciler has read before it lets a node go on, and before it frees a slot (§17.1 to §17.5, §17.12):
+ *
+ *   list of policies -> of shadows -> of nodes -> of pods of single nodes --> status of the policy --> shadows
+ *                                                                             with the version       with theirs
+ *
+ * What was so before the first list, and still is, the pass has read; and its policy is the one that its write replaces.
+ */
+import { dig, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
+import { NAMESPACE, zoneOf } from "../names.ts";
+import type { Caller } from "../network.ts";
+import type { Shape } from "../shape.ts";
+import { type Fact, type Facts, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
+import { LEFT_OUT, POLICIES, SHADOWS, ZONE_LABEL } from "./shape.ts";
+
+export interface PassSafetyOptions {
+  readonly shape: Pick<Shape, "partitioned" | "nodes" | "zones">;
+  readonly facts: Facts;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly store: () => Pick<Store, "get" | "list">;
+}
+
+const LIST = /^\/apis\/zonewise\.dev\/v1\/nodeupdatepolicies(?:\?(?!.*\b(?:watch|continue)=)|$)/;
+const LEASE = "zonewise-reconciler";
+const SEEN = "zonewise/node-update-policy-seen";
+/** The reason in a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
+const RELEASED = "ReleasedByHand";
+/** Of a node whose pods have not all left, or that reboots; and of one that comes to that. */
+const OUT: ReadonlySet<unknown> = new Set(["Draining", "Rebooting"]);
+const GOING: ReadonlySet<unknown> = new Set(["Starting", "Staging", "Holding", ...OUT]);
+/** What keeps a node from its start, and a started one from its drain. */
+const HELD: readonly Fact[] = ["is not Ready", "is about to be removed"];
+/** A status has room for a thousand of them. */
+const MAX_REASON = 1000;
+
+interface Entry {
+  readonly node: string;
+  readonly nodeUid: string;
+  readonly startedAt: string;
+  readonly bootId: string;
+  readonly to: string;
+  readonly zone?: string;
+  readonly phase: string;
+  readonly waitsFor?: string;
+  readonly ending?: { readonly reason: string };
+}
+type Record = Pick<Entry, "node" | "startedAt"> & { readonly reason: string };
+
+const entriesOf = (policy: KubeObject | undefined): readonly Entry[] =>
+  listOf(dig(policy, "status", "active")) as readonly Entry[];
+const recordsOf = (policy: KubeObject, list: "failed" | "deferred"): readonly Record[] =>
+  listOf(dig(policy, "status", list)) as readonly Record[];
+const frozenId = (policy: KubeObject | undefined): string | undefined => textOf(dig(policy, "status", "frozen", "id"));
+const isCleared = (policy: KubeObject | undefined): boolean =>
+  frozenId(policy) !== undefined && dig(policy, "spec", "unfreeze") === frozenId(policy);
+const isSame = (a: Pick<Entry, "node" | "startedAt">, b: Pick<Entry, "node" | "startedAt">): boolean =>
+  a.node === b.node && a.startedAt === b.startedAt;
+
+/** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
+export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
+  /** By actor when each of its lists of policies was sent. */
+  const lists = new Map<string, number[]>();
+  /** By actor when it was first heard of. */
+  const bornAt = new Map<string, number>();
+  /** By policy who last wrote its status, and when it was last changed. */
+  const written = new Map<string, { readonly by: string; readonly at: number }>();
+  /** By node who last wanted its reboot, and when. */
+  const drained = new Map<string, { readonly by: string; readonly at: number }>();
+  /** Since when the Lease says that there has been a policy. */
+  let rememberedSince = Infinity;
+
+  const listedAt = ({ actor, sentAt = now() }: Caller): number =>
+    lists.get(actor)?.findLast((at) => at <= sentAt) ?? -Infinity;
+  const nodeNamed = (name: string): KubeObject | undefined => store().get("nodes", undefined, name);
+  const zoneNamed = (node: KubeObject | undefined): string => node?.metadata.labels?.[ZONE_LABEL] ?? "";
+
+  function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name } = object.metadata;
+    written.set(name, { by: caller?.actor ?? "", at: now() });
+    if (!caller?.actor.startsWith("reconciler")) return;
+    const at = facts.seen(listedAt(caller));
+    if (type === "ADDED") onMade(name, caller);
+    if (type !== "MODIFIED" || !previous) return;
+    for (const entry of entriesOf(object)) {
+      const before = entriesOf(previous).find((one) => isSame(one, entry));
+      if (!before && entry.phase === "Starting")
+        onStart(entry, { policy: previous, after: object, actor: caller.actor, at });
+      if (before && !before.ending && entry.ending) onFailure(entry, object, caller.actor, at);
+      if ((entry.waitsFor ?? "").length > MAX_REASON)
+        violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
+    }
+    if (isCleared(previous)) return;
+    for (const entry of entriesOf(previous))
+      if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller.actor, at);
+  }
+
+  /** The policy `default` is made where there has never been one. */
+  function onMade(name: string, { actor }: Caller): void {
+    if (rememberedSince < facts.seen(bornAt.get(actor) ?? -Infinity))
+      violated(`${actor} makes policy ${name}, and its Lease says that there has been one`);
+  }
+
+  interface Start {
+    /** As it was read. */
+    readonly policy: KubeObject;
+    readonly after: KubeObject;
+    readonly actor: string;
+    /** What was so before has been read. */
+    readonly at: number;
+  }
+
+  function onStart(entry: Entry, start: Start): void {
+    const why = whyNotStart(entry, start) ?? whyHeld(entry.node, start.at, entriesOf(start.after), GOING);
+    if (why !== undefined) violated(`${start.actor} starts ${entry.node}, and has read that ${why}`);
+  }
+
+  function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
+    const limit = dig(policy, "spec", "maxConcurrent") ?? 1;
+    const most = numberOf(limit) ?? Infinity;
+    if (frozenId(policy) !== undefined && !isCleared(policy)) return "its policy is frozen";
+    if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
+    if (most === Infinity && !/%$|^unlimited$/i.test(textOf(limit) ?? "")) return "its policy cannot be read";
+    const active = entriesOf(after);
+    const count = active.length + countReleased(after, at);
+    if (count > most) return `${count} nodes are out of service or come to it: ${most} may be`;
+    const others = active.filter((one) => one.node !== node);
+    const isInOrder = dig(policy, "spec", "zonesInOrder") !== true || others.some((one) => one.zone === zone);
+    if (others[0] && !isInOrder) return `${others[0].node} of another zone is not finished`;
+    const rival = store()
+      .list(POLICIES)
+      .find(
+        (other) =>
+          other.metadata.name !== policy.metadata.name &&
+          facts.wasSo(other.metadata.name, "is there", at) &&
+          selects(other, node),
+      );
+    if (rival) return `${rival.metadata.name} selects it, too`;
+    return (["is cordoned by us", "has lost its label"] as const).find((fact) => facts.wasSo(node, fact, at));
+  }
+
+  /** Nodes that a person has released from a freeze, and that are not back in service. */
+  function countReleased(policy: KubeObject, at: number): number {
+    const isActive = new Set(entriesOf(policy).map(({ node }) => node));
+    return recordsOf(policy, "deferred").filter(
+      ({ node, reason }) =>
+        reason === RELEASED &&
+        !isActive.has(node) &&
+        facts.wasSo(node, "is cordoned by us", at) &&
+        facts.wasSo(node, "is Ready", at) &&
+        facts.wasSo(node, "has its label", at) &&
+        selects(policy, node),
+    ).length;
+  }
+
+  const selects = (policy: KubeObject, node: string): boolean =>
+    dig(policy, "spec", "nodeSelector", LEFT_OUT) === undefined ||
+    nodeNamed(node)?.metadata.labels?.[LEFT_OUT] === "false";
+
+  /** Why a node cannot be drained, now or later, beside the others of its policy. */
+  function whyHeld(
+    node: string,
+    at: number,
+    active: readonly Entry[],
+    going: ReadonlySet<unknown>,
+  ): string | undefined {
+    const held = [...HELD, ...(shape.nodes?.lifecycle ? (["is worked on by somebody else"] as const) : [])].find(
+      (fact) => facts.wasSo(node, fact, at),
+    );
+    if (held !== undefined) return `it ${held}`;
+    const pods = store()
+      .list("pods", NAMESPACE)
+      .filter(
+        (pod) =>
+          dig(pod, "spec", "nodeName") === node &&
+          pod.metadata.deletionTimestamp === undefined &&
+          mustLeave(pod) &&
+          facts.wasSo(pod.metadata.uid, "is on its node", at),
+      );
+    if (pods.length === 0) return undefined;
+    const others = store()
+      .list("nodes")
+      .filter(({ metadata }) => metadata.name !== node);
+    const isClosed = ({ metadata: { name } }: KubeObject): boolean => facts.wasSo(name, "takes no pods", at);
+    if (others.every(isClosed)) return `no other node takes ${nameOf(pods[0])}`;
+    const ofGroup = pods.find(({ metadata }) => shape.zones.includes(zoneOf(metadata.name)));
+    if (!ofGroup) return undefined;
+    const out = new Set(active.filter(({ phase }) => going.has(phase)).map((one) => one.node));
+    const ofZone = others.filter((other) => zoneNamed(other) === zoneNamed(nodeNamed(node)));
+    if (
+      ofZone.some(({ metadata: { name } }) => facts.wasSo(name, "stays", at)) &&
+      ofZone.every((other) => isClosed(other) || out.has(other.metadata.name))
+    )
+      return `${nameOf(ofGroup)} has no other place`;
+    const missing = findMissing(zoneOf(ofGroup.metadata.name), node, at);
+    return missing === undefined ? undefined : `the budget keeps ${nameOf(ofGroup)} on it, as ${missing} is missing`;
+  }
+
+  /** A pod of another zone for which the budget lets none of this zone go; those of the node come up elsewhere. */
+  function findMissing(own: string, node: string, at: number): string | undefined {
+    if (shape.partitioned || !facts.wasGuarded(at)) return undefined;
+    return shape.zones
+      .filter((zone) => zone !== own)
+      .flatMap((zone) => {
+        const size = Number(dig(store().get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
+        return Array.from({ length: size }, (_, i) => `${zone}-${i}`);
+      })
+      .find(
+        (pod) => facts.wasMissing(pod, at) && dig(store().get("pods", NAMESPACE, pod), "spec", "nodeName") !== node,
+      );
+  }
+
+  /** An attempt is given up as it has failed. */
+  function onFailure({ node, bootId, ending, ...entry }: Entry, policy: KubeObject, actor: string, at: number): void {
+    const isCounted = recordsOf(policy, "failed").some((one) => isSame(one, { node, ...entry }));
+    if (ending?.reason === "UpdateFailed" && bootId !== "" && !isCounted && facts.hasRebooted(node, bootId, at))
+      violated(`${actor} does not count the failure of ${node}, and has read that it has rebooted`);
+  }
+
+  /** A slot is free again. */
+  function onFreed(entry: Entry, policy: KubeObject, actor: string, at: number): void {
+    const { node: name, nodeUid, ending } = entry;
+    const node = nodeNamed(name);
+    // Of another policy by now, or gone.
+    if (node?.metadata.uid !== nodeUid || !facts.wasSo(name, "is there", at)) return;
+    const { reason } = recordsOf(policy, "deferred").find((one) => one.node === name) ?? {};
+    const shadow = store().get(SHADOWS, NAMESPACE, `brs-${name}`);
+    const isLeft = reason === "NoLongerManaged" && dig(shadow, "status", "current_state") !== "Idle";
+    const isOut = isLeft || (!ending && reason !== undefined && reason !== "UpdateFailed");
+    const why = facts.wasSo(name, "is cordoned by us", at)
+      ? "is cordoned by us"
+      : isOut && facts.wasSo(name, "is not Ready", at)
+        ? "is not Ready"
+        : reason === undefined && facts.hadNoShadow(name, at)
+          ? "may not have its update, for no reason that is named"
+          : undefined;
+    if (why !== undefined) violated(`${actor} frees the slot of ${name}, which ${why}`);
+  }
+
+  function onShadow({ type, object, previous }: StoreEvent, caller: Caller): void {
+    const [was, is] = [wantedOf(previous), wantedOf(object)];
+    if (type !== "MODIFIED" || was === is || !caller.actor.startsWith("reconciler")) return;
+    const name = nodeOf(object);
+    const passAt = listedAt(caller);
+    const at = facts.seen(passAt);
+    if (is === "MonitoringUpdate" && facts.wasSo(name, "is not Ready", at))
+      violated(`${caller.actor} wants ${name} to be given back, which is not Ready`);
+    if (is !== REBOOTS) return;
+    const policies = store()
+      .list(POLICIES)
+      .filter(({ metadata }) => {
+        const { by, at: changedAt } = written.get(metadata.name) ?? { by: "", at: -Infinity };
+        return changedAt < at || (by === caller.actor && changedAt > passAt);
+      });
+    const own = policies.find((policy) => entriesOf(policy).some((one) => one.node === name));
+    const ahead = [...drained].flatMap(([node, { by, at: since }]) =>
+      by === caller.actor && since > passAt ? [{ node, phase: "Draining" } as Entry] : [],
+    );
+    const why =
+      own && frozenId(own) !== undefined && !isCleared(own)
+        ? "its policy is frozen"
+        : whyHeld(
+            name,
+            at,
+            [...policies.flatMap(entriesOf), ...ahead].filter(({ node }) => node !== name),
+            OUT,
+          );
+    if (why !== undefined) violated(`${caller.actor} drains ${name}, and has read that ${why}`);
+    drained.set(name, { by: caller.actor, at: now() });
+  }
+
+  return {
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      const { type, resource, object } = event;
+      if (resource === POLICIES) onPolicy(event, caller);
+      if (resource === SHADOWS && caller) onShadow(event, caller);
+      if (resource !== "leases.coordination.k8s.io" || object.metadata.name !== LEASE) return;
+      const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
+      rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
+    },
+    onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+      if (!actor.startsWith("reconciler")) return;
+      if (!bornAt.has(actor)) bornAt.set(actor, sentAt);
+      if (method !== "GET" || !LIST.test(path)) return;
+      const own = lists.get(actor) ?? [];
+      lists.set(actor, own);
+      own.push(sentAt);
+    },
+  };
+}
+
+const nameOf = (object: KubeObject | undefined): string => object?.metadata.name ?? "";
