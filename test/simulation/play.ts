@@ -163,18 +163,17 @@ async function playSeeded(
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
+  /** True of a process that has not stood still for long. */
+  const hasGoneOn = (actor: string): boolean => {
+    const process = world.processes().find(({ name }) => name === actor);
+    return process?.stoodStillMs(schedule.now() - SLOWLY_DECIDED_MS) === 0;
+  };
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
    * it is known what it had read.
    */
   const decidedMs = (actor: string, zone?: string): number => {
-    const since = schedule.now() - SLOWLY_DECIDED_MS;
-    const isSlow =
-      !isCalm(shape) ||
-      (world
-        .processes()
-        .find(({ name }) => name === actor)
-        ?.stoodStillMs(since) ?? 1) > 0;
+    const isSlow = !isCalm(shape) || !hasGoneOn(actor);
     const readMs = zone === undefined ? Infinity : schedule.now() - reads.decidedAt(actor, zone);
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
@@ -201,6 +200,7 @@ async function playSeeded(
       now: schedule.now,
       store: () => world.store,
       decidedMs,
+      isSteady: (actor) => (isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS) && hasGoneOn(actor),
       out: nodeSafety.out,
     });
   const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
@@ -242,6 +242,8 @@ async function playSeeded(
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
       passes.onRequest(caller, method, path);
+      nodeAnswers.onRequest(caller, method, path);
+      if (lifecycle) lifecycle.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);

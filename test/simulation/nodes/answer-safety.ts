@@ -3,7 +3,7 @@
  * reboot is wanted, its policy not frozen, the node cordoned by an earlier request and no pod left (§17.2), and as given
  * back only without our cordon (§17.6).
  */
-import { dig, listOf } from "../../emulator/objects.ts";
+import { dig, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
@@ -18,6 +18,9 @@ export interface NodeAnswerSafetyOptions {
   readonly store: () => Pick<Store, "get" | "list">;
 }
 
+const SHADOW = /\/bottlerocketshadows\/brs-([^/?]+)(?:\?|$)/;
+/** Longer than a request of an agent takes. */
+const REQUEST_MS = 60_000;
 /** What an agent reports once it has given its node back. */
 const GIVEN_BACK: ReadonlySet<unknown> = new Set(["MonitoringUpdate", "Idle"]);
 const reportedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "status", "current_state");
@@ -26,6 +29,9 @@ const reportedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "sta
 export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnswerSafetyOptions) {
   /** By node: who of the node APIs cordoned it last, and when. */
   const cordoned = new Map<string, { readonly by: string; readonly at: number }>();
+
+  /** By node API and node when it has read its shadow of late. */
+  const reads = new Map<string, readonly number[]>();
 
   function whyNotDrained({ node, server, arrivedAt }: NodeAnswerTold): string | undefined {
     const at = facts.seen(arrivedAt);
@@ -44,12 +50,31 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
     return isForced || left.length === 0 ? undefined : `with ${left.map(({ metadata }) => metadata.name).join(", ")}`;
   }
 
+  /** Of a node API that takes a node out of service, or a pod from it: it has read that nobody wants that. */
+  function onTaken(node: string, what: string, { actor, sentAt = now() }: Caller): void {
+    const firstRead = reads.get(`${actor} ${node}`)?.find((at) => at > sentAt - REQUEST_MS && at <= sentAt);
+    if (firstRead !== undefined && facts.wasSo(node, "wants no reboot", facts.seen(firstRead)))
+      violated(`${actor} ${what}, whose reboot nobody wants`);
+  }
+
   return {
-    onEvent({ type, resource, object, previous }: StoreEvent, { actor = "" }: Partial<Caller> = {}): void {
-      if (!actor.startsWith("node-api") || type !== "MODIFIED") return;
-      const { name } = object.metadata;
-      if (resource === "nodes" && isMarked(object) && !isMarked(previous ?? object))
+    onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+      const [, node] = SHADOW.exec(path) ?? [];
+      if (!actor.startsWith("node-api") || method !== "GET" || node === undefined) return;
+      const key = `${actor} ${node}`;
+      reads.set(key, [...(reads.get(key) ?? []).filter((at) => at > sentAt - REQUEST_MS), sentAt]);
+    },
+    onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
+      const { actor } = caller ?? {};
+      if (!caller || !actor?.startsWith("node-api") || type !== "MODIFIED") return;
+      const { name, deletionTimestamp } = object.metadata;
+      if (resource === "nodes" && isMarked(object) && !isMarked(previous ?? object)) {
+        onTaken(name, `cordons ${name}`, caller);
         cordoned.set(name, { by: actor, at: now() });
+      }
+      const on = textOf(dig(object, "spec", "nodeName"));
+      if (resource === "pods" && on !== undefined && deletionTimestamp && !previous?.metadata.deletionTimestamp)
+        onTaken(on, `evicts ${name} from ${on}`, caller);
       const [before, after] = [reportedOf(previous), reportedOf(object)];
       if (resource !== SHADOWS || before === undefined || before === after || !GIVEN_BACK.has(after)) return;
       const node = store().get("nodes", undefined, nodeOf(object));

@@ -14,6 +14,10 @@ import { POLICIES, SHADOWS } from "./shape.ts";
 /** A reboot of the node is wanted, and it has not come yet. */
 export const REBOOTS = "RebootedIntoUpdate";
 
+const LIST = /^\/apis\/zonewise\.dev\/v1\/nodeupdatepolicies(?:\?(?!.*\b(?:watch|continue)=)|$)/;
+/** True of a path by whose list a reconciler begins a pass over the nodes. */
+export const isPass = (path: string): boolean => LIST.test(path);
+
 export const isMarked = ({ metadata }: KubeObject): boolean => metadata.annotations?.[CORDONED_BY] !== undefined;
 export const nodeOf = (shadow: KubeObject): string => shadow.metadata.name.replace(/^brs-/, "");
 export const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec", "state");
@@ -27,6 +31,9 @@ const isGoing = (node: KubeObject): boolean =>
   node.metadata.deletionTimestamp !== undefined || listOf(dig(node, "spec", "taints")).length > 0;
 const isCordoned = (node: KubeObject): boolean => dig(node, "spec", "unschedulable") === true;
 
+const isWorkedOn = (node: KubeObject): boolean =>
+  trueConditions(node).some(({ type, reason }) => type !== "MaintenancePlanned" && reason !== OURS);
+
 /** By the kind of object: what may be so of one. */
 const FACTS = {
   nodes: {
@@ -39,8 +46,8 @@ const FACTS = {
     "is cordoned by us": isMarked,
     "has its label": ({ metadata }) => metadata.labels?.[MANAGED_LABEL] === MANAGED_VALUE,
     "has lost its label": ({ metadata }) => metadata.labels?.[MANAGED_LABEL] !== MANAGED_VALUE,
-    "is worked on by somebody else": (node) =>
-      trueConditions(node).some(({ type, reason }) => type !== "MaintenancePlanned" && reason !== OURS),
+    "is worked on by somebody else": isWorkedOn,
+    "is left to us": (node) => !isWorkedOn(node),
   },
   [SHADOWS]: { "wants no reboot": (shadow) => wantedOf(shadow) !== REBOOTS },
   [POLICIES]: {

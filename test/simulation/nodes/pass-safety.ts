@@ -11,7 +11,7 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Shape } from "../shape.ts";
-import { type Fact, type Facts, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
+import { type Fact, type Facts, isPass, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
 import { LEFT_OUT, POLICIES, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface PassSafetyOptions {
@@ -22,7 +22,6 @@ export interface PassSafetyOptions {
   readonly store: () => Pick<Store, "get" | "list">;
 }
 
-const LIST = /^\/apis\/zonewise\.dev\/v1\/nodeupdatepolicies(?:\?(?!.*\b(?:watch|continue)=)|$)/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
 /** The reason in a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
@@ -32,6 +31,22 @@ const OUT: ReadonlySet<unknown> = new Set(["Draining", "Rebooting"]);
 const GOING: ReadonlySet<unknown> = new Set(["Starting", "Staging", "Holding", ...OUT]);
 /** What keeps a node from its start, and a started one from its drain. */
 const HELD: readonly Fact[] = ["is not Ready", "is about to be removed"];
+const WORKED_ON = "is worked on by somebody else";
+/** By the reason why a node waits what it cannot be then. */
+const REFUTED: Readonly<Partial<Record<string, Fact>>> = {
+  NodeNotReady: "is Ready",
+  NodeTerminating: "stays",
+  BeingRemoved: "stays",
+  NotManaged: "has its label",
+  InMaintenance: "is left to us",
+};
+/** Reasons that are named although somebody else works on the node. */
+const BEFORE_WORK: ReadonlySet<string> = new Set([
+  "SeveralPolicies",
+  "NodeTerminating",
+  "BeingRemoved",
+  "InMaintenance",
+]);
 /** A status has room for a thousand of them. */
 const MAX_REASON = 1000;
 
@@ -46,12 +61,12 @@ interface Entry {
   readonly waitsFor?: string;
   readonly ending?: { readonly reason: string };
 }
-type Record = Pick<Entry, "node" | "startedAt"> & { readonly reason: string };
+type Noted = Pick<Entry, "node" | "startedAt"> & { readonly reason: string };
 
 const entriesOf = (policy: KubeObject | undefined): readonly Entry[] =>
   listOf(dig(policy, "status", "active")) as readonly Entry[];
-const recordsOf = (policy: KubeObject, list: "failed" | "deferred"): readonly Record[] =>
-  listOf(dig(policy, "status", list)) as readonly Record[];
+const recordsOf = (policy: KubeObject, list: "failed" | "deferred"): readonly Noted[] =>
+  listOf(dig(policy, "status", list)) as readonly Noted[];
 const frozenId = (policy: KubeObject | undefined): string | undefined => textOf(dig(policy, "status", "frozen", "id"));
 const isCleared = (policy: KubeObject | undefined): boolean =>
   frozenId(policy) !== undefined && dig(policy, "spec", "unfreeze") === frozenId(policy);
@@ -91,9 +106,20 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       if ((entry.waitsFor ?? "").length > MAX_REASON)
         violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
     }
+    for (const one of listOf(dig(object, "status", "waiting"))) onWaiting(one, caller.actor, at);
     if (isCleared(previous)) return;
     for (const entry of entriesOf(previous))
       if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller.actor, at);
+  }
+
+  /** What its status says why a node waits. */
+  function onWaiting(waiting: unknown, actor: string, at: number): void {
+    const [name, reason] = [textOf(dig(waiting, "node")) ?? "", textOf(dig(waiting, "reason")) ?? ""];
+    const refuted = REFUTED[reason];
+    if (refuted !== undefined && facts.wasSo(name, refuted, at))
+      violated(`${actor} says that ${name} waits as ${reason}, and has read that it ${refuted}`);
+    if (shape.nodes?.lifecycle && !BEFORE_WORK.has(reason) && facts.wasSo(name, WORKED_ON, at))
+      violated(`${actor} says that ${name} waits as ${reason}, and has read that it ${WORKED_ON}`);
   }
 
   /** The policy `default` is made where there has never been one. */
@@ -165,8 +191,8 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     active: readonly Entry[],
     going: ReadonlySet<unknown>,
   ): string | undefined {
-    const held = [...HELD, ...(shape.nodes?.lifecycle ? (["is worked on by somebody else"] as const) : [])].find(
-      (fact) => facts.wasSo(node, fact, at),
+    const held = [...HELD, ...(shape.nodes?.lifecycle ? ([WORKED_ON] as const) : [])].find((fact) =>
+      facts.wasSo(node, fact, at),
     );
     if (held !== undefined) return `it ${held}`;
     const pods = store()
@@ -282,7 +308,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       if (!actor.startsWith("reconciler")) return;
       if (!bornAt.has(actor)) bornAt.set(actor, sentAt);
-      if (method !== "GET" || !LIST.test(path)) return;
+      if (method !== "GET" || !isPass(path)) return;
       const own = lists.get(actor) ?? [];
       lists.set(actor, own);
       own.push(sentAt);
