@@ -26,7 +26,7 @@ function judge(play: (tools: Tools) => void): string {
   const oracle = createNodeAnswerSafety({
     facts,
     now,
-    store: () => store as never,
+    store: () => store,
     violated: (what) => void violations.push(what),
   });
   const api = (): Caller => ({ actor: SERVER, call: "x", sentAt: now() });

@@ -24,7 +24,7 @@ function judge(play: (tools: Tools) => void): string {
     shape: SHAPE,
     facts,
     now,
-    store: () => store as never,
+    store: () => store,
     violated: (what) => void violations.push(what),
   });
   const reconciler = (): Caller => ({ actor: "reconciler-1", call: "x", sentAt: now() });

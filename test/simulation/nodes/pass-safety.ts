@@ -47,8 +47,8 @@ const BEFORE_WORK: ReadonlySet<string> = new Set([
   "BeingRemoved",
   "InMaintenance",
 ]);
-/** A status has room for a thousand of them. */
-const MAX_REASON = 1000;
+/** Characters of a reason for which a status has room, beside all else that it may say of a thousand nodes. */
+const MAX_REASON = 200;
 
 interface Entry {
   readonly node: string;
