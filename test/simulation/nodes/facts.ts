@@ -49,7 +49,10 @@ const FACTS = {
     "is worked on by somebody else": isWorkedOn,
     "is left to us": (node) => !isWorkedOn(node),
   },
-  [SHADOWS]: { "wants no reboot": (shadow) => wantedOf(shadow) !== REBOOTS },
+  [SHADOWS]: {
+    "wants no reboot": (shadow) => wantedOf(shadow) !== REBOOTS,
+    "has announced its reboot": (shadow) => Boolean(dig(shadow, "status", "rebooting")),
+  },
   [POLICIES]: {
     "is there": () => true,
     "is frozen": (policy) =>

@@ -82,7 +82,11 @@ const CASES: readonly Case[] = [
     ),
     /its policy cannot be read/,
   ],
-  ["a start while frozen", (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } })), starts(t)), /policy is frozen/],
+  [
+    "a start while frozen",
+    (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } })), t.pass(POLICIES, starting(A, { frozen: { id: "x" } }))),
+    /policy is frozen/,
+  ],
   [
     "a start after a freeze was cleared",
     (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } }, { unfreeze: "x" })), starts(t)),
@@ -94,7 +98,7 @@ const CASES: readonly Case[] = [
       t.put(POLICIES, policy({ active: [entry(A2, "Staging")] }));
       t.pass(POLICIES, policy({ active: [entry(A2, "Staging"), entry(A, "Starting")] }));
     },
-    /2 nodes are out of service or come to it: 1 may be/,
+    /node-a-2, node-a-1 are out of service or come to it: 1 may be/,
   ],
   [
     "a start beside a node that was released and is not back",
@@ -102,7 +106,7 @@ const CASES: readonly Case[] = [
       t.put("nodes", node(A2, { ours: true }));
       t.pass(POLICIES, starting(A, { deferred: [{ node: A2, reason: "ReleasedByHand" }] }));
     },
-    /2 nodes are out of service/,
+    /node-a-2, node-a-1 are out of service/,
   ],
   [
     "a start of a node that two policies select",
@@ -164,6 +168,56 @@ const CASES: readonly Case[] = [
       t.pass(POLICIES, policy({ active: [entry(A, "Recovering", { ending: { reason: "UpdateFailed" } })] }));
     },
     /does not count the failure of node-a-1/,
+  ],
+  [
+    "a failure that counts twice",
+    (t) =>
+      t.pass(POLICIES, policy({ failed: [1, 2].map(() => ({ node: A, startedAt: "x", reason: "UpdateFailed" })) })),
+    /counts the failure of node-a-1 twice/,
+  ],
+  [
+    "an end of a freeze that nobody has asked for",
+    (t) => (
+      t.put(POLICIES, policy({ frozen: { id: "x" } }, { unfreeze: "w" })),
+      t.pass(POLICIES, policy({}, { unfreeze: "w" }))
+    ),
+    /clears the freeze of default/,
+  ],
+  [
+    "an end of our cordon on a node that is not Ready",
+    (t) => (t.put("nodes", node(A, { ours: true, ready: false })), t.pass("nodes", node(A, { ready: false }))),
+    /uncordons node-a-1, which is not Ready/,
+  ],
+  [
+    "one of a node that is about to reboot",
+    (t) => {
+      t.put("nodes", node(A, { ours: true }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.pass("nodes", node(A));
+    },
+    /has read that it is about to reboot/,
+  ],
+  [
+    "one of a node that has rebooted",
+    (t) => {
+      t.put("nodes", node(A, { ours: true, boot: "2" }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.pass("nodes", node(A, { boot: "2" }));
+    },
+    /^$/,
+  ],
+  [
+    "a limit that is not reached",
+    (t) => t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "LimitReached" }] })),
+    /a slot is free/,
+  ],
+  [
+    "a limit that a node takes on which somebody else works",
+    (t) => {
+      t.put("nodes", node(A2, { theirs: ["DrainInProgress"] }));
+      t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "LimitReached" }] }));
+    },
+    /^$/,
   ],
   [
     "a reason that is not true",

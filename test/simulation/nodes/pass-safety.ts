@@ -6,12 +6,12 @@
  *
  * What was so before the first list, and still is, the pass has read; and its policy is the one that its write replaces.
  */
-import { dig, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Shape } from "../shape.ts";
-import { type Fact, type Facts, isPass, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
+import { type Fact, type Facts, isMarked, isPass, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
 import { LEFT_OUT, POLICIES, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface PassSafetyOptions {
@@ -22,6 +22,7 @@ export interface PassSafetyOptions {
   readonly store: () => Pick<Store, "get" | "list">;
 }
 
+const OURS = /^(?:reconciler|node-api)-/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
 /** The reason in a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
@@ -73,6 +74,9 @@ const isCleared = (policy: KubeObject | undefined): boolean =>
 const isSame = (a: Pick<Entry, "node" | "startedAt">, b: Pick<Entry, "node" | "startedAt">): boolean =>
   a.node === b.node && a.startedAt === b.startedAt;
 
+const isReleased = (policy: KubeObject, node: string): boolean =>
+  recordsOf(policy, "deferred").some((one) => one.node === node && one.reason === RELEASED);
+
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
   /** By actor when each of its lists of policies was sent. */
@@ -106,18 +110,34 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       if ((entry.waitsFor ?? "").length > MAX_REASON)
         violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
     }
-    for (const one of listOf(dig(object, "status", "waiting"))) onWaiting(one, caller.actor, at);
+    for (const one of listOf(dig(object, "status", "waiting"))) onWaiting(one, object, caller.actor, at);
+    const failed = recordsOf(object, "failed");
+    const twice = failed.find((one, i) => failed.findIndex((other) => isSame(one, other)) < i);
+    if (twice) violated(`${caller.actor} counts the failure of ${twice.node} twice`);
     if (isCleared(previous)) return;
+    if (frozenId(previous) !== undefined && frozenId(object) !== frozenId(previous))
+      violated(`${caller.actor} clears the freeze of ${name}, which nobody has asked for`);
     for (const entry of entriesOf(previous))
       if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller.actor, at);
   }
 
+  /** True if the status says of a node that the limit is reached, and no node but the active ones can take a slot. */
+  function isBelowLimit(policy: KubeObject, at: number): boolean {
+    const most = numberOf(dig(policy, "spec", "maxConcurrent")) ?? 0;
+    const active = entriesOf(policy).length;
+    const others = idleOf(policy).filter((name) => isReleased(policy, name) || !facts.wasSo(name, "is left to us", at));
+    if (others.length === 0) return active < most;
+    return active === 0 && most > 0 && others.every((name) => facts.wasSo(name, "is not Ready", at));
+  }
+
   /** What its status says why a node waits. */
-  function onWaiting(waiting: unknown, actor: string, at: number): void {
+  function onWaiting(waiting: unknown, policy: KubeObject, actor: string, at: number): void {
     const [name, reason] = [textOf(dig(waiting, "node")) ?? "", textOf(dig(waiting, "reason")) ?? ""];
     const refuted = REFUTED[reason];
     if (refuted !== undefined && facts.wasSo(name, refuted, at))
       violated(`${actor} says that ${name} waits as ${reason}, and has read that it ${refuted}`);
+    if (reason === "LimitReached" && isBelowLimit(policy, at))
+      violated(`${actor} says that ${name} waits as ${reason}, and has read that a slot is free`);
     if (shape.nodes?.lifecycle && !BEFORE_WORK.has(reason) && facts.wasSo(name, WORKED_ON, at))
       violated(`${actor} says that ${name} waits as ${reason}, and has read that it ${WORKED_ON}`);
   }
@@ -149,8 +169,14 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
     if (most === Infinity && !/%$|^unlimited$/i.test(textOf(limit) ?? "")) return "its policy cannot be read";
     const active = entriesOf(after);
-    const count = active.length + countReleased(after, at);
-    if (count > most) return `${count} nodes are out of service or come to it: ${most} may be`;
+    const starting = active.filter(
+      (one) => one.phase === "Starting" && !entriesOf(policy).some((old) => isSame(old, one)),
+    );
+    const { names, lost } = countOthers(after, at);
+    const taken = [...active.filter((one) => !starting.includes(one)).map((one) => one.node), ...names];
+    // Nodes that may never be Ready again leave one slot.
+    if (starting.length > Math.max(most - taken.length - lost.length, taken.length === 0 ? Math.min(1, most) : 0))
+      return `${[...taken, ...lost, ...starting.map((one) => one.node)].join(", ")} are out of service or come to it: ${most} may be`;
     const others = active.filter((one) => one.node !== node);
     const isInOrder = dig(policy, "spec", "zonesInOrder") !== true || others.some((one) => one.zone === zone);
     if (others[0] && !isInOrder) return `${others[0].node} of another zone is not finished`;
@@ -166,19 +192,34 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     return (["is cordoned by us", "has lost its label"] as const).find((fact) => facts.wasSo(node, fact, at));
   }
 
-  /** Nodes that a person has released from a freeze, and that are not back in service. */
-  function countReleased(policy: KubeObject, at: number): number {
-    const isActive = new Set(entriesOf(policy).map(({ node }) => node));
-    return recordsOf(policy, "deferred").filter(
-      ({ node, reason }) =>
-        reason === RELEASED &&
-        !isActive.has(node) &&
-        facts.wasSo(node, "is cordoned by us", at) &&
-        facts.wasSo(node, "is Ready", at) &&
-        facts.wasSo(node, "has its label", at) &&
-        selects(policy, node),
-    ).length;
+  /**
+   * Nodes without a slot that take one: those that a person has released from a freeze and that are not back in
+   * service, and those that somebody else works on. What is not Ready is `lost`.
+   */
+  function countOthers(
+    policy: KubeObject,
+    at: number,
+  ): { readonly names: readonly string[]; readonly lost: readonly string[] } {
+    const counted = idleOf(policy).filter(
+      (name) =>
+        facts.wasSo(name, "has its label", at) &&
+        ((isReleased(policy, name) && facts.wasSo(name, "is cordoned by us", at)) ||
+          (shape.nodes?.lifecycle && facts.wasSo(name, WORKED_ON, at))),
+    );
+    return {
+      names: counted.filter((name) => facts.wasSo(name, "is Ready", at)),
+      lost: counted.filter((name) => facts.wasSo(name, "is not Ready", at)),
+    };
   }
+
+  /** The nodes that a policy selects, and that have no slot. */
+  const idleOf = (policy: KubeObject): readonly string[] => {
+    const active = new Set(entriesOf(policy).map((one) => one.node));
+    return store()
+      .list("nodes")
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => !active.has(name) && selects(policy, name));
+  };
 
   const selects = (policy: KubeObject, node: string): boolean =>
     dig(policy, "spec", "nodeSelector", LEFT_OUT) === undefined ||
@@ -264,7 +305,24 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (why !== undefined) violated(`${actor} frees the slot of ${name}, which ${why}`);
   }
 
+  /** Our cordon goes: the version of the node that was read is the one before. */
+  function onNode({ type, object, previous }: StoreEvent, caller: Caller): void {
+    if (type !== "MODIFIED" || !previous || !isMarked(previous) || isMarked(object)) return;
+    const { name } = object.metadata;
+    if (!isTrue(previous, "Ready")) violated(`${caller.actor} uncordons ${name}, which is not Ready`);
+    const at = facts.seen(listedAt(caller));
+    const boot = dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "status", "rebooting", "boot_id");
+    const mayGoDown =
+      facts.wasSo(name, "has announced its reboot", at) && dig(previous, "status", "nodeInfo", "bootID") === boot;
+    const isLetGo = store()
+      .list(POLICIES)
+      .some((policy) => recordsOf(policy, "deferred").some((one) => one.node === name));
+    if (caller.actor.startsWith("reconciler") && mayGoDown && !isLetGo)
+      violated(`${caller.actor} uncordons ${name}, and has read that it is about to reboot`);
+  }
+
   function onShadow({ type, object, previous }: StoreEvent, caller: Caller): void {
+    if (type === "DELETED" && caller.actor.startsWith("reconciler")) onShadowDeleted(nodeOf(object), caller);
     const [was, is] = [wantedOf(previous), wantedOf(object)];
     if (type !== "MODIFIED" || was === is || !caller.actor.startsWith("reconciler")) return;
     const name = nodeOf(object);
@@ -296,9 +354,17 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     drained.set(name, { by: caller.actor, at: now() });
   }
 
+  /** A node that has lost its label needs its shadow until it is back in service. */
+  function onShadowDeleted(name: string, caller: Caller): void {
+    const at = facts.seen(listedAt(caller));
+    const fact = (["is cordoned by us", "has its label"] as const).find((one) => facts.wasSo(name, one, at));
+    if (fact !== undefined) violated(`${caller.actor} deletes the shadow of ${name}, and has read that it ${fact}`);
+  }
+
   return {
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       const { type, resource, object } = event;
+      if (resource === "nodes" && caller && OURS.test(caller.actor)) onNode(event, caller);
       if (resource === POLICIES) onPolicy(event, caller);
       if (resource === SHADOWS && caller) onShadow(event, caller);
       if (resource !== "leases.coordination.k8s.io" || object.metadata.name !== LEASE) return;
