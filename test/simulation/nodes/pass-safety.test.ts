@@ -13,7 +13,7 @@ const LIST = "/apis/zonewise.dev/v1/nodeupdatepolicies?limit=500";
 interface Tools extends History {
   readonly reconciler: () => Caller;
   /** A pass begins, and these seconds later it writes what it has decided. */
-  readonly pass: (resource: string, object: KubeObject) => void;
+  readonly pass: (resource: string, object: KubeObject, reads?: boolean) => void;
 }
 
 function judge(play: (tools: Tools) => void): string {
@@ -32,9 +32,11 @@ function judge(play: (tools: Tools) => void): string {
   play({
     ...history,
     reconciler,
-    pass(resource, object) {
+    pass(resource, object, reads = true) {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
+      for (const name of reads ? [A, A2] : [])
+        oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
       wait(5);
       put(resource, object, reconciler());
     },
@@ -114,6 +116,11 @@ const CASES: readonly Case[] = [
     /rival selects it, too/,
   ],
   ["a drain", drains, /^$/],
+  [
+    "a start without a list of pods",
+    (t) => t.pass(POLICIES, starting(A), false),
+    /starts node-a-1, whose pods it has not listed/,
+  ],
   [
     "a drain of the only node that takes pods",
     (t) => (t.put("nodes", node(A2, { cordoned: true })), t.put("nodes", node(B, { ready: false })), drains(t)),

@@ -22,6 +22,7 @@ export interface PassSafetyOptions {
   readonly store: () => Pick<Store, "get" | "list">;
 }
 
+const PODS_OF = /\/pods\?.*\bfieldSelector=spec\.nodeName(?:%3D|=)([^&]+)/;
 const OURS = /^(?:reconciler|node-api)-/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
@@ -81,6 +82,8 @@ const isReleased = (policy: KubeObject, node: string): boolean =>
 export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
   /** By actor when each of its lists of policies was sent. */
   const lists = new Map<string, number[]>();
+  /** By actor and node when its pods were last listed. */
+  const podsListedAt = new Map<string, number>();
   /** By actor when it was first heard of. */
   const bornAt = new Map<string, number>();
   /** By policy who last wrote its status, and when it was last changed. */
@@ -105,7 +108,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     for (const entry of entriesOf(object)) {
       const before = entriesOf(previous).find((one) => isSame(one, entry));
       if (!before && entry.phase === "Starting")
-        onStart(entry, { policy: previous, after: object, actor: caller.actor, at });
+        onStart(entry, { policy: previous, after: object, actor: caller.actor, caller, at });
       if (before && !before.ending && entry.ending) onFailure(entry, object, caller.actor, at);
       if ((entry.waitsFor ?? "").length > MAX_REASON)
         violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
@@ -153,12 +156,14 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     readonly policy: KubeObject;
     readonly after: KubeObject;
     readonly actor: string;
+    readonly caller: Caller;
     /** What was so before has been read. */
     readonly at: number;
   }
 
   function onStart(entry: Entry, start: Start): void {
     const why = whyNotStart(entry, start) ?? whyHeld(entry.node, start.at, entriesOf(start.after), GOING);
+    onGoing(entry.node, `starts ${entry.node}`, start.caller);
     if (why !== undefined) violated(`${start.actor} starts ${entry.node}, and has read that ${why}`);
   }
 
@@ -321,6 +326,12 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       violated(`${caller.actor} uncordons ${name}, and has read that it is about to reboot`);
   }
 
+  /** Whether a drain of the node would end is known by its pods alone. */
+  function onGoing(node: string, what: string, caller: Caller): void {
+    if ((podsListedAt.get(`${caller.actor} ${node}`) ?? -Infinity) < listedAt(caller))
+      violated(`${caller.actor} ${what}, whose pods it has not listed`);
+  }
+
   function onShadow({ type, object, previous }: StoreEvent, caller: Caller): void {
     if (type === "DELETED" && caller.actor.startsWith("reconciler")) onShadowDeleted(nodeOf(object), caller);
     const [was, is] = [wantedOf(previous), wantedOf(object)];
@@ -350,6 +361,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
             [...policies.flatMap(entriesOf), ...ahead].filter(({ node }) => node !== name),
             OUT,
           );
+    onGoing(name, `drains ${name}`, caller);
     if (why !== undefined) violated(`${caller.actor} drains ${name}, and has read that ${why}`);
     drained.set(name, { by: caller.actor, at: now() });
   }
@@ -374,6 +386,8 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       if (!actor.startsWith("reconciler")) return;
       if (!bornAt.has(actor)) bornAt.set(actor, sentAt);
+      const [, node] = PODS_OF.exec(path) ?? [];
+      if (node !== undefined) podsListedAt.set(`${actor} ${node}`, sentAt);
       if (method !== "GET" || !isPass(path)) return;
       const own = lists.get(actor) ?? [];
       lists.set(actor, own);
