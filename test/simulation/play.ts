@@ -236,6 +236,7 @@ async function playSeeded(
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
+      passes.onRead(caller, method, path);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);

@@ -75,6 +75,8 @@ export interface Facts {
   readonly wasMissing: (pod: string, at: number) => boolean;
   /** True if the node has run in another boot than this one since before that time. */
   readonly hasRebooted: (node: string, boot: string, at: number) => boolean;
+  /** True if the node has been gone since before that time. */
+  readonly wasGone: (node: string, at: number) => boolean;
   /** True if the node has had no shadow since before that time. */
   readonly hadNoShadow: (node: string, at: number) => boolean;
   /** True if the budget could be asked since before that time. */
@@ -125,6 +127,7 @@ export function createFacts({ faults, firstCalls, zones, replicas, budget }: Sha
       for (const [fact, holds] of Object.entries((FACTS as Record<string, object>)[resource] ?? {}))
         note(`${key} ${fact}`, type !== "DELETED" && (holds as (object: KubeObject) => boolean)(object));
       if (resource === SHADOWS) note(`${key} shadow`, type === "DELETED");
+      if (resource === "nodes") note(`${name} gone`, type === "DELETED");
       if (resource === "nodes") noteBoot(name, textOf(dig(object, "status", "nodeInfo", "bootID")) ?? "");
       if (resource === "pods")
         note(`${name} missing`, isWanted(name) && (type === "DELETED" || !isTrue(object, "Ready")));
@@ -137,6 +140,7 @@ export function createFacts({ faults, firstCalls, zones, replicas, budget }: Sha
       const { id = boot, since: bootedAt = Infinity } = boots.get(node) ?? {};
       return id !== boot && bootedAt < at;
     },
+    wasGone: (node, at) => (since.get(`${node} gone`) ?? Infinity) < at,
     hadNoShadow: (node, at) => (since.get(`${node} shadow`) ?? Infinity) < at,
     wasMissing: (pod, at) => (since.get(`${pod} missing`) ?? Infinity) < at,
     wasGuarded: (at) => guardedSince < at,

@@ -35,6 +35,7 @@ function judge(play: (tools: Tools) => void): string {
     pass(resource, object, reads = true) {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
+      if (reads) oracle.onRead(reconciler(), "GET", `/api/v1/nodes/${A}`);
       for (const name of reads ? [A, A2] : [])
         oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
       wait(5);
@@ -53,9 +54,9 @@ function drains(t: Tools, ...others: readonly object[]): void {
   t.put(POLICIES, policy({ active: [entry(A, "Holding"), ...others] }));
   t.pass(SHADOWS, shadow(A, "RebootedIntoUpdate"));
 }
-const frees = (t: Tools, before: object, deferred: readonly object[] = []): void => {
+const frees = (t: Tools, before: object, deferred: readonly object[] = [], reads = true): void => {
   t.put(POLICIES, policy({ active: [before] }));
-  t.pass(POLICIES, policy({ active: [], deferred }));
+  t.pass(POLICIES, policy({ active: [], deferred }), reads);
 };
 
 type Case = readonly [name: string, play: (tools: Tools) => void, expected: RegExp];
@@ -161,6 +162,11 @@ const CASES: readonly Case[] = [
     "one of a node without its shadow, for no reason",
     (t) => (t.put(SHADOWS, shadow(A, "Idle")), t.remove(SHADOWS, shadow(A, "Idle")), frees(t, entry(A, "Staging"))),
     /may not have its update/,
+  ],
+  [
+    "one of a node that is gone, and that it has not looked for",
+    (t) => (t.remove("nodes", node(A)), frees(t, entry(A, "Staging"), [], false)),
+    /^reconciler-1 frees the slot of node-a-1, for which it has not looked$/,
   ],
   [
     "one of a node that is gone",

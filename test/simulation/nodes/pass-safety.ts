@@ -23,6 +23,8 @@ export interface PassSafetyOptions {
 }
 
 const PODS_OF = /\/pods\?.*\bfieldSelector=spec\.nodeName(?:%3D|=)([^&]+)/;
+/** Of one node, or of all whatever labels they have. */
+const NODE = /^\/api\/v1\/nodes(?:\/([^/?]+))?(?:\?(?!.*labelSelector=)|$)/;
 const OURS = /^(?:reconciler|node-api)-/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
@@ -82,6 +84,8 @@ const isReleased = (policy: KubeObject, node: string): boolean =>
 export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
   /** By actor when each of its lists of policies was sent. */
   const lists = new Map<string, number[]>();
+  /** By actor and node when it was last asked for; without the name of a node for all of them. */
+  const askedAt = new Map<string, number>();
   /** By actor and node when its pods were last listed. */
   const podsListedAt = new Map<string, number>();
   /** By actor when it was first heard of. */
@@ -121,7 +125,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (frozenId(previous) !== undefined && frozenId(object) !== frozenId(previous))
       violated(`${caller.actor} clears the freeze of ${name}, which nobody has asked for`);
     for (const entry of entriesOf(previous))
-      if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller.actor, at);
+      if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller, at);
   }
 
   /** True if the status says of a node that the limit is reached, and no node but the active ones can take a slot. */
@@ -291,8 +295,12 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   }
 
   /** A slot is free again. */
-  function onFreed(entry: Entry, policy: KubeObject, actor: string, at: number): void {
+  function onFreed(entry: Entry, policy: KubeObject, caller: Caller, at: number): void {
+    const { actor } = caller;
     const { node: name, nodeUid, ending } = entry;
+    const isLookedFor = [name, ""].some((one) => (askedAt.get(`${actor} ${one}`) ?? -Infinity) >= listedAt(caller));
+    if (facts.wasGone(name, at) && !isLookedFor)
+      violated(`${actor} frees the slot of ${name}, for which it has not looked`);
     const node = nodeNamed(name);
     // Of another policy by now, or gone.
     if (node?.metadata.uid !== nodeUid || !facts.wasSo(name, "is there", at)) return;
@@ -382,6 +390,12 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       if (resource !== "leases.coordination.k8s.io" || object.metadata.name !== LEASE) return;
       const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
+    },
+    /** A read, whatever its answer is. */
+    onRead({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+      const [, name = ""] = NODE.exec(path) ?? [];
+      if (actor.startsWith("reconciler") && method === "GET" && NODE.test(path))
+        askedAt.set(`${actor} ${name}`, sentAt);
     },
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       if (!actor.startsWith("reconciler")) return;
