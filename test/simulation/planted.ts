@@ -64,6 +64,14 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /^field: the controller that counts/,
     "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
   ],
+  [
+    /another policy drives is left alone/,
+    "the second write of the shadow has the version before the first, and is refused",
+  ],
+  [
+    /drained only if its reboot is wanted/,
+    "in the one history the shadow that was read is old: the reboot is wanted by then",
+  ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 
