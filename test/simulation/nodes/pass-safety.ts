@@ -7,35 +7,23 @@
  * What was so before the first list, and still is, the pass has read; and its policy is the one that its write replaces.
  */
 import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
-import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE, zoneOf } from "../names.ts";
+import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
+import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import type { Shape } from "../shape.ts";
-import { type Fact, type Facts, isMarked, isPass, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
-import { LEFT_OUT, POLICIES, SHADOWS, ZONE_LABEL } from "./shape.ts";
+import { type Fact, isMarked, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
+import { createHeld, type HeldOptions, WORKED_ON } from "./held.ts";
+import { createPassReads } from "./pass-reads.ts";
+import { entriesOf, type Entry, frozenId, isCleared, isFrozen, isReleased, isSame, recordsOf } from "./policies.ts";
+import { LEFT_OUT, POLICIES, SHADOWS } from "./shape.ts";
 
-export interface PassSafetyOptions {
-  readonly shape: Pick<Shape, "partitioned" | "nodes" | "zones">;
-  readonly facts: Facts;
+export interface PassSafetyOptions extends HeldOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly store: () => Pick<Store, "get" | "list">;
 }
 
-const PODS_OF = /\/pods\?.*\bfieldSelector=spec\.nodeName(?:%3D|=)([^&]+)/;
-/** Of one node, or of all whatever labels they have. */
-const NODE = /^\/api\/v1\/nodes(?:\/([^/?]+))?(?:\?(?!.*labelSelector=)|$)/;
 const OURS = /^(?:reconciler|node-api)-/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
-/** The reason in a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
-const RELEASED = "ReleasedByHand";
-/** Of a node whose pods have not all left, or that reboots; and of one that comes to that. */
-const OUT: ReadonlySet<unknown> = new Set(["Draining", "Rebooting"]);
-const GOING: ReadonlySet<unknown> = new Set(["Starting", "Staging", "Holding", ...OUT]);
-/** What keeps a node from its start, and a started one from its drain. */
-const HELD: readonly Fact[] = ["is not Ready", "is about to be removed"];
-const WORKED_ON = "is worked on by somebody else";
 /** By the reason why a node waits what it cannot be then. */
 const REFUTED: Readonly<Partial<Record<string, Fact>>> = {
   NodeNotReady: "is Ready",
@@ -54,42 +42,10 @@ const BEFORE_WORK: ReadonlySet<string> = new Set([
 /** Characters of a reason for which a status has room, beside all else that it may say of a thousand nodes. */
 const MAX_REASON = 200;
 
-interface Entry {
-  readonly node: string;
-  readonly nodeUid: string;
-  readonly startedAt: string;
-  readonly bootId: string;
-  readonly to: string;
-  readonly zone?: string;
-  readonly phase: string;
-  readonly waitsFor?: string;
-  readonly ending?: { readonly reason: string };
-}
-type Noted = Pick<Entry, "node" | "startedAt"> & { readonly reason: string };
-
-const entriesOf = (policy: KubeObject | undefined): readonly Entry[] =>
-  listOf(dig(policy, "status", "active")) as readonly Entry[];
-const recordsOf = (policy: KubeObject, list: "failed" | "deferred"): readonly Noted[] =>
-  listOf(dig(policy, "status", list)) as readonly Noted[];
-const frozenId = (policy: KubeObject | undefined): string | undefined => textOf(dig(policy, "status", "frozen", "id"));
-const isCleared = (policy: KubeObject | undefined): boolean =>
-  frozenId(policy) !== undefined && dig(policy, "spec", "unfreeze") === frozenId(policy);
-const isSame = (a: Pick<Entry, "node" | "startedAt">, b: Pick<Entry, "node" | "startedAt">): boolean =>
-  a.node === b.node && a.startedAt === b.startedAt;
-
-const isReleased = (policy: KubeObject, node: string): boolean =>
-  recordsOf(policy, "deferred").some((one) => one.node === node && one.reason === RELEASED);
-
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
-  /** By actor when each of its lists of policies was sent. */
-  const lists = new Map<string, number[]>();
-  /** By actor and node when it was last asked for; without the name of a node for all of them. */
-  const askedAt = new Map<string, number>();
-  /** By actor and node when its pods were last listed. */
-  const podsListedAt = new Map<string, number>();
-  /** By actor when it was first heard of. */
-  const bornAt = new Map<string, number>();
+  const reads = createPassReads(now);
+  const whyHeld = createHeld({ shape, facts, store });
   /** By policy who last wrote its status, and when it was last changed. */
   const written = new Map<string, { readonly by: string; readonly at: number }>();
   /** By node who last wanted its reboot, and when. */
@@ -97,16 +53,11 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   /** Since when the Lease says that there has been a policy. */
   let rememberedSince = Infinity;
 
-  const listedAt = ({ actor, sentAt = now() }: Caller): number =>
-    lists.get(actor)?.findLast((at) => at <= sentAt) ?? -Infinity;
-  const nodeNamed = (name: string): KubeObject | undefined => store().get("nodes", undefined, name);
-  const zoneNamed = (node: KubeObject | undefined): string => node?.metadata.labels?.[ZONE_LABEL] ?? "";
-
   function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
     written.set(name, { by: caller?.actor ?? "", at: now() });
     if (!caller?.actor.startsWith("reconciler")) return;
-    const at = facts.seen(listedAt(caller));
+    const at = facts.seen(reads.begunAt(caller));
     if (type === "ADDED") onMade(name, caller);
     if (type !== "MODIFIED" || !previous) return;
     for (const entry of entriesOf(object)) {
@@ -151,7 +102,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
 
   /** The policy `default` is made where there has never been one. */
   function onMade(name: string, { actor }: Caller): void {
-    if (rememberedSince < facts.seen(bornAt.get(actor) ?? -Infinity))
+    if (rememberedSince < facts.seen(reads.bornAt(actor)))
       violated(`${actor} makes policy ${name}, and its Lease says that there has been one`);
   }
 
@@ -166,7 +117,9 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   }
 
   function onStart(entry: Entry, start: Start): void {
-    const why = whyNotStart(entry, start) ?? whyHeld(entry.node, start.at, entriesOf(start.after), GOING);
+    const why =
+      whyNotStart(entry, start) ??
+      whyHeld({ node: entry.node, at: start.at, active: entriesOf(start.after), isStart: true });
     onGoing(entry.node, `starts ${entry.node}`, start.caller);
     if (why !== undefined) violated(`${start.actor} starts ${entry.node}, and has read that ${why}`);
   }
@@ -174,7 +127,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
     const limit = dig(policy, "spec", "maxConcurrent") ?? 1;
     const most = numberOf(limit) ?? Infinity;
-    if (frozenId(policy) !== undefined && !isCleared(policy)) return "its policy is frozen";
+    if (isFrozen(policy)) return "its policy is frozen";
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
     if (most === Infinity && !/%$|^unlimited$/i.test(textOf(limit) ?? "")) return "its policy cannot be read";
     const active = entriesOf(after);
@@ -232,60 +185,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
 
   const selects = (policy: KubeObject, node: string): boolean =>
     dig(policy, "spec", "nodeSelector", LEFT_OUT) === undefined ||
-    nodeNamed(node)?.metadata.labels?.[LEFT_OUT] === "false";
-
-  /** Why a node cannot be drained, now or later, beside the others of its policy. */
-  function whyHeld(
-    node: string,
-    at: number,
-    active: readonly Entry[],
-    going: ReadonlySet<unknown>,
-  ): string | undefined {
-    const held = [...HELD, ...(shape.nodes?.lifecycle ? ([WORKED_ON] as const) : [])].find((fact) =>
-      facts.wasSo(node, fact, at),
-    );
-    if (held !== undefined) return `it ${held}`;
-    const pods = store()
-      .list("pods", NAMESPACE)
-      .filter(
-        (pod) =>
-          dig(pod, "spec", "nodeName") === node &&
-          pod.metadata.deletionTimestamp === undefined &&
-          mustLeave(pod) &&
-          facts.wasSo(pod.metadata.uid, "is on its node", at),
-      );
-    if (pods.length === 0) return undefined;
-    const others = store()
-      .list("nodes")
-      .filter(({ metadata }) => metadata.name !== node);
-    const isClosed = ({ metadata: { name } }: KubeObject): boolean => facts.wasSo(name, "takes no pods", at);
-    if (others.every(isClosed)) return `no other node takes ${nameOf(pods[0])}`;
-    const ofGroup = pods.find(({ metadata }) => shape.zones.includes(zoneOf(metadata.name)));
-    if (!ofGroup) return undefined;
-    const out = new Set(active.filter(({ phase }) => going.has(phase)).map((one) => one.node));
-    const ofZone = others.filter((other) => zoneNamed(other) === zoneNamed(nodeNamed(node)));
-    if (
-      ofZone.some(({ metadata: { name } }) => facts.wasSo(name, "stays", at)) &&
-      ofZone.every((other) => isClosed(other) || out.has(other.metadata.name))
-    )
-      return `${nameOf(ofGroup)} has no other place`;
-    const missing = findMissing(zoneOf(ofGroup.metadata.name), node, at);
-    return missing === undefined ? undefined : `the budget keeps ${nameOf(ofGroup)} on it, as ${missing} is missing`;
-  }
-
-  /** A pod of another zone for which the budget lets none of this zone go; those of the node come up elsewhere. */
-  function findMissing(own: string, node: string, at: number): string | undefined {
-    if (shape.partitioned || !facts.wasGuarded(at)) return undefined;
-    return shape.zones
-      .filter((zone) => zone !== own)
-      .flatMap((zone) => {
-        const size = Number(dig(store().get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
-        return Array.from({ length: size }, (_, i) => `${zone}-${i}`);
-      })
-      .find(
-        (pod) => facts.wasMissing(pod, at) && dig(store().get("pods", NAMESPACE, pod), "spec", "nodeName") !== node,
-      );
-  }
+    store().get("nodes", undefined, node)?.metadata.labels?.[LEFT_OUT] === "false";
 
   /** An attempt is given up as it has failed. */
   function onFailure({ node, bootId, ending, ...entry }: Entry, policy: KubeObject, actor: string, at: number): void {
@@ -298,10 +198,9 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   function onFreed(entry: Entry, policy: KubeObject, caller: Caller, at: number): void {
     const { actor } = caller;
     const { node: name, nodeUid, ending } = entry;
-    const isLookedFor = [name, ""].some((one) => (askedAt.get(`${actor} ${one}`) ?? -Infinity) >= listedAt(caller));
-    if (facts.wasGone(name, at) && !isLookedFor)
+    if (facts.wasGone(name, at) && !reads.hasLookedFor(caller, name))
       violated(`${actor} frees the slot of ${name}, for which it has not looked`);
-    const node = nodeNamed(name);
+    const node = store().get("nodes", undefined, name);
     // Of another policy by now, or gone.
     if (node?.metadata.uid !== nodeUid || !facts.wasSo(name, "is there", at)) return;
     const { reason } = recordsOf(policy, "deferred").find((one) => one.node === name) ?? {};
@@ -323,7 +222,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (type !== "MODIFIED" || !previous || !isMarked(previous) || isMarked(object)) return;
     const { name } = object.metadata;
     if (!isTrue(previous, "Ready")) violated(`${caller.actor} uncordons ${name}, which is not Ready`);
-    const at = facts.seen(listedAt(caller));
+    const at = facts.seen(reads.begunAt(caller));
     const boot = dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "status", "rebooting", "boot_id");
     const mayGoDown =
       facts.wasSo(name, "has announced its reboot", at) && dig(previous, "status", "nodeInfo", "bootID") === boot;
@@ -336,8 +235,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
 
   /** Whether a drain of the node would end is known by its pods alone. */
   function onGoing(node: string, what: string, caller: Caller): void {
-    if ((podsListedAt.get(`${caller.actor} ${node}`) ?? -Infinity) < listedAt(caller))
-      violated(`${caller.actor} ${what}, whose pods it has not listed`);
+    if (!reads.hasListedPods(caller, node)) violated(`${caller.actor} ${what}, whose pods it has not listed`);
   }
 
   function onShadow({ type, object, previous }: StoreEvent, caller: Caller): void {
@@ -345,7 +243,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     const [was, is] = [wantedOf(previous), wantedOf(object)];
     if (type !== "MODIFIED" || was === is || !caller.actor.startsWith("reconciler")) return;
     const name = nodeOf(object);
-    const passAt = listedAt(caller);
+    const passAt = reads.begunAt(caller);
     const at = facts.seen(passAt);
     if (is === "MonitoringUpdate" && facts.wasSo(name, "is not Ready", at))
       violated(`${caller.actor} wants ${name} to be given back, which is not Ready`);
@@ -361,14 +259,9 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       by === caller.actor && since > passAt ? [{ node, phase: "Draining" } as Entry] : [],
     );
     const why =
-      own && frozenId(own) !== undefined && !isCleared(own)
+      own && isFrozen(own)
         ? "its policy is frozen"
-        : whyHeld(
-            name,
-            at,
-            [...policies.flatMap(entriesOf), ...ahead].filter(({ node }) => node !== name),
-            OUT,
-          );
+        : whyHeld({ node: name, at, active: [...policies.flatMap(entriesOf), ...ahead], isStart: false });
     onGoing(name, `drains ${name}`, caller);
     if (why !== undefined) violated(`${caller.actor} drains ${name}, and has read that ${why}`);
     drained.set(name, { by: caller.actor, at: now() });
@@ -376,7 +269,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
 
   /** A node that has lost its label needs its shadow until it is back in service. */
   function onShadowDeleted(name: string, caller: Caller): void {
-    const at = facts.seen(listedAt(caller));
+    const at = facts.seen(reads.begunAt(caller));
     const fact = (["is cordoned by us", "has its label"] as const).find((one) => facts.wasSo(name, one, at));
     if (fact !== undefined) violated(`${caller.actor} deletes the shadow of ${name}, and has read that it ${fact}`);
   }
@@ -391,23 +284,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
     },
-    /** A read, whatever its answer is. */
-    onRead({ actor, sentAt = now() }: Caller, method: string, path: string): void {
-      const [, name = ""] = NODE.exec(path) ?? [];
-      if (actor.startsWith("reconciler") && method === "GET" && NODE.test(path))
-        askedAt.set(`${actor} ${name}`, sentAt);
-    },
-    onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
-      if (!actor.startsWith("reconciler")) return;
-      if (!bornAt.has(actor)) bornAt.set(actor, sentAt);
-      const [, node] = PODS_OF.exec(path) ?? [];
-      if (node !== undefined) podsListedAt.set(`${actor} ${node}`, sentAt);
-      if (method !== "GET" || !isPass(path)) return;
-      const own = lists.get(actor) ?? [];
-      lists.set(actor, own);
-      own.push(sentAt);
-    },
+    onRead: reads.onRead,
+    onRequest: reads.onRequest,
   };
 }
-
-const nameOf = (object: KubeObject | undefined): string => object?.metadata.name ?? "";
