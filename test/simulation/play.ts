@@ -242,7 +242,7 @@ async function playSeeded(
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
-      passes.onRequest(caller, method, path);
+      passes.onRequest(caller, method, path, body.toString());
       nodeAnswers.onRequest(caller, method, path);
       if (lifecycle) lifecycle.onRequest(caller, method, path);
     },

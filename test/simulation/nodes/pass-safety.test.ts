@@ -12,6 +12,8 @@ const LIST = "/apis/zonewise.dev/v1/nodeupdatepolicies?limit=500";
 
 interface Tools extends History {
   readonly reconciler: () => Caller;
+  /** By a node API. */
+  readonly uncordon: (node: string) => void;
   /** A pass begins, and these seconds later it writes what it has decided. */
   readonly pass: (resource: string, object: KubeObject, reads?: boolean) => void;
 }
@@ -32,6 +34,11 @@ function judge(play: (tools: Tools) => void): string {
   play({
     ...history,
     reconciler,
+    uncordon(name) {
+      const caller = { actor: "node-api-1", call: "x", sentAt: now() };
+      put("nodes", node(name), caller);
+      oracle.onRequest(caller, "PATCH", `/api/v1/nodes/${name}?timeout=9ms`, '{"spec":{"unschedulable":null}}');
+    },
     pass(resource, object, reads = true) {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
@@ -201,6 +208,12 @@ const CASES: readonly Case[] = [
     (t) => (t.put("nodes", node(A, { ours: true, ready: false })), t.pass("nodes", node(A, { ready: false }))),
     /uncordons node-a-1, which is not Ready/,
   ],
+  [
+    "one that has undone no cordon of ours",
+    (t) => t.uncordon(A),
+    /^node-api-1 uncordons node-a-1, whose cordon is not ours$/,
+  ],
+  ["one that has", (t) => (t.put("nodes", node(A, { ours: true })), t.uncordon(A)), /^$/],
   [
     "one of a node that is about to reboot",
     (t) => {

@@ -21,6 +21,7 @@ export interface PassSafetyOptions extends HeldOptions {
   readonly now: () => number;
 }
 
+const NODE = /^\/api\/v1\/nodes\/([^/?]+)(?:\?|$)/;
 const OURS = /^(?:reconciler|node-api)-/;
 const LEASE = "zonewise-reconciler";
 const SEEN = "zonewise/node-update-policy-seen";
@@ -46,6 +47,8 @@ const MAX_REASON = 200;
 export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
   const reads = createPassReads(now);
   const whyHeld = createHeld({ shape, facts, store });
+  /** Calls that have undone our cordon of a node. */
+  const undone = new WeakSet<Caller>();
   /** By policy who last wrote its status, and when it was last changed. */
   const written = new Map<string, { readonly by: string; readonly at: number }>();
   /** By node who last wanted its reboot, and when. */
@@ -221,6 +224,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   function onNode({ type, object, previous }: StoreEvent, caller: Caller): void {
     if (type !== "MODIFIED" || !previous || !isMarked(previous) || isMarked(object)) return;
     const { name } = object.metadata;
+    undone.add(caller);
     if (!isTrue(previous, "Ready")) violated(`${caller.actor} uncordons ${name}, which is not Ready`);
     const at = facts.seen(reads.begunAt(caller));
     const boot = dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "status", "rebooting", "boot_id");
@@ -285,6 +289,11 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
     },
     onRead: reads.onRead,
-    onRequest: reads.onRequest,
+    onRequest(caller: Caller, method: string, path: string, body = ""): void {
+      reads.onRequest(caller, method, path);
+      const [, name] = method === "PATCH" && OURS.test(caller.actor) ? (NODE.exec(path) ?? []) : [];
+      if (name !== undefined && dig(JSON.parse(body || "{}"), "spec", "unschedulable") === null && !undone.has(caller))
+        violated(`${caller.actor} uncordons ${name}, whose cordon is not ours`);
+    },
   };
 }
