@@ -266,6 +266,7 @@ async function playSeeded(
     onProcess: tell,
   });
   let unrest = "";
+  facts.begin(world.store);
   world.store.subscribe((event) => {
     const caller = callers.getStore();
     const { name, uid, deletionTimestamp } = event.object.metadata;

@@ -4,7 +4,7 @@
  */
 import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { dig, isTrue, listOf, textOf } from "../../emulator/objects.ts";
-import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
+import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, ordinalOf, zoneOf } from "../names.ts";
 import { createPast } from "../past.ts";
 import type { Shape } from "../shape.ts";
@@ -62,10 +62,13 @@ const FACTS = {
   pods: { "is on its node": (pod) => dig(pod, "spec", "nodeName") !== undefined && mustLeave(pod) },
 } satisfies Readonly<Record<string, Readonly<Record<string, (object: KubeObject) => boolean>>>>;
 
+const OF_KIND: Readonly<Record<string, Readonly<Record<string, (object: KubeObject) => boolean>>>> = FACTS;
 type OfKind = { readonly [K in keyof typeof FACTS]: keyof (typeof FACTS)[K] };
 export type Fact = OfKind[keyof OfKind];
 
 export interface Facts {
+  /** Takes what is stored as the history begins for what has always been so. */
+  readonly begin: (store: Pick<Store, "list">) => void;
   readonly onEvent: (event: StoreEvent) => void;
   /** True if this has been so of the object, by its name or the UID of a pod, since before that time. */
   readonly wasSo: (name: string, fact: Fact, at: number) => boolean;
@@ -91,9 +94,16 @@ export function createFacts({ faults, firstCalls, zones, replicas, budget }: Sha
   const mayBeStale = faults.stale > 0 || firstCalls !== undefined;
   let guardedSince = budget === undefined ? Infinity : -Infinity;
 
-  function note(key: string, holds: boolean): void {
+  function note(key: string, holds: boolean, at = now()): void {
     if (!holds) since.delete(key);
-    else if (!since.has(key)) since.set(key, now());
+    else if (!since.has(key)) since.set(key, at);
+  }
+
+  function noteFacts({ type, resource, object }: StoreEvent, at?: number): void {
+    const { name, uid } = object.metadata;
+    const key = resource === "pods" ? uid : resource === SHADOWS ? nodeOf(object) : name;
+    for (const [fact, holds] of Object.entries<(object: KubeObject) => boolean>(OF_KIND[resource] ?? {}))
+      note(`${key} ${fact}`, type !== "DELETED" && holds(object), at);
   }
 
   function noteBoot(node: string, id: string): void {
@@ -119,14 +129,16 @@ export function createFacts({ faults, firstCalls, zones, replicas, budget }: Sha
   const isWanted = (pod: string): boolean => ordinalOf(pod) < (sizes.get(zoneOf(pod)) ?? 0);
 
   return {
+    begin(store) {
+      for (const resource of Object.keys(FACTS))
+        for (const object of store.list(resource)) noteFacts({ type: "ADDED", resource, object }, -Infinity);
+    },
     onEvent(event) {
       past.noteWrite();
       const { type, resource, object } = event;
-      const { name, uid } = object.metadata;
-      const key = resource === "pods" ? uid : resource === SHADOWS ? nodeOf(object) : name;
-      for (const [fact, holds] of Object.entries((FACTS as Record<string, object>)[resource] ?? {}))
-        note(`${key} ${fact}`, type !== "DELETED" && (holds as (object: KubeObject) => boolean)(object));
-      if (resource === SHADOWS) note(`${key} shadow`, type === "DELETED");
+      const { name } = object.metadata;
+      noteFacts(event);
+      if (resource === SHADOWS) note(`${nodeOf(object)} shadow`, type === "DELETED");
       if (resource === "nodes") note(`${name} gone`, type === "DELETED");
       if (resource === "nodes") noteBoot(name, textOf(dig(object, "status", "nodeInfo", "bootID")) ?? "");
       if (resource === "pods")
