@@ -21,6 +21,9 @@ import { createSafety } from "./safety.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
+import { createNodeAnswerSafety } from "./nodes/answer-safety.ts";
+import { createFacts } from "./nodes/facts.ts";
+import { createPassSafety } from "./nodes/pass-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import { isCalm, type Shape } from "./shape.ts";
@@ -161,18 +164,17 @@ async function playSeeded(
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
+  /** True of a process that has not stood still for long. */
+  const hasGoneOn = (actor: string): boolean => {
+    const process = world.processes().find(({ name }) => name === actor);
+    return process?.stoodStillMs(schedule.now() - SLOWLY_DECIDED_MS) === 0;
+  };
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
    * it is known what it had read.
    */
   const decidedMs = (actor: string, zone?: string): number => {
-    const since = schedule.now() - SLOWLY_DECIDED_MS;
-    const isSlow =
-      !isCalm(shape) ||
-      (world
-        .processes()
-        .find(({ name }) => name === actor)
-        ?.stoodStillMs(since) ?? 1) > 0;
+    const isSlow = !isCalm(shape) || !hasGoneOn(actor);
     const readMs = zone === undefined ? Infinity : schedule.now() - reads.decidedAt(actor, zone);
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
@@ -194,6 +196,9 @@ async function playSeeded(
   });
   const nodeSafety =
     shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now: schedule.now, store: () => world.store });
+  const facts = createFacts(shape, schedule.now);
+  const ofNodes = { shape, facts, violated, now: schedule.now, store: () => world.store };
+  const [nodeAnswers, passes] = [createNodeAnswerSafety(ofNodes), createPassSafety(ofNodes)];
   const lifecycle =
     nodeSafety &&
     shape.nodes?.lifecycle &&
@@ -203,6 +208,7 @@ async function playSeeded(
       now: schedule.now,
       store: () => world.store,
       decidedMs,
+      isSteady: (actor) => (isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS) && hasGoneOn(actor),
       out: nodeSafety.out,
     });
   const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
@@ -233,10 +239,12 @@ async function playSeeded(
       tell("host", `${told.node} ${told.what}`);
       nodeSafety?.onHost(told);
     },
+    onNodeAnswer: nodeAnswers.onAnswer,
     onCall: (caller, { method, path, body }, status) => {
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
+      passes.onRead(caller, method, path);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
@@ -244,6 +252,9 @@ async function playSeeded(
       reads.onRequest(caller, method, path, body.toString());
       reviews.onRequest(caller, method, path);
       checks.onRequest(caller, method, path);
+      passes.onRequest(caller, method, path, body.toString());
+      nodeAnswers.onRequest(caller, method, path);
+      if (lifecycle) lifecycle.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);
@@ -270,6 +281,7 @@ async function playSeeded(
   for (const resource of [BUDGETS, "statefulsets.apps"])
     for (const object of world.store.list(resource, NAMESPACE)) reviews.onEvent({ type: "ADDED", resource, object });
   let unrest = "";
+  facts.begin(world.store);
   world.store.subscribe((event) => {
     const caller = callers.getStore();
     const { name, uid, deletionTimestamp } = event.object.metadata;
@@ -284,6 +296,11 @@ async function playSeeded(
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
     requests?.onEvent(event, caller);
+    if (shape.nodes) {
+      facts.onEvent(event);
+      nodeAnswers.onEvent(event, caller);
+      passes.onEvent(event, caller);
+    }
     nodeSafety?.onEvent(event, caller);
     if (lifecycle) lifecycle.onEvent(event, caller);
     windows?.onEvent(event, caller);

@@ -61,6 +61,7 @@ export interface WorldOptions {
   /** The stream of what happens to nodes. */
   readonly nodeDraw: Draw;
   readonly onHost: FleetOptions["onHost"];
+  readonly onNodeAnswer?: FleetOptions["onNodeAnswer"];
   /** The Secret with the certificate, if there is one as the world begins. */
   readonly secret: Draft | undefined;
   /** Of a real cluster: what there is beside the objects of the shape. */

@@ -17,7 +17,7 @@ export interface WriteSafetyOptions {
 
 /** Objects of which a part is written by others, too. */
 const VERSIONED =
-  /\/(?:statefulsets|rolloutgates|phasedrollouts|rolloutgroups|(?:mutating|validating)webhookconfigurations)\//;
+  /\/(?:statefulsets|nodes|bottlerocketshadows|rolloutgates|phasedrollouts|rolloutgroups|(?:mutating|validating)webhookconfigurations)\//;
 /** Takes pods away, or decides which: under the Lease of the reconcilers alone. */
 const FENCED = /^(?:PATCH .*\/statefulsets\/|DELETE .*\/pods\/)/;
 const LEASE = /\/leases(?:\/|$)/;
@@ -83,7 +83,7 @@ export function createWriteSafety({ violated, now, suspends }: WriteSafetyOption
   return {
     onRequest(caller: Caller, method: string, target: string, text: string): void {
       const { actor, call } = caller;
-      if (method === "GET" || !/^(?:reconciler|webhooks|certificates)-/.test(actor)) return;
+      if (method === "GET" || !/^(?:reconciler|webhooks|certificates|node-api)-/.test(actor)) return;
       const [path = "", query = ""] = target.split("?");
       const body: unknown = JSON.parse(text || "{}");
       const isReconciler = actor.startsWith("reconciler");

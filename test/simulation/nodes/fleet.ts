@@ -18,7 +18,7 @@ import { NAMESPACE } from "../names.ts";
 import type { Process } from "../process.ts";
 import type { Schedule } from "../schedule.ts";
 import type { Fault, Shape } from "../shape.ts";
-import { createAgentNetwork, type NodeApiServer } from "./network.ts";
+import { createAgentNetwork, type NodeAnswerTold, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
 
@@ -32,6 +32,7 @@ export interface FleetOptions {
   readonly startProcess: (kind: string) => Started;
   readonly onProcess: (name: string, text: string) => void;
   readonly onHost: (told: HostTold) => void;
+  readonly onNodeAnswer?: ((told: NodeAnswerTold) => void) | undefined;
 }
 
 export interface Started {
@@ -90,6 +91,7 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
     strikes,
     servers: () => [...servers],
     onCall: on.onProcess,
+    onNodeAnswer: (told) => on.onNodeAnswer?.(told),
     onReboot: ({ name }) => on.onHost({ node: name, what: "asked" }),
   });
 

@@ -37,9 +37,11 @@ interface Given {
   readonly out?: readonly string[];
   readonly most?: number;
   readonly selective?: boolean;
+  /** Passes come to their ends. */
+  readonly steady?: boolean;
 }
 
-function judge({ out = [], most = 1, selective = false }: Given, play: (tools: Tools) => void): string {
+function judge({ out = [], most = 1, selective = false, steady = true }: Given, play: (tools: Tools) => void): string {
   const objects = new Map<string, KubeObject>();
   const violations: string[] = [];
   let now = 1_000_000;
@@ -52,6 +54,7 @@ function judge({ out = [], most = 1, selective = false }: Given, play: (tools: T
       list: (resource) => [...objects].flatMap(([key, one]) => (key.startsWith(`${resource}/`) ? [one] : [])),
     }),
     decidedMs: () => 150_000,
+    isSteady: () => steady,
     out: () => ({ names: out, most }),
   });
   play({

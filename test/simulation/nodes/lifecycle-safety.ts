@@ -3,11 +3,12 @@
  * nothing that somebody else says, begin nothing on a node that somebody else drains or maintains, take no more nodes
  * than such nodes leave, and say of each node what we do with it.
  */
-import { dig, isTrue, listOf } from "../../emulator/objects.ts";
+import { dig, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
 import type { Caller } from "../network.ts";
-import { OURS, trueConditions } from "./lifecycle.ts";
+import { isPass } from "./facts.ts";
+import { type LifecycleType, OURS, trueConditions } from "./lifecycle.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, SHADOWS } from "./shape.ts";
 
 export interface LifecycleSafetyOptions {
@@ -17,11 +18,14 @@ export interface LifecycleSafetyOptions {
   readonly store: () => Pick<Store, "get" | "list">;
   /** How many milliseconds ago what this actor does now may have been decided. */
   readonly decidedMs: (actor: string) => number;
+  /** True of a process that meets no fault by now and has long not stood still: its passes come to their ends. */
+  readonly isSteady: (actor: string) => boolean;
   /** Nodes that are out of service by us, and how many may be. */
   readonly out: () => { readonly names: readonly string[]; readonly most: number };
 }
 
 export interface LifecycleSafety {
+  readonly onRequest: (caller: Caller, method: string, path: string) => void;
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   /** Judges what is not said for longer than this, in milliseconds. */
   readonly look: (silentMs: number) => void;
@@ -31,17 +35,75 @@ export interface LifecycleSafety {
 const NEXT_RUN_MS = 60_000;
 const PLANNED = "MaintenancePlanned";
 const [IDLE, STAGES, REBOOTS] = ["Idle", "StagedAndPerformedUpdate", "RebootedIntoUpdate"];
+/** What is True of a node in a phase of its update, whoever says it. */
+const SAYS: Readonly<Record<string, LifecycleType>> = {
+  Draining: "DrainInProgress",
+  Rebooting: "MaintenanceInProgress",
+  Returning: "MaintenanceInProgress",
+};
+/** In as many passes as that one has written what is to be said. */
+const PASSES = 3;
+/** Milliseconds until it is there, and for which the same Event is not written again. */
+const [WRITTEN_MS, QUIET_MS] = [10_000, 300_000];
+const WAITS = "InMaintenance";
 /** Of these a condition says something, whatever else is. */
 const TOLD: ReadonlySet<unknown> = new Set(["Starting", "Staging", "Holding", "Draining", "Rebooting", "Returning"]);
 
 const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec", "state");
 
 export function createLifecycleSafety(options: LifecycleSafetyOptions): LifecycleSafety {
-  const { nodes, violated, now, store, decidedMs, out } = options;
+  const { nodes, violated, now, store, decidedMs, isSteady, out } = options;
   /** Since when somebody else drains or maintains a node. */
   const theirsSince = new Map<string, number>();
   /** Since when a node with a slot says nothing of it. */
   const silentSince = new Map<string, number>();
+  /** What is not said of a node, since when. */
+  const unsaid = new Map<string, number>();
+  /** By actor when it has listed policies of late. */
+  const passes = new Map<string, readonly number[]>();
+  /** By node when an Event has last said that it waits for somebody else. */
+  const heldAt = new Map<string, number>();
+
+  /** What should be said of nodes by now, and is not. */
+  function noteUnsaid(): void {
+    const found = new Set<string>();
+    for (const policy of store().list(POLICIES)) {
+      for (const one of listOf(dig(policy, "status", "active"))) {
+        const [name, phase] = [String(dig(one, "node")), String(dig(one, "phase"))];
+        const node = store().get("nodes", undefined, name);
+        const says = SAYS[phase];
+        if (node && says !== undefined && !trueConditions(node).some(({ type }) => type === says))
+          found.add(`${name} is ${phase.toLowerCase()}, and has no condition ${says}`);
+      }
+      for (const one of listOf(dig(policy, "status", "waiting"))) {
+        const name = String(dig(one, "node"));
+        if (dig(one, "reason") === WAITS && now() - (heldAt.get(name) ?? -Infinity) > QUIET_MS)
+          found.add(`${name} waits for somebody else, and no Event says so`);
+      }
+    }
+    for (const what of unsaid.keys()) if (!found.has(what)) unsaid.delete(what);
+    for (const what of found) if (!unsaid.has(what)) unsaid.set(what, now());
+  }
+
+  /** A reconciler begins a pass: those before it have written what they had to say. */
+  function onPass(actor: string, at: number): void {
+    const before = passes.get(actor) ?? [];
+    passes.set(actor, [...before, at].slice(-PASSES));
+    const first = before.length < PASSES - 1 ? Infinity : (before.at(1 - PASSES) ?? Infinity);
+    if (!isSteady(actor)) return;
+    noteUnsaid();
+    for (const [what, since] of unsaid) {
+      if (since >= first || now() - since < WRITTEN_MS) continue;
+      violated(`${what}, after ${PASSES - 1} passes of ${actor}`);
+      unsaid.set(what, Infinity);
+    }
+  }
+
+  function onEventObject({ type, object }: StoreEvent): void {
+    const message = textOf(object["message"]) ?? "";
+    if (type !== "DELETED" && object["reason"] === "UpdateHeld" && message.startsWith(WAITS))
+      heldAt.set(String(dig(object, "involvedObject", "name")), now());
+  }
 
   function onNode({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
@@ -89,8 +151,13 @@ export function createLifecycleSafety(options: LifecycleSafetyOptions): Lifecycl
 
   return {
     onEvent(event, caller) {
+      if (event.resource === "events") onEventObject(event);
+      if (["nodes", "events", POLICIES].includes(event.resource)) noteUnsaid();
       if (event.resource === "nodes") onNode(event, caller);
       if (event.resource === SHADOWS && caller) onShadow(event, caller);
+    },
+    onRequest({ actor, sentAt = now() }, method, path) {
+      if (actor.startsWith("reconciler") && method === "GET" && isPass(path)) onPass(actor, sentAt);
     },
     look(silentMs) {
       const active = store()

@@ -295,6 +295,16 @@ const CASES: readonly Case[] = [
     },
     /reboots without a cordon/,
   ],
+  [
+    "a second reboot in one attempt",
+    {},
+    (t) => {
+      t.store(POLICIES, policy({}, { active: [{ node: A1, startedAt: "x" }] }));
+      announce(t, A1);
+      t.host(A1, "asked", "down", "up", "asked");
+    },
+    /rebooted again in an attempt/,
+  ],
   ["a start", {}, (t) => start(t, A1), ""],
   [
     "a start of a node that no policy selects",

@@ -5,7 +5,7 @@
  * A node is *out by us* from our cordon, or from the call that reboots its host, until it is Ready and in service again.
  */
 import { CORDONED_BY, MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
-import { dig, isTrue, numberOf } from "../../emulator/objects.ts";
+import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
@@ -51,6 +51,8 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const out = new Map<string, Out>();
   /** Nodes whose hosts have been asked to reboot. */
   const asked = new Set<string>();
+  /** By node the attempt in which its host has gone down for us. */
+  const attempts = new Map<string, string>();
   /** Cordons of people. */
   const theirs = new Set<string>();
   /** When a person last uncordoned a node, labelled it, or created it again. */
@@ -156,6 +158,14 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       violated(`${caller.actor} evicts ${object.metadata.name} from ${node}, whose reboot nobody wants`);
   }
 
+  /** When the attempt began that has the node in a slot. */
+  const attemptOf = (node: string): string | undefined =>
+    store()
+      .list(POLICIES)
+      .flatMap((one) => listOf(dig(one, "status", "active")))
+      .filter((one) => dig(one, "node") === node)
+      .map((one) => textOf(dig(one, "startedAt")))[0];
+
   function onAsked(node: string): void {
     const object = store().get("nodes", undefined, node);
     const shadow = store().get(SHADOWS, NAMESPACE, `brs-${node}`);
@@ -165,12 +175,17 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     if (shadow && !wasTouched(node) && dig(shadow, "status", "rebooting", "boot_id") !== boot)
       violated(`${node} is rebooted without an announcement of it`);
     if (isAfter(frozenSince)) violated(`${node} is rebooted long after the policy has frozen`);
+    const attempt = attemptOf(node);
+    if (attempt !== undefined && attempts.get(node) === attempt)
+      violated(`${node} is rebooted again in an attempt in which it has rebooted`);
     if (object) takeOut(object, "its agent");
     asked.add(node);
   }
 
   function onDown(node: string): void {
-    if (!asked.delete(node) || wasTouched(node)) return;
+    if (!asked.delete(node)) return;
+    attempts.set(node, attemptOf(node) ?? "");
+    if (wasTouched(node)) return;
     if (!isCordoned(store().get("nodes", undefined, node))) violated(`${node} reboots without a cordon`);
     const left = store()
       .list("pods")

@@ -1,0 +1,93 @@
+/**
+ * What the node API says yes to, judged from what was so throughout its request: a node counts as drained only if its
+ * reboot is wanted, its policy not frozen, the node cordoned by an earlier request and no pod left (§17.2), and as given
+ * back only without our cordon (§17.6).
+ */
+import { dig, listOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
+import { NAMESPACE } from "../names.ts";
+import type { Caller } from "../network.ts";
+import { type Facts, isMarked, mustLeave, nodeOf, wantedOf } from "./facts.ts";
+import type { NodeAnswerTold } from "./network.ts";
+import { POLICIES, SHADOWS } from "./shape.ts";
+
+export interface NodeAnswerSafetyOptions {
+  readonly facts: Pick<Facts, "seen" | "wasSo">;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly store: () => Pick<Store, "get" | "list">;
+}
+
+const SHADOW = /\/bottlerocketshadows\/brs-([^/?]+)(?:\?|$)/;
+/** Longer than a request of an agent takes. */
+const REQUEST_MS = 60_000;
+/** What an agent reports once it has given its node back. */
+const GIVEN_BACK: ReadonlySet<unknown> = new Set(["MonitoringUpdate", "Idle"]);
+const reportedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "status", "current_state");
+
+/** Calls `violated` with what happened, in words. */
+export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnswerSafetyOptions) {
+  /** By node: who of the node APIs cordoned it last, and when. */
+  const cordoned = new Map<string, { readonly by: string; readonly at: number }>();
+
+  /** By node API and node when it has read its shadow of late. */
+  const reads = new Map<string, readonly number[]>();
+
+  function whyNotDrained({ node, server, arrivedAt }: NodeAnswerTold): string | undefined {
+    const at = facts.seen(arrivedAt);
+    if (facts.wasSo(node, "wants no reboot", at)) return "whose reboot nobody wants";
+    const policies = store()
+      .list(POLICIES)
+      .filter((policy) => listOf(dig(policy, "status", "active")).some((one) => dig(one, "node") === node));
+    if (policies.some(({ metadata }) => facts.wasSo(metadata.name, "is frozen", at))) return "whose policy is frozen";
+    const { by, at: cordonedAt = -Infinity } = cordoned.get(node) ?? {};
+    if (by === server && cordonedAt >= arrivedAt) return "which it has cordoned just now";
+    const isForced = dig(store().get(SHADOWS, NAMESPACE, `brs-${node}`), "status", "drain", "forced") === true;
+    const left = store()
+      .list("pods")
+      .filter((pod) => dig(pod, "spec", "nodeName") === node && mustLeave(pod))
+      .filter(({ metadata: { uid } }) => facts.wasSo(uid, "is on its node", at));
+    return isForced || left.length === 0 ? undefined : `with ${left.map(({ metadata }) => metadata.name).join(", ")}`;
+  }
+
+  /** Of a node API that takes a node out of service, or a pod from it: it has read that nobody wants that. */
+  function onTaken(node: string, what: string, { actor, sentAt = now() }: Caller): void {
+    const firstRead = reads.get(`${actor} ${node}`)?.find((at) => at > sentAt - REQUEST_MS && at <= sentAt);
+    if (firstRead !== undefined && facts.wasSo(node, "wants no reboot", facts.seen(firstRead)))
+      violated(`${actor} ${what}, whose reboot nobody wants`);
+  }
+
+  return {
+    onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+      const [, node] = SHADOW.exec(path) ?? [];
+      if (!actor.startsWith("node-api") || method !== "GET" || node === undefined) return;
+      const key = `${actor} ${node}`;
+      reads.set(key, [...(reads.get(key) ?? []).filter((at) => at > sentAt - REQUEST_MS), sentAt]);
+    },
+    onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
+      const { actor } = caller ?? {};
+      if (!caller || !actor?.startsWith("node-api") || type !== "MODIFIED") return;
+      const { name, deletionTimestamp } = object.metadata;
+      if (resource === "nodes" && isMarked(object) && !isMarked(previous ?? object)) {
+        onTaken(name, `cordons ${name}`, caller);
+        cordoned.set(name, { by: actor, at: now() });
+      }
+      const on = textOf(dig(object, "spec", "nodeName"));
+      if (resource === "pods" && on !== undefined && deletionTimestamp && !previous?.metadata.deletionTimestamp)
+        onTaken(on, `evicts ${name} from ${on}`, caller);
+      const [before, after] = [reportedOf(previous), reportedOf(object)];
+      if (resource !== SHADOWS || before === undefined || before === after || !GIVEN_BACK.has(after)) return;
+      const node = store().get("nodes", undefined, nodeOf(object));
+      if (node && isMarked(node) && wantedOf(object) === after)
+        violated(`${nodeOf(object)} reports ${String(after)}, and is cordoned by us`);
+    },
+    onAnswer(told: NodeAnswerTold): void {
+      const { node, server, route, arrivedAt, status } = told;
+      if (status !== 200) return;
+      const why = route === "cordon-and-drain" ? whyNotDrained(told) : undefined;
+      if (why !== undefined) violated(`${server} calls ${node} drained, ${why}`);
+      if (route === "uncordon" && facts.wasSo(node, "is cordoned by us", facts.seen(arrivedAt)))
+        violated(`${server} says that ${node} is given back, and it is cordoned by us`);
+    },
+  };
+}

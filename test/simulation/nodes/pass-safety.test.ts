@@ -1,0 +1,271 @@
+/** The oracle of passes over nodes against histories that it must condemn, and those next to them that it must not. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { KubeObject } from "../../emulator/store.ts";
+import type { Caller } from "../network.ts";
+import { begin, createHistory, entry, type History, node, pod, policy, shadow, SHAPE } from "./history.ts";
+import { createPassSafety } from "./pass-safety.ts";
+import { POLICIES, SHADOWS } from "./shape.ts";
+
+const [A, A2, B] = ["node-a-1", "node-a-2", "node-b-1"];
+const LIST = "/apis/zonewise.dev/v1/nodeupdatepolicies?limit=500";
+
+interface Tools extends History {
+  readonly reconciler: () => Caller;
+  /** By a node API. */
+  readonly uncordon: (node: string) => void;
+  /** A pass begins, and these seconds later it writes what it has decided. */
+  readonly pass: (resource: string, object: KubeObject, reads?: boolean) => void;
+}
+
+function judge(play: (tools: Tools) => void): string {
+  const violations: string[] = [];
+  const history = createHistory(SHAPE, (event, by) => oracle.onEvent(event, by));
+  const { facts, now, store, put, wait } = history;
+  const oracle = createPassSafety({
+    shape: SHAPE,
+    facts,
+    now,
+    store: () => store,
+    violated: (what) => void violations.push(what),
+  });
+  const reconciler = (): Caller => ({ actor: "reconciler-1", call: "x", sentAt: now() });
+  begin(history);
+  play({
+    ...history,
+    reconciler,
+    uncordon(name) {
+      const caller = { actor: "node-api-1", call: "x", sentAt: now() };
+      put("nodes", node(name), caller);
+      oracle.onRequest(caller, "PATCH", `/api/v1/nodes/${name}?timeout=9ms`, '{"spec":{"unschedulable":null}}');
+    },
+    pass(resource, object, reads = true) {
+      wait(10);
+      oracle.onRequest(reconciler(), "GET", LIST);
+      if (reads) oracle.onRead(reconciler(), "GET", `/api/v1/nodes/${A}`);
+      for (const name of reads ? [A, A2] : [])
+        oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
+      wait(5);
+      put(resource, object, reconciler());
+    },
+  });
+  return violations.join("; ");
+}
+
+const starting = (of: string, status: object = {}, spec: object = {}): KubeObject =>
+  policy({ active: [entry(of, "Starting")], ...status }, spec);
+const starts = (t: Tools, of = A): void => t.pass(POLICIES, starting(of));
+/** The reboot of a staged node is wanted, beside others. */
+function drains(t: Tools, ...others: readonly object[]): void {
+  t.put(SHADOWS, shadow(A, "StagedAndPerformedUpdate"));
+  t.put(POLICIES, policy({ active: [entry(A, "Holding"), ...others] }));
+  t.pass(SHADOWS, shadow(A, "RebootedIntoUpdate"));
+}
+const frees = (t: Tools, before: object, deferred: readonly object[] = [], reads = true): void => {
+  t.put(POLICIES, policy({ active: [before] }));
+  t.pass(POLICIES, policy({ active: [], deferred }), reads);
+};
+
+type Case = readonly [name: string, play: (tools: Tools) => void, expected: RegExp];
+const CASES: readonly Case[] = [
+  ["a start", starts, /^$/],
+  [
+    "a start of a node that is not Ready",
+    (t) => (t.put("nodes", node(A, { ready: false })), starts(t)),
+    /that it is not Ready$/,
+  ],
+  [
+    "a start of a node that somebody else works on",
+    (t) => (t.put("nodes", node(A, { theirs: ["GracefulNodeShutdownInProgress"] })), starts(t)),
+    /^reconciler-1 starts node-a-1, and has read that it is worked on by somebody else$/,
+  ],
+  [
+    "a start of a node that has lost its label",
+    (t) => (t.put("nodes", node(A, { managed: false })), starts(t)),
+    /has lost its label/,
+  ],
+  [
+    "a start by a policy that cannot be read",
+    (t) => (
+      t.put(POLICIES, policy({}, { maxConcurrent: "many" })),
+      t.pass(POLICIES, starting(A, {}, { maxConcurrent: "many" }))
+    ),
+    /its policy cannot be read/,
+  ],
+  [
+    "a start while frozen",
+    (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } })), t.pass(POLICIES, starting(A, { frozen: { id: "x" } }))),
+    /policy is frozen/,
+  ],
+  [
+    "a start after a freeze was cleared",
+    (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } }, { unfreeze: "x" })), starts(t)),
+    /^$/,
+  ],
+  [
+    "a start beside another one",
+    (t) => {
+      t.put(POLICIES, policy({ active: [entry(A2, "Staging")] }));
+      t.pass(POLICIES, policy({ active: [entry(A2, "Staging"), entry(A, "Starting")] }));
+    },
+    /node-a-2, node-a-1 are out of service or come to it: 1 may be/,
+  ],
+  [
+    "a start beside a node that was released and is not back",
+    (t) => {
+      t.put("nodes", node(A2, { ours: true }));
+      t.pass(POLICIES, starting(A, { deferred: [{ node: A2, reason: "ReleasedByHand" }] }));
+    },
+    /node-a-2, node-a-1 are out of service/,
+  ],
+  [
+    "a start of a node that two policies select",
+    (t) => (t.put(POLICIES, policy({}, {}, "rival")), starts(t)),
+    /rival selects it, too/,
+  ],
+  ["a drain", drains, /^$/],
+  [
+    "a start without a list of pods",
+    (t) => t.pass(POLICIES, starting(A), false),
+    /starts node-a-1, whose pods it has not listed/,
+  ],
+  [
+    "a drain of the only node that takes pods",
+    (t) => (t.put("nodes", node(A2, { cordoned: true })), t.put("nodes", node(B, { ready: false })), drains(t)),
+    /no other node takes ingester-zone-a-0/,
+  ],
+  [
+    "a drain without another place in the zone",
+    (t) => (t.put("nodes", node(A2, { cordoned: true })), drains(t)),
+    /has no other place/,
+  ],
+  ["a drain beside one that is under way", (t) => drains(t, entry(A2, "Draining")), /has no other place/],
+  ["a drain beside one that is back", (t) => drains(t, entry(A2, "Monitoring")), /^$/],
+  [
+    "a drain that its budget denies",
+    (t) => (t.put("pods", pod("ingester-zone-b-0", B, false)), drains(t)),
+    /the budget keeps ingester-zone-a-0 on it, as ingester-zone-b-0 is missing/,
+  ],
+  [
+    "a drain while a pod of another zone is missing that comes up elsewhere",
+    (t) => (t.put("pods", pod("ingester-zone-b-0", A, false)), drains(t)),
+    /^$/,
+  ],
+  ["a pass that frees a slot", (t) => frees(t, entry(A, "Monitoring")), /^$/],
+  [
+    "one of a node that is cordoned by us",
+    (t) => (t.put("nodes", node(A, { ours: true })), frees(t, entry(A, "Recovering"))),
+    /which is cordoned by us/,
+  ],
+  [
+    "one of a node that is not Ready after its deadline",
+    (t) => (
+      t.put("nodes", node(A, { ready: false })),
+      frees(t, entry(A, "Recovering"), [{ node: A, reason: "RecoveryTimeout" }])
+    ),
+    /which is not Ready/,
+  ],
+  [
+    "one of a node without its shadow, for no reason",
+    (t) => (t.put(SHADOWS, shadow(A, "Idle")), t.remove(SHADOWS, shadow(A, "Idle")), frees(t, entry(A, "Staging"))),
+    /may not have its update/,
+  ],
+  [
+    "one of a node that is gone, and that it has not looked for",
+    (t) => (t.remove("nodes", node(A)), frees(t, entry(A, "Staging"), [], false)),
+    /^reconciler-1 frees the slot of node-a-1, for which it has not looked$/,
+  ],
+  [
+    "one of a node that is gone",
+    (t) => (t.remove("nodes", node(A, { ours: true })), frees(t, entry(A, "Staging"))),
+    /^$/,
+  ],
+  [
+    "a failure after the reboot that does not count",
+    (t) => {
+      t.put("nodes", node(A, { boot: "2" }));
+      t.put(POLICIES, policy({ active: [entry(A, "Rebooting")] }));
+      t.pass(POLICIES, policy({ active: [entry(A, "Recovering", { ending: { reason: "UpdateFailed" } })] }));
+    },
+    /does not count the failure of node-a-1/,
+  ],
+  [
+    "a failure that counts twice",
+    (t) =>
+      t.pass(POLICIES, policy({ failed: [1, 2].map(() => ({ node: A, startedAt: "x", reason: "UpdateFailed" })) })),
+    /counts the failure of node-a-1 twice/,
+  ],
+  [
+    "an end of a freeze that nobody has asked for",
+    (t) => (
+      t.put(POLICIES, policy({ frozen: { id: "x" } }, { unfreeze: "w" })),
+      t.pass(POLICIES, policy({}, { unfreeze: "w" }))
+    ),
+    /clears the freeze of default/,
+  ],
+  [
+    "an end of our cordon on a node that is not Ready",
+    (t) => (t.put("nodes", node(A, { ours: true, ready: false })), t.pass("nodes", node(A, { ready: false }))),
+    /uncordons node-a-1, which is not Ready/,
+  ],
+  [
+    "one that has undone no cordon of ours",
+    (t) => t.uncordon(A),
+    /^node-api-1 uncordons node-a-1, whose cordon is not ours$/,
+  ],
+  ["one that has", (t) => (t.put("nodes", node(A, { ours: true })), t.uncordon(A)), /^$/],
+  [
+    "one of a node that is about to reboot",
+    (t) => {
+      t.put("nodes", node(A, { ours: true }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.pass("nodes", node(A));
+    },
+    /has read that it is about to reboot/,
+  ],
+  [
+    "one of a node that has rebooted",
+    (t) => {
+      t.put("nodes", node(A, { ours: true, boot: "2" }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.pass("nodes", node(A, { boot: "2" }));
+    },
+    /^$/,
+  ],
+  [
+    "a limit that is not reached",
+    (t) => t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "LimitReached" }] })),
+    /a slot is free/,
+  ],
+  [
+    "a limit that a node takes on which somebody else works",
+    (t) => {
+      t.put("nodes", node(A2, { theirs: ["DrainInProgress"] }));
+      t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "LimitReached" }] }));
+    },
+    /^$/,
+  ],
+  [
+    "a reason that is not true",
+    (t) => t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "NodeNotReady" }] })),
+    /says that node-a-1 waits as NodeNotReady, and has read that it is Ready/,
+  ],
+];
+
+describe("the oracle of passes over nodes", () => {
+  for (const [name, play, expected] of CASES)
+    it(`${expected.source === "^$" ? "accepts" : "condemns"} ${name}`, () => {
+      const found = judge(play);
+      assert.match(found, expected);
+      assert.doesNotMatch(found, /;/, "one violation");
+    });
+
+  it("accepts what was so only after the pass began", () => {
+    const found = judge((t) => {
+      t.pass(SHADOWS, shadow(B, "Idle"));
+      t.put("nodes", node(A, { ready: false }));
+      t.put(POLICIES, starting(A), t.reconciler());
+    });
+    assert.equal(found, "");
+  });
+});
