@@ -69,6 +69,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "no pod is released in these histories: another rule holds the partition by the same write, and an Event says why",
   ],
   [/as many places as there are pods, downwards/, "an Event names another index: what is written is the same"],
+  [
     /another policy drives is left alone/,
     "the second write of the shadow has the version before the first, and is refused",
   ],
