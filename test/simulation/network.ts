@@ -41,6 +41,8 @@ export interface NetworkOptions {
   /** True if this fault happens at this call site now. */
   readonly strikes: (fault: Fault, site: string) => boolean;
   readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
+  /** A request leaves a process. */
+  readonly onSent?: ((caller: Caller, sent: Sent) => void) | undefined;
   /** Answers requests to pods and to Prometheus; undefined if nobody listens there. */
   readonly hosts: (sent: Sent) => HostAnswer | "silent" | undefined;
   /** Objects in an answer to a list, at most. */
@@ -119,6 +121,7 @@ export function createNetwork(options: NetworkOptions) {
       const { call, site: place } = namesOf(sent);
       const site = `${kindOf(process.name)} ${place}`;
       const caller = { actor: process.name, call, sentAt: schedule.now() };
+      options.onSent?.(caller, sent);
       const deliver = inOrder(process, quick);
       if (strikes("frozen", site)) process.freeze(draw.of([1000, 12_000, 45_000]));
       if (strikes("killBefore", site)) return process.kill();

@@ -22,6 +22,7 @@ import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
+import { createLeaseSafety } from "./leases.ts";
 import { isCalm, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
@@ -159,6 +160,13 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
+  const leases = createLeaseSafety({
+    violated,
+    now: schedule.now,
+    processes: () => world.processes(),
+    isQuiet: () => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS,
+    mayBeStale: shape.faults.stale > 0 || shape.firstCalls !== undefined,
+  });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
@@ -176,7 +184,7 @@ async function playSeeded(
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
   const headroom = createHeadroomOracle(violated);
-  const reservations = createReservationSafety({ violated, now: schedule.now });
+  const reservations = createReservationSafety({ shape, violated, now: schedule.now, store: () => world.store });
   const checks = createCheckSafety({
     shape,
     violated,
@@ -229,12 +237,14 @@ async function playSeeded(
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
+      leases.onAnswered(caller, method, path, body.toString(), status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
     },
+    onSent: (caller, { method, path, body }) => leases.onSent(caller, method, path, body.toString()),
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
@@ -264,6 +274,7 @@ async function playSeeded(
     );
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
+    leases.onEvent(event, caller);
     reads.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);

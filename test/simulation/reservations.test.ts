@@ -16,26 +16,59 @@ const budget = (disruptedPods: object): KubeObject => ({
 
 interface Play {
   /** Requests that reached a webhook, so many seconds before. */
-  readonly asked: readonly (readonly [secondsAgo: number, request: object])[];
+  readonly asked?: readonly (readonly [secondsAgo: number, request: object])[];
   readonly before?: object;
   readonly after?: object;
   readonly by?: string;
   readonly path?: string;
+  /** Between the reservation that was there before, and the write that is judged. */
+  readonly ageSeconds?: number;
+  readonly objects?: readonly KubeObject[];
 }
+const object = (name: string, spec: object = {}): KubeObject => ({
+  ...budget({}),
+  metadata: { ...budget({}).metadata, name, uid: name },
+  spec,
+});
 
-function play({ asked, before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", path = PATH }: Play): string {
+function play({ asked = [], before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", ...rest }: Play): string {
+  const { path = PATH, ageSeconds = 0, objects = [object(POD)] } = rest;
   const violations: string[] = [];
   let now = 0;
-  const safety = createReservationSafety({ violated: (what) => void violations.push(what), now: () => now });
+  const safety = createReservationSafety({
+    violated: (what) => void violations.push(what),
+    now: () => now,
+    shape: { skewMs: 0 },
+    store: () => ({ get: (_, __, name) => objects.find(({ metadata }) => metadata.name === name) }),
+  });
   for (const [secondsAgo, request] of asked) {
     now = -secondsAgo * 1000;
     safety.onArrival(path, JSON.stringify({ request: { name: POD, ...request } }));
   }
+  now = -ageSeconds * 1000;
+  const write = (from: object, to: object, actor: string): void =>
+    safety.onEvent(
+      { type: "MODIFIED", resource: BUDGETS, object: budget(to), previous: budget(from) },
+      { actor, call: "" },
+    );
+  write(before, before, "human");
   now = 0;
-  const caller = { actor: by, call: "" };
-  safety.onEvent({ type: "MODIFIED", resource: BUDGETS, object: budget(after), previous: budget(before) }, caller);
+  write(before, after, by);
   return violations.join("; ");
 }
+
+/** A reconciler removes what was there. */
+const removed = (entry: object, ageSeconds = 0): Play => ({
+  before: { [POD]: { uid: POD, ...entry } },
+  after: {},
+  by: "reconciler-1",
+  ageSeconds,
+});
+const shrinking = (replicas: number): Play => ({
+  ...removed({}),
+  before: { [`${POD}+`]: { uid: "ingester-zone-a", by: "webhook_x" } },
+  objects: [object("ingester-zone-a", { replicas })],
+});
 
 describe("the oracle of reservations", () => {
   const [DRY, WET] = [{ dryRun: true }, { dryRun: false }];
@@ -74,6 +107,28 @@ describe("the oracle of reservations", () => {
     ["one that was there before", { asked: [[1, DRY]], before: { [POD]: { uid: "a" } } }, /^$/],
     ["one of a zone that shrinks", { asked: [[1, DRY]], after: { "ingester-zone-a-0+": { uid: "a" } } }, /^$/],
     ["one by a reconciler", { asked: [[1, DRY]], by: "reconciler-1" }, /^$/],
+    [
+      "a webhook's that a reconciler removes",
+      removed({ by: "webhook_x" }),
+      /reconciler-1 frees the reservation of ingester-zone-a-0 by webhook_x/,
+    ],
+    ["one that has expired", removed({ by: "webhook_x" }, 120), /^$/],
+    ["one of a pod that is gone", { ...removed({ by: "webhook_x" }), objects: [] }, /^$/],
+    ["one of a pod whose name another one has", removed({ by: "webhook_x", uid: "before" }), /^$/],
+    ["one of the reconciler for a request, which it frees", removed({ by: "webhook_responder_x" }), /^$/],
+    ["one of the rollout, which it frees", removed({ by: "reconciler-1_x" }), /^$/],
+    [
+      "one of the rollout, in whose place a request is reserved",
+      { ...removed({ by: "reconciler-1_x" }), after: { [POD]: { uid: POD, by: "webhook_responder_x" } } },
+      /takes the place of the reservation of ingester-zone-a-0 by reconciler-1_x/,
+    ],
+    [
+      "one that a webhook writes in the place of a request's",
+      { ...removed({ by: "webhook_responder_x" }), after: { [POD]: { uid: POD, by: "webhook_x" } }, by: "webhooks-1" },
+      /^$/,
+    ],
+    ["one of a downscale that may still be stored", shrinking(1), /frees the reservation of ingester-zone-a-0\+/],
+    ["one of a downscale that is stored", shrinking(0), /^$/],
   ];
   for (const [name, given, says] of CASES)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(play(given), says));
