@@ -25,6 +25,9 @@ const LEASES = "leases.coordination.k8s.io";
 const NAME = "zonewise-reconciler";
 const READ = /\/leases\/zonewise-reconciler(?:\?|$)/;
 const WRITTEN = /\/leases(?:\/zonewise-reconciler)?(?:\?|$)/;
+/** The Lease of a group's downscales, under which pods are prepared, and a call that does so or undoes it. */
+const DOWNSCALES = /^zonewise-downscale-/;
+const PREPARATION = /^(?:POST|DELETE) http:\/\/.*\/prepare$/;
 /** Events are written until the process ends. */
 const EVENTS = /\/events(?:\/|\?|$)/;
 /** Of a Lease that does not say it. */
@@ -84,6 +87,8 @@ const nothing = (): Knowledge => ({
 /** Calls `violated` with what happened, in words. */
 export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStale }: LeaseSafetyOptions) {
   const known = new Map<string, Knowledge>();
+  /** Until when each process has the Lease of downscales, as it has written it. */
+  const mayPrepareUntil = new Map<string, number>();
   /** As it is stored. */
   let lease: KubeObject | undefined;
   /** Who wrote it last, and when. */
@@ -195,6 +200,8 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
       const { actor, call } = caller;
       const limitMs = Number(/[?&]timeout=(-?\d+)ms/.exec(path)?.[1] ?? Infinity);
       if (limitMs <= 0) violated(`${actor} sends ${call} ${-limitMs} ms after its time was up`);
+      if (PREPARATION.test(call) && now() >= (mayPrepareUntil.get(actor) ?? -Infinity))
+        violated(`${actor} sends ${call} without the Lease of its group's downscales`);
       if (!actor.startsWith("reconciler-")) return;
       if (method === "GET" && READ.test(path)) onAsked(actor);
       else if (bodyOf(method, path, text)) onWrite(caller, method);
@@ -211,7 +218,11 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
 
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       const { namespace, name } = event.object.metadata;
-      if (event.resource === LEASES && namespace === NAMESPACE && name === NAME) onStored(event, caller);
+      if (event.resource !== LEASES || namespace !== NAMESPACE) return;
+      if (name === NAME) onStored(event, caller);
+      if (!DOWNSCALES.test(name) || !caller) return;
+      const { sentAt = 0, actor } = caller;
+      mayPrepareUntil.set(actor, holderOf(event.object) === "" ? -Infinity : sentAt + durationOf(event.object));
     },
   };
 }

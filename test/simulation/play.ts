@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createBatchSafety } from "./batches/safety.ts";
+import { createCertificateSafety } from "./certificates/safety.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
@@ -23,6 +24,7 @@ import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import { createLeaseSafety } from "./leases.ts";
+import { createStatusSafety } from "./statuses.ts";
 import { isCalm, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
@@ -160,11 +162,13 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
+  const isQuiet = (): boolean => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS;
+  const statuses = createStatusSafety({ violated, now: schedule.now, isQuiet });
   const leases = createLeaseSafety({
     violated,
     now: schedule.now,
     processes: () => world.processes(),
-    isQuiet: () => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS,
+    isQuiet,
     mayBeStale: shape.faults.stale > 0 || shape.firstCalls !== undefined,
   });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
@@ -210,6 +214,7 @@ async function playSeeded(
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
   const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
   const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
+  const certificates = shape.certificate && createCertificateSafety({ violated, now: schedule.now });
   const requests =
     shape.requests &&
     createRequestSafety({
@@ -238,13 +243,17 @@ async function playSeeded(
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
       leases.onAnswered(caller, method, path, body.toString(), status);
+      statuses.onAnswered(caller, method, path, status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
     },
-    onSent: (caller, { method, path, body }) => leases.onSent(caller, method, path, body.toString()),
+    onSent(caller, { method, path, body }) {
+      leases.onSent(caller, method, path, body.toString());
+      statuses.onSent(caller, method, path, body.toString());
+    },
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
@@ -275,6 +284,8 @@ async function playSeeded(
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
     leases.onEvent(event, caller);
+    statuses.onEvent(event, caller);
+    if (certificates) certificates.onEvent(event, caller);
     reads.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);
