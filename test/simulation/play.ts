@@ -26,7 +26,7 @@ import { createWindowSafety } from "./windows/safety.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createStatusSafety } from "./statuses.ts";
 import { isCalm, type Shape } from "./shape.ts";
-import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
+import { areZonesSettled, findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
 import { createWriteSafety } from "./writes.ts";
@@ -163,7 +163,12 @@ async function playSeeded(
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS;
-  const statuses = createStatusSafety({ violated, now: schedule.now, isQuiet });
+  const statuses = createStatusSafety({
+    violated,
+    now: schedule.now,
+    isQuiet,
+    areZonesSettled: () => areZonesSettled(world.store, shape.zones),
+  });
   const leases = createLeaseSafety({
     violated,
     now: schedule.now,

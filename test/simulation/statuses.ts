@@ -1,9 +1,9 @@
 /**
  * Judges what the statuses of a group and of a budget say as they are written, and the questions behind them (§5.10,
- * §11): no end is estimated while a group waits; a new spec of a budget is answered at once; the webhook is asked once
+ * §11): a group that is settled says so; no end is estimated while one waits; a new spec of a budget is answered at once; the webhook is asked once
  * a minute, and nothing is said of it before it can have answered.
  */
-import { dig, type Fields, fieldsOf, listOf, numberOf, textOf } from "../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { BUDGETS, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
@@ -13,9 +13,13 @@ export interface StatusSafetyOptions {
   readonly now: () => number;
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
+  /** True while nothing is left to do for the zones. */
+  readonly areZonesSettled: () => boolean;
 }
 
 const GROUPS = "rolloutgroups.zonewise.dev";
+const ZONES = ["statefulsets.apps", "pods"];
+const ZONE_LIST = /\/statefulsets(?:\?(?!.*watch=)|$)/;
 const BUDGET_LIST = /\/zoneawarepoddisruptionbudgets(?:\?|$)/;
 const BUDGET_STATUS = /\/zoneawarepoddisruptionbudgets\/([^/?]+)\/status/;
 const PROBE = /\/pods\/zonewise-probe\/eviction/;
@@ -28,6 +32,8 @@ const [PROBED_MS, PROBE_MS] = [59_000, 4900];
 const ENDS_MS = 1000;
 /** A tick of a group that is slow ends, and the status is written. */
 const ANSWERED_MS = 15_000;
+/** With the second list in this time, a group that has been settled for so long says so. */
+const [AGAIN_MS, SETTLED_MS] = [4000, 15_000];
 /** Phases in which a group goes on by itself. */
 const GOES_ON: ReadonlySet<unknown> = new Set(["RollingOut", "Scaling"]);
 
@@ -45,9 +51,13 @@ interface Asked {
 }
 
 /** Calls `violated` with what happened, in words. */
-export function createStatusSafety({ violated, now, isQuiet }: StatusSafetyOptions) {
+export function createStatusSafety({ violated, now, isQuiet, areZonesSettled }: StatusSafetyOptions) {
   const byActor = new Map<string, Asked>();
   const budgets = new Map<string, KubeObject>();
+  /** The group's status, when a zone or a pod last changed, and who first listed the zones after it, and when. */
+  let group: KubeObject | undefined;
+  let changedAt = -Infinity;
+  let listed = { by: "", at: Infinity };
 
   function of(actor: string): Asked {
     const never = { sentAt: -Infinity, answeredAt: -Infinity, isOpen: false, unseenAt: -Infinity };
@@ -93,6 +103,15 @@ export function createStatusSafety({ violated, now, isQuiet }: StatusSafetyOptio
     }
   }
 
+  /** Once all is settled, a reconciler that has read so says so. */
+  function onZones(actor: string): void {
+    if (listed.by !== actor) listed = { by: actor, at: now() };
+    if (now() - listed.at < AGAIN_MS || now() - changedAt < SETTLED_MS || !isQuiet()) return;
+    if (!group || isTrue(group, "Ready") || !areZonesSettled()) return;
+    violated(`${actor} has read that all zones are settled, and the RolloutGroup says nothing of it`);
+    listed.at = Infinity;
+  }
+
   return {
     /** A request leaves a process. */
     onSent({ actor }: Caller, method: string, path: string, text: string): void {
@@ -111,6 +130,7 @@ export function createStatusSafety({ violated, now, isQuiet }: StatusSafetyOptio
     /** A request was answered, also by a refusal. */
     onAnswered({ actor }: Caller, method: string, path: string, status: number): void {
       if (!actor.startsWith("reconciler-")) return;
+      if (method === "GET" && ZONE_LIST.test(path) && status === 200) onZones(actor);
       if (method === "GET" && BUDGET_LIST.test(path)) {
         onTick(actor);
         if (status === 200) onRead(actor);
@@ -124,13 +144,15 @@ export function createStatusSafety({ violated, now, isQuiet }: StatusSafetyOptio
     onEvent({ type, resource, object }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace } = object.metadata;
       if (namespace !== NAMESPACE) return;
+      if (ZONES.includes(resource)) [changedAt, listed] = [now(), { by: "", at: Infinity }];
+      if (resource === GROUPS) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
       if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;
       const { phase, progress } = fieldsOf(object["status"]);
-      const end = dig(progress, "estimatedCompletionTime");
+      const end = textOf(dig(progress, "estimatedCompletionTime"));
       if (end !== undefined && !GOES_ON.has(phase))
-        violated(`the RolloutGroup ${name} is ${String(phase)}, and is to end at ${String(end)}`);
+        violated(`the RolloutGroup ${name} is ${String(phase)}, and is to end at ${end}`);
     },
   };
 }
