@@ -32,8 +32,8 @@ const PREPARATION = /^(?:POST|DELETE) http:\/\/.*\/prepare$/;
 const EVENTS = /\/events(?:\/|\?|$)/;
 /** Of a Lease that does not say it. */
 const DURATION_MS = 15_000;
-/** By the clocks, a Lease has expired so long after its duration, and by less than the rest they are wrong. */
-const EXPIRED_MS = 5000 + 3000;
+/** By the clocks a Lease has expired so long after its duration; answers tell whole seconds. */
+const EXPIRED_MS = 5000 + 1200;
 /** An announcement is heeded for 30 s. */
 const HEEDED_MS = 33_000;
 /** A waiting process asks so often before it has to have said that it waits; it says so every 10 s at most. */
@@ -134,7 +134,7 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
     } else if (its.kept === "refused") its.kept = "read";
     const holder = holderOf(lease);
     if (!hasRead || mayBeStale || holder === "" || isOf(actor, holder)) {
-      Object.assign(its, { knownAt: now(), silentReads: 0 });
+      Object.assign(its, { knownAt: Infinity, silentReads: 0 });
       return;
     }
     its.knownAt = Math.min(its.knownAt, now());
@@ -179,7 +179,8 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
   /** A write of the Lease leaves a process. */
   function onWrite({ actor }: Caller, method: string): void {
     const its = of(actor);
-    Object.assign(its, { writtenAt: now(), kept: undefined });
+    // It has got the answer to its last question.
+    Object.assign(its, { writtenAt: now(), knownAt: Math.min(its.knownAt, now()), kept: undefined });
     if (method === "POST" && its.status === 200) violated(`${actor} makes a Lease that it has read`);
   }
 

@@ -167,7 +167,8 @@ async function playSeeded(
     violated,
     now: schedule.now,
     isQuiet,
-    areZonesSettled: () => areZonesSettled(world.store, shape.zones),
+    // A gate may hold a group whose zones have all that they should.
+    areZonesSettled: () => shape.gate === undefined && areZonesSettled(world.store, shape.zones),
   });
   const leases = createLeaseSafety({
     violated,
