@@ -18,7 +18,7 @@ export interface StatusSafetyOptions {
 }
 
 const GROUPS = "rolloutgroups.zonewise.dev";
-const ZONES = ["statefulsets.apps", "pods"];
+const ZONES: ReadonlySet<string> = new Set(["statefulsets.apps", "pods"]);
 const ZONE_LIST = /\/statefulsets(?:\?(?!.*watch=)|$)/;
 const BUDGET_LIST = /\/zoneawarepoddisruptionbudgets(?:\?|$)/;
 const BUDGET_STATUS = /\/zoneawarepoddisruptionbudgets\/([^/?]+)\/status/;
@@ -81,7 +81,7 @@ export function createStatusSafety({ violated, now, isQuiet, areZonesSettled }: 
       its.readAt.delete(name);
     }
     const reason = textOf(dig(listOf(status["conditions"])[0], "reason"));
-    if (reason === "NotSeen" && its.isOpen && now() - its.sentAt < PROBE_MS) its.unseenAt = now();
+    if (reason === "NotSeen" && its.isOpen && now() - its.sentAt < PROBE_MS && isQuiet()) its.unseenAt = now();
   }
 
   /** Generations that it has read and not answered. */
@@ -144,7 +144,7 @@ export function createStatusSafety({ violated, now, isQuiet, areZonesSettled }: 
     onEvent({ type, resource, object }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace } = object.metadata;
       if (namespace !== NAMESPACE) return;
-      if (ZONES.includes(resource)) [changedAt, listed] = [now(), { by: "", at: Infinity }];
+      if (ZONES.has(resource)) [changedAt, listed] = [now(), { by: "", at: Infinity }];
       if (resource === GROUPS) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
