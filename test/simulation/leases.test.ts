@@ -16,9 +16,10 @@ interface State {
   readonly renewed?: number;
   readonly since?: number;
   readonly successor?: string;
+  readonly seconds?: number | undefined;
 }
 
-const lease = ({ holder = "", renewed = 0, since = 0, successor = "" }: State, name = NAME): KubeObject => ({
+const lease = ({ holder = "", renewed = 0, since = 0, successor = "", ...rest }: State, name = NAME): KubeObject => ({
   apiVersion: "coordination.k8s.io/v1",
   kind: "Lease",
   metadata: {
@@ -31,7 +32,7 @@ const lease = ({ holder = "", renewed = 0, since = 0, successor = "" }: State, n
   },
   spec: {
     holderIdentity: holder && `${holder}_x`,
-    leaseDurationSeconds: 15,
+    leaseDurationSeconds: "seconds" in rest ? rest.seconds : 15,
     renewTime: new Date(renewed).toISOString(),
     acquireTime: new Date(since).toISOString(),
   },
@@ -181,6 +182,14 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     "a process that does not take a Lease that has expired",
     (tools) => (tools.write(ONE, { ...HELD, successor: new Date(20_000).toISOString() }), ask(tools, 20_000, 42)),
     /reconciler-2 goes on to wait for reconciler-1_x, which it has not seen renew its Lease for 7\d00 ms/,
+  ],
+  [
+    "one that waits for a Lease without its duration",
+    (tools) => (
+      tools.write(ONE, { ...HELD, successor: new Date(20_000).toISOString(), seconds: undefined }),
+      ask(tools, 20_000, 42)
+    ),
+    /^$/,
   ],
   [
     "one that has stood still",

@@ -140,7 +140,9 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
     its.knownAt = Math.min(its.knownAt, now());
     if (!lease || renewalOf(lease) !== its.renewal || hasStoodStill(actor)) return;
     const unchangedMs = its.askedAt - its.knownAt;
-    const expiredMs = its.askedAt - (Date.parse(textOf(dig(lease, "spec", "renewTime")) ?? "") + durationOf(lease));
+    // A Lease that does not say for how long expires by no clock.
+    const statedMs = 1000 * (numberOf(dig(lease, "spec", "leaseDurationSeconds")) ?? Infinity);
+    const expiredMs = its.askedAt - (Date.parse(textOf(dig(lease, "spec", "renewTime")) ?? "") + statedMs);
     if (unchangedMs >= durationOf(lease) / 2 && expiredMs > EXPIRED_MS)
       violated(`${actor} goes on to wait for ${holder}, which it has not seen renew its Lease for ${unchangedMs} ms`);
     if (!its.hasHeld && its.silentReads >= SILENT_READS && now() - its.writtenAt > SAID_MS)
