@@ -65,7 +65,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
   ],
   [
-    /pod that refuses its preparation/,
+    /^after the first pod that refuses/,
     "all pods of a zone are called at once here: none is left that would not be called",
   ],
   [
