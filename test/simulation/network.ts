@@ -41,6 +41,8 @@ export interface NetworkOptions {
   /** True if this fault happens at this call site now. */
   readonly strikes: (fault: Fault, site: string) => boolean;
   readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
+  /** A request leaves a process, also one to a pod or to Prometheus. */
+  readonly onSent?: ((caller: Caller, sent: Sent) => void) | undefined;
   /** Answers requests to pods and to Prometheus; undefined if nobody listens there. */
   readonly hosts: (sent: Sent) => HostAnswer | "silent" | undefined;
   /** Objects in an answer to a list, at most. */
@@ -66,7 +68,7 @@ export interface Review {
   readonly sent: string;
   readonly status: number;
   readonly answer: string;
-  /** By how many milliseconds the answer left the webhook after its deadline; negative before it. */
+  /** By how many milliseconds the answer left the webhook after its deadline (§8.3); negative before it. */
   readonly lateMs: number;
 }
 
@@ -81,6 +83,8 @@ export const callers = new AsyncLocalStorage<Caller>();
 
 const QUICK_MS = 3;
 const SLOW_MS = 40_000;
+/** The rest of its time is for the way of a webhook's answer. */
+const ANSWER_SHARE = 0.9;
 
 export function createNetwork(options: NetworkOptions) {
   const { schedule, draw, strikes, tokenOf } = options;
@@ -119,6 +123,7 @@ export function createNetwork(options: NetworkOptions) {
       const { call, site: place } = namesOf(sent);
       const site = `${kindOf(process.name)} ${place}`;
       const caller = { actor: process.name, call, sentAt: schedule.now() };
+      options.onSent?.(caller, sent);
       const deliver = inOrder(process, quick);
       if (strikes("frozen", site)) process.freeze(draw.of([1000, 12_000, 45_000]));
       if (strikes("killBefore", site)) return process.kill();
@@ -165,6 +170,8 @@ export function createNetwork(options: NetworkOptions) {
   function sendToHost(process: Process): (sent: Sent, client: Client) => void {
     return (sent, client) => {
       const isPrometheus = sent.host.startsWith("prometheus");
+      const call = `${sent.method} http://${sent.host}${sent.path}`;
+      options.onSent?.({ actor: process.name, call, sentAt: schedule.now() }, sent);
       const site = `${kindOf(process.name)} ${sent.method} ${isPrometheus ? "prometheus" : "pod"}`;
       const deliver = inOrder(process, quick);
       schedule.after(quick(), () => {
@@ -224,7 +231,9 @@ export function createNetwork(options: NetworkOptions) {
           chunk: (part) => void (text += part.toString()),
           end: () => {
             const stoodStillMs = process.stoodStillMs(arrivedAt);
-            const lateMs = schedule.now() - arrivedAt - stoodStillMs - timeoutMs;
+            const tookMs = schedule.now() - arrivedAt - stoodStillMs;
+            // What has died answers nobody.
+            const lateMs = process.isAlive() ? tookMs - timeoutMs * ANSWER_SHARE : 0;
             options.onReview({ path: url.pathname, sent: data, status, answer: text, lateMs });
             if (strikes("killAfter", site)) return process.kill();
             schedule.after(quick() + slowMs, () => {

@@ -77,6 +77,28 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /drained only if its reboot is wanted/,
     "in the one history the shadow that was read is old: the reboot is wanted by then",
   ],
+  [
+    /^after the first pod that refuses/,
+    "all pods of a zone are called at once here: none is left that would not be called",
+  ],
+  [
+    /no pod is called once/,
+    "only a clock that is set ahead makes its time seem over here: the Lease is held all the same",
+  ],
+  [
+    /^pods that are missing|^pods that the status counts/,
+    "a zone's pods and its status tell the same but for moments, and either of them holds",
+  ],
+  [/whose pods cannot be read/, "lists of pods fail for a moment here: the next status, 30 s later, is written"],
+  [/wait for its slowest group/, "the world has one group: what else a tick does comes later, and only time is lost"],
+  [/changes during its slow step/, "the next tick comes within 5 s: only time is lost"],
+  [/PhasedRollout manages wakes no tick/, "a bound of cost: there is a tick more"],
+  [/while the lists are read/, "what is written by an older list carries its version, and is refused"],
+  [/given up only once/, "the pods that it does not wait for are not ready, and are to go"],
+  [/whose answer could not be written/, "the answer is written with the next visit: only time is lost"],
+  [/finds another name/, "nobody takes a Lease here while its holder may still write, which is judged"],
+  [/waits for its slow steps/, "a slow step writes nothing afterwards, which is judged: it only reads"],
+  [/answer is given before the deadline/, "what a webhook waits for ends by the same deadline"],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 

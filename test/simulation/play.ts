@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createBatchSafety } from "./batches/safety.ts";
+import { createCertificateSafety } from "./certificates/safety.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
@@ -26,8 +27,10 @@ import { createFacts } from "./nodes/facts.ts";
 import { createPassSafety } from "./nodes/pass-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
+import { createLeaseSafety } from "./leases.ts";
+import { createStatusSafety } from "./statuses.ts";
 import { isCalm, type Shape } from "./shape.ts";
-import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
+import { areZonesSettled, findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
 import { createWriteSafety } from "./writes.ts";
@@ -163,6 +166,21 @@ async function playSeeded(
     onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
   });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
+  const isQuiet = (): boolean => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS;
+  const statuses = createStatusSafety({
+    violated,
+    now: schedule.now,
+    isQuiet,
+    // A gate may hold a group whose zones have all that they should.
+    areZonesSettled: () => shape.gate === undefined && areZonesSettled(world.store, shape.zones),
+  });
+  const leases = createLeaseSafety({
+    violated,
+    now: schedule.now,
+    processes: () => world.processes(),
+    isQuiet,
+    mayBeStale: shape.faults.stale > 0 || shape.firstCalls !== undefined,
+  });
   const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
@@ -216,6 +234,7 @@ async function playSeeded(
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
   const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
   const secret = shape.certificate && (await secretObject(shape.certificate, schedule.now()));
+  const certificates = shape.certificate && createCertificateSafety({ violated, now: schedule.now });
   const requests =
     shape.requests &&
     createRequestSafety({
@@ -245,6 +264,8 @@ async function playSeeded(
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
       passes.onRead(caller, method, path);
+      leases.onAnswered(caller, method, path, body.toString(), status);
+      statuses.onAnswered(caller, method, path, status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
@@ -255,6 +276,10 @@ async function playSeeded(
       passes.onRequest(caller, method, path, body.toString());
       nodeAnswers.onRequest(caller, method, path);
       if (lifecycle) lifecycle.onRequest(caller, method, path);
+    },
+    onSent(caller, { method, path, body }) {
+      leases.onSent(caller, method, path, body.toString());
+      statuses.onSent(caller, method, path, body.toString());
     },
     onReview(review) {
       safety.onReview(review);
@@ -291,6 +316,9 @@ async function playSeeded(
     );
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
+    leases.onEvent(event, caller);
+    statuses.onEvent(event, caller);
+    if (certificates) certificates.onEvent(event, caller);
     reads.onEvent(event, caller);
     reviews.onEvent(event);
     reservations.onEvent(event, caller);

@@ -129,6 +129,16 @@ describe("the oracle of reservations", () => {
       /reserves ingester-zone-a-0 14000 ms after webhook_webhooks-1_x has/,
     ],
     [
+      "a rollout's that only keeps the place of an eviction then",
+      {
+        by: "reconciler-1",
+        requested: "a",
+        before: { [POD]: entry("reconciler-1_x", 20) },
+        after: { [POD]: entry("webhook_responder_reconciler-1_x") },
+      },
+      /takes the place of the reservation/,
+    ],
+    [
       "an old one that the rollout takes over",
       {
         by: "reconciler-1",

@@ -72,6 +72,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     return set?.metadata.uid === uid && Number(dig(set, "spec", "replicas") ?? 1) > Number(from);
   }
 
+  const counts = (key: string, entry: Entry): boolean => !isOver(key, entry) && isLeft(key, entry);
   const wasAsked = (what: string): boolean => now() - (askedAt.get(what) ?? -Infinity) <= DECIDED_MS;
 
   function onReserved(key: string, entry: Entry, before: Entry | undefined, actor: string): void {
@@ -83,6 +84,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     const isTheirs = before?.uid === entry.uid && before.by.startsWith(EVICTION) !== entry.by.startsWith(EVICTION);
     if (isTheirs && entry.at - before.at < NOT_SHARED_MS)
       violated(`${actor} reserves ${key} ${entry.at - before.at} ms after ${before.by} has`);
+    if (before && entry.by.startsWith(RESPONDER) && !before.by.startsWith(RESPONDER) && counts(key, before))
+      violated(`${actor} takes the place of the reservation of ${key} by ${before.by}`);
     const isAsked = wasAsked(key) || wasAsked(`${key} ${entry.uid}`);
     if (actor.startsWith("webhooks") && before?.uid !== entry.uid && !isAsked)
       violated(`${actor} reserves ${key}, which nobody has asked it to let go but in a dry run, or as another pod`);
@@ -93,9 +96,9 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   function onReleased(key: string, entry: Entry, actor: string): void {
     const whole = earlier.get(key);
     earlier.delete(key);
-    if (whole && !isOver(key, whole) && isLeft(key, whole) && whole.by !== entry.by)
+    if (whole && counts(key, whole) && whole.by !== entry.by)
       violated(`${actor} takes ${key} back, which a webhook has reserved before`);
-    if (isOver(key, entry) || !isLeft(key, entry)) return;
+    if (!counts(key, entry)) return;
     const isOwn = entry.by.includes(`${actor}_`);
     const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION) && !entry.by.startsWith(RESPONDER);
     if (!isOwn || isForGood) violated(`${actor} forgets that ${key} is reserved by ${entry.by}`);
@@ -128,7 +131,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     look(silentMs: number): void {
       for (const [key, entry] of entries) {
         const place = `${key} ${entry.uid} ${entry.at}`;
-        if (!isOver(key, entry) && isLeft(key, entry)) overSince.delete(place);
+        if (counts(key, entry)) overSince.delete(place);
         else if (!overSince.has(place)) overSince.set(place, now());
         const ms = now() - (overSince.get(place) ?? Infinity);
         if (ms <= silentMs + TIDIED_MS) continue;

@@ -100,6 +100,10 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): s
   ];
 }
 
+/** True if each zone is as it was asked for, whatever its group says of it. */
+export const areZonesSettled = (store: Judged["store"], zones: readonly string[]): boolean =>
+  zones.every((zone) => unsettledZone(store, zone, false).length === 0);
+
 /** Writes that go on in a settled world: the reconcilers' Lease and Events, and what the status says of its own time. */
 const GOES_ON = new Set(["leases.coordination.k8s.io", "events", "rolloutgroups.zonewise.dev"]);
 

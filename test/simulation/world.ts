@@ -47,6 +47,7 @@ export interface WorldOptions {
   readonly draw: Draw;
   readonly shape: Shape;
   readonly onCall: NetworkOptions["onCall"];
+  readonly onSent?: NetworkOptions["onSent"];
   readonly onReview: NetworkOptions["onReview"];
   readonly onArrival: NetworkOptions["onArrival"];
   readonly onUnanswered: NetworkOptions["onUnanswered"];

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createWriteSafety } from "./writes.ts";
 
-type Request = readonly [actor: string, sentAt: number, method: string, path: string, body: object];
+type Request = readonly [actor: string, sentAt: number, method: string, path: string, body: object, appliedAt?: number];
 
 const SET = "/apis/apps/v1/namespaces/zonewise/statefulsets/a";
 const POD = "/api/v1/namespaces/zonewise/pods/a-0";
@@ -26,7 +26,14 @@ const written = (sentAt: number, holder: string, renewedAt = sentAt): Request =>
   "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-reconciler",
   lease(holder, String(renewedAt)),
 ];
-const deleted = (sentAt: number, query: string): Request => ["reconciler-1", sentAt, "DELETE", `${POD}${query}`, {}];
+const deleted = (sentAt: number, query: string, appliedAt = sentAt): Request => [
+  "reconciler-1",
+  sentAt,
+  "DELETE",
+  `${POD}${query}`,
+  {},
+  appliedAt,
+];
 const versioned = { metadata: { resourceVersion: "1" } };
 
 const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined])[] = [
@@ -38,8 +45,13 @@ const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined]
   ["a deletion after the Lease was given back", [renewed(0), renewed(1, ""), deleted(2, "?timeout=1ms")], /Lease/],
   [
     "a deletion that arrives after its Lease was given back",
-    [renewed(0), renewed(9, ""), deleted(8, "?timeout=1ms")],
+    [renewed(0), renewed(9, ""), deleted(8, "?timeout=1ms", 10)],
     undefined,
+  ],
+  [
+    "a deletion whose answer was not waited for as the Lease was given back",
+    [renewed(0), renewed(9, ""), deleted(8, "?timeout=2ms", 10)],
+    /reconciler-1 has not waited for DELETE .* before it gave its Lease back/,
   ],
   [
     "a patch of a StatefulSet that may end later",
@@ -92,8 +104,8 @@ function judge(requests: readonly Request[], suspends = false): string[] {
   const violations: string[] = [];
   let now = 0;
   const oracle = createWriteSafety({ violated: (what) => void violations.push(what), now: () => now, suspends });
-  for (const [actor, sentAt, method, path, body] of requests) {
-    now = sentAt;
+  for (const [actor, sentAt, method, path, body, appliedAt = sentAt] of requests) {
+    now = appliedAt;
     oracle.onRequest({ actor, call: `${method} ${path}`, sentAt }, method, path, JSON.stringify(body));
   }
   return violations;

@@ -31,7 +31,7 @@ const UNSEEN_MS = 2000;
 export function createWriteSafety({ violated, now, suspends }: WriteSafetyOptions) {
   /** Until when each reconciler may write. */
   const mayWriteUntil = new Map<string, number>();
-  /** When each has given its Lease back; what it sent before may arrive later. */
+  /** When each has given its Lease back; what it sent long before may arrive later. */
   const releasedAt = new Map<string, number>();
 
   /** Who holds each Lease, by the write that says so, and until when. */
@@ -63,7 +63,11 @@ export function createWriteSafety({ violated, now, suspends }: WriteSafetyOption
 
   function onFenced({ actor, call, sentAt = 0 }: Caller, query: string): void {
     const limitMs = Number(/\btimeout=(\d+)ms/.exec(query)?.[1] ?? Infinity);
-    const isReleased = sentAt >= (releasedAt.get(actor) ?? Infinity);
+    const released = releasedAt.get(actor) ?? Infinity;
+    const isReleased = sentAt >= released;
+    // Until its time limit is over, who sent it waits for the answer.
+    if (!isReleased && released < Math.min(now(), sentAt + limitMs))
+      violated(`${actor} has not waited for ${call} before it gave its Lease back`);
     const lateMs = sentAt + limitMs - (isReleased ? -Infinity : (mayWriteUntil.get(actor) ?? -Infinity));
     if (lateMs > (suspends ? UNSEEN_MS : 0))
       violated(`${actor} sends ${call} with a time limit ${lateMs} ms after its Lease may pass to another`);

@@ -50,7 +50,7 @@ function judge(play: (tools: Tools) => void, keeps = true): string {
   const objects = new Map<string, readonly KubeObject[]>([["pods", [pod()]]]);
   let now = START;
   const oracle = createRequestSafety({
-    shape: { skewMs: 0, zones: [ZONE] },
+    shape: { zones: [ZONE] },
     violated: (what) => void violations.push(what),
     now: () => now,
     store: () => ({
@@ -71,62 +71,6 @@ function judge(play: (tools: Tools) => void, keeps = true): string {
 }
 
 type Case = readonly [name: string, play: (tools: Tools) => void, says: RegExp];
-
-const RESERVED = [["webhook_webhooks-1"]] as const;
-const RESERVATIONS: readonly Case[] = [
-  [
-    "a reservation of a webhook that a reconciler frees",
-    ({ change }) => (
-      change(BUDGETS, budget(), budget(...RESERVED), { actor: "webhooks-1", call: "" }),
-      change(BUDGETS, budget(...RESERVED), budget())
-    ),
-    /^reconciler-1 frees the reservation of ingester-zone-a-0, 0 ms after/,
-  ],
-  [
-    "one that has expired",
-    ({ change, wait }) => (
-      change(BUDGETS, budget(), budget(...RESERVED)),
-      wait(120),
-      change(BUDGETS, budget(...RESERVED), budget())
-    ),
-    /^$/,
-  ],
-  [
-    "one of a pod that is gone",
-    ({ change, have }) => (have("pods"), change(BUDGETS, budget(...RESERVED), budget())),
-    /^$/,
-  ],
-  [
-    "one of a pod whose name another one has",
-    ({ change }) => (
-      change(BUDGETS, budget(), budget(["webhook_x", "before"])),
-      change(BUDGETS, budget(["webhook_x", "before"]), budget())
-    ),
-    /^$/,
-  ],
-  [
-    "one of the reconciler for a request, which it frees",
-    ({ change }) => (
-      change(BUDGETS, budget(), budget(["webhook_responder_x"])),
-      change(BUDGETS, budget(["webhook_responder_x"]), budget())
-    ),
-    /^$/,
-  ],
-  [
-    "one of the rollout, in whose place a request is reserved",
-    ({ change }) => (
-      change(BUDGETS, budget(), budget(["reconciler"])),
-      change(BUDGETS, budget(["reconciler"]), budget(["webhook_responder_x"]))
-    ),
-    /takes the place of the reservation of ingester-zone-a-0 by reconciler/,
-  ],
-  [
-    "one that a webhook writes in the place of a request's",
-    ({ change }) =>
-      change(BUDGETS, budget(["webhook_responder_x"]), budget(...RESERVED), { actor: "webhooks-1", call: "" }),
-    /^$/,
-  ],
-];
 
 const ANSWERS: readonly Case[] = [
   [
@@ -266,7 +210,7 @@ const SILENCE: readonly Case[] = [
 ];
 
 describe("the oracle of requested evictions", () => {
-  for (const [name, play, says] of [...RESERVATIONS, ...ANSWERS, ...TAKEN, ...SILENCE])
+  for (const [name, play, says] of [...ANSWERS, ...TAKEN, ...SILENCE])
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(judge(play), says));
 
   it("asks for no reservation where the budget keeps none", () =>

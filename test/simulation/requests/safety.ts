@@ -1,17 +1,17 @@
 /**
  * What must never happen to requested evictions, from the store's history alone. The reconciler takes no pod for a
- * request and frees nobody's reservation; it hands on only what it has reserved, answers nobody who has given up, and
- * falls silent for no longer than its successor takes. It shares no rule with the product.
+ * request; it hands on only what it has reserved, answers nobody who has given up, and falls silent
+ * for no longer than its successor takes. It shares no rule with the product.
  */
-import { dig, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, isTrue } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { misjudgedMs, type Shape } from "../shape.ts";
+import type { Shape } from "../shape.ts";
 import { activeOf, EVICTIONS, isOver, RESPONDER, statusOf, targetOf } from "./control.ts";
 
 export interface RequestSafetyOptions {
-  readonly shape: Pick<Shape, "skewMs" | "zones">;
+  readonly shape: Pick<Shape, "zones">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly store: () => Pick<Store, "get" | "list">;
@@ -31,42 +31,23 @@ export interface RequestSafety {
   readonly look: (silentMs: number) => void;
 }
 
-const RESERVED_MS = 120_000;
 /** A process stands still, and its write is on its way. */
 const DECIDED_MS = 150_000;
-/** A webhook's reservation, and one that only keeps the place of an eviction. */
-const [BY_WEBHOOK, BY_RESPONDER] = ["webhook_", "webhook_responder_"];
 /** What a call that is on its way for long makes of a time. */
 const OF_TIME = /present time|to the past/;
 
 export function createRequestSafety(options: RequestSafetyOptions): RequestSafety {
   const { shape, violated, now, store, decidedMs, keepsReservations } = options;
-  /** When each UID was last seen among the reservations, and since when each entry is there. */
-  const [reservedAt, since] = [new Map<string, number>(), new Map<string, number>()];
+  /** When each UID was last seen among the reservations. */
+  const reservedAt = new Map<string, number>();
   /** The update revisions of the zones, newest last. */
   const revisions = new Map<string, { readonly at: number; readonly revision: unknown }[]>();
   const told = new Set<string>();
 
-  function onBudget({ object, previous }: StoreEvent, caller: Caller | undefined): void {
+  function onBudget({ object, previous }: StoreEvent): void {
     const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
     for (const one of [...Object.values(before), ...Object.values(after)])
       reservedAt.set(String(dig(one, "uid")), now());
-    for (const one of Object.values(after)) if (!since.has(keyOf(one))) since.set(keyOf(one), now());
-    if (!caller?.actor.startsWith("reconciler")) return;
-    for (const [pod, one] of Object.entries(before))
-      if (!pod.endsWith("+")) onEntry(pod, one, after[pod], caller.actor);
-  }
-
-  /** An entry of the budget as a reconciler has written it. */
-  function onEntry(pod: string, before: unknown, after: unknown, actor: string): void {
-    const [by, next, uid] = [byOf(before), byOf(after), dig(before, "uid")];
-    const found = store().get("pods", NAMESPACE, pod);
-    const isThere = found?.metadata.uid === uid && found?.metadata.deletionTimestamp === undefined;
-    const ageMs = now() - (since.get(keyOf(before)) ?? -Infinity);
-    if (by.startsWith(BY_RESPONDER) || !isThere || ageMs > RESERVED_MS - misjudgedMs(shape)) return;
-    if (after === undefined && by.startsWith(BY_WEBHOOK))
-      violated(`${actor} frees the reservation of ${pod}, ${ageMs} ms after ${by} made it`);
-    if (next.startsWith(BY_RESPONDER)) violated(`${actor} takes the place of the reservation of ${pod} by ${by}`);
   }
 
   function onEviction({ type, object, previous }: StoreEvent, { actor }: Caller): void {
@@ -112,7 +93,7 @@ export function createRequestSafety(options: RequestSafetyOptions): RequestSafet
     onEvent(event, caller) {
       const { resource, object, previous, type } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
-      if (resource === BUDGETS && type === "MODIFIED") onBudget(event, caller);
+      if (resource === BUDGETS && type === "MODIFIED") onBudget(event);
       if (resource === EVICTIONS && caller) onEviction(event, caller);
       if (resource === "statefulsets.apps") onSet(event);
       const begins =
@@ -140,8 +121,6 @@ export function createRequestSafety(options: RequestSafetyOptions): RequestSafet
 }
 
 const ownOf = ({ responders = [] }: ReturnType<typeof statusOf>) => responders.find(({ name }) => name === RESPONDER);
-const byOf = (entry: unknown): string => textOf(dig(entry, "by")) ?? "";
-const keyOf = (entry: unknown): string => `${String(dig(entry, "uid"))} ${byOf(entry)} ${String(dig(entry, "time"))}`;
 
 /** What nobody says of an Eviction that waits for us, in words. */
 function whyLate(eviction: KubeObject, now: number, silentMs: number): string | undefined {
