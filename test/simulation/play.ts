@@ -6,17 +6,21 @@ import { createBatchSafety } from "./batches/safety.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
+import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createFaults } from "./faults.ts";
 import { createHeadroomOracle } from "./headroom.ts";
+import { createLosses } from "./losses.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
+import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createRequestSafety } from "./requests/safety.ts";
 import { createSafety } from "./safety.ts";
+import { createScalingSafety } from "./scalings.ts";
 import { createSchedule } from "./schedule.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
@@ -156,10 +160,46 @@ async function playSeeded(
     shape,
     age: () => schedule.now() - startedAt,
     only: reduction.strikes && new Set(reduction.strikes),
-    onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
+    onStrike: (cell, id) => {
+      tell("fault", `${cell} (${id})`);
+      quiet.noteFault(cell);
+    },
   });
+  const quiet = createQuiet({ now: schedule.now, processes: () => world.processes() });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
-  const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
+  const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
+  const listBudgets = () => world.store.list(BUDGETS, NAMESPACE);
+  const losses = createLosses({ zones: shape.zones, now: schedule.now, listPods });
+  const downscales = createDownscaleReviews({
+    shape,
+    violated,
+    now: schedule.now,
+    losses,
+    setOf,
+    listBudgets,
+    isQuiet: (since) => quiet.isQuiet("webhooks", since),
+  });
+  const { admittedBut } = downscales;
+  const reads = createReadSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    processes: () => world.processes(),
+    listPods,
+    losses,
+    admittedBut,
+  });
+  const scalings = createScalingSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    losses,
+    reads,
+    setOf,
+    listBudgets,
+    admittedBut,
+    isQuiet: (since) => quiet.isQuiet("reconciler", since),
+  });
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
    * it is known what it had read.
@@ -197,7 +237,6 @@ async function playSeeded(
       decidedMs,
       out: nodeSafety.out,
     });
-  const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
   const batches =
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
   const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
@@ -229,6 +268,7 @@ async function playSeeded(
       calls++;
       tell(caller.actor, `${caller.call} -> ${status}`);
       deletions?.onAnswered(caller.actor, method, path, status);
+      scalings.onCall(caller, { method, path, body }, status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
@@ -238,10 +278,12 @@ async function playSeeded(
     onReview(review) {
       safety.onReview(review);
       headroom.onReview(review);
+      downscales.onReview(review);
       deletions?.onReview(review);
     },
     onArrival(path, sent) {
       reservations.onArrival(path, sent);
+      downscales.onArrival(path, sent);
       deletions?.onArrival(path, sent);
     },
     onUnanswered(path, sent) {
@@ -252,7 +294,10 @@ async function playSeeded(
       tell("prometheus", `${told.expr} is ${told.verdict}`);
       checks.onAnswer(told);
     },
-    onProcess: tell,
+    onProcess(name, text) {
+      tell(name, text);
+      if (text === "is killed") quiet.noteDeath(name);
+    },
   });
   let unrest = "";
   world.store.subscribe((event) => {
@@ -264,6 +309,9 @@ async function playSeeded(
     );
     deletions?.onEvent(event);
     safety.onEvent(event, caller);
+    scalings.onEvent(event, caller);
+    downscales.onEvent(event, caller);
+    losses.onEvent(event);
     reads.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);

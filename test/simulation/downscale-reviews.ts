@@ -1,0 +1,190 @@
+/**
+ * Judges what the webhook of downscales answers (§4.7-§4.10, §13.5). It decides within the review: what holds from before
+ * the review arrives until it is answered is known to it.
+ *
+ *   arrives -> Lease -> lists of zones and pods -> reservation -> POST to the pods -> answer
+ *      allowed: no other zone loses pods or has an admitted downscale; reserved; the turn of the zone is not over
+ *      denied:  what it reserved is released soon, unless its calls fail
+ */
+import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { type Losses, replicasOf, UNREADY } from "./losses.ts";
+import { BUDGETS, NAMESPACE } from "./names.ts";
+import type { Caller, Review } from "./network.ts";
+import { createPast } from "./past.ts";
+import { mayReadStale, misjudgedMs, type Shape } from "./shape.ts";
+
+export interface DownscaleReviewOptions {
+  readonly shape: Shape;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly losses: Losses;
+  readonly setOf: (zone: string) => KubeObject | undefined;
+  /** The budgets that there are. */
+  readonly listBudgets: () => readonly KubeObject[];
+  /** True if no fault has befallen a call of webhooks since then, and none of them has stood still. */
+  readonly isQuiet: (since: number) => boolean;
+}
+
+const PATH = "/admission/prepare-downscale";
+/** What was admitted may be stored for so long. */
+const STORED_MS = 90_000;
+/** From its first admission on, others that are never stored are admitted for so long. */
+const TURN_MS = 90_000;
+/** From its last admission on, a zone whose turn is over waits for so long. */
+const REST_MS = 120_000;
+/** Preparations are cancelled and reservations released within 3 s each. */
+const UNDONE_MS = 10_000;
+
+/** A downscale that a webhook has allowed. */
+interface Admitted {
+  /** When its review arrived, and was answered. */
+  readonly arrivedAt: number;
+  readonly answeredAt: number;
+  /** The StatefulSet as it was then. */
+  readonly uid: string;
+  readonly generation: number;
+  /** When the first one of its turn was answered. */
+  readonly since: number;
+}
+
+interface Asked {
+  readonly zone: string;
+  readonly to: number;
+  readonly arrivedAt: number;
+}
+
+/** A reservation that a denied downscale has left. */
+interface Left {
+  readonly budget: string;
+  readonly key: string;
+  readonly time: unknown;
+  readonly deniedAt: number;
+}
+
+/** Calls `violated` with what happened, in words. */
+export function createDownscaleReviews(options: DownscaleReviewOptions) {
+  const { shape, violated, now, losses, setOf, listBudgets, isQuiet } = options;
+  const past = createPast(now);
+  /** By UID of a review. */
+  const asked = new Map<string, Asked>();
+  const admitted = new Map<string, Admitted>();
+  /** Reservations of zones that webhooks have made, by "budget key", and when. */
+  const reserved = new Map<string, number>();
+  const left: Left[] = [];
+  /** Since when the budget has been what it is. */
+  let budgetSince = -Infinity;
+  const seen = (at: number): number => (mayReadStale(shape) ? past.seenAt(at) : at);
+  const apartMs = 2 * misjudgedMs(shape);
+
+  /** A downscale of another zone that was admitted, and may still be stored: recorded before that time. */
+  function admittedBut(zone: string, before: number): string | undefined {
+    const found = [...admitted].find(([other, { arrivedAt, answeredAt, uid, generation }]) => {
+      const { metadata } = setOf(other) ?? {};
+      const isAsBefore = metadata?.uid === uid && metadata.generation === generation;
+      return other !== zone && isAsBefore && answeredAt < before && now() - arrivedAt < STORED_MS - apartMs;
+    });
+    return found && `the downscale of ${found[0]}, admitted ${now() - found[1].answeredAt} ms ago, may still be stored`;
+  }
+
+  function onAllowed({ zone, to, arrivedAt }: Asked): void {
+    const what = `a webhook lets ${zone} shrink to ${to}`;
+    const before = seen(arrivedAt);
+    const takesReady = losses.takesReady(zone, to, before);
+    const lost = takesReady ? losses.find({ but: zone, losses: UNREADY, before }) : undefined;
+    if (lost !== undefined) violated(`${what} although ${lost}`);
+    const other = admittedBut(zone, arrivedAt);
+    if (other !== undefined) violated(`${what} although ${other}`);
+    const [budget, second] = listBudgets();
+    const isJudged = budget && !second && budgetSince < before;
+    if (isJudged && takesReady && !isReserved(budget, zone)) violated(`${what} without a reservation`);
+    admit(zone, arrivedAt, what);
+  }
+
+  function isReserved(budget: KubeObject, zone: string): boolean {
+    const uid = setOf(zone)?.metadata.uid;
+    const all = Object.entries(fieldsOf(dig(budget, "status", "disruptedPods")));
+    return all.some(([key, one]) => zoneOfKey(key) === zone && dig(one, "uid") === uid);
+  }
+
+  function admit(zone: string, arrivedAt: number, what: string): void {
+    const { metadata } = setOf(zone) ?? {};
+    if (!metadata) return;
+    const { uid, generation = 0 } = metadata;
+    const last = admitted.get(zone);
+    const isSame = last?.uid === uid && last.generation === generation;
+    const since = isSame && now() - last.arrivedAt < REST_MS - apartMs ? last.since : now();
+    if (arrivedAt - since > TURN_MS + apartMs)
+      violated(`${what}, as it has for ${now() - since} ms, and none of it was stored`);
+    admitted.set(zone, { arrivedAt, answeredAt: now(), uid, generation, since });
+  }
+
+  function onDenied({ zone, arrivedAt }: Asked): void {
+    for (const budget of listBudgets())
+      for (const [key, one] of Object.entries(fieldsOf(dig(budget, "status", "disruptedPods")))) {
+        const at = reserved.get(`${budget.metadata.name} ${key}`) ?? -Infinity;
+        if (zoneOfKey(key) === zone && at >= arrivedAt)
+          left.push({ budget: budget.metadata.name, key, time: dig(one, "time"), deniedAt: now() });
+      }
+  }
+
+  /** What was denied is undone by now, if no call has failed. */
+  function judgeLeft(): void {
+    while (left[0] && now() - left[0].deniedAt > UNDONE_MS) {
+      const [{ budget, key, time, deniedAt }] = left.splice(0, 1) as [Left];
+      const stored = listBudgets().find(({ metadata }) => metadata.name === budget);
+      const isLeft = dig(fieldsOf(dig(stored, "status", "disruptedPods"))[key], "time") === time;
+      if (isLeft && isQuiet(deniedAt)) violated(`${key} is still reserved ${now() - deniedAt} ms after its downscale was denied`);
+    }
+  }
+
+  function onBudget({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const specOf = (one: KubeObject | undefined): string => JSON.stringify(one?.["spec"]);
+    if (type !== "MODIFIED" || specOf(object) !== specOf(previous)) budgetSince = now();
+    if (!caller?.actor.startsWith("webhooks")) return;
+    const [before, after] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
+    for (const [key, one] of Object.entries(after ?? {}))
+      if (zoneOfKey(key) !== undefined && dig(one, "time") !== dig(before?.[key], "time"))
+        reserved.set(`${object.metadata.name} ${key}`, now());
+  }
+
+  return {
+    admittedBut,
+    onArrival(path: string, sent: string): void {
+      if (path !== PATH) return;
+      const request = fieldsOf(dig(JSON.parse(sent), "request"));
+      const zone = textOf(request["name"]) ?? "";
+      const to = replicasToBe(request, setOf(zone));
+      if (shape.zones.includes(zone) && to !== undefined) asked.set(String(request["uid"]), { zone, to, arrivedAt: now() });
+    },
+    onReview({ path, sent, status, answer }: Pick<Review, "path" | "sent" | "status" | "answer">): void {
+      if (path !== PATH || status !== 200) return;
+      const uid = String(dig(JSON.parse(sent), "request", "uid"));
+      const one = asked.get(uid);
+      asked.delete(uid);
+      if (!one) return;
+      if (dig(JSON.parse(answer), "response", "allowed") === true) onAllowed(one);
+      else onDenied(one);
+    },
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      past.noteWrite();
+      judgeLeft();
+      if (event.resource === BUDGETS) onBudget(event, caller);
+    },
+  };
+}
+
+/** The replicas that a zone whose pods are to be prepared gets; undefined if nothing is judged about the request. */
+function replicasToBe(request: ReturnType<typeof fieldsOf>, set: KubeObject | undefined): number | undefined {
+  const { object, oldObject, dryRun, namespace } = request;
+  const [from, to] = [oldObject, object].map((one) => numberOf(dig(one, "spec", "replicas")));
+  const [old, next] = [oldObject, object].map((one) => textOf(dig(one, "metadata", "resourceVersion")));
+  // It will be refused by its version.
+  const isStale = next !== undefined && next !== "" && next !== old;
+  if (dryRun === true || namespace !== NAMESPACE || isStale || !set) return undefined;
+  if (set.metadata.labels?.["grafana.com/prepare-downscale"] !== "true") return undefined;
+  return from !== undefined && to !== undefined && to < from && from === replicasOf(set) ? to : undefined;
+}
+
+/** The zone that a reservation of a downscale is about: `zone-2+` is the pod of ordinal 2, and those after it. */
+const zoneOfKey = (key: string): string | undefined => /^(.+)-\d+\+$/.exec(key)?.[1];
