@@ -12,6 +12,7 @@ export type Loss =
   | "has not come up yet"
   | "is no longer ready"
   | "is outdated"
+  | "is outdated and not ready"
   | "may still come up with a new template"
   | "has not observed its spec"
   | "has fewer ready pods than it should have";
@@ -41,8 +42,9 @@ export interface LossOptions {
 }
 
 export interface LossQuery {
-  /** The zone that is not looked at. */
-  readonly but: string;
+  /** The zone that is not looked at, or the only one that is. */
+  readonly but?: string;
+  readonly of?: string;
   readonly losses: readonly Loss[];
   /** It has been so since before that time. */
   readonly before: number;
@@ -89,6 +91,7 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     if (isEnding(pod)) return hasServed(pod) ? ["ends"] : [];
     if (!isOwn) return hasServed(pod) && statusOf(set, "replicas") > replicasOf(set) ? ["is one more than its zone should have"] : [];
     if (!isTrue(pod, "Ready")) found.push(wasReady ? "is no longer ready" : "has not come up yet");
+    if (!isNew && !isTrue(pod, "Ready")) found.push("is outdated and not ready");
     if (!isNew && statusOf(set, "updatedReplicas") < replicasOf(set)) found.push("is outdated");
     const isTried = isNew && dig(set, "status", "currentRevision") !== revisionOf(pod) && !isTrue(pod, "Ready");
     if (isTried) found.push("may still come up with a new template");
@@ -137,10 +140,10 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
       else sets.set(zone, object);
       look(zone);
     },
-    /** What another zone has been losing since before that time, in words; undefined for nothing. */
-    find({ but, losses, before }: LossQuery): string | undefined {
+    /** What zones have been losing since before that time, in words; undefined for nothing. */
+    find({ but, of, losses, before }: LossQuery): string | undefined {
       const found = [...lost]
-        .flatMap(([zone, ones]) => (zone === but ? [] : [...ones.values()]))
+        .flatMap(([zone, ones]) => (zone === but || zone !== (of ?? zone) ? [] : [...ones.values()]))
         .find(({ loss, since }) => losses.includes(loss) && since < before && since > now() - GIVEN_UP_MS);
       return found && `${found.name} ${found.loss}`;
     },

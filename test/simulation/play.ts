@@ -1,13 +1,15 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
-import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createBatchSafety } from "./batches/safety.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
+import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createFaults } from "./faults.ts";
+import { createGroupClaims } from "./group-claims.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createLosses } from "./losses.ts";
 import { setMistakes } from "./mistakes.ts";
@@ -22,7 +24,7 @@ import { createRequestSafety } from "./requests/safety.ts";
 import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { createSchedule } from "./schedule.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, NAMESPACE, ZONE_TRACKER } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
@@ -180,6 +182,15 @@ async function playSeeded(
     isQuiet: (since) => quiet.isQuiet("webhooks", since),
   });
   const { admittedBut } = downscales;
+  const records = createDownscaleRecords({
+    zones: shape.zones,
+    violated,
+    now: schedule.now,
+    setOf,
+    listPods,
+    isPrepared: (uid) => world.prepared.has(uid),
+    trackedOf: (zone) => textOf(dig(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
+  });
   const reads = createReadSafety({
     shape,
     violated,
@@ -189,6 +200,7 @@ async function playSeeded(
     losses,
     admittedBut,
   });
+  const claims = createGroupClaims({ zones: shape.zones, violated, losses, reads });
   const scalings = createScalingSafety({
     shape,
     violated,
@@ -311,7 +323,9 @@ async function playSeeded(
     safety.onEvent(event, caller);
     scalings.onEvent(event, caller);
     downscales.onEvent(event, caller);
+    records.onEvent(event, caller);
     losses.onEvent(event);
+    claims.onEvent(event, caller);
     reads.onEvent(event, caller);
     reservations.onEvent(event, caller);
     checks.onEvent(event, caller);

@@ -1,0 +1,102 @@
+/**
+ * Judges what the downscale Lease of the group records (§4.3, §13.5): before a pod is prepared its downscale is written
+ * there, and it goes only once everything that it stands for is known or undone.
+ *
+ *   a pod that is prepared and stays           has a record of its zone, which reaches down to it
+ *   a downscale that happened by its record    the record goes once the StatefulSet, or the zone tracker, has its time
+ */
+import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { replicasOf } from "./losses.ts";
+import { NAMESPACE, ordinalOf } from "./names.ts";
+import type { Caller } from "./network.ts";
+
+export interface DownscaleRecordOptions {
+  readonly zones: readonly string[];
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly setOf: (zone: string) => KubeObject | undefined;
+  readonly listPods: (zone: string) => readonly KubeObject[];
+  /** True for the UID of a pod that has confirmed that it prepares for its shutdown. */
+  readonly isPrepared: (uid: string) => boolean;
+  /** What the zone tracker tells of a zone. */
+  readonly trackedOf: (zone: string) => string | undefined;
+}
+
+const LEASE = /^zonewise-downscale-/;
+const LAST_DOWNSCALE = "grafana.com/last-downscale";
+/** The time of a downscale is that of its admission: by another clock, and before it is stored. */
+const APART_MS = 100_000;
+
+/** Calls `violated` with what happened, in words. */
+export function createDownscaleRecords(options: DownscaleRecordOptions) {
+  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf } = options;
+  /** By zone what the Lease records. */
+  let records: Readonly<Record<string, unknown>> = {};
+  /** UIDs of pods that were to go since they were prepared, or whose StatefulSet was: nobody has to tell them. */
+  const gone = new Set<string>();
+  /** By zone when a downscale that is recorded was stored. */
+  const shrunkAt = new Map<string, number>();
+
+  /** The record of the zone as it is; undefined for one of an earlier StatefulSet. */
+  function recordOf(zone: string): unknown {
+    const record = records[zone];
+    return dig(record, "uid") === setOf(zone)?.metadata.uid ? record : undefined;
+  }
+
+  function judgePrepared(zone: string, actor: string): void {
+    const lowest = numberOf(dig(recordOf(zone), "lowest")) ?? Infinity;
+    for (const { metadata } of listPods(zone)) {
+      if (!isPrepared(metadata.uid) || gone.has(metadata.uid) || ordinalOf(metadata.name) >= lowest) continue;
+      gone.add(metadata.uid);
+      violated(`${actor} keeps no record of the downscale of ${zone}, and ${metadata.name} is prepared and stays`);
+    }
+  }
+
+  function judgeTime(zone: string, actor: string): void {
+    const at = shrunkAt.get(zone);
+    const record = recordOf(zone);
+    if (at === undefined || (record !== undefined && dig(record, "refused") !== true)) return;
+    const annotated = setOf(zone)?.metadata.annotations?.[LAST_DOWNSCALE];
+    const tracked = /\d{4}-[^,"]*/.exec(trackedOf(zone) ?? "")?.[0];
+    const times = [annotated, tracked, textOf(dig(record, "earlier"))];
+    if (times.some((time) => Date.parse(time ?? "") >= at - APART_MS)) return;
+    shrunkAt.delete(zone);
+    violated(
+      `${actor} keeps no record of the downscale of ${zone}, stored ${now() - at} ms ago, and nothing else tells its time`,
+    );
+  }
+
+  function onLease({ type, object }: StoreEvent, { actor }: Caller): void {
+    const text = type === "DELETED" ? undefined : object.metadata.annotations?.["zonewise/pending-downscales"];
+    records = fieldsOf(JSON.parse(text ?? "{}"));
+    for (const zone of zones) {
+      judgePrepared(zone, actor);
+      judgeTime(zone, actor);
+    }
+  }
+
+  function onZone({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name } = object.metadata;
+    const [before, after] = [previous, type === "DELETED" ? undefined : object].map((set) => (set ? replicasOf(set) : 0));
+    const wanted = type === "MODIFIED" ? (after ?? 0) : 0;
+    for (const pod of listPods(name)) if (ordinalOf(pod.metadata.name) >= wanted) gone.add(pod.metadata.uid);
+    const timeOf = (set: KubeObject | undefined): string | undefined =>
+      textOf(dig(set?.metadata.annotations, LAST_DOWNSCALE));
+    const isForgotten = timeOf(previous) !== undefined && timeOf(object) === undefined;
+    if (type !== "MODIFIED" || isForgotten || caller?.actor === "gitops") return void shrunkAt.delete(name);
+    const to = numberOf(dig(recordOf(name), "to"));
+    if (after !== undefined && before !== undefined && after < before && to !== undefined && after <= to)
+      shrunkAt.set(name, now());
+  }
+
+  return {
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      const { resource, object } = event;
+      const { name, namespace } = object.metadata;
+      if (namespace !== NAMESPACE) return;
+      if (resource === "statefulsets.apps" && zones.includes(name)) onZone(event, caller);
+      if (resource === "leases.coordination.k8s.io" && LEASE.test(name) && caller) onLease(event, caller);
+    },
+  };
+}
