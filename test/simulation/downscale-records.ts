@@ -2,6 +2,7 @@
  * Judges what the downscale Lease of the group records (§4.3, §13.5): before a pod is prepared its downscale is written
  * there, and it goes only once everything that it stands for is known or undone.
  *
+ *   a downscale that may still be stored       others lose no pods meanwhile: whoever has the Lease has read it
  *   a pod that is prepared and stays           has a record of its zone, which reaches down to it
  *   a downscale that happened by its record    the record goes once the StatefulSet, or the zone tracker, has its time
  */
@@ -21,18 +22,24 @@ export interface DownscaleRecordOptions {
   readonly isPrepared: (uid: string) => boolean;
   /** What the zone tracker tells of a zone. */
   readonly trackedOf: (zone: string) => string | undefined;
+  /** By how much a process may misjudge the time. */
+  readonly misjudgedMs: number;
 }
 
 const LEASE = /^zonewise-downscale-/;
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
+/** What is recorded as admitted may be stored for so long. */
+const STORED_MS = 90_000;
 /** The time of a downscale is that of its admission: by another clock, and before it is stored. */
 const APART_MS = 100_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleRecords(options: DownscaleRecordOptions) {
-  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf } = options;
+  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs } = options;
   /** By zone what the Lease records. */
   let records: Readonly<Record<string, unknown>> = {};
+  /** By zone since when its record has been as it is. */
+  const recordedAt = new Map<string, number>();
   /** UIDs of pods that were to go since they were prepared, or whose StatefulSet was: nobody has to tell them. */
   const gone = new Set<string>();
   /** By zone when a downscale that is recorded was stored. */
@@ -42,6 +49,20 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   function recordOf(zone: string): unknown {
     const record = records[zone];
     return dig(record, "uid") === setOf(zone)?.metadata.uid ? record : undefined;
+  }
+
+  /** A downscale of another zone that is recorded since before that time, and may still be stored. */
+  function admittedBut(zone: string, before: number): string | undefined {
+    const found = zones.find((other) => {
+      const record = recordOf(other);
+      const set = setOf(other);
+      if (other === zone || !set || record === undefined || dig(record, "refused") === true) return false;
+      const [generation = 0, to = 0] = [dig(record, "generation"), dig(record, "to")].map(numberOf);
+      const isOpen = (set.metadata.generation ?? 0) <= generation && replicasOf(set) > to;
+      const leftMs = Date.parse(textOf(dig(record, "at")) ?? "") + STORED_MS - now();
+      return isOpen && (recordedAt.get(other) ?? Infinity) < before && leftMs > misjudgedMs;
+    });
+    return found && `a downscale of ${found} is admitted, and may still be stored`;
   }
 
   function judgePrepared(zone: string, actor: string): void {
@@ -69,8 +90,10 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
 
   function onLease({ type, object }: StoreEvent, { actor }: Caller): void {
     const text = type === "DELETED" ? undefined : object.metadata.annotations?.["zonewise/pending-downscales"];
+    const earlier = records;
     records = fieldsOf(JSON.parse(text ?? "{}"));
     for (const zone of zones) {
+      if (JSON.stringify(earlier[zone]) !== JSON.stringify(records[zone])) recordedAt.set(zone, now());
       judgePrepared(zone, actor);
       judgeTime(zone, actor);
     }
@@ -91,6 +114,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   }
 
   return {
+    admittedBut,
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       const { resource, object } = event;
       const { name, namespace } = object.metadata;

@@ -22,25 +22,26 @@ export interface DownscaleReviewOptions {
   readonly setOf: (zone: string) => KubeObject | undefined;
   /** The budgets that there are. */
   readonly listBudgets: () => readonly KubeObject[];
+  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
+  readonly admittedBut: (zone: string, before: number) => string | undefined;
   /** True if no fault has befallen a call of webhooks since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
 
 const PATH = "/admission/prepare-downscale";
-/** What was admitted may be stored for so long. */
-const STORED_MS = 90_000;
 /** From its first admission on, others that are never stored are admitted for so long. */
 const TURN_MS = 90_000;
 /** From its last admission on, a zone whose turn is over waits for so long. */
 const REST_MS = 120_000;
 /** Preparations are cancelled and reservations released within 3 s each. */
 const UNDONE_MS = 10_000;
+/** A review that is not answered may go on for so long. */
+const OPEN_MS = 90_000;
 
 /** A downscale that a webhook has allowed. */
 interface Admitted {
-  /** When its review arrived, and was answered. */
+  /** When its review arrived. */
   readonly arrivedAt: number;
-  readonly answeredAt: number;
   /** The StatefulSet as it was then. */
   readonly uid: string;
   readonly generation: number;
@@ -52,6 +53,8 @@ interface Asked {
   readonly zone: string;
   readonly to: number;
   readonly arrivedAt: number;
+  /** The API server waits for no answer any more; the webhook may not know it. */
+  isGivenUp?: true;
 }
 
 /** A reservation that a denied downscale has left. */
@@ -64,28 +67,20 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleReviews(options: DownscaleReviewOptions) {
-  const { shape, violated, now, losses, setOf, listBudgets, isQuiet } = options;
+  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, isQuiet } = options;
   const past = createPast(now);
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
   const admitted = new Map<string, Admitted>();
-  /** Reservations of zones that webhooks have made, by "budget key", and when. */
+  /** By zone when its last review was answered. */
+  const answeredAt = new Map<string, number>();
+  /** Reservations of zones that webhooks have made, by "budget key time", and when. */
   const reserved = new Map<string, number>();
   const left: Left[] = [];
   /** Since when the budget has been what it is. */
   let budgetSince = -Infinity;
   const seen = (at: number): number => (mayReadStale(shape) ? past.seenAt(at) : at);
   const apartMs = 2 * misjudgedMs(shape);
-
-  /** A downscale of another zone that was admitted, and may still be stored: recorded before that time. */
-  function admittedBut(zone: string, before: number): string | undefined {
-    const found = [...admitted].find(([other, { arrivedAt, answeredAt, uid, generation }]) => {
-      const { metadata } = setOf(other) ?? {};
-      const isAsBefore = metadata?.uid === uid && metadata.generation === generation;
-      return other !== zone && isAsBefore && answeredAt < before && now() - arrivedAt < STORED_MS - apartMs;
-    });
-    return found && `the downscale of ${found[0]}, admitted ${now() - found[1].answeredAt} ms ago, may still be stored`;
-  }
 
   function onAllowed({ zone, to, arrivedAt }: Asked): void {
     const what = `a webhook lets ${zone} shrink to ${to}`;
@@ -116,13 +111,20 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
     const since = isSame && now() - last.arrivedAt < REST_MS - apartMs ? last.since : now();
     if (arrivedAt - since > TURN_MS + apartMs)
       violated(`${what}, as it has for ${now() - since} ms, and none of it was stored`);
-    admitted.set(zone, { arrivedAt, answeredAt: now(), uid, generation, since });
+    admitted.set(zone, { arrivedAt, uid, generation, since });
   }
 
-  function onDenied({ zone, arrivedAt }: Asked): void {
+  /** True if another review of the zone was open meanwhile, or was answered: what is reserved may be its own. */
+  const hadAnother = ({ zone, arrivedAt }: Asked): boolean =>
+    (answeredAt.get(zone) ?? -Infinity) >= arrivedAt ||
+    [...asked.values()].some((one) => one.zone === zone && now() - one.arrivedAt < OPEN_MS);
+
+  function onDenied(review: Asked): void {
+    const { zone, arrivedAt } = review;
+    if (hadAnother(review)) return;
     for (const budget of listBudgets())
       for (const [key, one] of Object.entries(fieldsOf(dig(budget, "status", "disruptedPods")))) {
-        const at = reserved.get(`${budget.metadata.name} ${key}`) ?? -Infinity;
+        const at = reserved.get(`${budget.metadata.name} ${key} ${String(dig(one, "time"))}`) ?? -Infinity;
         if (zoneOfKey(key) === zone && at >= arrivedAt)
           left.push({ budget: budget.metadata.name, key, time: dig(one, "time"), deniedAt: now() });
       }
@@ -142,14 +144,14 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
     const specOf = (one: KubeObject | undefined): string => JSON.stringify(one?.["spec"]);
     if (type !== "MODIFIED" || specOf(object) !== specOf(previous)) budgetSince = now();
     if (!caller?.actor.startsWith("webhooks")) return;
-    const [before, after] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
-    for (const [key, one] of Object.entries(after ?? {}))
-      if (zoneOfKey(key) !== undefined && dig(one, "time") !== dig(before?.[key], "time"))
-        reserved.set(`${object.metadata.name} ${key}`, now());
+    // One that another has replaced counts again once that is released.
+    for (const [key, one] of Object.entries(fieldsOf(dig(object, "status", "disruptedPods")))) {
+      const id = `${object.metadata.name} ${key} ${String(dig(one, "time"))}`;
+      if (zoneOfKey(key) !== undefined && !reserved.has(id)) reserved.set(id, now());
+    }
   }
 
   return {
-    admittedBut,
     onArrival(path: string, sent: string): void {
       if (path !== PATH) return;
       const request = fieldsOf(dig(JSON.parse(sent), "request"));
@@ -162,9 +164,14 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       const uid = String(dig(JSON.parse(sent), "request", "uid"));
       const one = asked.get(uid);
       asked.delete(uid);
-      if (!one) return;
+      if (!one || one.isGivenUp) return;
       if (dig(JSON.parse(answer), "response", "allowed") === true) onAllowed(one);
       else onDenied(one);
+      answeredAt.set(one.zone, now());
+    },
+    onUnanswered(path: string, sent: string): void {
+      const one = path === PATH ? asked.get(String(dig(JSON.parse(sent), "request", "uid"))) : undefined;
+      if (one) one.isGivenUp = true;
     },
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       past.noteWrite();

@@ -28,7 +28,7 @@ import { BUDGET, BUDGETS, NAMESPACE, ZONE_TRACKER } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
-import { isCalm, type Shape } from "./shape.ts";
+import { isCalm, misjudgedMs, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
@@ -165,6 +165,7 @@ async function playSeeded(
     onStrike: (cell, id) => {
       tell("fault", `${cell} (${id})`);
       quiet.noteFault(cell);
+      reads.onFault(cell);
     },
   });
   const quiet = createQuiet({ now: schedule.now, processes: () => world.processes() });
@@ -172,16 +173,6 @@ async function playSeeded(
   const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
   const listBudgets = () => world.store.list(BUDGETS, NAMESPACE);
   const losses = createLosses({ zones: shape.zones, now: schedule.now, listPods });
-  const downscales = createDownscaleReviews({
-    shape,
-    violated,
-    now: schedule.now,
-    losses,
-    setOf,
-    listBudgets,
-    isQuiet: (since) => quiet.isQuiet("webhooks", since),
-  });
-  const { admittedBut } = downscales;
   const records = createDownscaleRecords({
     zones: shape.zones,
     violated,
@@ -190,6 +181,18 @@ async function playSeeded(
     listPods,
     isPrepared: (uid) => world.prepared.has(uid),
     trackedOf: (zone) => textOf(dig(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
+    misjudgedMs: misjudgedMs(shape),
+  });
+  const { admittedBut } = records;
+  const downscales = createDownscaleReviews({
+    shape,
+    violated,
+    now: schedule.now,
+    losses,
+    setOf,
+    listBudgets,
+    admittedBut,
+    isQuiet: (since) => quiet.isQuiet("webhooks", since),
   });
   const reads = createReadSafety({
     shape,
@@ -300,6 +303,7 @@ async function playSeeded(
     },
     onUnanswered(path, sent) {
       safety.onUnanswered(path, sent);
+      downscales.onUnanswered(path, sent);
       deletions?.onUnanswered(path, sent);
     },
     onAnswer: (told) => {

@@ -23,7 +23,7 @@ interface ReadSafetyOptions {
   readonly processes: () => readonly Process[];
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly losses: Losses;
-  /** A downscale of another zone that was recorded as admitted before that time, in words. */
+  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
 }
 
@@ -41,6 +41,10 @@ const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$
 const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)`);
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
 const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
+/** Whether it takes effect is unknown to who has sent it. */
+const UNKNOWN = /^(?:requestLost|answerLost|serverError) at reconciler (DELETE(?= pods$)|PATCH(?= statefulsets$))/;
+/** For which a reconciler takes the downscale Lease. */
+const LEASE_MS = 10_000;
 const DOWNSCALE_LEASE = /\/leases(?:\/zonewise-downscale-|\?|$)/;
 
 interface Acts {
@@ -96,6 +100,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const wereReady = new Set<string>();
   /** By name of a pod that is not ready since when. */
   const unreadyAt = new Map<string, number>();
+  /** When a write of a reconciler to pods or zones last got no answer. */
+  let unknown = { at: -Infinity, isDeletion: false };
   /** By name of a downscale Lease the process that holds it, and since when. */
   const holders = new Map<string, { readonly actor: string; readonly since: number }>();
 
@@ -206,6 +212,10 @@ export function createReadSafety(options: ReadSafetyOptions) {
     if (!name.startsWith("zonewise-downscale-")) return;
     if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, { actor, since: now() });
     else {
+      const since = holders.get(name)?.since ?? Infinity;
+      const isOpen = unknown.at > since && (unknown.isDeletion || actsOf(actor).askedAt > since);
+      if (isOpen && now() - unknown.at < LEASE_MS)
+        violated(`${actor} gives the downscale Lease back, although a write under it may still take effect`);
       holders.delete(name);
       actsOf(actor).releasedAt = sentAt;
     }
@@ -225,6 +235,11 @@ export function createReadSafety(options: ReadSafetyOptions) {
   }
 
   return {
+    /** A fault has befallen a call, by its words. */
+    onFault(cell: string): void {
+      const verb = UNKNOWN.exec(cell)?.[1];
+      if (verb !== undefined) unknown = { at: now(), isDeletion: verb === "DELETE" };
+    },
     decidedAt,
     listedAt,
     askedAt: (actor: string): number => actsOf(actor).askedAt,

@@ -22,7 +22,7 @@ export interface ScalingSafetyOptions {
   readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt">;
   readonly setOf: (zone: string) => KubeObject | undefined;
   readonly listBudgets: () => readonly KubeObject[];
-  /** A downscale of another zone that was recorded as admitted before that time, in words. */
+  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
@@ -167,9 +167,11 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       const set = setOf(zone);
       const time = dig(after[key], "time");
       if (!set || !shape.zones.includes(zone) || time === dig(before[key], "time")) continue;
-      if (time === undefined) acts.released.set(zone, sentAt);
+      // One that was replaced counts again once its successor is released.
+      const isOlder = Date.parse(String(time)) < Date.parse(String(dig(before[key], "time")));
+      if (time === undefined || isOlder) acts.released.set(zone, sentAt);
       else acts.reserved.set(zone, { at: now(), key, time });
-      const lost = time === undefined || isForced(set) ? undefined : whyNotShrink(set, Number(from), actor);
+      const lost = time === undefined || isOlder || isForced(set) ? undefined : whyNotShrink(set, Number(from), actor);
       if (lost !== undefined) violated(`${actor} reserves ${key}, and has read that ${lost}`);
     }
   }
