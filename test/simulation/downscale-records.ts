@@ -4,6 +4,7 @@
  *
  *   a downscale that may still be stored       others lose no pods meanwhile: whoever has the Lease has read it
  *   a pod that is prepared and stays           has a record of its zone, which reaches down to it
+ *   a zone whose downscales are never stored   rests after its turn, which the record tells
  *   a downscale that happened by its record    the record goes once the StatefulSet, or the zone tracker, has its time
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
@@ -30,6 +31,8 @@ const LEASE = /^zonewise-downscale-/;
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 /** What is recorded as admitted may be stored for so long. */
 const STORED_MS = 90_000;
+/** A zone is admitted downscales that are never stored for so long, and then waits for so long after the last one. */
+const [TURN_MS, REST_MS] = [90_000, 120_000];
 /** The time of a downscale is that of its admission: by another clock, and before it is stored. */
 const APART_MS = 100_000;
 
@@ -65,6 +68,24 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     return found && `a downscale of ${found} is admitted, and may still be stored`;
   }
 
+  /** Others have their turn before a zone of which no downscale is ever stored: by its earlier record. */
+  function judgeTurn(zone: string, before: unknown, actor: string): void {
+    const [set, after] = [setOf(zone), records[zone]];
+    const isRefused = dig(before, "refused") === true;
+    const since = textOf(dig(before, "since")) ?? (isRefused ? undefined : textOf(dig(before, "at")));
+    const [generation = 0, to = 0] = [dig(before, "generation"), dig(before, "to")].map(numberOf);
+    if (!set || since === undefined || dig(before, "uid") !== set.metadata.uid) return;
+    const hasHappened = replicasOf(set) <= to || (!isRefused && (set.metadata.generation ?? 0) > generation + 1);
+    const restsMs = Date.parse(textOf(dig(before, "at")) ?? "") + REST_MS - now();
+    if (hasHappened || restsMs < 2 * misjudgedMs) return;
+    const turnMs = now() - Date.parse(since);
+    if (after === undefined && isReconciler(actor))
+      violated(`${actor} forgets that ${zone} has had its turn, ${restsMs} ms before the next one`);
+    const isFurther = after !== undefined && dig(after, "at") !== dig(before, "at") && !isReconciler(actor);
+    if (isFurther && dig(after, "refused") !== true && turnMs > TURN_MS + 2 * misjudgedMs)
+      violated(`${actor} records a further downscale of ${zone}, whose turn has lasted ${turnMs} ms`);
+  }
+
   function judgePrepared(zone: string, actor: string): void {
     const lowest = numberOf(dig(recordOf(zone), "lowest")) ?? Infinity;
     for (const { metadata } of listPods(zone)) {
@@ -94,6 +115,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     records = fieldsOf(JSON.parse(text ?? "{}"));
     for (const zone of zones) {
       if (JSON.stringify(earlier[zone]) !== JSON.stringify(records[zone])) recordedAt.set(zone, now());
+      judgeTurn(zone, earlier[zone], actor);
       judgePrepared(zone, actor);
       judgeTime(zone, actor);
     }
@@ -112,6 +134,8 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     if (after !== undefined && before !== undefined && after < before && to !== undefined && after <= to)
       shrunkAt.set(name, now());
   }
+
+  const isReconciler = (actor: string): boolean => actor.startsWith("reconciler");
 
   return {
     admittedBut,

@@ -12,7 +12,7 @@ import { type Losses, replicasOf, UNREADY } from "./losses.ts";
 import { BUDGETS, NAMESPACE } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
 import { createPast } from "./past.ts";
-import { mayReadStale, misjudgedMs, type Shape } from "./shape.ts";
+import { mayReadStale, type Shape } from "./shape.ts";
 
 export interface DownscaleReviewOptions {
   readonly shape: Shape;
@@ -29,25 +29,10 @@ export interface DownscaleReviewOptions {
 }
 
 const PATH = "/admission/prepare-downscale";
-/** From its first admission on, others that are never stored are admitted for so long. */
-const TURN_MS = 90_000;
-/** From its last admission on, a zone whose turn is over waits for so long. */
-const REST_MS = 120_000;
 /** Preparations are cancelled and reservations released within 3 s each. */
 const UNDONE_MS = 10_000;
 /** A review that is not answered may go on for so long. */
 const OPEN_MS = 90_000;
-
-/** A downscale that a webhook has allowed. */
-interface Admitted {
-  /** When its review arrived. */
-  readonly arrivedAt: number;
-  /** The StatefulSet as it was then. */
-  readonly uid: string;
-  readonly generation: number;
-  /** When the first one of its turn was answered. */
-  readonly since: number;
-}
 
 interface Asked {
   readonly zone: string;
@@ -71,7 +56,6 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const past = createPast(now);
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
-  const admitted = new Map<string, Admitted>();
   /** By zone when its last review was answered. */
   const answeredAt = new Map<string, number>();
   /** Reservations of zones that webhooks have made, by "budget key time", and when. */
@@ -80,38 +64,30 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   /** Since when the budget has been what it is. */
   let budgetSince = -Infinity;
   const seen = (at: number): number => (mayReadStale(shape) ? past.seenAt(at) : at);
-  const apartMs = 2 * misjudgedMs(shape);
 
-  function onAllowed({ zone, to, arrivedAt }: Asked): void {
+  /** Why the zone should not shrink, by what holds since before its review. */
+  function whyNot({ zone, to, arrivedAt }: Asked): string | undefined {
+    const before = seen(arrivedAt);
+    const lost = losses.takesReady(zone, to, before) && losses.find({ but: zone, losses: UNREADY, before });
+    return lost || admittedBut(zone, arrivedAt);
+  }
+
+  function onAllowed(review: Asked): void {
+    const { zone, to, arrivedAt } = review;
     const what = `a webhook lets ${zone} shrink to ${to}`;
     const before = seen(arrivedAt);
     const takesReady = losses.takesReady(zone, to, before);
-    const lost = takesReady ? losses.find({ but: zone, losses: UNREADY, before }) : undefined;
-    if (lost !== undefined) violated(`${what} although ${lost}`);
-    const other = admittedBut(zone, arrivedAt);
-    if (other !== undefined) violated(`${what} although ${other}`);
+    const why = whyNot(review);
+    if (why !== undefined) violated(`${what} although ${why}`);
     const [budget, second] = listBudgets();
     const isJudged = budget && !second && budgetSince < before;
     if (isJudged && takesReady && !isReserved(budget, zone)) violated(`${what} without a reservation`);
-    admit(zone, arrivedAt, what);
   }
 
   function isReserved(budget: KubeObject, zone: string): boolean {
     const uid = setOf(zone)?.metadata.uid;
     const all = Object.entries(fieldsOf(dig(budget, "status", "disruptedPods")));
     return all.some(([key, one]) => zoneOfKey(key) === zone && dig(one, "uid") === uid);
-  }
-
-  function admit(zone: string, arrivedAt: number, what: string): void {
-    const { metadata } = setOf(zone) ?? {};
-    if (!metadata) return;
-    const { uid, generation = 0 } = metadata;
-    const last = admitted.get(zone);
-    const isSame = last?.uid === uid && last.generation === generation;
-    const since = isSame && now() - last.arrivedAt < REST_MS - apartMs ? last.since : now();
-    if (arrivedAt - since > TURN_MS + apartMs)
-      violated(`${what}, as it has for ${now() - since} ms, and none of it was stored`);
-    admitted.set(zone, { arrivedAt, uid, generation, since });
   }
 
   /** True if another review of the zone was open meanwhile, or was answered: what is reserved may be its own. */
@@ -147,7 +123,12 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
     // One that another has replaced counts again once that is released.
     for (const [key, one] of Object.entries(fieldsOf(dig(object, "status", "disruptedPods")))) {
       const id = `${object.metadata.name} ${key} ${String(dig(one, "time"))}`;
-      if (zoneOfKey(key) !== undefined && !reserved.has(id)) reserved.set(id, now());
+      const zone = zoneOfKey(key);
+      if (zone === undefined || reserved.has(id)) continue;
+      reserved.set(id, now());
+      const open = [...asked.values()].filter((review) => review.zone === zone && now() - review.arrivedAt < OPEN_MS);
+      const why = open[0] && open.length === 1 ? whyNot(open[0]) : undefined;
+      if (why !== undefined) violated(`${caller.actor} reserves ${key} although ${why}`);
     }
   }
 
