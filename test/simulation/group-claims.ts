@@ -3,6 +3,7 @@
  * read, so that it is known what had to hold the rollout (§1.3, §1.12).
  *
  *   a row's zone is being deleted, has another update strategy or a status older than its spec   one such hold is told
+ *   a zone is told to wait for a gate, a window or its own pods                                  no other zone lacks pods
  *   a window is told to hold a zone                                                              all its outdated pods are ready
  */
 import { dig, listOf, textOf } from "../emulator/objects.ts";
@@ -28,6 +29,8 @@ const HOLDS: readonly (readonly [reason: string, holds: (set: KubeObject, row: u
 ];
 /** The group was not decided about as its rows are. */
 const UNDECIDED = ["ReconcileFailed", "GroupChanged", "ScalingZone"];
+/** Hold a zone that could begin otherwise. */
+const BEGINNINGS = ["GateWaiting", "GateFailed", "GateInvalid", "GateUnreachable", "WindowClosed", "WindowInvalid", "MaxUnavailableReached"];
 const WINDOWS = ["WindowClosed", "WindowInvalid"];
 /** Its last lists may be those of later ticks. */
 const LISTS = 4;
@@ -51,7 +54,20 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
       if (held !== undefined && !isTold)
         violated(`${actor} writes ${GROUP} with a row of ${String(dig(held, "name"))}, and not ${reason} but ${told.join()}`);
     }
-    for (const block of blocks) judgeWindow(block, actor);
+    for (const block of blocks) {
+      judgeWindow(block, actor);
+      judgeOthers(block, rows, actor);
+    }
+  }
+
+  /** What lets a zone begin is asked only while each other one, paused or not, has all its pods. */
+  function judgeOthers(block: unknown, rows: readonly unknown[], actor: string): void {
+    const reason = textOf(dig(block, "reason")) ?? "";
+    const zone = dig(listOf(dig(block, "objects")).find((one) => dig(one, "kind") === "StatefulSet"), "name");
+    const isShort = (row: unknown): boolean => Number(dig(row, "ready")) < Number(dig(row, "replicas"));
+    const other = rows.find((row) => dig(row, "name") !== zone && isShort(row));
+    if (zone !== undefined && other !== undefined && BEGINNINGS.includes(reason))
+      violated(`${actor} writes that ${String(zone)} waits for ${reason}, while ${String(dig(other, "name"))} lacks pods`);
   }
 
   function judgeWindow(block: unknown, actor: string): void {

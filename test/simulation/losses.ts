@@ -87,14 +87,16 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     const wasReady = readySince.has(pod.metadata.uid) || readyUntil.has(pod.metadata.uid);
     const isOwn = ordinalOf(pod.metadata.name) < replicasOf(set);
     const isNew = revisionOf(pod) === dig(set, "status", "updateRevision");
+    const isRecorded = dig(set, "status", "currentRevision") === dig(set, "status", "updateRevision");
     const found: Loss[] = [];
-    if (isEnding(pod)) return hasServed(pod) ? ["ends"] : [];
+    // What comes after it has the new template.
+    const tried = isRecorded || !(isOwn || hasServed(pod)) ? [] : (["may still come up with a new template"] as const);
+    if (isEnding(pod)) return [...(hasServed(pod) ? (["ends"] as const) : []), ...tried];
     if (!isOwn) return hasServed(pod) && statusOf(set, "replicas") > replicasOf(set) ? ["is one more than its zone should have"] : [];
     if (!isTrue(pod, "Ready")) found.push(wasReady ? "is no longer ready" : "has not come up yet");
     if (!isNew && !isTrue(pod, "Ready")) found.push("is outdated and not ready");
     if (!isNew && statusOf(set, "updatedReplicas") < replicasOf(set)) found.push("is outdated");
-    const isTried = isNew && dig(set, "status", "currentRevision") !== revisionOf(pod) && !isTrue(pod, "Ready");
-    if (isTried) found.push("may still come up with a new template");
+    if (isNew && !isTrue(pod, "Ready")) found.push(...tried);
     return found;
   }
 
