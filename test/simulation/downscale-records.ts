@@ -123,7 +123,9 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
 
   function onZone({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
-    const [before, after] = [previous, type === "DELETED" ? undefined : object].map((set) => (set ? replicasOf(set) : 0));
+    const [before, after] = [previous, type === "DELETED" ? undefined : object].map((set) =>
+      set ? replicasOf(set) : 0,
+    );
     const wanted = type === "MODIFIED" ? (after ?? 0) : 0;
     for (const pod of listPods(name)) if (ordinalOf(pod.metadata.name) >= wanted) gone.add(pod.metadata.uid);
     const timeOf = (set: KubeObject | undefined): string | undefined =>

@@ -112,7 +112,8 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       const [{ budget, key, time, deniedAt }] = left.splice(0, 1) as [Left];
       const stored = listBudgets().find(({ metadata }) => metadata.name === budget);
       const isLeft = dig(fieldsOf(dig(stored, "status", "disruptedPods"))[key], "time") === time;
-      if (isLeft && isQuiet(deniedAt)) violated(`${key} is still reserved ${now() - deniedAt} ms after its downscale was denied`);
+      if (isLeft && isQuiet(deniedAt))
+        violated(`${key} is still reserved ${now() - deniedAt} ms after its downscale was denied`);
     }
   }
 
@@ -138,7 +139,8 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       const request = fieldsOf(dig(JSON.parse(sent), "request"));
       const zone = textOf(request["name"]) ?? "";
       const to = replicasToBe(request, setOf(zone));
-      if (shape.zones.includes(zone) && to !== undefined) asked.set(String(request["uid"]), { zone, to, arrivedAt: now() });
+      if (shape.zones.includes(zone) && to !== undefined)
+        asked.set(String(request["uid"]), { zone, to, arrivedAt: now() });
     },
     onReview({ path, sent, status, answer }: Pick<Review, "path" | "sent" | "status" | "answer">): void {
       if (path !== PATH || status !== 200) return;

@@ -28,10 +28,18 @@ const HOLDS: readonly (readonly [reason: string, holds: (set: KubeObject, row: u
   ["StatusNotObserved", (_, row) => Number(dig(row, "observedGeneration")) < Number(dig(row, "generation"))],
 ];
 /** The group was not decided about as its rows are. */
-const UNDECIDED = ["ReconcileFailed", "GroupChanged", "ScalingZone"];
+const UNDECIDED = new Set(["ReconcileFailed", "GroupChanged", "ScalingZone"]);
 /** Hold a zone that could begin otherwise. */
-const BEGINNINGS = ["GateWaiting", "GateFailed", "GateInvalid", "GateUnreachable", "WindowClosed", "WindowInvalid", "MaxUnavailableReached"];
-const WINDOWS = ["WindowClosed", "WindowInvalid"];
+const BEGINNINGS = new Set([
+  "GateWaiting",
+  "GateFailed",
+  "GateInvalid",
+  "GateUnreachable",
+  "WindowClosed",
+  "WindowInvalid",
+  "MaxUnavailableReached",
+]);
+const WINDOWS = new Set(["WindowClosed", "WindowInvalid"]);
 /** Its last lists may be those of later ticks. */
 const LISTS = 4;
 
@@ -42,8 +50,10 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
 
   function judge(group: KubeObject, actor: string): void {
     const blocks = listOf(dig(group, "status", "blocked"));
-    const told = [...blocks, ...listOf(dig(group, "status", "conditions"))].map((one) => textOf(dig(one, "reason")) ?? "");
-    if (told.some((reason) => UNDECIDED.includes(reason))) return;
+    const told = [...blocks, ...listOf(dig(group, "status", "conditions"))].map(
+      (one) => textOf(dig(one, "reason")) ?? "",
+    );
+    if (told.some((reason) => UNDECIDED.has(reason))) return;
     const rows = listOf(dig(group, "status", "zones"));
     for (const [i, [reason, holds]] of HOLDS.entries()) {
       const held = rows.find((row) => {
@@ -52,7 +62,9 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
       });
       const isTold = HOLDS.slice(0, i + 1).some(([one]) => told.includes(one));
       if (held !== undefined && !isTold)
-        violated(`${actor} writes ${GROUP} with a row of ${String(dig(held, "name"))}, and not ${reason} but ${told.join()}`);
+        violated(
+          `${actor} writes ${GROUP} with a row of ${String(dig(held, "name"))}, and not ${reason} but ${told.join()}`,
+        );
     }
     for (const block of blocks) {
       judgeWindow(block, actor);
@@ -63,17 +75,22 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
   /** What lets a zone begin is asked only while each other one, paused or not, has all its pods. */
   function judgeOthers(block: unknown, rows: readonly unknown[], actor: string): void {
     const reason = textOf(dig(block, "reason")) ?? "";
-    const zone = dig(listOf(dig(block, "objects")).find((one) => dig(one, "kind") === "StatefulSet"), "name");
+    const zone = textOf(dig(
+      listOf(dig(block, "objects")).find((one) => dig(one, "kind") === "StatefulSet"),
+      "name",
+    );
     const isShort = (row: unknown): boolean => Number(dig(row, "ready")) < Number(dig(row, "replicas"));
     const other = rows.find((row) => dig(row, "name") !== zone && isShort(row));
-    if (zone !== undefined && other !== undefined && BEGINNINGS.includes(reason))
-      violated(`${actor} writes that ${String(zone)} waits for ${reason}, while ${String(dig(other, "name"))} lacks pods`);
+    if (zone !== undefined && other !== undefined && BEGINNINGS.has(reason))
+      violated(
+        `${actor} writes that ${zone} waits for ${reason}, while ${String(dig(other, "name"))} lacks pods`,
+      );
   }
 
   function judgeWindow(block: unknown, actor: string): void {
     const reason = textOf(dig(block, "reason")) ?? "";
     const zone = textOf(dig(listOf(dig(block, "objects"))[0], "name"));
-    if (!WINDOWS.includes(reason) || zone === undefined) return;
+    if (!WINDOWS.has(reason) || zone === undefined) return;
     const before = reads.seen(reads.listedAt(actor, LISTS));
     const ill = losses.find({ of: zone, losses: ["is outdated and not ready"], before });
     if (ill !== undefined) violated(`${actor} writes that ${zone} waits for ${reason}, although ${ill}`);
@@ -85,7 +102,12 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
       if (namespace !== NAMESPACE || type === "DELETED") return;
       if (resource === "statefulsets.apps" && zones.includes(name)) versions.set(`${name} ${generation}`, object);
       const isWritten = JSON.stringify(object["status"]) !== JSON.stringify(previous?.["status"]);
-      if (resource === GROUPS && isWritten && caller?.actor.startsWith("reconciler") && dig(object, "status", "group") === GROUP)
+      if (
+        resource === GROUPS &&
+        isWritten &&
+        caller?.actor.startsWith("reconciler") &&
+        dig(object, "status", "group") === GROUP
+      )
         judge(object, caller.actor);
     },
   };

@@ -92,7 +92,10 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     // What comes after it has the new template.
     const tried = isRecorded || !(isOwn || hasServed(pod)) ? [] : (["may still come up with a new template"] as const);
     if (isEnding(pod)) return [...(hasServed(pod) ? (["ends"] as const) : []), ...tried];
-    if (!isOwn) return hasServed(pod) && statusOf(set, "replicas") > replicasOf(set) ? ["is one more than its zone should have"] : [];
+    if (!isOwn)
+      return hasServed(pod) && statusOf(set, "replicas") > replicasOf(set)
+        ? ["is one more than its zone should have"]
+        : [];
     if (!isTrue(pod, "Ready")) found.push(wasReady ? "is no longer ready" : "has not come up yet");
     if (!isNew && !isTrue(pod, "Ready")) found.push("is outdated and not ready");
     if (!isNew && statusOf(set, "updatedReplicas") < replicasOf(set)) found.push("is outdated");
@@ -102,8 +105,12 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
 
   function ofSet(set: KubeObject): readonly Loss[] {
     return [
-      ...(statusOf(set, "observedGeneration") < (set.metadata.generation ?? 0) ? (["has not observed its spec"] as const) : []),
-      ...(statusOf(set, "readyReplicas") < replicasOf(set) ? (["has fewer ready pods than it should have"] as const) : []),
+      ...(statusOf(set, "observedGeneration") < (set.metadata.generation ?? 0)
+        ? (["has not observed its spec"] as const)
+        : []),
+      ...(statusOf(set, "readyReplicas") < replicasOf(set)
+        ? (["has fewer ready pods than it should have"] as const)
+        : []),
     ];
   }
 
@@ -152,7 +159,8 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     /** True if the zone has had all its pods ready since before that time, outdated or not. */
     isWhole: (zone: string, before: number): boolean => (wholeSince.get(zone) ?? Infinity) < before,
     /** True if a pod of the zone has been outdated or ill since then, or at any time since. */
-    hasOutdated: (zone: string): boolean => [...(lost.get(zone)?.values() ?? [])].some(({ loss }) => loss === "is outdated"),
+    hasOutdated: (zone: string): boolean =>
+      [...(lost.get(zone)?.values() ?? [])].some(({ loss }) => loss === "is outdated"),
     /** True if a pod that goes as the zone gets so many replicas has been ready since before that time. */
     takesReady: (zone: string, replicas: number, before: number): boolean =>
       listPods(zone).some(

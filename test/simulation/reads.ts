@@ -31,6 +31,8 @@ interface ReadSafetyOptions {
 const FRESH_MS = 1000;
 /** Milliseconds from the write without content to the last deletion: a batch lasts 30 s, and its last call 10 s. */
 const BATCH_MS = 40_000;
+/** Two passes in this time may both have led to what happens now; longer than that a process stands still, or just has. */
+const [PASS_MS, STOOD_MS] = [6000, 20_000];
 /** In which a process, or its machine, may have stood still. */
 const STANDS_MS = 150_000;
 /** So many lists of a reconciler are remembered. */
@@ -39,6 +41,8 @@ const LISTS = 8;
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
 /** Of this group alone: before a pod or a downscale, and nowhere else. */
 const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)`);
+/** Of all groups, its first page: each pass begins with it. */
+const OF_ALL = /[?&]labelSelector=rollout-group(?:&|$)(?!.*continue=)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
 const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
 /** Whether it takes effect is unknown to who has sent it. */
@@ -47,13 +51,23 @@ const UNKNOWN = /^(?:requestLost|answerLost|serverError) at reconciler (DELETE(?
 const LEASE_MS = 10_000;
 const DOWNSCALE_LEASE = /\/leases(?:\/zonewise-downscale-|\?|$)/;
 
+interface Confirmed {
+  readonly at: number;
+  /** How old the last list was then. */
+  readonly listedMs: number;
+  /** When the list was sent by which the zone's first pod was chosen, if it is certain which that is. */
+  readonly chosenAt: number;
+}
+
 interface Acts {
   /** When its last lists of StatefulSets were sent, the latest first. */
   lists: readonly number[];
+  /** When its last lists of all groups were sent, the latest first. */
+  passes: readonly number[];
   /** When its last list of this group alone was sent. */
   askedAt: number;
-  /** By StatefulSet when its last such write took effect, and how old its last list was then. */
-  readonly confirmed: Map<string, { readonly at: number; readonly listedMs: number }>;
+  /** By StatefulSet its last such write, when it took effect. */
+  readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
   readonly deletedAt: Map<string, number>;
   /** When it sent the write that gave its last downscale Lease back. */
@@ -106,7 +120,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const holders = new Map<string, { readonly actor: string; readonly since: number }>();
 
   function actsOf(actor: string): Acts {
-    const never = { lists: [], askedAt: -Infinity, releasedAt: -Infinity };
+    const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
     const found = byActor.get(actor) ?? { ...never, confirmed: new Map(), deletedAt: new Map() };
     byActor.set(actor, found);
     return found;
@@ -118,14 +132,27 @@ export function createReadSafety(options: ReadSafetyOptions) {
   /** When its last list of StatefulSets was sent, or one before it. */
   const listedAt = (actor: string, nth = 1): number => actsOf(actor).lists[nth - 1] ?? -Infinity;
 
-  /** Until when others' objects were seen by who confirmed a zone at this time. */
-  const judgedAt = (confirmedAt: number): number => seen(confirmedAt - (shape.suspends ? STANDS_MS : FRESH_MS));
+  /** Until when others' objects were seen by who has confirmed a zone and takes its first pod. */
+  function judgedAt(actor: string, zone: string): number {
+    const { askedAt, confirmed } = actsOf(actor);
+    const { at = -Infinity, chosenAt = -Infinity } = confirmed.get(zone) ?? {};
+    // What is older than a second is asked for again.
+    const isFresh = askedAt < at;
+    return seen(Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity));
+  }
+
+  /** The one list of all groups that may have led to what the process does now; it has not stood still since. */
+  function chosenAt(actor: string): number {
+    const process = processes().find(({ name }) => name === actor);
+    const [last = -Infinity, ...others] = actsOf(actor).passes.filter((at) => at > now() - PASS_MS);
+    const isCertain = !shape.suspends && others.length === 0 && process?.stoodStillMs(now() - STOOD_MS) === 0;
+    return isCertain && last > now() - FRESH_MS ? last : -Infinity;
+  }
 
   /** Until when others' objects were seen by who deletes a pod of the zone now. */
   function decidedAt(actor: string, zone: string): number {
-    const { confirmed, deletedAt } = actsOf(actor);
-    const { at = -Infinity } = confirmed.get(zone) ?? {};
-    return Math.max(judgedAt(at), seen(deletedAt.get(zone) ?? -Infinity));
+    const { deletedAt } = actsOf(actor);
+    return Math.max(judgedAt(actor, zone), seen(deletedAt.get(zone) ?? -Infinity));
   }
 
   function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
@@ -149,7 +176,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const { actor } = caller;
     const { name: podName } = pod.metadata;
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
-    const othersAt = judgedAt(at);
+    const othersAt = judgedAt(actor, zone);
     let isJudgedElsewhere = false;
     for (const [key, since] of held) {
       const [name = "", ...words] = key.split(" ");
@@ -176,7 +203,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   function judgeLosses(pod: KubeObject, zone: string, actor: string): void {
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
     const isFurther = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) > at;
-    const before = Math.max(judgedAt(at), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
+    const before = Math.max(judgedAt(actor, zone), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
     const mayStart = !wereReady.has(pod.metadata.uid) && !isBroken(pod);
     if (!isTrue(pod, "Ready") && (!mayStart || isFurther)) return;
     const lost = losses.find({ but: zone, losses: isTrue(pod, "Ready") ? SHORT : TRIED, before });
@@ -265,9 +292,15 @@ export function createReadSafety(options: ReadSafetyOptions) {
       const acts = actsOf(caller.actor);
       const isList = LIST.test(request) && !/[?&]watch=/.test(path);
       if (isList && OF_GROUP.test(path)) acts.askedAt = caller.sentAt ?? now();
+      if (isList && OF_ALL.test(path)) acts.passes = [caller.sentAt ?? now(), ...acts.passes].slice(0, LISTS);
       if (isList) acts.lists = [caller.sentAt ?? now(), ...acts.lists].slice(0, LISTS);
       const [, zone] = CONFIRMED.exec(request) ?? [];
-      if (zone !== undefined) acts.confirmed.set(zone, { at: now(), listedMs: now() - listedAt(caller.actor) });
+      if (zone !== undefined)
+        acts.confirmed.set(zone, {
+          at: now(),
+          listedMs: now() - listedAt(caller.actor),
+          chosenAt: chosenAt(caller.actor),
+        });
       const [, pod = "", set] = DELETED.exec(request) ?? [];
       if (set !== undefined) onDeletion(caller, pod, set);
     },

@@ -106,7 +106,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (leaving) violated(`${what}, and has read that ${leaving[0]} is being deleted`);
     const isMirror = annotations[LEADER] === undefined && mirrors(before);
     const delay = annotations[DELAY];
-    if (isMirror && delay !== undefined && !DURATION.test(delay) && delay !== "0") violated(`${what}, whose delay is ${delay}`);
+    if (isMirror && delay !== undefined && !DURATION.test(delay) && delay !== "0")
+      violated(`${what}, whose delay is ${delay}`);
     if (after >= replicasOf(before) || isForced(before)) return;
     if (isMirror && template && template.since < reads.seen(acts.referredAt) && after < template.replicas)
       violated(`${what}, and has read that the template has ${template.replicas}`);
@@ -129,9 +130,12 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const lost = whyNotShrink(before, after, actor);
     if (lost !== undefined) violated(`${what}, and has read that ${lost}`);
     if (!isJudged(before) && losses.takesReady(name, after, now())) {
-      if (heldSince === undefined && reads.releasedAt(actor) < sentAt) violated(`${what} without the downscale Lease of its group`);
-      else if (reads.releasedAt(actor) > sentAt) violated(`${what}, and has given the downscale Lease back while that was on its way`);
-      else if (heldSince !== undefined && listedAt < heldSince) violated(`${what} by a list from before it took the Lease`);
+      if (heldSince === undefined && reads.releasedAt(actor) < sentAt)
+        violated(`${what} without the downscale Lease of its group`);
+      else if (reads.releasedAt(actor) > sentAt)
+        violated(`${what}, and has given the downscale Lease back while that was on its way`);
+      else if (heldSince !== undefined && listedAt < heldSince)
+        violated(`${what} by a list from before it took the Lease`);
     }
   }
 
@@ -155,7 +159,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     while (left[0] && now() - left[0].refusedAt > RELEASED_MS) {
       const [{ key, time, refusedAt }] = left.splice(0, 1) as [Left];
       const isLeft = listBudgets().some((one) => dig(dig(one, "status", "disruptedPods"), key, "time") === time);
-      if (isLeft && isQuiet(refusedAt)) violated(`${key} is still reserved ${now() - refusedAt} ms after its write was refused`);
+      if (isLeft && isQuiet(refusedAt))
+        violated(`${key} is still reserved ${now() - refusedAt} ms after its write was refused`);
     }
   }
 
@@ -204,7 +209,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       const request = `${method} ${path}`;
       const acts = actsOf(caller.actor);
       const [, zone] = SCALED.exec(request) ?? [];
-      if (zone !== undefined && shape.zones.includes(zone)) onWrite(caller, zone, JSON.parse(body.toString() || "{}"), status);
+      if (zone !== undefined && shape.zones.includes(zone))
+        onWrite(caller, zone, JSON.parse(body.toString() || "{}"), status);
       if (TRACKER.test(request) && (status < 300 || status === 404)) acts.trackedAt = caller.sentAt ?? now();
       if (REFERENCE.test(request) && status < 300) acts.referredAt = caller.sentAt ?? now();
     },
@@ -212,7 +218,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 }
 
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
-const isJudged = ({ metadata: { labels } }: KubeObject): boolean => labels?.["grafana.com/prepare-downscale"] === "true";
+const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
+  labels?.["grafana.com/prepare-downscale"] === "true";
 const isForced = ({ metadata: { annotations } }: KubeObject): boolean =>
   annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
 const mirrors = ({ metadata: { annotations } }: KubeObject): boolean =>
