@@ -75,16 +75,16 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
   /** What lets a zone begin is asked only while each other one, paused or not, has all its pods. */
   function judgeOthers(block: unknown, rows: readonly unknown[], actor: string): void {
     const reason = textOf(dig(block, "reason")) ?? "";
-    const zone = textOf(dig(
-      listOf(dig(block, "objects")).find((one) => dig(one, "kind") === "StatefulSet"),
-      "name",
+    const zone = textOf(
+      dig(
+        listOf(dig(block, "objects")).find((one) => dig(one, "kind") === "StatefulSet"),
+        "name",
+      ),
     );
     const isShort = (row: unknown): boolean => Number(dig(row, "ready")) < Number(dig(row, "replicas"));
     const other = rows.find((row) => dig(row, "name") !== zone && isShort(row));
     if (zone !== undefined && other !== undefined && BEGINNINGS.has(reason))
-      violated(
-        `${actor} writes that ${zone} waits for ${reason}, while ${String(dig(other, "name"))} lacks pods`,
-      );
+      violated(`${actor} writes that ${zone} waits for ${reason}, while ${String(dig(other, "name"))} lacks pods`);
   }
 
   function judgeWindow(block: unknown, actor: string): void {
