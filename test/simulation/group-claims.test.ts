@@ -17,11 +17,13 @@ interface Said {
   readonly row?: object;
   readonly other?: object;
   readonly reason?: string;
+  /** Why a zone is not scaled. */
+  readonly scaling?: string;
   /** Since when an outdated pod of the zone is not ready; the zones are listed at 20. */
   readonly illSince?: number;
 }
 
-function say({ set = zone(), row = {}, other = {}, reason, illSince = Infinity }: Said): readonly string[] {
+function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = Infinity }: Said): readonly string[] {
   const violations: string[] = [];
   const claims = createGroupClaims({
     zones: ["a", "b"],
@@ -31,7 +33,8 @@ function say({ set = zone(), row = {}, other = {}, reason, illSince = Infinity }
     } as never,
     reads: { listedAt: () => 20, seen: (at) => at },
   });
-  const blocked = reason === undefined ? [] : [{ reason, objects: [{ kind: "StatefulSet", name: "a" }] }];
+  const objects = [{ kind: "StatefulSet", name: "a" }];
+  const blocked = [reason, scaling].flatMap((one) => (one === undefined ? [] : [{ reason: one, objects }]));
   const status = {
     group: "ingester",
     zones: [
@@ -54,6 +57,11 @@ describe("the oracle of what a RolloutGroup says", () => {
     ["a group that nothing holds", {}, undefined],
     ["one with a zone that is being deleted", { set: leaving }, /not ZoneTerminating/],
     ["one that says so", { set: leaving, reason: "ZoneTerminating" }, undefined],
+    [
+      "one that waits to scale as well",
+      { set: leaving, reason: "ZoneTerminating", scaling: "DelayNotReached" },
+      /and also what keeps zones from scaling/,
+    ],
     ["one that was read before", { set: leaving, row: { generation: 1, observedGeneration: 1 } }, undefined],
     ["one that could not be decided about", { set: leaving, reason: "ReconcileFailed" }, undefined],
     [

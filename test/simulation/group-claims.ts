@@ -3,6 +3,7 @@
  * read, so that it is known what had to hold the rollout (§1.3, §1.12).
  *
  *   a row's zone is being deleted, has another update strategy or a status older than its spec   one such hold is told
+ *   a zone is told to be deleted                                                                no zone is scaled meanwhile
  *   a zone is told to wait for a gate, a window or its own pods                                  no other zone lacks pods
  *   a window is told to hold a zone                                                              all its outdated pods are ready
  */
@@ -66,6 +67,8 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
           `${actor} writes ${GROUP} with a row of ${String(dig(held, "name"))}, and not ${reason} but ${told.join()}`,
         );
     }
+    if (blocks.length > 1 && blocks.some((block) => dig(block, "reason") === "ZoneTerminating"))
+      violated(`${actor} writes that a zone is being deleted, and also what keeps zones from scaling: ${told.join()}`);
     for (const block of blocks) {
       judgeWindow(block, actor);
       judgeOthers(block, rows, actor);
