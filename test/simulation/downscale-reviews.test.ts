@@ -31,6 +31,8 @@ interface World {
   readonly hasBudget?: boolean;
   /** Of the request. */
   readonly request?: object;
+  /** It does not read the pods of the other zones. */
+  readonly isBlind?: boolean;
   /** Another review of the zone is answered meanwhile. */
   readonly isTwice?: boolean;
 }
@@ -82,6 +84,8 @@ function judge(world: World): readonly string[] {
   now = 100;
   reviews.onArrival(PATH, sent);
   if (world.isTwice) reviews.onArrival(PATH, other);
+  const selector = world.isBlind ? "app%3Dx" : "app%3Dx%2Cname+in+%28a%2Cb%29";
+  reviews.onRequest({ actor: "webhooks-1", call: "" }, "GET", `/api/v1/pods?labelSelector=${selector}&limit=500`);
   for (const [i, time] of reserved.entries()) {
     now = 110 + i;
     store(time);
@@ -109,6 +113,7 @@ describe("the oracle of the webhook of downscales", () => {
     ["one before another zone loses pods", { lostSince: 100 }, undefined],
     ["one while another is admitted", { admittedAt: 99 }, /although a downscale of b is admitted/],
     ["one before another is admitted", { admittedAt: 100 }, undefined],
+    ["one without a list of pods", { isBlind: true }, /without having read the pods/],
     ["one that is only tried", { lostSince: 99, reserved: [], request: { dryRun: true } }, undefined],
     [
       "one by an old version",

@@ -29,6 +29,8 @@ export interface DownscaleReviewOptions {
 }
 
 const PATH = "/admission/prepare-downscale";
+/** By the selectors of StatefulSets; budgets select by fewer labels. */
+const PODS_OF_ZONES = /\/pods\?.*labelSelector=[^&]*(?:,|%2C)name/;
 /** Preparations are cancelled and reservations released within 3 s each. */
 const UNDONE_MS = 10_000;
 /** A review that is not answered may go on for so long. */
@@ -58,6 +60,8 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const asked = new Map<string, Asked>();
   /** By zone when its last review was answered. */
   const answeredAt = new Map<string, number>();
+  /** When webhooks last read the pods of the group's zones. */
+  let podsReadAt = -Infinity;
   /** Reservations of zones that webhooks have made, by "budget key time", and when. */
   const reserved = new Map<string, number>();
   const left: Left[] = [];
@@ -79,6 +83,7 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
     const takesReady = losses.takesReady(zone, to, before);
     const why = whyNot(review);
     if (why !== undefined) violated(`${what} although ${why}`);
+    if (podsReadAt < arrivedAt) violated(`${what} without having read the pods of its group`);
     const [budget, second] = listBudgets();
     const isJudged = budget && !second && budgetSince < before;
     if (isJudged && takesReady && !isReserved(budget, zone)) violated(`${what} without a reservation`);
@@ -151,6 +156,10 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       if (dig(JSON.parse(answer), "response", "allowed") === true) onAllowed(one);
       else onDenied(one);
       answeredAt.set(one.zone, now());
+    },
+    onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+      const isRead = method === "GET" && actor.startsWith("webhooks") && PODS_OF_ZONES.test(path);
+      if (isRead) podsReadAt = Math.max(podsReadAt, sentAt);
     },
     onUnanswered(path: string, sent: string): void {
       const one = path === PATH ? asked.get(String(dig(JSON.parse(sent), "request", "uid"))) : undefined;

@@ -289,6 +289,7 @@ async function playSeeded(
       requests?.onRequest(caller, method, path);
       writes.onRequest(caller, method, path, body.toString());
       reads.onRequest(caller, method, path, body.toString());
+      downscales.onRequest(caller, method, path);
     },
     onReview(review) {
       safety.onReview(review);

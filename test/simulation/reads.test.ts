@@ -42,6 +42,8 @@ interface World {
   readonly admittedAt?: number;
   /** Releases the Lease after the deletion was sent, and before it takes effect. */
   readonly releasesLease?: boolean;
+  /** Its reservation is released 10 ms after the pod was taken. */
+  readonly releases?: boolean;
   /** When all groups were listed. */
   readonly passes?: readonly number[];
   /** StatefulSets as they are stored, and when. */
@@ -87,7 +89,7 @@ function take(world: World): readonly string[] {
       find: ({ before }: { before: number }) => (lost && lost[0] < before ? `b ${lost[1]}` : undefined),
     } as never,
     admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
   });
   const stored = [...sets, ...["a", "b"].map((name) => [0, zone(name)] as const)].toSorted(([a], [b]) => a - b);
   const event = (resource: string, object: KubeObject, previous?: KubeObject) =>
@@ -112,6 +114,12 @@ function take(world: World): readonly string[] {
   const before = pods[0] ?? pod("a-0");
   const ending = { ...before, metadata: { ...before.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   reads.onEvent(event("pods", ending, before), { actor, call: "", sentAt: 5010 });
+  now = 5022;
+  const budgets = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+  const budget = (disruptedPods: object): KubeObject =>
+    ({ metadata: { name: "x", namespace: "zonewise" }, status: { disruptedPods } }) as never;
+  const reserved = { "a-0": { uid: before.metadata.uid, time: new Date(5000).toISOString() } };
+  if (world.releases) reads.onEvent(event(budgets, budget({}), budget(reserved)), { actor, call: "" });
   return violations;
 }
 
@@ -151,6 +159,7 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
     ],
     ["by one of two lists", { pods: [pod("a-0")], lost: [4900, "ends"], passes: [4000, 4901] }, undefined],
     ["that may still come up", { pods: [pod("a-0", { ready: false })], lost: [0, "ends"] }, /that b ends/],
+    ["that it releases", { pods: [pod("a-0")], releases: true }, /releases the reservation of a-0, which it has taken/],
     [
       "that is ready before one that is not",
       { pods: [pod("a-0"), pod("a-1", { ready: false })] },
@@ -173,7 +182,7 @@ function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconcil
     processes: () => [process as never],
     listPods: () => [],
     ...NOTHING,
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
   });
   for (const [appliedAt, sentAt, method, path] of requests) {
     now = appliedAt;
@@ -187,7 +196,7 @@ describe("the oracle of the downscale Lease", () => {
   const give = (faults: readonly string[]): readonly string[] => {
     let now = 0;
     const violations: string[] = [];
-    const shape = { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never;
+    const shape = { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never;
     const world = { now: () => now, processes: () => [], listPods: () => [], shape, ...NOTHING };
     const reads = createReadSafety({ violated: (what) => violations.push(what), ...world });
     const write = (holderIdentity: string): void =>

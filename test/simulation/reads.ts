@@ -8,13 +8,13 @@
  * own zone what is true as the write takes effect, of the others what has been true for a second then.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, isTrue, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
-import { GROUP, NAMESPACE, zoneOf } from "./names.ts";
+import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { createPast } from "./past.ts";
 import type { Process } from "./process.ts";
-import { mayReadStale, type Shape } from "./shape.ts";
+import { mayReadStale, misjudgedMs, type Shape } from "./shape.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -47,6 +47,8 @@ const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
 const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
 /** Whether it takes effect is unknown to who has sent it. */
 const UNKNOWN = /^(?:requestLost|answerLost|serverError) at reconciler (DELETE(?= pods$)|PATCH(?= statefulsets$))/;
+/** For which a pod is reserved. */
+const RESERVED_MS = 120_000;
 /** For which a reconciler takes the downscale Lease. */
 const LEASE_MS = 10_000;
 const DOWNSCALE_LEASE = /\/leases(?:\/zonewise-downscale-|\?|$)/;
@@ -112,6 +114,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const endingAt = new Map<string, number>();
   /** UIDs of pods that have been ready. */
   const wereReady = new Set<string>();
+  /** By UID of a pod the reconciler that has taken it. */
+  const takenBy = new Map<string, string>();
   /** By name of a pod that is not ready since when. */
   const unreadyAt = new Map<string, number>();
   /** When a write of a reconciler to pods or zones last got no answer. */
@@ -174,6 +178,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   /** A pod begins to end by a reconciler. */
   function onTaken(pod: KubeObject, zone: string, caller: Caller): void {
     const { actor } = caller;
+    takenBy.set(pod.metadata.uid, actor);
     const { name: podName } = pod.metadata;
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
     const othersAt = judgedAt(actor, zone);
@@ -232,6 +237,18 @@ export function createReadSafety(options: ReadSafetyOptions) {
     else if (!unreadyAt.has(name)) unreadyAt.set(name, now());
   }
 
+  /** What is taken stays reserved while it is there. */
+  function onBudget({ object, previous }: StoreEvent, { actor }: Caller): void {
+    const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
+    for (const [name, one] of Object.entries(before)) {
+      const uid = textOf(dig(one, "uid")) ?? "";
+      const isThere = listPods(zoneOf(name)).some(({ metadata }) => metadata.uid === uid);
+      const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
+      if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)
+        violated(`${actor} releases the reservation of ${name}, which it has taken`);
+    }
+  }
+
   /** A downscale Lease is written. */
   function onLease({ actor, sentAt = now() }: Caller, body: string): void {
     const lease: unknown = JSON.parse(body || "{}");
@@ -272,6 +289,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
     askedAt: (actor: string): number => actsOf(actor).askedAt,
     heldSince,
     seen,
+    /** When a write of a reconciler to a zone last got no answer. */
+    unknownAt: (): number => (unknown.isDeletion ? -Infinity : unknown.at),
     releasedAt: (actor: string): number => actsOf(actor).releasedAt,
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       past.noteWrite();
@@ -280,6 +299,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (namespace !== NAMESPACE) return;
       if (resource === "statefulsets.apps" && shape.zones.includes(name)) onZone(event);
       const zone = zoneOf(name);
+      if (resource === BUDGETS && type === "MODIFIED" && caller) onBudget(event, caller);
       if (resource === "pods" && shape.zones.includes(zone)) onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
       if (resource === "pods" && begins && caller?.actor.startsWith("reconciler") && shape.zones.includes(zone))

@@ -34,6 +34,8 @@ interface World {
   readonly reservedAt?: number;
   readonly freedAt?: number;
   readonly status?: number;
+  /** A write to a zone gets no answer. */
+  readonly unknownAt?: number;
   /** Another zone is scaled at this time. */
   readonly scaledAt?: number;
   /** A fault has befallen a call. */
@@ -50,7 +52,7 @@ const budget = (time: string | undefined): KubeObject =>
 
 function scale(world: World): readonly string[] {
   const { metadata = {}, to = 1, heldSince = 10, releasedAt = -Infinity, askedAt = 20, isWhole = true } = world;
-  const { lost, admittedAt = Infinity, status = 200, wanted } = world;
+  const { lost, admittedAt = Infinity, status = 200, wanted, unknownAt = -Infinity } = world;
   const violations: string[] = [];
   let now = 0;
   let stored = budget(undefined);
@@ -72,6 +74,7 @@ function scale(world: World): readonly string[] {
       askedAt: () => askedAt,
       heldSince: () => (heldSince < Infinity ? heldSince : undefined),
       releasedAt: () => releasedAt,
+      unknownAt: () => unknownAt,
       seen: (at: number) => at,
     },
     setOf: () => before,
@@ -173,6 +176,11 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one after another, without a list", { scaledAt: 50 }, /without another list since it scaled b/],
   ["one after another, with it", { scaledAt: 5 }, undefined],
   ["one whose reservation is released meanwhile", { reservedAt: 80, freedAt: 91 }, /released its reservation while/],
+  [
+    "one that is released although its write is unknown",
+    { reservedAt: 70, unknownAt: 80, freedAt: 89 },
+    /releases a-1\+, although its write may still take effect/,
+  ],
   ["one that was reserved", { reservedAt: 80, freedAt: 101 }, undefined],
   [
     "a reservation while a pod of another zone ends",

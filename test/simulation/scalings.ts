@@ -19,7 +19,7 @@ export interface ScalingSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly losses: Losses;
-  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt">;
+  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt">;
   readonly setOf: (zone: string) => KubeObject | undefined;
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
@@ -48,6 +48,8 @@ const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 interface Acts {
   /** When its last write of replicas that may have taken effect was answered, and of which zone. */
   scaled?: { readonly at: number; readonly zone: string };
+  /** When a write of replicas was last answered. */
+  answeredAt: number;
   /** When it last read the zone tracker, and the template. */
   trackedAt: number;
   referredAt: number;
@@ -77,7 +79,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   const left: Left[] = [];
 
   function actsOf(actor: string): Acts {
-    const never = { trackedAt: -Infinity, referredAt: -Infinity };
+    const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
     const found = byActor.get(actor) ?? { ...never, released: new Map(), reserved: new Map() };
     byActor.set(actor, found);
     return found;
@@ -146,6 +148,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const listedAt = reads.listedAt(actor);
     if (acts.scaled && listedAt <= acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
+    acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
     if ((outdatedAt.get(version) ?? Infinity) < knownAt(actor))
       violated(`${actor} sends ${call} by a version that it has read to be outdated`);
@@ -174,9 +177,14 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       if (!set || !shape.zones.includes(zone) || time === dig(before[key], "time")) continue;
       // One that was replaced counts again once its successor is released.
       const isOlder = Date.parse(String(time)) < Date.parse(String(dig(before[key], "time")));
-      if (time === undefined || isOlder) acts.released.set(zone, sentAt);
+      const isReleased = time === undefined || isOlder;
+      const since = acts.reserved.get(zone)?.at ?? Infinity;
+      const isOpen = reads.unknownAt() > Math.max(since, acts.answeredAt) && now() - reads.unknownAt() < RELEASED_MS;
+      if (isReleased && isOpen && replicasOf(set) > Number(from))
+        violated(`${actor} releases ${key}, although its write may still take effect`);
+      if (isReleased) acts.released.set(zone, sentAt);
       else acts.reserved.set(zone, { at: now(), key, time });
-      const lost = time === undefined || isOlder || isForced(set) ? undefined : whyNotShrink(set, Number(from), actor);
+      const lost = isReleased || isForced(set) ? undefined : whyNotShrink(set, Number(from), actor);
       if (lost !== undefined) violated(`${actor} reserves ${key}, and has read that ${lost}`);
     }
   }
