@@ -3,6 +3,7 @@ export const NAMESPACE = "zonewise";
 export const GROUP = "ingester";
 export const BUDGET = "ingester";
 export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+export const ZONE_TRACKER = "rollout-operator-zone-tracker";
 
 /** The StatefulSet of a pod, by the pod's name, and its ordinal in it. */
 export const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");

@@ -54,6 +54,14 @@ const UNREADY = "it takes pods that are not ready, and the oracles judge those t
 /** By the sentence: why an oracle does not find a bug that changes histories. */
 const REASONS: readonly (readonly [RegExp, string])[] = [
   [/handed its Lease over/, "the next run takes the Lease a little later: only time is lost"],
+  [
+    /batch ends once the process is stopped/,
+    "the run ends or hands over a little later: each deletion is still confirmed, fenced and granted",
+  ],
+  [
+    /no zone waits, for what a webhook refuses/,
+    "the webhook refuses the same: the zone waits either way, and only what is told of it differs",
+  ],
   [/^the zone is confirmed|^the group is read again|older than the spec|own deletion counts as seen/, MOMENTS],
   [/reads the budgets before the pods/, MOMENTS],
   [/while two zones are unhealthy/, "each zone is held by the other one all the same"],

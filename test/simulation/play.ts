@@ -1,26 +1,32 @@
 /** One history: the seed draws a world, plays its troubled time, sets it right, and both oracles judge. */
 import { createHash } from "node:crypto";
-import { type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createBatchSafety } from "./batches/safety.ts";
 import { createCertificateSafety } from "./certificates/safety.ts";
 import { secretObject } from "./certificates/trust.ts";
 import { createCheckSafety } from "./checks/safety.ts";
 import { drawFrom } from "./draw.ts";
+import { createDownscaleRecords } from "./downscale-records.ts";
+import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createFaults } from "./faults.ts";
+import { createGroupClaims } from "./group-claims.ts";
 import { createHeadroomOracle } from "./headroom.ts";
+import { createLosses } from "./losses.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { setActions, setRight } from "./people.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { seedPlatform } from "./platform.ts";
+import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createReviewSafety } from "./reviews.ts";
 import { createRequestSafety } from "./requests/safety.ts";
 import { createSafety } from "./safety.ts";
+import { createScalingSafety } from "./scalings.ts";
 import { createSchedule } from "./schedule.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, NAMESPACE, ZONE_TRACKER } from "./names.ts";
 import { createLifecycleSafety } from "./nodes/lifecycle-safety.ts";
 import { createNodeAnswerSafety } from "./nodes/answer-safety.ts";
 import { createFacts } from "./nodes/facts.ts";
@@ -29,7 +35,7 @@ import { createNodeSafety } from "./nodes/safety.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createStatusSafety } from "./statuses.ts";
-import { isCalm, type Shape } from "./shape.ts";
+import { isCalm, misjudgedMs, type Shape } from "./shape.ts";
 import { areZonesSettled, findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
@@ -163,8 +169,13 @@ async function playSeeded(
     shape,
     age: () => schedule.now() - startedAt,
     only: reduction.strikes && new Set(reduction.strikes),
-    onStrike: (cell, id) => tell("fault", `${cell} (${id})`),
+    onStrike: (cell, id) => {
+      tell("fault", `${cell} (${id})`);
+      quiet.noteFault(cell);
+      reads.onFault(cell);
+    },
   });
+  const quiet = createQuiet({ now: schedule.now, processes: () => world.processes() });
   const writes = createWriteSafety({ violated, now: schedule.now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS;
   const statuses = createStatusSafety({
@@ -181,12 +192,56 @@ async function playSeeded(
     isQuiet,
     mayBeStale: shape.faults.stale > 0 || shape.firstCalls !== undefined,
   });
-  const reads = createReadSafety({ shape, violated, now: schedule.now, processes: () => world.processes(), listPods });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
     const process = world.processes().find(({ name }) => name === actor);
     return process?.stoodStillMs(schedule.now() - SLOWLY_DECIDED_MS) === 0;
   };
+  const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
+  const listBudgets = () => world.store.list(BUDGETS, NAMESPACE);
+  const losses = createLosses({ zones: shape.zones, now: schedule.now, listPods });
+  const records = createDownscaleRecords({
+    zones: shape.zones,
+    violated,
+    now: schedule.now,
+    setOf,
+    listPods,
+    isPrepared: (uid) => world.prepared.has(uid),
+    trackedOf: (zone) => textOf(dig(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
+    misjudgedMs: misjudgedMs(shape),
+  });
+  const { admittedBut } = records;
+  const downscales = createDownscaleReviews({
+    shape,
+    violated,
+    now: schedule.now,
+    losses,
+    setOf,
+    listBudgets,
+    admittedBut,
+    isQuiet: (since) => quiet.isQuiet("webhooks", since),
+  });
+  const reads = createReadSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    processes: () => world.processes(),
+    listPods,
+    losses,
+    admittedBut,
+  });
+  const claims = createGroupClaims({ zones: shape.zones, violated, losses, reads });
+  const scalings = createScalingSafety({
+    shape,
+    violated,
+    now: schedule.now,
+    losses,
+    reads,
+    setOf,
+    listBudgets,
+    admittedBut,
+    isQuiet: (since) => quiet.isQuiet("reconciler", since),
+  });
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
    * it is known what it had read.
@@ -229,7 +284,6 @@ async function playSeeded(
       isSteady: (actor) => (isCalm(shape) || schedule.now() - calmAt > SLOWLY_DECIDED_MS) && hasGoneOn(actor),
       out: nodeSafety.out,
     });
-  const setOf = (zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
   const batches =
     shape.accelerates && createBatchSafety({ shape, violated, now: schedule.now, setOf, listPods, decidedMs });
   const windows = shape.windows && createWindowSafety({ violated, now: schedule.now, setOf, decidedMs });
@@ -266,6 +320,7 @@ async function playSeeded(
       passes.onRead(caller, method, path);
       leases.onAnswered(caller, method, path, body.toString(), status);
       statuses.onAnswered(caller, method, path, status);
+      scalings.onCall(caller, { method, path, body }, status);
       if (status >= 300) return;
       safety.onRequest(caller, method, path, body.toString());
       requests?.onRequest(caller, method, path);
@@ -275,6 +330,7 @@ async function playSeeded(
       checks.onRequest(caller, method, path);
       passes.onRequest(caller, method, path, body.toString());
       nodeAnswers.onRequest(caller, method, path);
+      downscales.onRequest(caller, method, path);
       if (lifecycle) lifecycle.onRequest(caller, method, path);
     },
     onSent(caller, { method, path, body }) {
@@ -286,22 +342,28 @@ async function playSeeded(
       headroom.onReview(review);
       reviews.onReview(review);
       checks.onReview(review);
+      downscales.onReview(review);
       deletions?.onReview(review);
     },
     onArrival(path, sent, server) {
       reservations.onArrival(path, sent);
       reviews.onArrival(path, sent, server);
+      downscales.onArrival(path, sent);
       deletions?.onArrival(path, sent);
     },
     onUnanswered(path, sent) {
       safety.onUnanswered(path, sent);
+      downscales.onUnanswered(path, sent);
       deletions?.onUnanswered(path, sent);
     },
     onAnswer: (told) => {
       tell("prometheus", `${told.expr} is ${told.verdict}`);
       checks.onAnswer(told);
     },
-    onProcess: tell,
+    onProcess(name, text) {
+      tell(name, text);
+      if (text === "is killed") quiet.noteDeath(name);
+    },
   });
   for (const resource of [BUDGETS, "statefulsets.apps"])
     for (const object of world.store.list(resource, NAMESPACE)) reviews.onEvent({ type: "ADDED", resource, object });
@@ -319,6 +381,11 @@ async function playSeeded(
     leases.onEvent(event, caller);
     statuses.onEvent(event, caller);
     if (certificates) certificates.onEvent(event, caller);
+    scalings.onEvent(event, caller);
+    downscales.onEvent(event, caller);
+    records.onEvent(event, caller);
+    losses.onEvent(event);
+    claims.onEvent(event, caller);
     reads.onEvent(event, caller);
     reviews.onEvent(event);
     reservations.onEvent(event, caller);

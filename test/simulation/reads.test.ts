@@ -30,9 +30,22 @@ const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined]
   ["one that was listed again", [listed(0), confirmed(2000), listed(2010), deleted(2020)], undefined],
 ];
 
+/** What nobody loses, and nobody has admitted. */
+const NOTHING = { losses: { find: () => undefined } as never, admittedBut: () => undefined };
+
 interface World {
   /** Pods of the zones, with what happens to them. */
   readonly pods?: readonly KubeObject[];
+  /** What another zone loses, and since when. */
+  readonly lost?: readonly [since: number, loss: string];
+  /** Since when a downscale of another zone is recorded. */
+  readonly admittedAt?: number;
+  /** Releases the Lease after the deletion was sent, and before it takes effect. */
+  readonly releasesLease?: boolean;
+  /** Its reservation is released 10 ms after the pod was taken. */
+  readonly releases?: boolean;
+  /** When all groups were listed. */
+  readonly passes?: readonly number[];
   /** StatefulSets as they are stored, and when. */
   readonly sets?: readonly (readonly [at: number, set: KubeObject])[];
   readonly holdsLease?: boolean;
@@ -62,17 +75,22 @@ const rolling = { spec: { updateStrategy: { type: "RollingUpdate" } } };
 const behind = { metadata: { generation: 2 } };
 
 /** The zone is confirmed at 5002, and its pod taken at 5012. */
-function take({ pods = [], sets = [], holdsLease = false }: World): readonly string[] {
+function take(world: World): readonly string[] {
+  const { pods = [], sets = [], holdsLease = false, lost, admittedAt = Infinity, passes = [] } = world;
   let now = 0;
+  const actor = "reconciler-1";
   const violations: string[] = [];
   const reads = createReadSafety({
     violated: (what) => violations.push(what),
     now: () => now,
-    processes: () => [],
+    processes: () => [{ name: actor, stoodStillMs: () => 0 } as never],
     listPods: () => pods,
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
+    losses: {
+      find: ({ before }: { before: number }) => (lost && lost[0] < before ? `b ${lost[1]}` : undefined),
+    } as never,
+    admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
   });
-  const actor = "reconciler-1";
   const stored = [...sets, ...["a", "b"].map((name) => [0, zone(name)] as const)].toSorted(([a], [b]) => a - b);
   const event = (resource: string, object: KubeObject, previous?: KubeObject) =>
     ({ type: previous ? "MODIFIED" : "ADDED", resource, object, previous }) as never;
@@ -84,12 +102,24 @@ function take({ pods = [], sets = [], holdsLease = false }: World): readonly str
   const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-downscale-x";
   const lease = { metadata: { name: "zonewise-downscale-x" }, spec: { holderIdentity: "x" } };
   if (holdsLease) reads.onRequest({ actor, call: path }, "PUT", path, JSON.stringify(lease));
+  for (const at of passes) {
+    now = at;
+    reads.onRequest({ actor, call: "", sentAt: at }, "GET", `${SETS}?labelSelector=rollout-group&limit=500`);
+  }
   now = 5002;
   reads.onRequest({ actor, call: "" }, "PATCH", `${SETS}/a/status`);
   now = 5012;
+  const released = { ...lease, spec: { holderIdentity: "" } };
+  if (world.releasesLease) reads.onRequest({ actor, call: "", sentAt: 5011 }, "PUT", path, JSON.stringify(released));
   const before = pods[0] ?? pod("a-0");
   const ending = { ...before, metadata: { ...before.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  reads.onEvent(event("pods", ending, before), { actor, call: "" });
+  reads.onEvent(event("pods", ending, before), { actor, call: "", sentAt: 5010 });
+  now = 5022;
+  const budgets = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+  const budget = (disruptedPods: object): KubeObject =>
+    ({ metadata: { name: "x", namespace: "zonewise" }, status: { disruptedPods } }) as never;
+  const reserved = { "a-0": { uid: before.metadata.uid, time: new Date(5000).toISOString() } };
+  if (world.releases) reads.onEvent(event(budgets, budget({}), budget(reserved)), { actor, call: "" });
   return violations;
 }
 
@@ -106,6 +136,31 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
     ["without the downscale Lease", { sets: [[1, zone("b", judged)]] }, /without the downscale Lease/],
     ["under the downscale Lease", { sets: [[1, zone("b", judged)]], holdsLease: true }, undefined],
     [
+      "under it while a downscale is admitted",
+      { sets: [[1, zone("b", judged)]], holdsLease: true, admittedAt: -1 },
+      /has read that a downscale of b is admitted/,
+    ],
+    [
+      "under it before one is admitted",
+      { sets: [[1, zone("b", judged)]], holdsLease: true, admittedAt: 5001 },
+      undefined,
+    ],
+    [
+      "whose deletion was on its way as the Lease was given back",
+      { sets: [[1, zone("b", judged)]], holdsLease: true, releasesLease: true },
+      /given the downscale Lease back while that was on its way/,
+    ],
+    ["while another zone has lost pods", { pods: [pod("a-0")], lost: [4001, "ends"] }, /has read that b ends/],
+    ["while another one has, for less than a second", { pods: [pod("a-0")], lost: [4002, "ends"] }, undefined],
+    [
+      "by the one list before, which shows that",
+      { pods: [pod("a-0")], lost: [4900, "ends"], passes: [4901] },
+      /that b ends/,
+    ],
+    ["by one of two lists", { pods: [pod("a-0")], lost: [4900, "ends"], passes: [4000, 4901] }, undefined],
+    ["that may still come up", { pods: [pod("a-0", { ready: false })], lost: [0, "ends"] }, /that b ends/],
+    ["that it releases", { pods: [pod("a-0")], releases: true }, /releases the reservation of a-0, which it has taken/],
+    [
       "that is ready before one that is not",
       { pods: [pod("a-0"), pod("a-1", { ready: false })] },
       /before a-1, which is outdated and not ready/,
@@ -117,73 +172,6 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
       expected ? assert.match(take(world).join(), expected) : assert.deepEqual(take(world), []));
 });
 
-interface Shrink {
-  readonly from?: KubeObject;
-  /** When the Lease was taken, and when the zones were listed. */
-  readonly heldAt?: number;
-  readonly listedAt?: number;
-  /** When a pod of the other zone begins to end. */
-  readonly endsAt?: number;
-  readonly scaledAt?: number;
-}
-
-/** A zone shrinks at 100, and loses a pod that is ready. */
-function shrink({ from = zone("a", TWO), heldAt = 10, listedAt = 20, endsAt, scaledAt }: Shrink): readonly string[] {
-  const violations: string[] = [];
-  let now = 0;
-  const peer = pod("b-0");
-  const reads = createReadSafety({
-    violated: (what) => violations.push(what),
-    now: () => now,
-    processes: () => [],
-    listPods: (name) => (name === "a" ? [pod("a-0"), pod("a-1")] : [peer]),
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
-  });
-  const actor = "reconciler-1";
-  const event = (resource: string, object: KubeObject, previous?: KubeObject) =>
-    ({ type: previous ? "MODIFIED" : "ADDED", resource, object, previous }) as never;
-  const one = { ...from, spec: { ...(from["spec"] as object), replicas: 1 } };
-  const scale = (): void => reads.onEvent(event("statefulsets.apps", one, from), { actor, call: "" });
-  const ending = { ...peer, metadata: { ...peer.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases";
-  const lease = { metadata: { name: "zonewise-downscale-x" }, spec: { holderIdentity: "x" } };
-  const steps = [
-    [heldAt, () => reads.onRequest({ actor, call: "" }, "POST", path, JSON.stringify(lease))],
-    [listedAt, () => reads.onRequest({ actor, call: "", sentAt: listedAt }, "GET", SETS)],
-    [endsAt, () => reads.onEvent(event("pods", ending, peer), undefined)],
-    [scaledAt, scale],
-    [100, scale],
-  ] as const;
-  for (const [at = Infinity, run] of steps.toSorted(([a = Infinity], [b = Infinity]) => a - b)) {
-    now = at;
-    if (at < Infinity) run();
-  }
-  return violations;
-}
-const TWO = { spec: { replicas: 2 } };
-
-describe("the oracle of what a reconciler has read, as it shrinks a zone", () => {
-  for (const [name, world, expected] of [
-    ["under the downscale Lease, by a list of its own", {}, undefined],
-    ["without the Lease", { heldAt: Infinity }, /without the downscale Lease/],
-    ["by leave of a webhook, which takes it", { heldAt: Infinity, from: zone("a", { ...judged, ...TWO }) }, undefined],
-    [
-      "without it to its forced replicas",
-      {
-        heldAt: Infinity,
-        from: zone("a", { metadata: { annotations: { "grafana.com/rollout-force-replicas": "1" } }, ...TWO }),
-      },
-      undefined,
-    ],
-    ["by a list from before the Lease", { listedAt: 9 }, /by a list from before it took the Lease/],
-    ["while it has read that a pod of another one ends", { endsAt: 19 }, /has read that b-0 ends/],
-    ["before a pod of another one ends", { endsAt: 21 }, undefined],
-    ["after another one, without a list", { scaledAt: 50 }, /without another list since the last zone/],
-  ] as const satisfies readonly (readonly [string, Shrink, RegExp | undefined])[])
-    it(`${expected ? "condemns" : "allows"} it ${name}`, () =>
-      expected ? assert.match(shrink(world).join(), expected) : assert.deepEqual(shrink(world), []));
-});
-
 function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconciler-1"): readonly string[] {
   let now = 0;
   const violations: string[] = [];
@@ -193,7 +181,8 @@ function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconcil
     now: () => now,
     processes: () => [process as never],
     listPods: () => [],
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, suspends: false } as never,
+    ...NOTHING,
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
   });
   for (const [appliedAt, sentAt, method, path] of requests) {
     now = appliedAt;
@@ -201,6 +190,40 @@ function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconcil
   }
   return violations;
 }
+
+describe("the oracle of the downscale Lease", () => {
+  const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-downscale-x";
+  const give = (faults: readonly string[]): readonly string[] => {
+    let now = 0;
+    const violations: string[] = [];
+    const shape = { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never;
+    const world = { now: () => now, processes: () => [], listPods: () => [], shape, ...NOTHING };
+    const reads = createReadSafety({ violated: (what) => violations.push(what), ...world });
+    const write = (holderIdentity: string): void =>
+      reads.onRequest(
+        { actor: "reconciler-1", call: "" },
+        "PUT",
+        path,
+        JSON.stringify({ metadata: { name: "zonewise-downscale-x" }, spec: { holderIdentity } }),
+      );
+    write("x");
+    now = 10;
+    reads.onRequest({ actor: "reconciler-1", call: "" }, "GET", `${SETS}?labelSelector=rollout-group%3Dingester`);
+    for (const fault of faults) reads.onFault(fault);
+    now = 20;
+    write("");
+    return violations;
+  };
+  for (const [fault, isUnknown] of [
+    ["requestLost at reconciler DELETE pods", true],
+    ["serverError at reconciler PATCH statefulsets", true],
+    ["throttled at reconciler PATCH statefulsets", false],
+    ["requestLost at reconciler PATCH statefulsets/status", false],
+    ["requestLost at webhooks DELETE pods", false],
+  ] as const)
+    it(`${isUnknown ? "condemns" : "allows"} that it is given back after "${fault}"`, () =>
+      assert.equal(give([fault]).length, isUnknown ? 1 : 0));
+});
 
 describe("the oracle of reads", () => {
   for (const [name, requests, expected] of CASES)

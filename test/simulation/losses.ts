@@ -1,0 +1,172 @@
+/**
+ * Since when zones lose pods, have lost them or are about to, as their pods and StatefulSets show it: what keeps another
+ * zone from losing pods (§1.7, §2.3, §4.7). Whoever has read it and has not asked again later knows it.
+ */
+import { dig, isTrue } from "../emulator/objects.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
+
+export type Loss =
+  | "ends"
+  | "is one more than its zone should have"
+  | "has not come up yet"
+  | "is no longer ready"
+  | "is outdated"
+  | "is outdated and not ready"
+  | "may still come up with a new template"
+  | "has not observed its spec"
+  | "has fewer ready pods than it should have";
+
+/** Loses pods now, by a rollout or by a downscale that is under way. */
+export const LEAVING: readonly Loss[] = [
+  "ends",
+  "is one more than its zone should have",
+  "has not come up yet",
+  "has not observed its spec",
+];
+/** Has pods that do not serve, whatever the reason is. */
+export const UNREADY: readonly Loss[] = [...LEAVING, "is no longer ready"];
+
+interface Lost {
+  readonly zone: string;
+  readonly loss: Loss;
+  /** The pod, or the zone itself. */
+  readonly name: string;
+  readonly since: number;
+}
+
+export interface LossOptions {
+  readonly zones: readonly string[];
+  readonly now: () => number;
+  readonly listPods: (zone: string) => readonly KubeObject[];
+}
+
+export interface LossQuery {
+  /** The zone that is not looked at, or the only one that is. */
+  readonly but?: string;
+  readonly of?: string;
+  readonly losses: readonly Loss[];
+  /** It has been so since before that time. */
+  readonly before: number;
+}
+
+/** A pod that was ready for a shorter time may count as one that never was: its times have whole seconds. */
+const SERVED_MS = 2500;
+/** A pod that does not come up for longer may be given up: nobody waits for it any more. */
+const GIVEN_UP_MS = 280_000;
+
+export const replicasOf = (set: KubeObject): number => Number(dig(set, "spec", "replicas") ?? 1);
+const statusOf = (set: KubeObject, field: string): number => Number(dig(set, "status", field) ?? 0);
+const revisionOf = ({ metadata }: KubeObject): string | undefined => metadata.labels?.["controller-revision-hash"];
+const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+
+export function createLosses({ zones, now, listPods }: LossOptions) {
+  const sets = new Map<string, KubeObject>();
+  /** By zone, and in it by "name loss". */
+  const lost = new Map<string, Map<string, Lost>>();
+  /** By UID since when a pod has been ready, and when one that is not any more was so last. */
+  const [readySince, readyUntil] = [new Map<string, number>(), new Map<string, number>()];
+  /** By zone since when nothing of it is lost, and its status says so. */
+  const wholeSince = new Map<string, number>();
+
+  const hasServed = ({ metadata: { uid, creationTimestamp } }: KubeObject): boolean =>
+    (readySince.has(uid) ? now() : (readyUntil.get(uid) ?? -Infinity)) - Date.parse(creationTimestamp) > SERVED_MS;
+
+  function note({ type, object }: StoreEvent): void {
+    const { uid } = object.metadata;
+    const isReady = type !== "DELETED" && isTrue(object, "Ready");
+    if (isReady && !readySince.has(uid)) readySince.set(uid, now());
+    if (isReady || !readySince.has(uid)) return;
+    readySince.delete(uid);
+    readyUntil.set(uid, now());
+  }
+
+  function lossesOf(pod: KubeObject, set: KubeObject): readonly Loss[] {
+    // Pods of a StatefulSet that is gone are nobody's until another one adopts them.
+    if (pod.metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) !== true) return [];
+    const wasReady = readySince.has(pod.metadata.uid) || readyUntil.has(pod.metadata.uid);
+    const isOwn = ordinalOf(pod.metadata.name) < replicasOf(set);
+    const isNew = revisionOf(pod) === dig(set, "status", "updateRevision");
+    const isRecorded = dig(set, "status", "currentRevision") === dig(set, "status", "updateRevision");
+    const found: Loss[] = [];
+    // What comes after it has the new template.
+    const tried = isRecorded || !(isOwn || hasServed(pod)) ? [] : (["may still come up with a new template"] as const);
+    if (isEnding(pod)) return [...(hasServed(pod) ? (["ends"] as const) : []), ...tried];
+    if (!isOwn)
+      return hasServed(pod) && statusOf(set, "replicas") > replicasOf(set)
+        ? ["is one more than its zone should have"]
+        : [];
+    if (!isTrue(pod, "Ready")) found.push(wasReady ? "is no longer ready" : "has not come up yet");
+    if (!isNew && !isTrue(pod, "Ready")) found.push("is outdated and not ready");
+    if (!isNew && statusOf(set, "updatedReplicas") < replicasOf(set)) found.push("is outdated");
+    if (isNew && !isTrue(pod, "Ready")) found.push(...tried);
+    return found;
+  }
+
+  function ofSet(set: KubeObject): readonly Loss[] {
+    return [
+      ...(statusOf(set, "observedGeneration") < (set.metadata.generation ?? 0)
+        ? (["has not observed its spec"] as const)
+        : []),
+      ...(statusOf(set, "readyReplicas") < replicasOf(set)
+        ? (["has fewer ready pods than it should have"] as const)
+        : []),
+    ];
+  }
+
+  function look(zone: string): void {
+    const set = sets.get(zone);
+    const before = lost.get(zone);
+    const found = new Map<string, Lost>();
+    const add = (name: string, id: string, losses: readonly Loss[]): void => {
+      for (const loss of losses) {
+        const key = `${id} ${loss}`;
+        found.set(key, before?.get(key) ?? { zone, loss, name, since: now() });
+      }
+    };
+    const pods = set ? listPods(zone) : [];
+    if (set) add(zone, set.metadata.uid, ofSet(set));
+    if (set) for (const pod of pods) add(pod.metadata.name, pod.metadata.uid, lossesOf(pod, set));
+    lost.set(zone, found);
+    const isWhole =
+      set !== undefined &&
+      pods.length === replicasOf(set) &&
+      statusOf(set, "replicas") === replicasOf(set) &&
+      [...found.values()].every(({ loss }) => loss === "is outdated");
+    if (!isWhole) wholeSince.delete(zone);
+    else if (!wholeSince.has(zone)) wholeSince.set(zone, now());
+  }
+
+  return {
+    onEvent(event: StoreEvent): void {
+      const { type, resource, object } = event;
+      const { name, namespace } = object.metadata;
+      const zone = resource === "pods" ? zoneOf(name) : name;
+      if (namespace !== NAMESPACE || !zones.includes(zone)) return;
+      if (resource === "pods") note(event);
+      else if (resource !== "statefulsets.apps") return;
+      else if (type === "DELETED") sets.delete(zone);
+      else sets.set(zone, object);
+      look(zone);
+    },
+    /** What zones have been losing since before that time, in words; undefined for nothing. */
+    find({ but, of, losses, before }: LossQuery): string | undefined {
+      const found = [...lost]
+        .flatMap(([zone, ones]) => (zone === but || zone !== (of ?? zone) ? [] : [...ones.values()]))
+        .find(({ loss, since }) => losses.includes(loss) && since < before && since > now() - GIVEN_UP_MS);
+      return found && `${found.name} ${found.loss}`;
+    },
+    /** True if the zone has had all its pods ready since before that time, outdated or not. */
+    isWhole: (zone: string, before: number): boolean => (wholeSince.get(zone) ?? Infinity) < before,
+    /** True if a pod of the zone has been outdated or ill since then, or at any time since. */
+    hasOutdated: (zone: string): boolean =>
+      [...(lost.get(zone)?.values() ?? [])].some(({ loss }) => loss === "is outdated"),
+    /** True if a pod that goes as the zone gets so many replicas has been ready since before that time. */
+    takesReady: (zone: string, replicas: number, before: number): boolean =>
+      listPods(zone).some(
+        ({ metadata: { name, uid } }) => ordinalOf(name) >= replicas && (readySince.get(uid) ?? Infinity) < before,
+      ),
+  };
+}
+
+export type Losses = ReturnType<typeof createLosses>;

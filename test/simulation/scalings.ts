@@ -1,0 +1,234 @@
+/**
+ * Judges what a reconciler has read before it scales a zone (§2), and before it reserves pods for that. Its last list of
+ * the zones is known from its requests, and so is what it says.
+ *
+ *   list -> as another zone is being deleted: nothing
+ *        -> grow: write
+ *        -> shrink: list of zones and pods, times, Lease -> reserve -> write -- refused --> release
+ */
+import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
+import type { KubeObject, StoreEvent } from "../emulator/store.ts";
+import { LEAVING, type Losses, replicasOf, UNREADY } from "./losses.ts";
+import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
+import type { Caller } from "./network.ts";
+import type { ReadSafety } from "./reads.ts";
+import { type Shape, TEMPLATES } from "./shape.ts";
+
+export interface ScalingSafetyOptions {
+  readonly shape: Pick<Shape, "zones">;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly losses: Losses;
+  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt">;
+  readonly setOf: (zone: string) => KubeObject | undefined;
+  readonly listBudgets: () => readonly KubeObject[];
+  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
+  readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
+  readonly isQuiet: (since: number) => boolean;
+}
+
+type Sent = Readonly<Record<"method" | "path", string>> & { readonly body: { toString(): string } };
+
+const SCALED = /^PATCH .*\/statefulsets\/([^/?]+)(?:\?|$)/;
+const TRACKER = /^GET .*\/configmaps\//;
+const REFERENCE = /^GET .*\/replicatemplates\/[^/]+\/scale/;
+/** Refused for its content: nothing was written, and what was read may be as it was. */
+const REFUSED: ReadonlySet<number> = new Set([400, 403, 404, 422]);
+const [CONFLICT, SERVER_ERROR] = [409, 500];
+/** A reservation of a refused write is released within this time. */
+const RELEASED_MS = 10_000;
+/** What a reconciler needs from the list that it decides by to its write. */
+const DECIDED_LISTS = 4;
+const DELAY = "grafana.com/rollout-delayed-downscale";
+const DURATION = /^(?:\d+(?:ms|[smhdwy]))+$/;
+const LEADER = "grafana.com/rollout-downscale-leader";
+const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
+
+interface Acts {
+  /** When its last write of replicas that may have taken effect was answered, and of which zone. */
+  scaled?: { readonly at: number; readonly zone: string };
+  /** When a write of replicas was last answered. */
+  answeredAt: number;
+  /** When it last read the zone tracker, and the template. */
+  trackedAt: number;
+  referredAt: number;
+  /** By zone when it sent the write that released its reservation. */
+  readonly released: Map<string, number>;
+  /** By zone when it reserved its downscale. */
+  readonly reserved: Map<string, { readonly at: number; readonly key: string; readonly time: unknown }>;
+}
+
+/** A reservation whose write was refused. */
+interface Left {
+  readonly key: string;
+  readonly time: unknown;
+  readonly refusedAt: number;
+}
+
+/** Calls `violated` with what happened, in words. */
+export function createScalingSafety(options: ScalingSafetyOptions) {
+  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, isQuiet } = options;
+  const byActor = new Map<string, Acts>();
+  /** By version of a zone when another one took its place. */
+  const outdatedAt = new Map<string, number>();
+  /** The replicas that the template asks for, and since when. */
+  let template: { readonly replicas: number; readonly since: number } | undefined;
+  /** Since when a zone is being deleted. */
+  const leavingSince = new Map<string, number>();
+  const left: Left[] = [];
+
+  function actsOf(actor: string): Acts {
+    const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
+    const found = byActor.get(actor) ?? { ...never, released: new Map(), reserved: new Map() };
+    byActor.set(actor, found);
+    return found;
+  }
+
+  const knownAt = (actor: string): number => reads.seen(reads.askedAt(actor));
+
+  /** Why the zone should not shrink, by what its reconciler has read. */
+  function whyNotShrink(set: KubeObject, to: number, actor: string): string | undefined {
+    const { name } = set.metadata;
+    const before = knownAt(actor);
+    if (!losses.takesReady(name, to, before)) return undefined;
+    // Others may wait for a zone that is not whole: only the webhook makes it wait for all that it refuses.
+    const waits = isJudged(set) && losses.isWhole(name, before);
+    const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, before });
+    const isOutdated = waits && !losses.hasOutdated(name);
+    return lost ?? (isOutdated ? losses.find({ but: name, losses: ["is outdated"], before }) : undefined);
+  }
+
+  /** A reconciler changes the replicas of a zone that it has read in this version. */
+  function onScaled(before: KubeObject, after: number, { actor, sentAt = 0 }: Caller): void {
+    const { name, annotations = {} } = before.metadata;
+    const acts = actsOf(actor);
+    const what = `${actor} scales ${name} to ${after}`;
+    const leaving = [...leavingSince].find(([, since]) => since < reads.seen(reads.listedAt(actor, DECIDED_LISTS)));
+    if (leaving) violated(`${what}, and has read that ${leaving[0]} is being deleted`);
+    const isMirror = annotations[LEADER] === undefined && mirrors(before);
+    const delay = annotations[DELAY];
+    if (isMirror && delay !== undefined && !DURATION.test(delay) && delay !== "0")
+      violated(`${what}, whose delay is ${delay}`);
+    if (after >= replicasOf(before) || isForced(before)) return;
+    if (isMirror && template && template.since < reads.seen(acts.referredAt) && after < template.replicas)
+      violated(`${what}, and has read that the template has ${template.replicas}`);
+    if ((acts.released.get(name) ?? -Infinity) >= sentAt)
+      violated(`${what}, and has released its reservation while that was on its way`);
+    onShrunk(before, after, actor, sentAt);
+  }
+
+  function onShrunk(before: KubeObject, after: number, actor: string, sentAt: number): void {
+    const { name } = before.metadata;
+    const what = `${actor} shrinks ${name}`;
+    const listedAt = reads.askedAt(actor);
+    const heldSince = reads.heldSince(actor);
+    const needsTimes = before.metadata.labels?.[MIN_TIME] ?? before.metadata.annotations?.[LEADER];
+    if (needsTimes !== undefined && actsOf(actor).trackedAt < listedAt)
+      violated(`${what} without having read since when others may`);
+    const known = isJudged(before) ? reads.seen(listedAt) : (heldSince ?? listedAt);
+    const admitted = admittedBut(name, known);
+    if (admitted !== undefined) violated(`${what}, and has read that ${admitted}`);
+    const lost = whyNotShrink(before, after, actor);
+    if (lost !== undefined) violated(`${what}, and has read that ${lost}`);
+    if (!isJudged(before) && losses.takesReady(name, after, now())) {
+      if (heldSince === undefined && reads.releasedAt(actor) < sentAt)
+        violated(`${what} without the downscale Lease of its group`);
+      else if (reads.releasedAt(actor) > sentAt)
+        violated(`${what}, and has given the downscale Lease back while that was on its way`);
+      else if (heldSince !== undefined && listedAt < heldSince)
+        violated(`${what} by a list from before it took the Lease`);
+    }
+  }
+
+  /** A write of replicas reaches the API server, which may refuse it. */
+  function onWrite({ actor, call }: Caller, zone: string, body: unknown, status: number): void {
+    if (numberOf(dig(body, "spec", "replicas")) === undefined) return;
+    const acts = actsOf(actor);
+    const listedAt = reads.listedAt(actor);
+    if (acts.scaled && listedAt <= acts.scaled.at)
+      violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
+    acts.answeredAt = now();
+    const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
+    if ((outdatedAt.get(version) ?? Infinity) < knownAt(actor))
+      violated(`${actor} sends ${call} by a version that it has read to be outdated`);
+    if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
+    const reserved = acts.reserved.get(zone);
+    if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
+  }
+
+  /** What was refused is released by now, if no call has failed. */
+  function judgeLeft(): void {
+    while (left[0] && now() - left[0].refusedAt > RELEASED_MS) {
+      const [{ key, time, refusedAt }] = left.splice(0, 1) as [Left];
+      const isLeft = listBudgets().some((one) => dig(dig(one, "status", "disruptedPods"), key, "time") === time);
+      if (isLeft && isQuiet(refusedAt))
+        violated(`${key} is still reserved ${now() - refusedAt} ms after its write was refused`);
+    }
+  }
+
+  function onBudget({ object, previous }: StoreEvent, { actor, sentAt = now() }: Caller): void {
+    const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
+    const acts = actsOf(actor);
+    for (const key of Object.keys({ ...before, ...after })) {
+      const [, zone = "", from = ""] = /^(.+)-(\d+)\+$/.exec(key) ?? [];
+      const set = setOf(zone);
+      const time = dig(after[key], "time");
+      if (!set || !shape.zones.includes(zone) || time === dig(before[key], "time")) continue;
+      // One that was replaced counts again once its successor is released.
+      const isOlder = Date.parse(String(time)) < Date.parse(String(dig(before[key], "time")));
+      const isReleased = time === undefined || isOlder;
+      const since = acts.reserved.get(zone)?.at ?? Infinity;
+      const isOpen = reads.unknownAt() > Math.max(since, acts.answeredAt) && now() - reads.unknownAt() < RELEASED_MS;
+      if (isReleased && isOpen && replicasOf(set) > Number(from))
+        violated(`${actor} releases ${key}, although its write may still take effect`);
+      if (isReleased) acts.released.set(zone, sentAt);
+      else acts.reserved.set(zone, { at: now(), key, time });
+      const lost = isReleased || isForced(set) ? undefined : whyNotShrink(set, Number(from), actor);
+      if (lost !== undefined) violated(`${actor} reserves ${key}, and has read that ${lost}`);
+    }
+  }
+
+  function onZone({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name, deletionTimestamp } = object.metadata;
+    if (type === "DELETED") leavingSince.delete(name);
+    else if (deletionTimestamp !== undefined && !leavingSince.has(name)) leavingSince.set(name, now());
+    if (!previous || type !== "MODIFIED") return;
+    outdatedAt.set(previous.metadata.resourceVersion, now());
+    const isScaled = replicasOf(previous) !== replicasOf(object);
+    if (isScaled && caller && isReconciler(caller)) onScaled(previous, replicasOf(object), caller);
+  }
+
+  return {
+    /** To be told of an event before what happens by it is known elsewhere. */
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      const { resource, object } = event;
+      judgeLeft();
+      if (object.metadata.namespace !== NAMESPACE) return;
+      if (resource === "statefulsets.apps" && shape.zones.includes(object.metadata.name)) onZone(event, caller);
+      if (resource === BUDGETS && caller && isReconciler(caller)) onBudget(event, caller);
+      if (resource !== TEMPLATES || object.metadata.name !== GROUP) return;
+      const replicas = Number(dig(object, "spec", "replicas") ?? 0);
+      if (template?.replicas !== replicas) template = { replicas, since: now() };
+    },
+    /** A request reached the API server. */
+    onCall(caller: Caller, { method, path, body }: Sent, status: number): void {
+      if (!isReconciler(caller)) return;
+      const request = `${method} ${path}`;
+      const acts = actsOf(caller.actor);
+      const [, zone] = SCALED.exec(request) ?? [];
+      if (zone !== undefined && shape.zones.includes(zone))
+        onWrite(caller, zone, JSON.parse(body.toString() || "{}"), status);
+      if (TRACKER.test(request) && (status < 300 || status === 404)) acts.trackedAt = caller.sentAt ?? now();
+      if (REFERENCE.test(request) && status < 300) acts.referredAt = caller.sentAt ?? now();
+    },
+  };
+}
+
+const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
+const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
+  labels?.["grafana.com/prepare-downscale"] === "true";
+const isForced = ({ metadata: { annotations } }: KubeObject): boolean =>
+  annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
+const mirrors = ({ metadata: { annotations } }: KubeObject): boolean =>
+  annotations?.["grafana.com/rollout-mirror-replicas-from-resource-name"] === GROUP;
