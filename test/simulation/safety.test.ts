@@ -353,6 +353,17 @@ describe("the oracle of safety", () => {
     assert.equal(allow("other-0", {}, []), "");
   });
 
+  it("a downscale waits five minutes for a pod that does not come up", () => {
+    const shrink = (...waits: readonly "later"[]): string =>
+      judge({}, ({ onEvent }, change) => {
+        onEvent(taken(`${A}-0`), RECONCILER);
+        for (const wait of waits) change(wait);
+        onEvent(scaled(B, 2), RECONCILER);
+      }).join();
+    assert.match(shrink("later"), /scales ingester-zone-b to 2 while ingester-zone-a-0 are missing/);
+    assert.equal(shrink("later", "later"), "");
+  });
+
   it("forgets a downscale that somebody wrote over or deleted", () => {
     const annotated = (replicas: number): KubeObject => {
       const { object } = scaled(A, replicas);

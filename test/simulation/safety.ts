@@ -70,6 +70,8 @@ const IN_FLIGHT_MS = 45_000;
 const MISJUDGED_MS = 45_000;
 /** Longer than a webhook has for its answer, and what it allows takes to happen. */
 const ASKED_MS = 15_000;
+/** A downscale waits no longer for a pod of another zone that is to go as well, and does not come up. */
+const GIVEN_UP_MS = 300_000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
@@ -236,7 +238,8 @@ export function createSafety(options: SafetyOptions): Safety {
     const isReserved = Object.keys(reservations()).some((key) => key.startsWith(`${zone}-`) && key.endsWith("+"));
     if (keepsReservations() && surplus.some(isReady) && !isReserved)
       violated(`${actor} scales ${zone} to ${to} without a reservation`);
-    const others = [...disrupted.values()].filter((pod) => pod.zone !== zone);
+    const isGivenUp = (pod: string): boolean => now() - (sick.get(pod) ?? now()) > GIVEN_UP_MS - misjudgedMs(shape);
+    const others = [...disrupted.values()].filter((pod) => pod.zone !== zone && !isGivenUp(nameOf(pod)));
     if (others.length > 0 && surplus.some(isReady) && isGuarded() && !shape.partitioned)
       violated(
         `two zones at once: ${actor} scales ${zone} to ${to} while ${others.map(nameOf).join(", ")} are missing`,

@@ -93,6 +93,14 @@ const CASES: readonly Case[] = [
     /its policy cannot be read/,
   ],
   [
+    "a start by a policy whose limit is written as text",
+    (t) => (
+      t.put(POLICIES, policy({}, { maxConcurrent: "1" })),
+      t.pass(POLICIES, starting(A, {}, { maxConcurrent: "1" }))
+    ),
+    /^$/,
+  ],
+  [
     "a start while frozen",
     (t) => (t.put(POLICIES, policy({ frozen: { id: "x" } })), t.pass(POLICIES, starting(A, { frozen: { id: "x" } }))),
     /policy is frozen/,

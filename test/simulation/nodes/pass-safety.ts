@@ -128,11 +128,11 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   }
 
   function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
-    const limit = dig(policy, "spec", "maxConcurrent") ?? 1;
-    const most = numberOf(limit) ?? Infinity;
+    const limit = String(dig(policy, "spec", "maxConcurrent") ?? 1);
+    const most = /^\d+$/.test(limit) ? Number(limit) : Infinity;
     if (isFrozen(policy)) return "its policy is frozen";
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
-    if (most === Infinity && !/%$|^unlimited$/i.test(textOf(limit) ?? "")) return "its policy cannot be read";
+    if (most === Infinity && !/%$|^unlimited$/i.test(limit)) return "its policy cannot be read";
     const active = entriesOf(after);
     const starting = active.filter(
       (one) => one.phase === "Starting" && !entriesOf(policy).some((old) => isSame(old, one)),
