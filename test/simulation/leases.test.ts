@@ -179,6 +179,16 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     /seen for 7000 ms only/,
   ],
   [
+    "a process that is refused as it takes a Lease that has expired",
+    (tools) => {
+      tools.write(ONE, { ...HELD, successor: new Date(20_000).toISOString() });
+      ask(tools, 20_000, 38);
+      tools.write(TWO, { holder: TWO }, 409);
+      ask(tools, 27_600, 1);
+    },
+    /^$/,
+  ],
+  [
     "a process that does not take a Lease that has expired",
     (tools) => (tools.write(ONE, { ...HELD, successor: new Date(20_000).toISOString() }), ask(tools, 20_000, 42)),
     /reconciler-2 goes on to wait for reconciler-1_x, which it has not seen renew its Lease for 7\d00 ms/,

@@ -143,7 +143,9 @@ export function createLeaseSafety({ violated, now, processes, isQuiet, mayBeStal
     // A Lease that does not say for how long expires by no clock.
     const statedMs = 1000 * (numberOf(dig(lease, "spec", "leaseDurationSeconds")) ?? Infinity);
     const expiredMs = its.askedAt - (Date.parse(textOf(dig(lease, "spec", "renewTime")) ?? "") + statedMs);
-    if (unchangedMs >= durationOf(lease) / 2 && expiredMs > EXPIRED_MS)
+    // Whoever was just refused, as the Lease has changed, asks what has become of it.
+    const wasRefused = its.refusedAt > its.askedAt;
+    if (unchangedMs >= durationOf(lease) / 2 && expiredMs > EXPIRED_MS && !wasRefused)
       violated(`${actor} goes on to wait for ${holder}, which it has not seen renew its Lease for ${unchangedMs} ms`);
     if (!its.hasHeld && its.silentReads >= SILENT_READS && now() - its.writtenAt > SAID_MS)
       violated(`${actor} waits for ${holder}, and does not say so`);
