@@ -89,7 +89,7 @@ function scale(world: World): readonly string[] {
       sentAt: now === 100 ? 90 : now,
     });
   const call = (method: string, path: string, body: string, code: number): void =>
-    scalings.onCall({ actor, call: path, sentAt: now === 100 ? 90 : now }, { method, path, body }, code);
+    scalings.onAnswered({ actor, call: path, sentAt: now === 100 ? 90 : now }, method, path, body, code);
   const patch = (name: string): void =>
     call(
       "PATCH",

@@ -28,8 +28,6 @@ export interface ScalingSafetyOptions {
   readonly isQuiet: (since: number) => boolean;
 }
 
-type Sent = Readonly<Record<"method" | "path", string>> & { readonly body: { toString(): string } };
-
 const SCALED = /^PATCH .*\/statefulsets\/([^/?]+)(?:\?|$)/;
 const TRACKER = /^GET .*\/configmaps\//;
 const REFERENCE = /^GET .*\/replicatemplates\/[^/]+\/scale/;
@@ -212,13 +210,12 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       if (template?.replicas !== replicas) template = { replicas, since: now() };
     },
     /** A request reached the API server. */
-    onCall(caller: Caller, { method, path, body }: Sent, status: number): void {
+    onAnswered(caller: Caller, method: string, path: string, body: string, status: number): void {
       if (!isReconciler(caller)) return;
       const request = `${method} ${path}`;
       const acts = actsOf(caller.actor);
       const [, zone] = SCALED.exec(request) ?? [];
-      if (zone !== undefined && shape.zones.includes(zone))
-        onWrite(caller, zone, JSON.parse(body.toString() || "{}"), status);
+      if (zone !== undefined && shape.zones.includes(zone)) onWrite(caller, zone, JSON.parse(body || "{}"), status);
       if (TRACKER.test(request) && (status < 300 || status === 404)) acts.trackedAt = caller.sentAt ?? now();
       if (REFERENCE.test(request) && status < 300) acts.referredAt = caller.sentAt ?? now();
     },

@@ -41,7 +41,7 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     areZonesSettled: () => isSettled,
   });
   const send: Tools["send"] = (method, path, body = {}) => oracle.onSent(caller, method, path, JSON.stringify(body));
-  const answer: Tools["answer"] = (method, path, status) => oracle.onAnswered(caller, method, path, status);
+  const answer: Tools["answer"] = (method, path, status) => oracle.onAnswered(caller, method, path, "", status);
   const store = (resource: string, stored: KubeObject): void =>
     oracle.onEvent({ type: "MODIFIED", resource, object: stored }, caller);
   play({

@@ -128,7 +128,7 @@ export function createStatusSafety({ violated, now, isQuiet, areZonesSettled }: 
     },
 
     /** A request was answered, also by a refusal. */
-    onAnswered({ actor }: Caller, method: string, path: string, status: number): void {
+    onAnswered({ actor }: Caller, method: string, path: string, _: string, status: number): void {
       if (!actor.startsWith("reconciler-")) return;
       if (method === "GET" && ZONE_LIST.test(path) && status === 200) onZones(actor);
       if (method === "GET" && BUDGET_LIST.test(path)) {

@@ -251,5 +251,5 @@ function asking(username: string, groups: readonly string[]) {
 }
 function erring(actor: string, status: number) {
   return ({ onAnswered }: Tools): void =>
-    onAnswered(actor, "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${POD}`, status);
+    onAnswered({ actor, call: "" }, "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${POD}`, "", status);
 }

@@ -24,7 +24,7 @@ export interface DeletionSafety {
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
   /** The API server answers a request of this actor. */
-  readonly onAnswered: (actor: string, method: string, path: string, status: number) => void;
+  readonly onAnswered: (caller: Caller, method: string, path: string, body: string, status: number) => void;
   /** True if the webhook has let this pod go, which begins to end; to be asked of each such event once. */
   readonly isLetGo: (event: StoreEvent, caller: Caller) => boolean;
 }
@@ -80,7 +80,7 @@ export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOpt
       // A deletion that was allowed before may still take effect, whatever becomes of a dry run.
       if (!isDryRun(request)) allowedAt.delete(uidIn(request));
     },
-    onAnswered(actor, method, path, status) {
+    onAnswered({ actor }, method, path, _, status) {
       const isStopped = status >= 400 && !FINE.has(status) && method === "DELETE" && /\/pods\//.test(path);
       if (isStopped && conditions && Object.hasOwn(CONTROLLERS, actor))
         violated(`${actor} cannot delete ${path}: ${status}`);

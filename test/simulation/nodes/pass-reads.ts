@@ -31,7 +31,7 @@ export function createPassReads(now: () => number) {
     hasLookedFor: (caller: Caller, node: string): boolean =>
       [node, ALL].some((name) => (askedAt.get(`${caller.actor} ${name}`) ?? -Infinity) >= begunAt(caller)),
     /** A read, whatever its answer is. */
-    onRead({ actor, sentAt = now() }: Caller, method: string, path: string): void {
+    onAnswered({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       const found = NODE.exec(path);
       if (actor.startsWith("reconciler") && method === "GET" && found)
         askedAt.set(`${actor} ${found[1] ?? ALL}`, sentAt);

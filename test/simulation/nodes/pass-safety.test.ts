@@ -42,7 +42,7 @@ function judge(play: (tools: Tools) => void): string {
     pass(resource, object, reads = true) {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
-      if (reads) oracle.onRead(reconciler(), "GET", `/api/v1/nodes/${A}`);
+      if (reads) oracle.onAnswered(reconciler(), "GET", `/api/v1/nodes/${A}`);
       for (const name of reads ? [A, A2] : [])
         oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
       wait(5);

@@ -6,7 +6,7 @@
  *
  * What was so before the first list, and still is, the pass has read; and its policy is the one that its write replaces.
  */
-import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, isTrue, listOf, numberOf, plainText, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
@@ -128,7 +128,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   }
 
   function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
-    const limit = String(dig(policy, "spec", "maxConcurrent") ?? 1);
+    const limit = plainText(dig(policy, "spec", "maxConcurrent") ?? 1);
     const most = /^\d+$/.test(limit) ? Number(limit) : Infinity;
     if (isFrozen(policy)) return "its policy is frozen";
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
@@ -288,7 +288,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
     },
-    onRead: reads.onRead,
+    onAnswered: reads.onAnswered,
     onRequest(caller: Caller, method: string, path: string, body = ""): void {
       reads.onRequest(caller, method, path);
       const [, name] = method === "PATCH" && OURS.test(caller.actor) ? (NODE.exec(path) ?? []) : [];
