@@ -232,8 +232,7 @@ export function createNetwork(options: NetworkOptions) {
           end: () => {
             const stoodStillMs = process.stoodStillMs(arrivedAt);
             const tookMs = schedule.now() - arrivedAt - stoodStillMs;
-            // What has died answers nobody.
-            const lateMs = process.isAlive() ? tookMs - timeoutMs * ANSWER_SHARE : 0;
+            const lateMs = tookMs - timeoutMs * ANSWER_SHARE;
             options.onReview({ path: url.pathname, sent: data, status, answer: text, lateMs });
             if (strikes("killAfter", site)) return process.kill();
             schedule.after(quick() + slowMs, () => {
@@ -244,7 +243,8 @@ export function createNetwork(options: NetworkOptions) {
           },
           destroy: died,
         });
-        schedule.after(timeoutMs, end.close);
+        // What has died notices nothing.
+        schedule.after(timeoutMs, () => process.isAlive() && end.close());
         if (!handler) return fail(`404: no webhook ${url.pathname}`);
         void handler(end.message, end.response);
       });
