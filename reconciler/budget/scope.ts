@@ -47,16 +47,20 @@ export function findBudget(
   budgets: readonly StoredBudget[],
   { uid, unpinned, createdAt }: DisruptionTarget = {},
 ): Budget | Verdict {
-  if (uid !== undefined && uid !== pod.uid)
-    return createdAt !== undefined && !isLater(pod, createdAt)
-      ? verdict("NotNow", "the API server has shown an earlier pod of this name", [pod])
-      : verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
+  if (uid !== undefined && uid !== pod.uid) return judgeOther(pod, createdAt);
   const found = budgets.filter(({ matchLabels }) => matchLabels && matchesLabels(matchLabels, pod.labels));
   if (pod.terminating && unpinned && found.length > 0)
     return verdict("PodTerminating", `${pod.name} is terminating; try again once it is gone`, [pod]);
   if (pod.terminating || ["Succeeded", "Failed"].includes(pod.phase))
     return verdict("PodNotReady", "pod is not ready", [pod]);
   return onlyValid(found, pod);
+}
+
+/** The disruption cannot reach this pod; one that was not made after its own is not the successor of that, but old. */
+function judgeOther(pod: BudgetPod, createdAt: string | undefined): Verdict {
+  if (createdAt !== undefined && !isLater(pod, createdAt))
+    return verdict("NotNow", "the API server has shown an earlier pod of this name", [pod]);
+  return verdict("OtherPod", "the eviction is for another pod of this name, and will have no effect", [pod]);
 }
 
 /** True if the pod was surely made after this time, which has whole seconds. */
