@@ -12,7 +12,7 @@ import { type Losses, replicasOf, UNREADY } from "./losses.ts";
 import { BUDGETS, NAMESPACE } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
 import { createPast } from "./past.ts";
-import { mayReadStale, type Shape } from "./shape.ts";
+import { mayBeStale, type Shape } from "./shape.ts";
 
 export interface DownscaleReviewOptions {
   readonly shape: Shape;
@@ -24,6 +24,8 @@ export interface DownscaleReviewOptions {
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** True if the budget has been invalid since before that time. */
+  readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of webhooks since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -54,8 +56,8 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleReviews(options: DownscaleReviewOptions) {
-  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, isQuiet } = options;
-  const past = createPast(now);
+  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, wasInvalid, isQuiet } = options;
+  const past = createPast(now, mayBeStale(shape));
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
   /** By zone when its last review was answered. */
@@ -67,12 +69,14 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const left: Left[] = [];
   /** Since when the budget has been what it is. */
   let budgetSince = -Infinity;
-  const seen = (at: number): number => (mayReadStale(shape) ? past.seenAt(at) : at);
+  const seen = past.seenAt;
 
   /** Why the zone should not shrink, by what holds since before its review. */
   function whyNot({ zone, to, arrivedAt }: Asked): string | undefined {
     const before = seen(arrivedAt);
-    const lost = losses.takesReady(zone, to, before) && losses.find({ but: zone, losses: UNREADY, before });
+    const takesReady = losses.takesReady(zone, to, before);
+    if (takesReady && wasInvalid(before)) return "its budget is invalid";
+    const lost = takesReady && losses.find({ but: zone, losses: UNREADY, before });
     return lost || admittedBut(zone, arrivedAt);
   }
 

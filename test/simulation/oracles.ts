@@ -142,6 +142,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     setOf,
     listBudgets,
     admittedBut,
+    wasInvalid: safety.wasInvalid,
     isQuiet: (since) => quiet.isQuiet("webhooks", since),
   });
   const reads = createReadSafety({
@@ -163,6 +164,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     setOf,
     listBudgets,
     admittedBut,
+    wasInvalid: safety.wasInvalid,
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   /**

@@ -5,7 +5,8 @@ const STALE_WRITES = 30;
 /** So many are kept, or up to twice as many. */
 const MAX_WRITES = 5000;
 
-export function createPast(now: () => number) {
+/** With `mayBeStale` what is read may be so many writes old; otherwise it is as it is stored. */
+export function createPast(now: () => number, mayBeStale = true) {
   /** When each write was stored, the latest last. */
   const writtenAt: number[] = [];
   return {
@@ -13,6 +14,7 @@ export function createPast(now: () => number) {
       if (writtenAt.push(now()) > 2 * MAX_WRITES) writtenAt.splice(0, MAX_WRITES);
     },
     /** Who read at this time has seen what was stored before the time that this returns, however old its read was. */
-    seenAt: (at: number): number => writtenAt[writtenAt.findLastIndex((one) => one < at) - STALE_WRITES] ?? -Infinity,
+    seenAt: (at: number): number =>
+      mayBeStale ? (writtenAt[writtenAt.findLastIndex((one) => one < at) - STALE_WRITES] ?? -Infinity) : at,
   };
 }

@@ -14,7 +14,7 @@ import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { createPast } from "./past.ts";
 import type { Process } from "./process.ts";
-import { mayReadStale, misjudgedMs, type Shape } from "./shape.ts";
+import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -109,7 +109,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const sets = new Map<string, KubeObject>();
   /** "zone hold" since when. */
   const held = new Map<string, number>();
-  const past = createPast(now);
+  const past = createPast(now, mayBeStale(shape));
   /** By UID of a pod when it began to end. */
   const endingAt = new Map<string, number>();
   /** UIDs of pods that have been ready. */
@@ -131,7 +131,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   }
 
   /** What was stored until then was seen by who read at this time. */
-  const seen = (at: number): number => (mayReadStale(shape) ? past.seenAt(at) : at);
+  const seen = past.seenAt;
 
   /** When its last list of StatefulSets was sent, or one before it. */
   const listedAt = (actor: string, nth = 1): number => actsOf(actor).lists[nth - 1] ?? -Infinity;

@@ -62,7 +62,7 @@ function createSince(now: () => number) {
 
 /** Calls `violated` with what happened, in words. */
 export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions) {
-  const past = createPast(now);
+  const past = createPast(now, mayBeStale(shape));
   const since = createSince(now);
   const pods = new Map<string, KubeObject>();
   const sets = new Map<string, KubeObject>();
@@ -76,7 +76,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   /** When anything that is counted was last written. */
   let changedAt = -Infinity;
 
-  const seen = (at: number): number => (mayBeStale(shape) ? past.seenAt(at) : at);
+  const seen = past.seenAt;
   const zoneNames = (zone: string): readonly string[] => Array.from({ length: MAX_PODS }, (_, i) => `${zone}-${i}`);
 
   /** True for a pod that its zone lacks, or is to lose; by partition also for one that no zone lacks but its peers. */

@@ -39,6 +39,8 @@ export interface Safety {
   readonly onUnanswered: (path: string, sent: string) => void;
   /** True if what somebody takes from now on has been reserved on the budget. */
   readonly keepsReservations: () => boolean;
+  /** True if the budget has been invalid since before that time. */
+  readonly wasInvalid: (before: number) => boolean;
   /** A handshake of the API server with a webhook server for this path; what is wrong with it, if anything. */
   readonly onHandshake: (path: string, problem: string | undefined) => void;
 }
@@ -266,6 +268,7 @@ export function createSafety(options: SafetyOptions): Safety {
 
   return {
     keepsReservations,
+    wasInvalid: (before) => (brokenSince ?? Infinity) < before,
     onEvent(event, caller) {
       past.noteWrite();
       if (event.resource === "pods") onPod(event, caller);

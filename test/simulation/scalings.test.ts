@@ -26,6 +26,8 @@ interface World {
   /** What another zone loses, and since when; and since when one is admitted. */
   readonly lost?: readonly [since: number, loss: string];
   readonly admittedAt?: number;
+  /** Since when its budget is invalid. */
+  readonly brokenAt?: number;
   readonly isWhole?: boolean;
   /** When another zone begins to be deleted, and this one is changed by somebody else. */
   readonly deletedAt?: number;
@@ -80,6 +82,7 @@ function scale(world: World): readonly string[] {
     setOf: () => before,
     listBudgets: () => [stored],
     admittedBut: (_, at) => (admittedAt < at ? "a downscale of b is admitted" : undefined),
+    wasInvalid: (at) => (world.brokenAt ?? Infinity) < at,
     isQuiet: () => world.isLoud !== true,
   });
   const event = (resource: string, object: KubeObject, previous?: KubeObject, by: string | undefined = actor) =>
@@ -144,6 +147,8 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
     /given the downscale Lease back/,
   ],
   ["one while a pod of another zone ends", { lost: [19, "ends"] }, /has read that b ends/],
+  ["one under an invalid budget", { brokenAt: 19 }, /has read that its budget is invalid/],
+  ["one before its budget is", { brokenAt: 21 }, undefined],
   ["one before a pod of another ends", { lost: [21, "ends"] }, undefined],
   ["one while another zone is ill by itself", { lost: [19, "is no longer ready"] }, undefined],
   [

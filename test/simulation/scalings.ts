@@ -24,6 +24,8 @@ export interface ScalingSafetyOptions {
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** True if the budget has been invalid since before that time. */
+  readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -66,7 +68,7 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createScalingSafety(options: ScalingSafetyOptions) {
-  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, isQuiet } = options;
+  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, wasInvalid, isQuiet } = options;
   const byActor = new Map<string, Acts>();
   /** By version of a zone when another one took its place. */
   const outdatedAt = new Map<string, number>();
@@ -90,6 +92,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const { name } = set.metadata;
     const before = knownAt(actor);
     if (!losses.takesReady(name, to, before)) return undefined;
+    if (wasInvalid(before)) return "its budget is invalid";
     // Others may wait for a zone that is not whole: only the webhook makes it wait for all that it refuses.
     const waits = isJudged(set) && losses.isWhole(name, before);
     const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, before });

@@ -158,14 +158,11 @@ const WHOLE_SECONDS_MS = 3000;
 export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
-/** True if what is read may be some writes old. */
-export const mayReadStale = ({ faults, firstCalls }: Shape): boolean => faults.stale > 0 || firstCalls !== undefined;
-
 /** True without any fault of the network; hosts of nodes may have some. */
 export const isCalm = ({ faults, firstCalls, answers }: Shape): boolean =>
   (firstCalls ?? answers) === undefined && Object.values(faults).every((rate) => rate === 0);
 
-/** True if what is read may be old. */
+/** True if what is read may be some writes old. */
 export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>
   faults.stale > 0 || firstCalls !== undefined;
 

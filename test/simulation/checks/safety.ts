@@ -13,7 +13,7 @@ import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
 import { createHistory, createReads } from "./history.ts";
 import type { Caller, Review } from "../network.ts";
 import { createPast } from "../past.ts";
-import { misjudgedMs, type Shape } from "../shape.ts";
+import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
 import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
@@ -75,15 +75,14 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   let releasedAt = 0;
   let sickSince: number | undefined;
 
-  const past = createPast(now);
+  const past = createPast(now, mayBeStale(shape));
   const [history, reads] = [createHistory(now), createReads(now)];
-  const mayBeStale = shape.faults.stale > 0 || shape.firstCalls !== undefined;
   const statuses = {
     violated,
     now,
     history,
     reads,
-    seen: (at: number) => (mayBeStale ? past.seenAt(at) : at),
+    seen: past.seenAt,
     toldOf: (expr: string) => answers.get(expr) ?? [],
   };
   const gateStatuses = createGateStatusSafety({ shape, ...statuses });

@@ -7,7 +7,7 @@ import { dig, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, ordinalOf, zoneOf } from "../names.ts";
 import { createPast } from "../past.ts";
-import type { Shape } from "../shape.ts";
+import { mayBeStale, type Shape } from "../shape.ts";
 import { OURS, trueConditions } from "./lifecycle.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
@@ -86,12 +86,12 @@ export interface Facts {
   readonly wasGuarded: (at: number) => boolean;
 }
 
-export function createFacts({ faults, firstCalls, zones, replicas, budget }: Shape, now: () => number): Facts {
+export function createFacts(shape: Shape, now: () => number): Facts {
+  const { zones, replicas, budget } = shape;
   const since = new Map<string, number>();
   const boots = new Map<string, { readonly id: string; readonly since: number }>();
-  const past = createPast(now);
+  const past = createPast(now, mayBeStale(shape));
   const sizes = new Map(zones.map((zone) => [zone, replicas]));
-  const mayBeStale = faults.stale > 0 || firstCalls !== undefined;
   let guardedSince = budget === undefined ? Infinity : -Infinity;
 
   function note(key: string, holds: boolean, at = now()): void {
@@ -147,7 +147,7 @@ export function createFacts({ faults, firstCalls, zones, replicas, budget }: Sha
       if (resource === BUDGETS) onBudget(event);
     },
     wasSo: (name, fact, at) => (since.get(`${name} ${fact}`) ?? Infinity) < at,
-    seen: (at) => (mayBeStale ? past.seenAt(at) : at),
+    seen: past.seenAt,
     hasRebooted: (node, boot, at) => {
       const { id = boot, since: bootedAt = Infinity } = boots.get(node) ?? {};
       return id !== boot && bootedAt < at;
