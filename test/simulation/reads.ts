@@ -12,7 +12,7 @@ import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
 import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
-import { createPast } from "./past.ts";
+import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 
@@ -108,7 +108,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   /** The zones as they are stored. */
   const sets = new Map<string, KubeObject>();
   /** "zone hold" since when. */
-  const held = new Map<string, number>();
+  const held = createSince(now);
   const past = createPast(now, mayBeStale(shape));
   /** By UID of a pod when it began to end. */
   const endingAt = new Map<string, number>();
@@ -186,7 +186,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
     const othersAt = judgedAt(actor, zone);
     let isJudgedElsewhere = false;
-    for (const [key, since] of held) {
+    for (const [key, since] of held.all) {
       const [name = "", ...words] = key.split(" ");
       const hold = words.join(" ");
       const isOwn = name === zone;
@@ -276,8 +276,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     sets.set(name, object);
     for (const [hold, holds] of Object.entries({ ...HOLDS, [JUDGED]: isJudged })) {
       const key = `${name} ${hold}`;
-      if (type === "DELETED" || !holds(object)) held.delete(key);
-      else if (!held.has(key)) held.set(key, now());
+      held.note(key, type !== "DELETED" && holds(object));
     }
   }
 

@@ -9,7 +9,7 @@ import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { isAskedAbout } from "./deletions/safety.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
-import { createPast } from "./past.ts";
+import { createPast, createSince } from "./past.ts";
 import { isDryRun } from "./reservations.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 
@@ -46,18 +46,6 @@ interface Asked {
   /** When its server then first read the budgets, and the pods. */
   budgetsAt?: number;
   podsAt?: number;
-}
-
-/** Since when what has been true. */
-function createSince(now: () => number) {
-  const times = new Map<string, number>();
-  return {
-    note(what: string, isTrueNow: boolean): void {
-      if (!isTrueNow) times.delete(what);
-      else if (!times.has(what)) times.set(what, now());
-    },
-    before: (what: string, at: number): boolean => (times.get(what) ?? Infinity) < at,
-  };
 }
 
 /** Calls `violated` with what happened, in words. */

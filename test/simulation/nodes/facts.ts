@@ -6,7 +6,7 @@ import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/n
 import { dig, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, ordinalOf, zoneOf } from "../names.ts";
-import { createPast } from "../past.ts";
+import { createPast, createSince } from "../past.ts";
 import { mayBeStale, type Shape } from "../shape.ts";
 import { OURS, trueConditions } from "./lifecycle.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
@@ -88,22 +88,17 @@ export interface Facts {
 
 export function createFacts(shape: Shape, now: () => number): Facts {
   const { zones, replicas, budget } = shape;
-  const since = new Map<string, number>();
+  const since = createSince(now);
   const boots = new Map<string, { readonly id: string; readonly since: number }>();
   const past = createPast(now, mayBeStale(shape));
   const sizes = new Map(zones.map((zone) => [zone, replicas]));
   let guardedSince = budget === undefined ? Infinity : -Infinity;
 
-  function note(key: string, holds: boolean, at = now()): void {
-    if (!holds) since.delete(key);
-    else if (!since.has(key)) since.set(key, at);
-  }
-
   function noteFacts({ type, resource, object }: StoreEvent, at?: number): void {
     const { name, uid } = object.metadata;
     const key = resource === "pods" ? uid : resource === SHADOWS ? nodeOf(object) : name;
     for (const [fact, holds] of Object.entries<(object: KubeObject) => boolean>(OF_KIND[resource] ?? {}))
-      note(`${key} ${fact}`, type !== "DELETED" && holds(object), at);
+      since.note(`${key} ${fact}`, type !== "DELETED" && holds(object), at);
   }
 
   function noteBoot(node: string, id: string): void {
@@ -114,9 +109,9 @@ export function createFacts(shape: Shape, now: () => number): Facts {
     const { name } = object.metadata;
     const size = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
     sizes.set(name, size);
-    for (const key of since.keys()) {
+    for (const key of since.all.keys()) {
       const [pod = "", fact] = key.split(" ");
-      if (fact === "missing" && zoneOf(pod) === name && ordinalOf(pod) >= size) since.delete(key);
+      if (fact === "missing" && zoneOf(pod) === name && ordinalOf(pod) >= size) since.note(key, false);
     }
   }
 
@@ -138,23 +133,23 @@ export function createFacts(shape: Shape, now: () => number): Facts {
       const { type, resource, object } = event;
       const { name } = object.metadata;
       noteFacts(event);
-      if (resource === SHADOWS) note(`${nodeOf(object)} shadow`, type === "DELETED");
-      if (resource === "nodes") note(`${name} gone`, type === "DELETED");
+      if (resource === SHADOWS) since.note(`${nodeOf(object)} shadow`, type === "DELETED");
+      if (resource === "nodes") since.note(`${name} gone`, type === "DELETED");
       if (resource === "nodes") noteBoot(name, textOf(dig(object, "status", "nodeInfo", "bootID")) ?? "");
       if (resource === "pods")
-        note(`${name} missing`, isWanted(name) && (type === "DELETED" || !isTrue(object, "Ready")));
+        since.note(`${name} missing`, isWanted(name) && (type === "DELETED" || !isTrue(object, "Ready")));
       if (resource === "statefulsets.apps" && zones.includes(name)) onZone(event);
       if (resource === BUDGETS) onBudget(event);
     },
-    wasSo: (name, fact, at) => (since.get(`${name} ${fact}`) ?? Infinity) < at,
+    wasSo: (name, fact, at) => since.before(`${name} ${fact}`, at),
     seen: past.seenAt,
     hasRebooted: (node, boot, at) => {
       const { id = boot, since: bootedAt = Infinity } = boots.get(node) ?? {};
       return id !== boot && bootedAt < at;
     },
-    wasGone: (node, at) => (since.get(`${node} gone`) ?? Infinity) < at,
-    hadNoShadow: (node, at) => (since.get(`${node} shadow`) ?? Infinity) < at,
-    wasMissing: (pod, at) => (since.get(`${pod} missing`) ?? Infinity) < at,
+    wasGone: (node, at) => since.before(`${node} gone`, at),
+    hadNoShadow: (node, at) => since.before(`${node} shadow`, at),
+    wasMissing: (pod, at) => since.before(`${pod} missing`, at),
     wasGuarded: (at) => guardedSince < at,
   };
 }
