@@ -22,6 +22,8 @@ interface World {
   /** What another zone loses, and since when; and since when one is admitted. The review arrives at 100. */
   readonly lostSince?: number;
   readonly admittedAt?: number;
+  /** Since when a budget counts a pod of another zone as missing. */
+  readonly missedAt?: number;
   /** Since when its budget is invalid. */
   readonly brokenAt?: number;
   /** The times of the reservation in turn, from 110 on. */
@@ -55,6 +57,7 @@ function judge(world: World): readonly string[] {
     setOf: () => SET,
     listBudgets: () => (hasBudget ? [stored] : []),
     admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
+    missedBut: (_, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
     wasInvalid: (before) => (world.brokenAt ?? Infinity) < before,
     isQuiet: () => world.isLoud !== true,
   });
@@ -114,6 +117,8 @@ describe("the oracle of the webhook of downscales", () => {
       /reserves a-1\+ although b-0 ends/,
     ],
     ["one before another zone loses pods", { lostSince: 100 }, undefined],
+    ["one while its budget misses a pod of another", { missedAt: 99 }, /although b-1 is missing/],
+    ["one before it does", { missedAt: 100 }, undefined],
     ["one under an invalid budget", { brokenAt: 99 }, /although its budget is invalid/],
     ["one before its budget is", { brokenAt: 100 }, undefined],
     ["one while another is admitted", { admittedAt: 99 }, /although a downscale of b is admitted/],

@@ -24,6 +24,8 @@ export interface DownscaleReviewOptions {
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
+  readonly missedBut: (zone: string, at: number) => string | undefined;
   /** True if the budget has been invalid since before that time. */
   readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of webhooks since then, and none of them has stood still. */
@@ -56,7 +58,7 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleReviews(options: DownscaleReviewOptions) {
-  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, wasInvalid, isQuiet } = options;
+  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, missedBut, wasInvalid, isQuiet } = options;
   const past = createPast(now, mayBeStale(shape));
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
@@ -77,7 +79,7 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
     const takesReady = losses.takesReady(zone, to, before);
     if (takesReady && wasInvalid(before)) return "its budget is invalid";
     const lost = takesReady && losses.find({ but: zone, losses: UNREADY, before });
-    return lost || admittedBut(zone, arrivedAt);
+    return lost || (takesReady && missedBut(zone, arrivedAt)) || admittedBut(zone, arrivedAt);
   }
 
   function onAllowed(review: Asked): void {

@@ -103,8 +103,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     isQuiet,
-    // A gate may hold a group whose zones have all that they should.
-    areZonesSettled: () => shape.gate === undefined && areZonesSettled(world().store, shape.zones),
+    // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
+    areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
   });
   const leases = createLeaseSafety({
     violated,
@@ -134,6 +134,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     misjudgedMs: misjudgedMs(shape),
   });
   const { admittedBut } = records;
+  const reviews = createReviewSafety({ shape, violated, now });
   const downscales = createDownscaleReviews({
     shape,
     violated,
@@ -142,6 +143,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     setOf,
     listBudgets,
     admittedBut,
+    missedBut: reviews.missedBut,
     wasInvalid: safety.wasInvalid,
     isQuiet: (since) => quiet.isQuiet("webhooks", since),
   });
@@ -164,6 +166,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     setOf,
     listBudgets,
     admittedBut,
+    missedBut: reviews.missedBut,
     wasInvalid: safety.wasInvalid,
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
@@ -184,7 +187,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     podOf: (name) => world().store.get("pods", NAMESPACE, name),
     setOf: (name) => setOf(name),
   });
-  const reviews = createReviewSafety({ shape, violated, now });
   const checks = createCheckSafety({
     shape,
     violated,

@@ -24,6 +24,8 @@ const [EVICTION, DELETION] = ["/admission/mutate-pod-eviction", "/admission/pod-
 const [LASTS_MS, DOWNSCALE_LASTS_MS] = [120_000, 90_000];
 /** Of processes that let pods go, and never take it back. */
 const FOR_GOOD = /^webhook_(?!responder_)/;
+/** A downscale waits no longer for a pod that is to go as well, and does not come up. */
+const GIVEN_UP_MS = 280_000;
 /** No zone has more pods. */
 const MAX_PODS = 16;
 const BUDGETS_READ = /\/zoneawarepoddisruptionbudgets(?:[/?]|$)/;
@@ -206,6 +208,18 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   }
 
   return {
+    /**
+     * A pod that a zone other than this one has missed since before that time, so that its budget lets this one lose none
+     * (§5.11), in words.
+     */
+    missedBut(zone: string, at: number): string | undefined {
+      if (shape.partitioned || !since.before("one", seen(at))) return undefined;
+      const isGivenUp = (name: string): boolean => since.before(`${name} away`, now() - GIVEN_UP_MS);
+      const asked: Asked = { name: "", uid: undefined, isDry: false, server: "", at };
+      const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
+      const missed = others.find((name) => isMissed(name, asked) && !isGivenUp(name));
+      return missed && `${missed} is missing`;
+    },
     onEvent(event: StoreEvent): void {
       past.noteWrite();
       const { type, resource, object } = event;

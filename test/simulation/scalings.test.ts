@@ -26,6 +26,8 @@ interface World {
   /** What another zone loses, and since when; and since when one is admitted. */
   readonly lost?: readonly [since: number, loss: string];
   readonly admittedAt?: number;
+  /** Since when a budget counts a pod of another zone as missing. */
+  readonly missedAt?: number;
   /** Since when its budget is invalid. */
   readonly brokenAt?: number;
   readonly isWhole?: boolean;
@@ -82,6 +84,7 @@ function scale(world: World): readonly string[] {
     setOf: () => before,
     listBudgets: () => [stored],
     admittedBut: (_, at) => (admittedAt < at ? "a downscale of b is admitted" : undefined),
+    missedBut: (_, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
     wasInvalid: (at) => (world.brokenAt ?? Infinity) < at,
     isQuiet: () => world.isLoud !== true,
   });
@@ -147,6 +150,8 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
     /given the downscale Lease back/,
   ],
   ["one while a pod of another zone ends", { lost: [19, "ends"] }, /has read that b ends/],
+  ["one while its budget misses a pod of another", { missedAt: 19 }, /has read that b-1 is missing/],
+  ["one before it does", { missedAt: 21 }, undefined],
   ["one under an invalid budget", { brokenAt: 19 }, /has read that its budget is invalid/],
   ["one before its budget is", { brokenAt: 21 }, undefined],
   ["one before a pod of another ends", { lost: [21, "ends"] }, undefined],

@@ -24,6 +24,8 @@ export interface ScalingSafetyOptions {
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
+  readonly missedBut: (zone: string, at: number) => string | undefined;
   /** True if the budget has been invalid since before that time. */
   readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
@@ -68,7 +70,8 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createScalingSafety(options: ScalingSafetyOptions) {
-  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, wasInvalid, isQuiet } = options;
+  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, missedBut, wasInvalid, isQuiet } =
+    options;
   const byActor = new Map<string, Acts>();
   /** By version of a zone when another one took its place. */
   const outdatedAt = new Map<string, number>();
@@ -97,7 +100,11 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const waits = isJudged(set) && losses.isWhole(name, before);
     const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, before });
     const isOutdated = waits && !losses.hasOutdated(name);
-    return lost ?? (isOutdated ? losses.find({ but: name, losses: ["is outdated"], before }) : undefined);
+    return (
+      lost ??
+      missedBut(name, reads.askedAt(actor)) ??
+      (isOutdated ? losses.find({ but: name, losses: ["is outdated"], before }) : undefined)
+    );
   }
 
   /** A reconciler changes the replicas of a zone that it has read in this version. */
