@@ -283,6 +283,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   return {
     /** A fault has befallen a call, by its words. */
     onFault(cell: string): void {
+      // It may have befallen a write for a PhasedRollout, which goes without the Lease.
+      if (shape.phased) return;
       const verb = UNKNOWN.exec(cell)?.[1];
       if (verb !== undefined) unknown = { at: now(), isDeletion: verb === "DELETE" };
     },

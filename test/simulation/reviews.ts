@@ -159,7 +159,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
 
   /** An eviction is denied for pods that are missing, and none is. */
   function onDenied({ name, at }: Asked, message: string): void {
-    const isQuiet = changedAt < seen(at) && reserved.size === 0;
+    const isQuiet = changedAt < seen(at) && reserved.size === 0 && since.before("one", seen(at));
     if (SPENT.test(message) && isQuiet && shape.zones.every(isWhole))
       violated(`a webhook denies to let ${name} go although no pod is missing: ${message}`);
   }

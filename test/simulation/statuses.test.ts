@@ -28,6 +28,8 @@ interface Tools {
   /** The budget as it is stored. */
   readonly have: (generation: number, observedGeneration: number) => void;
   readonly group: (status: object) => void;
+  /** The definition of groups is applied. */
+  readonly define: () => void;
 }
 
 function judge(play: (tools: Tools) => void, isSettled = true): string {
@@ -51,6 +53,7 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     ask: (method, path, status, body) => (send(method, path, body), answer(method, path, status)),
     have: (generation, observedGeneration) => store(BUDGETS, object("budget", { observedGeneration }, generation)),
     group: (status) => store("rolloutgroups.zonewise.dev", object("group", status)),
+    define: () => store("customresourcedefinitions.apiextensions.k8s.io", object("rolloutgroups.zonewise.dev", {})),
   });
   return violations.join("; ");
 }
@@ -145,8 +148,9 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
 describe("the oracle of statuses", () => {
   it("condemns a status that does not tell that all is settled", () => {
     const play =
-      (ready: string, ms: number) =>
-      ({ ask, group, wait }: Tools): void => {
+      (ready: string, ms: number, isNew = false) =>
+      ({ ask, group, wait, define }: Tools): void => {
+        if (isNew) define();
         group({ conditions: [{ type: "Ready", status: ready }] });
         wait(15_000);
         ask("GET", ZONES, 200);
@@ -157,6 +161,7 @@ describe("the oracle of statuses", () => {
     assert.equal(judge(play("True", 4000)), "");
     assert.equal(judge(play("False", 3999)), "");
     assert.equal(judge(play("False", 4000), false), "");
+    assert.equal(judge(play("False", 4000, true)), "");
   });
 
   for (const [name, play, says] of CASES)

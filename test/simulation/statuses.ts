@@ -18,6 +18,9 @@ export interface StatusSafetyOptions {
 }
 
 const GROUPS = "rolloutgroups.zonewise.dev";
+const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
+/** A reconciler looks so often whether there is the kind. */
+const KNOWN_MS = 60_000;
 const ZONES: ReadonlySet<string> = new Set(["statefulsets.apps", "pods"]);
 const ZONE_LIST = /\/statefulsets(?:\?(?!.*watch=)|$)/;
 const BUDGET_LIST = /\/zoneawarepoddisruptionbudgets(?:\?|$)/;
@@ -143,8 +146,9 @@ export function createStatusSafety({ violated, now, isQuiet, areZonesSettled }: 
 
     onEvent({ type, resource, object }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace } = object.metadata;
+      if (resource === DEFINITIONS && name === GROUPS) changedAt = now() + KNOWN_MS;
       if (namespace !== NAMESPACE) return;
-      if (ZONES.has(resource)) [changedAt, listed] = [now(), { by: "", at: Infinity }];
+      if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
       if (resource === GROUPS) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
