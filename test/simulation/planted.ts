@@ -67,7 +67,14 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/while two zones are unhealthy/, "each zone is held by the other one all the same"],
   [/half-working|may come back|surplus pod that has served/, UNREADY],
   [/ready pods go only once/, "the order of a zone's pods: its limit holds all the same"],
+  [/deletion of a pod that has gone/, "it fails in another way: nothing is taken"],
   [/denial is not repeated/, "an eviction is denied for longer: nothing is taken"],
+  [/denial is cached for one minute/, "what is repeated is proved by the pods as they are: it is denied all the same"],
+  [
+    /zone under an invalid budget does not/,
+    "no batch decides by an invalid budget: the zone waits, and another reason is told",
+  ],
+  [/reservations in a Lease count until/, "each definition here has the field: no Lease ever keeps a reservation"],
   [
     /^field: the controller that counts/,
     "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
