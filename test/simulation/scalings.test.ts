@@ -181,6 +181,7 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ],
   ["an upscale while a zone is being deleted", { to: 3, deletedAt: 19 }, /has read that b is being deleted/],
   ["an upscale before it is", { to: 3, deletedAt: 21 }, undefined],
+  ["an upscale by an old version", { changedAt: 19, status: 409, to: 3 }, undefined],
   ["one by an old version", { changedAt: 19, status: 409 }, /by a version that it has read to be outdated/],
   ["one of a zone that changes meanwhile", { changedAt: 21, status: 409 }, undefined],
   ["one after another, without a list", { scaledAt: 50 }, /without another list since it scaled b/],

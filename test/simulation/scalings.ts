@@ -151,14 +151,17 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 
   /** A write of replicas reaches the API server, which may refuse it. */
   function onWrite({ actor, call }: Caller, zone: string, body: unknown, status: number): void {
-    if (numberOf(dig(body, "spec", "replicas")) === undefined) return;
+    const to = numberOf(dig(body, "spec", "replicas"));
+    if (to === undefined) return;
     const acts = actsOf(actor);
     const listedAt = reads.listedAt(actor);
     if (acts.scaled && listedAt <= acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
     acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
-    if ((outdatedAt.get(version) ?? Infinity) < knownAt(actor))
+    // A zone that grows needs no second look: the write is refused.
+    const set = setOf(zone);
+    if (set && to < replicasOf(set) && (outdatedAt.get(version) ?? Infinity) < knownAt(actor))
       violated(`${actor} sends ${call} by a version that it has read to be outdated`);
     if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
     const reserved = acts.reserved.get(zone);
