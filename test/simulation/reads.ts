@@ -10,7 +10,7 @@
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
-import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
+import { BUDGETS, GROUP, isOrphan, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
@@ -245,7 +245,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
     for (const [name, one] of Object.entries(before)) {
       const uid = textOf(dig(one, "uid")) ?? "";
-      const isThere = listPods(zoneOf(name)).some(({ metadata }) => metadata.uid === uid);
+      const isThere = listPods(zoneOf(name)).some((pod) => pod.metadata.uid === uid && !isOrphan(pod));
       const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
       if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)
         violated(`${actor} releases the reservation of ${name}, which it has taken`);

@@ -8,7 +8,7 @@
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGET, BUDGETS } from "./names.ts";
+import { BUDGET, BUDGETS, isOrphan } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { EVICTIONS, targetOf } from "./requests/control.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
@@ -67,7 +67,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   /** What it is about is still there, and has not become what it was reserved for. */
   function isLeft(key: string, { uid }: Entry): boolean {
     const [, zone, from] = /^(.+)-(\d+)\+$/.exec(key) ?? [];
-    if (zone === undefined) return podOf(key)?.metadata.uid === uid;
+    const pod = zone === undefined ? podOf(key) : undefined;
+    if (zone === undefined) return pod?.metadata.uid === uid && !isOrphan(pod);
     const set = setOf(zone);
     return set?.metadata.uid === uid && Number(dig(set, "spec", "replicas") ?? 1) > Number(from);
   }
