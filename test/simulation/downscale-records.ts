@@ -9,9 +9,9 @@
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { replicasOf } from "./losses.ts";
 import { NAMESPACE, ordinalOf } from "./names.ts";
 import type { Caller } from "./network.ts";
+import { replicasOf } from "./stored.ts";
 
 export interface DownscaleRecordOptions {
   readonly zones: readonly string[];

@@ -8,26 +8,17 @@
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { type Losses, replicasOf, UNREADY } from "./losses.ts";
+import { type DownscaleKnowledge, UNREADY } from "./losses.ts";
 import { BUDGETS, NAMESPACE } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
 import { createPast } from "./past.ts";
 import { mayBeStale, type Shape } from "./shape.ts";
+import { replicasOf } from "./stored.ts";
 
-export interface DownscaleReviewOptions {
+export interface DownscaleReviewOptions extends DownscaleKnowledge {
   readonly shape: Shape;
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly losses: Losses;
-  readonly setOf: (zone: string) => KubeObject | undefined;
-  /** The budgets that there are. */
-  readonly listBudgets: () => readonly KubeObject[];
-  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
-  readonly admittedBut: (zone: string, before: number) => string | undefined;
-  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
-  readonly missedBut: (zone: string, at: number) => string | undefined;
-  /** True if the budget has been invalid since before that time. */
-  readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of webhooks since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }

@@ -5,6 +5,7 @@
 import { dig, isTrue } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
+import { isEnding, replicasOf } from "./stored.ts";
 
 export type Loss =
   | "ends"
@@ -55,10 +56,8 @@ const SERVED_MS = 2500;
 /** A pod that does not come up for longer may be given up: nobody waits for it any more. */
 const GIVEN_UP_MS = 280_000;
 
-export const replicasOf = (set: KubeObject): number => Number(dig(set, "spec", "replicas") ?? 1);
 const statusOf = (set: KubeObject, field: string): number => Number(dig(set, "status", field) ?? 0);
 const revisionOf = ({ metadata }: KubeObject): string | undefined => metadata.labels?.["controller-revision-hash"];
-const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 
 export function createLosses({ zones, now, listPods }: LossOptions) {
   const sets = new Map<string, KubeObject>();
@@ -170,3 +169,17 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
 }
 
 export type Losses = ReturnType<typeof createLosses>;
+
+/** What keeps a zone from shrinking, as the store shows it: shared by the oracles of reconcilers and of webhooks. */
+export interface DownscaleKnowledge {
+  readonly losses: Losses;
+  readonly setOf: (zone: string) => KubeObject | undefined;
+  /** The budgets that there are. */
+  readonly listBudgets: () => readonly KubeObject[];
+  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
+  readonly admittedBut: (zone: string, before: number) => string | undefined;
+  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
+  readonly missedBut: (zone: string, at: number) => string | undefined;
+  /** True if the budget has been invalid since before that time. */
+  readonly wasInvalid: (before: number) => boolean;
+}

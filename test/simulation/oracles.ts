@@ -136,16 +136,13 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   });
   const { admittedBut } = records;
   const reviews = createReviewSafety({ shape, violated, now });
+  const { missedBut } = reviews;
+  const known = { losses, setOf, listBudgets, admittedBut, missedBut, wasInvalid: safety.wasInvalid };
   const downscales = createDownscaleReviews({
     shape,
     violated,
     now,
-    losses,
-    setOf,
-    listBudgets,
-    admittedBut,
-    missedBut: reviews.missedBut,
-    wasInvalid: safety.wasInvalid,
+    ...known,
     isQuiet: (since) => quiet.isQuiet("webhooks", since),
   });
   const reads = createReadSafety({
@@ -162,13 +159,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     shape,
     violated,
     now,
-    losses,
+    ...known,
     reads,
-    setOf,
-    listBudgets,
-    admittedBut,
-    missedBut: reviews.missedBut,
-    wasInvalid: safety.wasInvalid,
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   /**

@@ -10,11 +10,12 @@
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
-import { BUDGETS, GROUP, isOrphan, NAMESPACE, zoneOf } from "./names.ts";
+import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
+import { isOrphan } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;

@@ -8,10 +8,11 @@
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGET, BUDGETS, isOrphan } from "./names.ts";
+import { BUDGET, BUDGETS } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { EVICTIONS, targetOf } from "./requests/control.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
+import { isOrphan } from "./stored.ts";
 
 export interface ReservationSafetyOptions {
   readonly shape: Pick<Shape, "skewMs">;

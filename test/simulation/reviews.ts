@@ -4,7 +4,7 @@
  *
  *   review arrives -> budgets -> StatefulSets and pods -> reservation -> answer
  */
-import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { isAskedAbout } from "./deletions/safety.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
@@ -12,6 +12,7 @@ import type { Caller, Review } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import { isDryRun } from "./reservations.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
+import { isEnding, isReady, replicasOf } from "./stored.ts";
 
 export interface ReviewSafetyOptions {
   readonly shape: Shape;
@@ -32,22 +33,23 @@ const BUDGETS_READ = /\/zoneawarepoddisruptionbudgets(?:[/?]|$)/;
 const PODS_LIST = /\/pods(?:\?|$)/;
 const SPENT = /pods? (?:not ready|unknown|to be removed)/;
 
-const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 const isOfGroup = ({ metadata }: KubeObject): boolean => metadata.labels?.["app"] === GROUP;
-const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
-const isReady = (pod: KubeObject | undefined): boolean => pod !== undefined && !isEnding(pod) && isTrue(pod, "Ready");
+const isThere = (pod: KubeObject | undefined): boolean => pod !== undefined && isReady(pod);
+
+/** When somebody began, and then first read the budgets, and the pods. */
+interface Read {
+  readonly at: number;
+  budgetsAt?: number;
+  podsAt?: number;
+}
 
 /** A request that reached a webhook. */
-interface Asked {
+interface Asked extends Read {
   readonly name: string;
   /** The UID of the pod that it is about; undefined for whatever pod has the name. */
   readonly uid: string | undefined;
   readonly isDry: boolean;
   readonly server: string;
-  readonly at: number;
-  /** When its server then first read the budgets, and the pods. */
-  budgetsAt?: number;
-  podsAt?: number;
 }
 
 /** Calls `violated` with what happened, in words. */
@@ -74,8 +76,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const [set, pod] = [sets.get(zoneOf(name)), pods.get(name)];
     if (!set || !isOfGroup(set) || isEnding(set)) return false;
     const isWanted = ordinalOf(name) < replicasOf(set);
-    if (shape.partitioned) return !isWanted || !isReady(pod);
-    return isWanted !== isReady(pod);
+    if (shape.partitioned) return !isWanted || !isThere(pod);
+    return isWanted !== isThere(pod);
   }
 
   function lookAt(zone: string): void {
@@ -109,7 +111,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     since.before(`${name} reserved`, at) && now() - (reserved.get(name)?.at ?? 0) < LASTS_MS - misjudgedMs(shape);
 
   /** True for a pod that is not there, or is to go, as who was asked has read. */
-  function isMissed(name: string, { at, budgetsAt = at, podsAt = at }: Asked): boolean {
+  function isMissed(name: string, { at, budgetsAt = at, podsAt = at }: Read): boolean {
     const isWanted = ordinalOf(name) < replicasOf(sets.get(zoneOf(name)));
     const isAwaySince =
       since.before(`${name} away`, seen(podsAt)) && since.before(`${name} ${isWanted ? "wanted" : "not"}`, seen(at));
@@ -167,7 +169,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   /** It has the pods that all zones have, all ready, and its status counts them. */
   function isWhole(zone: string): boolean {
     const [set, first] = [sets.get(zone), sets.get(shape.zones[0] ?? "")];
-    const ready = zoneNames(zone).filter((name) => isReady(pods.get(name)));
+    const ready = zoneNames(zone).filter((name) => isThere(pods.get(name)));
     const [all, counted] = [zoneNames(zone).filter((name) => pods.has(name)), dig(set, "status", "replicas")];
     return (
       set !== undefined &&
@@ -215,9 +217,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     missedBut(zone: string, at: number): string | undefined {
       if (shape.partitioned || !since.before("one", seen(at))) return undefined;
       const isGivenUp = (name: string): boolean => since.before(`${name} away`, now() - GIVEN_UP_MS);
-      const asked: Asked = { name: "", uid: undefined, isDry: false, server: "", at };
       const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
-      const missed = others.find((name) => isMissed(name, asked) && !isGivenUp(name));
+      const missed = others.find((name) => isMissed(name, { at }) && !isGivenUp(name));
       return missed && `${missed} is missing`;
     },
     onEvent(event: StoreEvent): void {

@@ -5,11 +5,12 @@
  * ready, until the pod of its name is ready again or is no longer wanted.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, type Fields, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
 import { BUDGET, BUDGETS, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
 import { createPast } from "./past.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
+import { isReady } from "./stored.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
@@ -55,7 +56,6 @@ interface Disrupted {
   readonly isLetGo: boolean;
 }
 
-const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
 const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
 

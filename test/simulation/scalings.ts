@@ -8,26 +8,18 @@
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { LEAVING, type Losses, replicasOf, UNREADY } from "./losses.ts";
+import { type DownscaleKnowledge, LEAVING, UNREADY } from "./losses.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 import type { ReadSafety } from "./reads.ts";
 import { type Shape, TEMPLATES } from "./shape.ts";
+import { replicasOf } from "./stored.ts";
 
-export interface ScalingSafetyOptions {
+export interface ScalingSafetyOptions extends DownscaleKnowledge {
   readonly shape: Pick<Shape, "zones">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly losses: Losses;
   readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt">;
-  readonly setOf: (zone: string) => KubeObject | undefined;
-  readonly listBudgets: () => readonly KubeObject[];
-  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
-  readonly admittedBut: (zone: string, before: number) => string | undefined;
-  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
-  readonly missedBut: (zone: string, at: number) => string | undefined;
-  /** True if the budget has been invalid since before that time. */
-  readonly wasInvalid: (before: number) => boolean;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }

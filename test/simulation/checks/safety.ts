@@ -5,7 +5,7 @@
  * row for this template, and after the soak time, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod, after as many successes since the pod
  * before, while all pods are there.
  */
-import { dig, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
@@ -14,6 +14,7 @@ import { createHistory, createReads } from "./history.ts";
 import type { Caller, Review } from "../network.ts";
 import { createPast } from "../past.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { isReady } from "../stored.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
 import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
@@ -289,7 +290,6 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   };
 }
 
-const isReady = (pod: KubeObject): boolean => pod.metadata.deletionTimestamp === undefined && isTrue(pod, "Ready");
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;
 const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
 const templateOf = (set: KubeObject): string => JSON.stringify(dig(set, "spec", "template"));

@@ -1,0 +1,10 @@
+/** What oracles read of pods and StatefulSets as they are stored. */
+import { dig, isTrue } from "../emulator/objects.ts";
+import type { KubeObject } from "../emulator/store.ts";
+
+export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
+export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
+/** True for a pod that ends and whose StatefulSet was deleted without it: no other one takes it. */
+export const isOrphan = (pod: KubeObject): boolean =>
+  isEnding(pod) && (pod.metadata.ownerReferences ?? []).length === 0;
