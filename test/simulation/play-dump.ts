@@ -63,6 +63,7 @@ const EMPTY: Shape = {
   requests: undefined,
   mistakes: undefined,
   unreadable: undefined,
+  incidents: undefined,
   answers: undefined,
   firstCalls: undefined,
   faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"],

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { secretObject } from "./certificates/trust.ts";
 import { drawFrom } from "./draw.ts";
 import { createFaults } from "./faults.ts";
+import { setIncidents } from "./incidents/incidents.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
 import { createOracles } from "./oracles.ts";
@@ -86,7 +87,7 @@ async function playSeeded(
   { trace, restMs = REST_MS, reduction = WHOLE_HISTORY, untilViolation = false }: PlayOptions,
 ): Promise<History> {
   const schedule = createSchedule();
-  const { shape: drawn, nodeDraw, mistakeDraw } = drawWholeShape(seed, draw);
+  const { shape: drawn, nodeDraw, mistakeDraw, incidentDraws } = drawWholeShape(seed, draw);
   const shape = reduceShape(drawn, reduction.shape);
   const digest = createHash("sha256");
   /** Lines that are not in the digest yet. */
@@ -171,6 +172,10 @@ async function playSeeded(
     },
   });
   const mended = setMistakes({ ...people, draw: mistakeDraw }, (text) => tell("people", `mistake: ${text}`));
+  const incidents = setIncidents(people, {
+    draws: incidentDraws,
+    onIncident: (text) => tell("people", `incident: ${text}`),
+  });
   let events = 0;
   const isOver = (): boolean => untilViolation && violations.length > 0;
   const runFor = async (ms: number): Promise<void> => {
@@ -187,8 +192,9 @@ async function playSeeded(
   faults.calm();
   world.calm();
   let isRight = false;
-  void Promise.all([ended(), mended()])
+  void Promise.all([ended(), mended(), incidents.ended()])
     .then(() => setRight(people))
+    .then(() => incidents.setRight())
     .then(() => (isRight = true));
   const end = schedule.now() + settleMs(shape);
   let unsettled: readonly string[] = [];

@@ -27,6 +27,7 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "requests",
   "mistakes",
   "unreadable",
+  "incidents",
   "answers",
   "firstCalls",
 ]);

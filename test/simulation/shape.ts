@@ -87,6 +87,8 @@ export interface Shape {
   readonly mistakes: number | undefined;
   /** Objects that nobody can read for a while; undefined for none. */
   readonly unreadable: number | undefined;
+  /** How many incidents of each area there are; undefined for none. */
+  readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
   readonly firstCalls: number | undefined;
   /** The same of what befalls answers on their way; undefined for nothing. */
@@ -142,6 +144,7 @@ export function drawShape(draw: Draw): Shape {
     requests: undefined,
     mistakes: undefined,
     unreadable: undefined,
+    incidents: undefined,
     answers: undefined,
     firstCalls: undefined,
     faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],

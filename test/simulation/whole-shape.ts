@@ -4,6 +4,7 @@ import { drawGateMore } from "./checks/objects.ts";
 import { drawDeletions } from "./deletions/shape.ts";
 import { type Draw, drawFrom } from "./draw.ts";
 import { drawAnswers, drawFirstCalls } from "./faults.ts";
+import { drawIncidents } from "./incidents/incidents.ts";
 import { drawMistakes } from "./mistakes.ts";
 import { drawNodes } from "./nodes/shape.ts";
 import { drawRequests } from "./requests/shape.ts";
@@ -15,6 +16,8 @@ export interface WholeShape {
   /** The streams of what happens to nodes, and of mistakes. */
   readonly nodeDraw: Draw;
   readonly mistakeDraw: Draw;
+  /** The streams of incidents, by area. */
+  readonly incidentDraws: ReadonlyMap<string, Draw>;
 }
 
 /** By how much longer the trouble lasts where there are nodes: an update takes minutes. */
@@ -29,6 +32,6 @@ export function drawWholeShape(seed: number, draw: Draw = drawFrom(seed)): Whole
   const bare = drawShape(draw);
   const whole = { ...bare, ...own, ...drawRequests(seed), ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
   const group = { ...whole, ...drawBatches(seed, whole) };
-  const shape = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
-  return { shape, nodeDraw, mistakeDraw };
+  const quiet = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
+  return { ...drawIncidents(seed, quiet), nodeDraw, mistakeDraw };
 }

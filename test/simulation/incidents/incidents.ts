@@ -1,0 +1,69 @@
+/**
+ * Incidents: acts in their order, which lead to moments that chance rarely meets. Each area of them is in one of twelve
+ * seeds, drawn from a stream of its own, so that the other histories are the same as without.
+ */
+import { createHash } from "node:crypto";
+import { type Draw, drawFrom } from "../draw.ts";
+import type { People } from "../person.ts";
+import type { Shape } from "../shape.ts";
+import type { Area } from "./incident.ts";
+
+const AREAS: Readonly<Record<string, Area>> = {};
+const ONE_OF = 12;
+const MOST = 4;
+
+/** By area, so that another one changes no draw of it. */
+const streamOf = (seed: number, area: string): Draw =>
+  drawFrom(seed ^ createHash("sha256").update(`incidents ${area}`).digest().readInt32BE());
+
+/** The shape with what its incidents need, and the streams of them. */
+export function drawIncidents(seed: number, shape: Shape) {
+  const incidentDraws = new Map<string, Draw>();
+  const incidents: Record<string, number> = {};
+  const added: Partial<Shape> = {};
+  for (const [name, area] of Object.entries(AREAS)) {
+    const draw = streamOf(seed, name);
+    const parts = draw.below(ONE_OF) === 0 ? area.shape({ ...shape, ...added }, draw) : undefined;
+    if (!parts) continue;
+    incidentDraws.set(name, draw);
+    incidents[name] = draw.between(1, MOST);
+    Object.assign(added, parts);
+  }
+  return { shape: incidentDraws.size > 0 ? { ...shape, ...added, incidents } : shape, incidentDraws };
+}
+
+interface SetIncidents {
+  readonly draws: ReadonlyMap<string, Draw>;
+  readonly onIncident: (name: string) => void;
+}
+
+interface Incidents {
+  /** Resolves once those that were begun have ended. */
+  readonly ended: () => Promise<unknown>;
+  /** Sets right what they left. */
+  readonly setRight: () => Promise<void>;
+}
+
+/** Sets the incidents of the troubled time. */
+export function setIncidents(people: People, { draws, onIncident }: SetIncidents): Incidents {
+  const { schedule, shape } = people;
+  const begun: Promise<unknown>[] = [];
+  const areas = Object.entries(shape.incidents ?? {}).flatMap(([name, count]) => {
+    const [area, draw] = [AREAS[name], draws.get(name)];
+    return area && draw ? [{ name, area, count, own: { ...people, draw } }] : [];
+  });
+  for (const { name, area, count, own } of areas)
+    for (let i = 0; i < count; i++) {
+      const [incident, act] = own.draw.of(Object.entries(area.incidents));
+      schedule.after(own.draw.between(2000, shape.troubledMs), () => {
+        onIncident(`${name}: ${incident}`);
+        begun.push(act(own));
+      });
+    }
+  return {
+    ended: () => Promise.all(begun),
+    async setRight() {
+      for (const { area, own } of areas) await area.setRight?.(own);
+    },
+  };
+}
