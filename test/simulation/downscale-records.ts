@@ -25,6 +25,8 @@ export interface DownscaleRecordOptions {
   readonly trackedOf: (zone: string) => string | undefined;
   /** By how much a process may misjudge the time. */
   readonly misjudgedMs: number;
+  /** Where the webhook fails open, a downscale may be stored although it is admitted by nobody, or denied too late. */
+  readonly failsOpen: boolean;
 }
 
 const LEASE = /^zonewise-downscale-/;
@@ -38,7 +40,7 @@ const APART_MS = 100_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleRecords(options: DownscaleRecordOptions) {
-  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs } = options;
+  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs, failsOpen } = options;
   /** By zone what the Lease records. */
   let records: Readonly<Record<string, unknown>> = {};
   /** By zone since when its record has been as it is. */
@@ -131,7 +133,8 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     const timeOf = (set: KubeObject | undefined): string | undefined =>
       textOf(dig(set?.metadata.annotations, LAST_DOWNSCALE));
     const isForgotten = timeOf(previous) !== undefined && timeOf(object) === undefined;
-    if (type !== "MODIFIED" || isForgotten || caller?.actor === "gitops") return void shrunkAt.delete(name);
+    if (type !== "MODIFIED" || failsOpen || isForgotten || caller?.actor === "gitops")
+      return void shrunkAt.delete(name);
     const to = numberOf(dig(recordOf(name), "to"));
     if (after !== undefined && before !== undefined && after < before && to !== undefined && after <= to)
       shrunkAt.set(name, now());

@@ -31,7 +31,7 @@ const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined]
 ];
 
 /** What nobody loses, and nobody has admitted. */
-const NOTHING = { losses: { find: () => undefined } as never, admittedBut: () => undefined };
+const NOTHING = { losses: { find: () => undefined } as never, admittedBut: () => undefined, setOf: () => undefined };
 
 interface World {
   /** Pods of the zones, with what happens to them. */
@@ -84,6 +84,7 @@ function take(world: World): readonly string[] {
     violated: (what) => violations.push(what),
     now: () => now,
     processes: () => [{ name: actor, stoodStillMs: () => 0 } as never],
+    setOf: zone,
     listPods: () => pods,
     losses: {
       find: ({ before }: { before: number }) => (lost && lost[0] < before ? `b ${lost[1]}` : undefined),

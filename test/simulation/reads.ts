@@ -22,6 +22,7 @@ interface ReadSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly processes: () => readonly Process[];
+  readonly setOf: (zone: string) => KubeObject | undefined;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly losses: Losses;
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
@@ -104,7 +105,7 @@ const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
 
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createReadSafety(options: ReadSafetyOptions) {
-  const { shape, violated, now, processes, listPods, losses, admittedBut } = options;
+  const { shape, violated, now, processes, setOf, listPods, losses, admittedBut } = options;
   const byActor = new Map<string, Acts>();
   /** The zones as they are stored. */
   const sets = new Map<string, KubeObject>();
@@ -246,7 +247,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
     for (const [name, one] of Object.entries(before)) {
       const uid = textOf(dig(one, "uid")) ?? "";
-      const isThere = listPods(zoneOf(name)).some((pod) => pod.metadata.uid === uid && !isOrphan(pod));
+      const isThere = listPods(zoneOf(name)).some(
+        (pod) => pod.metadata.uid === uid && !isOrphan(pod, setOf(zoneOf(name))),
+      );
       const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
       if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)
         violated(`${actor} releases the reservation of ${name}, which it has taken`);

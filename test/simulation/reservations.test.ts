@@ -15,6 +15,12 @@ const object = (name: string, uid: string, rest: object = {}): KubeObject => ({
   metadata: { name, namespace: NAMESPACE, uid, resourceVersion: "1", creationTimestamp: "2026-01-01T00:00:00Z" },
   ...rest,
 });
+/** The pod as it ends, with the UID of its StatefulSet. */
+const endingOf = (owner: string): KubeObject => {
+  const bare = object(POD, "a");
+  const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "ingester-zone-a", uid: owner }];
+  return { ...bare, metadata: { ...bare.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", ownerReferences } };
+};
 const changed = (before: object, after: object): StoreEvent => {
   const [previous, next] = [before, after].map((disruptedPods) => object(BUDGET, "b", { status: { disruptedPods } }));
   return { type: "MODIFIED", resource: BUDGETS, object: next ?? object(BUDGET, "b"), ...(previous && { previous }) };
@@ -31,6 +37,7 @@ interface Play {
   readonly by?: string;
   readonly path?: string;
   readonly replicas?: number;
+  readonly pod?: KubeObject;
   /** So many seconds later it is looked at what is left. */
   readonly later?: number;
 }
@@ -43,7 +50,7 @@ function play(given: Play): string {
     shape: { skewMs: 0 },
     violated: (what) => void violations.push(what),
     now: () => now,
-    podOf: (name) => object(name, "a"),
+    podOf: (name) => given.pod ?? object(name, "a"),
     setOf: (name) => object(name, "z", { spec: { replicas: given.replicas ?? 3 } }),
   });
   for (const [secondsAgo, request] of asked) {
@@ -152,6 +159,16 @@ describe("the oracle of reservations", () => {
     [
       "an eviction's of a pod that is gone",
       { before: { [POD]: entry("webhook_webhooks-1_x", 0, "old") }, after: {} },
+      /^$/,
+    ],
+    [
+      "an eviction's of a pod that ends",
+      { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {}, pod: endingOf("z") },
+      /forgets that/,
+    ],
+    [
+      "an eviction's of a pod that ends, and whose StatefulSet was deleted",
+      { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {}, pod: endingOf("earlier") },
       /^$/,
     ],
     [

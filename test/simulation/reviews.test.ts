@@ -118,6 +118,11 @@ describe("the oracle of what webhooks let go", () => {
       { before: [reserve(`${B}-0`)], meanwhile: [budget(), pod(`${B}-0`, "False")] },
       /-b-0/,
     ],
+    [
+      "one while what was reserved is over, and then goes",
+      { before: [reserve(`${B}-0`, { at: -130_000 })], after: [pod(`${B}-0`, "False")] },
+      /^$/,
+    ],
     ["one while an old reservation is left", { before: [reserve(`${B}-0`, { at: -130_000 })] }, /^$/],
     ["one while another zone is to shrink", { before: [reserve(`${B}-1+`, { uid: B })] }, /-b-1 of another zone/],
     ["one while another zone has a pod too many", { before: [zone(B, 1)] }, /-b-1 of another zone/],

@@ -90,7 +90,10 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       since.note(`${name} ${uid}`, true);
       const isReserved = uid !== undefined && reserved.get(name)?.uid === uid;
       since.note(`${name} reserved`, isReserved);
-      since.note(`${name} away or reserved`, isReserved || isAway(name));
+      // What was reserved for long has not been missing since then.
+      if (isOver(name)) since.note(`${name} away or reserved`, false);
+      const isMissing = isAway(name) || (isReserved && !isOver(name));
+      since.note(`${name} away or reserved`, isMissing, since.all.get(`${name} away`));
     }
   }
 
@@ -107,8 +110,10 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       );
     })?.[0];
 
-  const isReservedSince = (name: string, at: number): boolean =>
-    since.before(`${name} reserved`, at) && now() - (reserved.get(name)?.at ?? 0) < LASTS_MS - misjudgedMs(shape);
+  /** True for a pod that has been reserved for too long to count. */
+  const isOver = (name: string): boolean =>
+    now() - (reserved.get(name)?.at ?? Infinity) >= LASTS_MS - misjudgedMs(shape);
+  const isReservedSince = (name: string, at: number): boolean => since.before(`${name} reserved`, at) && !isOver(name);
 
   /** True for a pod that is not there, or is to go, as who was asked has read. */
   function isMissed(name: string, { at, budgetsAt = at, podsAt = at }: Read): boolean {

@@ -140,6 +140,7 @@ describe("the oracle of growing batches", () => {
       const zone = begin();
       zone.take(0);
       zone.comeUp(0);
+      zone.wait(2);
       zone.write(0, { revision: "new", ...state });
       zone.wait(60);
       for (const ordinal of [1, 2]) zone.take(ordinal);
@@ -150,12 +151,25 @@ describe("the oracle of growing batches", () => {
       const zone = begin();
       zone.take(0);
       zone.comeUp(0);
+      zone.wait(2);
       zone.write(0, { revision: "new", ...state });
       zone.wait(10);
       for (const ordinal of [1, 2]) zone.take(ordinal);
       assert.equal(zone.said(), "");
     });
   }
+
+  it("accepts a batch beside a pod that was ready for less than a second", () => {
+    const zone = begin();
+    zone.take(0);
+    zone.comeUp(0);
+    zone.take(1);
+    zone.comeUp(1);
+    zone.write(1, { revision: "new", ready: false });
+    zone.wait(60);
+    zone.take(2);
+    assert.equal(zone.said(), "");
+  });
 
   it("accepts batches that grow again with the pods after it", () => {
     const zone = begin();

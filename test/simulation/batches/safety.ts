@@ -33,6 +33,8 @@ interface Told {
   readonly healthy: number;
 }
 
+/** Pods tell whole seconds: of one that was ready for less nobody knows that it was. */
+const UNNOTICED_MS = 1000;
 /** So much of the past is kept: longer than anything was decided ago. */
 const KEPT_MS = 200_000;
 
@@ -75,7 +77,8 @@ export function createBatchSafety(options: BatchSafetyOptions): BatchSafety {
       if (!readySince.has(uid) || lostSince.has(uid)) readySince.set(uid, now());
       lostSince.delete(uid);
       if (isStaying(object) && taken.get(name) !== uid) taken.delete(name);
-    } else if (readySince.has(uid) && !lostSince.has(uid)) lostSince.set(uid, now());
+    } else if (now() - (readySince.get(uid) ?? -Infinity) < UNNOTICED_MS) readySince.delete(uid);
+    else if (readySince.has(uid) && !lostSince.has(uid)) lostSince.set(uid, now());
   }
 
   function onTaken(pod: KubeObject, zone: string, { actor }: Caller): void {
