@@ -57,6 +57,8 @@ interface Stage {
   readonly expr?: string;
   /** The revision with which the group was settled. */
   readonly settled?: string;
+  /** That with which its last record says so. */
+  readonly recorded?: string;
   /** Minutes since the template of the zone is the new one. */
   readonly templateMinutes?: number;
   /** The StatefulSet of the PhasedRollout is made around the pods. */
@@ -74,6 +76,7 @@ function judge(
     told,
     expr,
     settled = "old",
+    recorded,
     templateMinutes = 20,
     remade = false,
     bypassMinutes,
@@ -94,7 +97,7 @@ function judge(
   });
   const spec = { ...(guard["spec"] as object), mode };
   // That it begins is recorded.
-  const status = { zones: [{ name: ZONE, began: "Now" }] };
+  const status = { zones: [{ name: ZONE, began: "Now", ...(recorded && { settledRevision: recorded }) }] };
   oracle.onEvent({ type: "ADDED", resource: GATES, object: object("errors", { spec, status }) }, HUMAN);
   const rollout = object(PHASED, {
     spec: phasedObject({ ...GATE, ordered: true, finalCheck: false })["spec"] as object,
@@ -146,6 +149,7 @@ const GATED: readonly (readonly [what: string, Stage, expected: RegExp | undefin
   ["after successes of another query", { told: ["Success", "Success"], expr: "other" }, /has not passed/],
   ["that a gate only observes", { told: [], gate: { mode: "Observe" } }, undefined],
   ["that the gate is not asked for", { told: [], gate: { when: ["BetweenZones"] } }, undefined],
+  ["whose settled group no reconciler has seen", { told: [], recorded: "earlier" }, undefined],
   ["of a corrected template, which had begun with the wrong one", { told: [], settled: "earlier" }, undefined],
   ["that has begun", { told: [], pods: zonePods("old", "old", "new") }, undefined],
   ["of a new template that nobody has checked", { told: [], templateMinutes: 1 }, /has not passed/],

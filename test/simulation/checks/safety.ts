@@ -5,7 +5,7 @@
  * row for this template, and after the soak time, unless a person's bypass of the gate lasts. The reconciler lowers a partition to release one pod, after as many successes since the pod
  * before, while all pods are there.
  */
-import { dig, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
@@ -145,7 +145,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const pods = listPods(zone).filter(({ metadata }) => metadata.name !== object.metadata.name);
     if (revision === wanted || ran.get(zone)?.has(wanted) || pods.some((pod) => revisionOf(pod) !== revision)) return;
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
-    if (settled.get(zone) !== revision) return;
+    if (settled.get(zone) !== revision || isUnrecorded(gate.object, zone, revision)) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
     if (bypasses.isBypassed(zone, decidedMs(actor, zone) + misjudgedMs(shape))) return;
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
@@ -288,6 +288,12 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     },
     onReview: partitions.onReview,
   };
+}
+
+/** No reconciler lived long enough to see that the group was settled with this revision of the zone. */
+function isUnrecorded(gate: KubeObject, zone: string, revision: string): boolean {
+  const record = listOf(dig(gate, "status", "zones")).find((one) => dig(one, "name") === zone);
+  return (textOf(dig(record, "settledRevision")) ?? revision) !== revision;
 }
 
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;
