@@ -103,7 +103,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     isQuiet,
-    isReadForNodes: shape.nodes !== undefined,
+    isReadForMore: (shape.nodes ?? shape.requests) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
     areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
   });

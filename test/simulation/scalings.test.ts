@@ -186,6 +186,7 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one of a zone that changes meanwhile", { changedAt: 21, status: 409 }, undefined],
   ["one after another, without a list", { scaledAt: 50 }, /without another list since it scaled b/],
   ["one after another, with it", { scaledAt: 5 }, undefined],
+  ["one that was on its way meanwhile", { scaledAt: 95 }, undefined],
   ["one whose reservation is released meanwhile", { reservedAt: 80, freedAt: 91 }, /released its reservation while/],
   [
     "one that is released although its write is unknown",

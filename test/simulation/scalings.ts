@@ -56,6 +56,8 @@ interface Acts {
 /** A reservation whose write was refused. */
 interface Left {
   readonly key: string;
+  /** When it was reserved. */
+  readonly at: number;
   readonly time: unknown;
   readonly refusedAt: number;
 }
@@ -142,12 +144,12 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   }
 
   /** A write of replicas reaches the API server, which may refuse it. */
-  function onWrite({ actor, call }: Caller, zone: string, body: unknown, status: number): void {
+  function onWrite({ actor, call, sentAt = now() }: Caller, zone: string, body: unknown, status: number): void {
     const to = numberOf(dig(body, "spec", "replicas"));
     if (to === undefined) return;
     const acts = actsOf(actor);
     const listedAt = reads.listedAt(actor);
-    if (acts.scaled && listedAt <= acts.scaled.at)
+    if (acts.scaled && listedAt <= acts.scaled.at && sentAt > acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
     acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
@@ -163,9 +165,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   /** What was refused is released by now, if no call has failed. */
   function judgeLeft(): void {
     while (left[0] && now() - left[0].refusedAt > RELEASED_MS) {
-      const [{ key, time, refusedAt }] = left.splice(0, 1) as [Left];
+      const [{ key, time, at, refusedAt }] = left.splice(0, 1) as [Left];
       const isLeft = listBudgets().some((one) => dig(dig(one, "status", "disruptedPods"), key, "time") === time);
-      if (isLeft && isQuiet(refusedAt))
+      if (isLeft && isQuiet(at))
         violated(`${key} is still reserved ${now() - refusedAt} ms after its write was refused`);
     }
   }

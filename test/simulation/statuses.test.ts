@@ -40,7 +40,7 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     violated: (what) => void violations.push(what),
     now: () => now,
     isQuiet: () => true,
-    isReadForNodes: false,
+    isReadForMore: false,
     areZonesSettled: () => isSettled,
   });
   const send: Tools["send"] = (method, path, body = {}) => oracle.onSent(caller, method, path, JSON.stringify(body));

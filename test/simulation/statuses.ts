@@ -13,8 +13,8 @@ export interface StatusSafetyOptions {
   readonly now: () => number;
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
-  /** True if budgets are read for nodes, too, of which their statuses know nothing. */
-  readonly isReadForNodes: boolean;
+  /** True if budgets are read for nodes or requested evictions, too, of which their statuses know nothing. */
+  readonly isReadForMore: boolean;
   /** True while nothing is left to do for the zones. */
   readonly areZonesSettled: () => boolean;
 }
@@ -57,7 +57,7 @@ interface Asked {
 
 /** Calls `violated` with what happened, in words. */
 export function createStatusSafety(options: StatusSafetyOptions) {
-  const { violated, now, isQuiet, isReadForNodes, areZonesSettled } = options;
+  const { violated, now, isQuiet, isReadForMore, areZonesSettled } = options;
   const byActor = new Map<string, Asked>();
   const budgets = new Map<string, KubeObject>();
   /** The group's status, when a zone or a pod last changed, and who first listed the zones after it, and when. */
@@ -139,7 +139,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (method === "GET" && ZONE_LIST.test(path) && status === 200) onZones(actor);
       if (method === "GET" && BUDGET_LIST.test(path)) {
         onTick(actor);
-        if (status === 200 && !isReadForNodes) onRead(actor);
+        if (status === 200 && !isReadForMore) onRead(actor);
       }
       if (method !== "POST" || !PROBE.test(path)) return;
       const its = of(actor);

@@ -135,10 +135,12 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
 
   /** A lower partition than that of the step before follows a step that has passed. */
   function goesDownByPasses(write: Write): string | undefined {
-    const { before, set, at } = write;
+    const { before, after, set, at } = write;
     const earlier = numberOf(dig(before, "rollingPodStatus", "partition"));
     if (!set || at === undefined || earlier === undefined || !isOfOne(write) || isFinal(write)) return undefined;
-    return specOf(set).partition >= earlier || isPassed(write)
+    // By another spec it had to pass otherwise.
+    const isEdited = before["observedGeneration"] !== after["observedGeneration"];
+    return specOf(set).partition >= earlier || isEdited || isPassed(write)
       ? undefined
       : `goes on at partition ${specOf(set).partition} although the step at ${earlier} has not passed`;
   }

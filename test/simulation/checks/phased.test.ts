@@ -201,6 +201,11 @@ const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | unde
     undefined,
   ],
   ["a lower step that has not passed", { after: statusOf(HALF), set: HALF }, /the step at 3 has not passed/],
+  [
+    "one whose spec was edited since it passed",
+    { after: statusOf(HALF, { observedGeneration: 2 }), set: HALF },
+    undefined,
+  ],
   ["a lower step after checks", { before: statusOf(answered(2, 50)), after: statusOf(HALF), set: HALF }, undefined],
   [
     "pods on their way back that are older than the StatefulSet",
