@@ -25,7 +25,7 @@ export interface DownscaleRecordOptions {
   readonly trackedOf: (zone: string) => string | undefined;
   /** By how much a process may misjudge the time. */
   readonly misjudgedMs: number;
-  /** Where the webhook fails open, a downscale may be stored although it is admitted by nobody, or denied too late. */
+  /** Where it does, or people delete its configuration, a downscale may be stored that no webhook has admitted. */
   readonly failsOpen: boolean;
 }
 

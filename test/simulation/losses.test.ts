@@ -111,4 +111,17 @@ describe("what a zone loses", () => {
     losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
     assert.deepEqual([losses.isWhole("a", 5), losses.isWhole("a", 6)], [false, true]);
   });
+
+  it("takes no ready pod of an earlier StatefulSet", () => {
+    for (const [owner, takes] of [
+      ["a", true],
+      ["earlier", false],
+    ] as const) {
+      const pods = [pod({ ordinal: 1, owner })];
+      const losses = createLosses({ zones: ["a"], now: () => 5, listPods: () => pods });
+      losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
+      for (const one of pods) losses.onEvent({ type: "MODIFIED", resource: "pods", object: one });
+      assert.equal(losses.takesReady("a", 1, 6), takes);
+    }
+  });
 });

@@ -57,6 +57,9 @@ const SERVED_MS = 2500;
 const GIVEN_UP_MS = 280_000;
 
 const statusOf = (set: KubeObject, field: string): number => Number(dig(set, "status", field) ?? 0);
+/** Pods of a StatefulSet that is gone are nobody's until another one adopts them. */
+const isOf = ({ metadata }: KubeObject, set: KubeObject): boolean =>
+  metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
 const revisionOf = ({ metadata }: KubeObject): string | undefined => metadata.labels?.["controller-revision-hash"];
 
 export function createLosses({ zones, now, listPods }: LossOptions) {
@@ -81,8 +84,7 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
   }
 
   function lossesOf(pod: KubeObject, set: KubeObject): readonly Loss[] {
-    // Pods of a StatefulSet that is gone are nobody's until another one adopts them.
-    if (pod.metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) !== true) return [];
+    if (!isOf(pod, set)) return [];
     const wasReady = readySince.has(pod.metadata.uid) || readyUntil.has(pod.metadata.uid);
     const isOwn = ordinalOf(pod.metadata.name) < replicasOf(set);
     const isNew = revisionOf(pod) === dig(set, "status", "updateRevision");
@@ -161,10 +163,12 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     hasOutdated: (zone: string): boolean =>
       [...(lost.get(zone)?.values() ?? [])].some(({ loss }) => loss === "is outdated"),
     /** True if a pod that goes as the zone gets so many replicas has been ready since before that time. */
-    takesReady: (zone: string, replicas: number, before: number): boolean =>
-      listPods(zone).some(
-        ({ metadata: { name, uid } }) => ordinalOf(name) >= replicas && (readySince.get(uid) ?? Infinity) < before,
-      ),
+    takesReady(zone: string, replicas: number, before: number): boolean {
+      const set = sets.get(zone);
+      const hasBeenReady = ({ metadata }: KubeObject): boolean => (readySince.get(metadata.uid) ?? Infinity) < before;
+      const goes = ({ metadata }: KubeObject): boolean => ordinalOf(metadata.name) >= replicas;
+      return set !== undefined && listPods(zone).some((pod) => goes(pod) && isOf(pod, set) && hasBeenReady(pod));
+    },
   };
 }
 

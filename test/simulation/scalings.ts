@@ -149,7 +149,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (to === undefined) return;
     const acts = actsOf(actor);
     const listedAt = reads.listedAt(actor);
-    if (acts.scaled && listedAt <= acts.scaled.at && sentAt > acts.scaled.at)
+    if (acts.scaled && listedAt < acts.scaled.at && sentAt > acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
     acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";

@@ -304,6 +304,16 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     /asks for ingester-zone-a again/,
   ],
   [
+    "a zone under way whose check was asked before",
+    {
+      before: { ...zones("Now"), stages: PASSED },
+      after: { ...zones("Now"), stages: [stage(A, "Passed", [3, 59])] },
+      a: { updated: 1 },
+      toldEarlier: 1,
+    },
+    undefined,
+  ],
+  [
     "a zone under way whose results an edit drops",
     {
       before: { ...zones("Now"), stages: PASSED },

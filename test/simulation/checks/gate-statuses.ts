@@ -332,10 +332,15 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     const { before, after } = write;
     if (after["settledTime"] !== undefined) return [];
     const isHeld = ({ name, began }: Fields): boolean => began === undefined && isUnderWay(write, name);
+    // Prometheus may answer so late that the zone is under way by then.
+    const wasAskedSince = (name: unknown): boolean =>
+      exprsOf(checkOf(write.spec, name)).some((expr) => toldOf(expr).some(({ at }) => at > write.knownAt));
     const asked = stagesOf(after).filter((stage) => {
       const earlier = stagesOf(before).find(isAt(stage)) ?? {};
-      const times = [earlier, stage].map((one) => itemsOf(one, "checks").map(({ lastTime }) => lastTime));
-      const hasNew = times[1]?.some((time) => !times[0]?.includes(time)) === true;
+      const times = itemsOf(earlier, "checks").map(({ lastTime }) => lastTime);
+      const hasNew = itemsOf(stage, "checks").some(
+        ({ name, lastTime }) => !times.includes(lastTime) && wasAskedSince(name),
+      );
       return hasNew && [earlier, stage].every(({ state }) => state === "Passed") && isUnderWay(write, stage["zone"]);
     });
     return [
