@@ -38,6 +38,8 @@ interface Play {
   readonly path?: string;
   readonly replicas?: number;
   readonly pod?: KubeObject;
+  /** What the zone had for a moment, with what is reserved before. */
+  readonly onceReplicas?: number;
   /** So many seconds later it is looked at what is left. */
   readonly later?: number;
 }
@@ -46,12 +48,13 @@ function play(given: Play): string {
   const { asked = [], before = {}, after = { [POD]: { uid: "a" } }, by = "webhooks-1", path = PATH } = given;
   const violations: string[] = [];
   let now = 0;
+  let replicas = given.onceReplicas ?? given.replicas ?? 3;
   const safety = createReservationSafety({
     shape: { skewMs: 0 },
     violated: (what) => void violations.push(what),
     now: () => now,
     podOf: (name) => given.pod ?? object(name, "a"),
-    setOf: (name) => object(name, "z", { spec: { replicas: given.replicas ?? 3 } }),
+    setOf: (name) => object(name, "z", { spec: { replicas } }),
   });
   for (const [secondsAgo, request] of asked) {
     now = -secondsAgo * 1000;
@@ -61,6 +64,14 @@ function play(given: Play): string {
   const target = { pod: { name: POD, uid: given.requested } };
   if (given.requested !== undefined)
     safety.onEvent({ type: "ADDED", resource: EVICTIONS, object: object("e", "e", { spec: { target } }) }, undefined);
+  if (given.onceReplicas !== undefined) {
+    safety.onEvent(changed({}, before), { actor: "human", call: "" });
+    safety.onEvent(
+      { type: "MODIFIED", resource: "statefulsets.apps", object: object("ingester-zone-a", "z") },
+      undefined,
+    );
+    replicas = 3;
+  }
   safety.onEvent(changed(before, after), { actor: by, call: "" });
   for (const second of [0, given.later ?? 0]) {
     now = second * 1000;
@@ -189,6 +200,11 @@ describe("the oracle of reservations", () => {
     [
       "a downscale's that is stored",
       { before: { [SHRINK]: entry("webhook_webhooks-1_x", 80, "z") }, after: {}, by: "reconciler-2", replicas: 2 },
+      /^$/,
+    ],
+    [
+      "a downscale's that was stored, of a zone that has grown since",
+      { before: { [SHRINK]: entry("webhook_webhooks-1_x", 80, "z") }, after: {}, by: "reconciler-2", onceReplicas: 2 },
       /^$/,
     ],
     ["one that is over for a moment", { by: "human", after: { [POD]: entry("reconciler-1_x") }, later: 300 }, /^$/],

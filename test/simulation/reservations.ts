@@ -58,8 +58,10 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   const earlier = new Map<string, Entry>();
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
-  /** By "key UID time" since when what is reserved has been over. */
+  /** By `placeOf` since when what is reserved has been over. */
   const overSince = new Map<string, number>();
+  /** The same of downscales that were stored: who grows the zone again does not bring them back. */
+  const stored = new Set<string>();
   let entries: ReadonlyMap<string, Entry> = new Map();
 
   const isOver = (key: string, { at }: Entry): boolean =>
@@ -74,7 +76,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     return set?.metadata.uid === uid && Number(dig(set, "spec", "replicas") ?? 1) > Number(from);
   }
 
-  const counts = (key: string, entry: Entry): boolean => !isOver(key, entry) && isLeft(key, entry);
+  const counts = (key: string, entry: Entry): boolean =>
+    !isOver(key, entry) && !stored.has(placeOf(key, entry)) && isLeft(key, entry);
   const wasAsked = (what: string): boolean => now() - (askedAt.get(what) ?? -Infinity) <= DECIDED_MS;
 
   function onReserved(key: string, entry: Entry, before: Entry | undefined, actor: string): void {
@@ -119,6 +122,10 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       if (resource === EVICTIONS) requested.add(`${targetOf(object).name} ${targetOf(object).uid}`);
+      if (resource === "statefulsets.apps")
+        for (const [key, entry] of entries)
+          if (key.endsWith("+") && key.startsWith(`${object.metadata.name}-`) && !isLeft(key, entry))
+            stored.add(placeOf(key, entry));
       if (resource !== BUDGETS) return;
       if (object.metadata.name === BUDGET) entries = type === "DELETED" ? new Map() : entriesOf(object);
       if (type !== "MODIFIED" || !/^(?:webhooks|reconciler)/.test(caller?.actor ?? "")) return;
@@ -132,7 +139,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     /** Looks for what is reserved although it has been over for longer than no reconciler may run. */
     look(silentMs: number): void {
       for (const [key, entry] of entries) {
-        const place = `${key} ${entry.uid} ${entry.at}`;
+        const place = placeOf(key, entry);
         if (counts(key, entry)) overSince.delete(place);
         else if (!overSince.has(place)) overSince.set(place, now());
         const ms = now() - (overSince.get(place) ?? Infinity);
@@ -144,6 +151,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   };
 }
 
+const placeOf = (key: string, { uid, at }: Entry): string => `${key} ${uid} ${at}`;
 const isSame = (one: Entry, other: Entry | undefined): boolean =>
   one.uid === other?.uid && one.by === other.by && one.at === other.at;
 
