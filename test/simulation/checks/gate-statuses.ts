@@ -337,10 +337,8 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       exprsOf(checkOf(write.spec, name)).some((expr) => toldOf(expr).some(({ at }) => at > write.knownAt));
     const asked = stagesOf(after).filter((stage) => {
       const earlier = stagesOf(before).find(isAt(stage)) ?? {};
-      const times = itemsOf(earlier, "checks").map(({ lastTime }) => lastTime);
-      const hasNew = itemsOf(stage, "checks").some(
-        ({ name, lastTime }) => !times.includes(lastTime) && wasAskedSince(name),
-      );
+      const times = new Set(itemsOf(earlier, "checks").map(({ lastTime }) => lastTime));
+      const hasNew = itemsOf(stage, "checks").some(({ name, lastTime }) => !times.has(lastTime) && wasAskedSince(name));
       return hasNew && [earlier, stage].every(({ state }) => state === "Passed") && isUnderWay(write, stage["zone"]);
     });
     return [
