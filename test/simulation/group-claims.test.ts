@@ -21,13 +21,17 @@ interface Said {
   readonly scaling?: string;
   /** Since when an outdated pod of the zone is not ready; the zones are listed at 20. */
   readonly illSince?: number;
+  /** Pods of each zone. */
+  readonly pods?: readonly KubeObject[];
 }
 
-function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = Infinity }: Said): readonly string[] {
+function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = Infinity, pods = [] }: Said): readonly string[] {
   const violations: string[] = [];
   const claims = createGroupClaims({
     zones: ["a", "b"],
     violated: (what) => violations.push(what),
+    now: () => 10,
+    listPods: () => pods,
     losses: {
       find: ({ before }: { before: number }) => (illSince < before ? "a-0 is outdated and not ready" : undefined),
     } as never,
