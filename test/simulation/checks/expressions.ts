@@ -36,15 +36,15 @@ const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, 
 
 const LABEL = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
 const PLACEHOLDER = /\$\(([^()]*)\)/;
-/** By its name what is asked in place of a placeholder. */
-const VALUES: Readonly<Record<string, string>> = {
+/** By its name what is asked in place of a placeholder; in a regular expression a dot is written `[.]`. */
+const valuesFor = (group: string, isRegex: boolean): Readonly<Record<string, string>> => ({
   namespace: escape(NAMESPACE),
-  group: escape(GROUP),
+  group: escape(isRegex ? group.replaceAll(".", "[.]") : group),
   zone: `${escape(GROUP)}-zone-[a-d]`,
-  candidate_pods: "(?<candidates>[^\"]*)",
-  other_pods: "(?<others>[^\"]*)",
-  range: "\\d+s",
-};
+  candidate_pods: '(?<candidates>[^"]*)',
+  other_pods: '(?<others>[^"]*)',
+  range: String.raw`\d+s`,
+});
 /** The points at which a placeholder stands for no pods: there is nothing to compare. */
 const WITHOUT_PODS = [
   ["BeforeFirstZone", "$(candidate_pods)"],
@@ -84,20 +84,25 @@ function impossibleIn(spec: Fields): readonly string[] {
   ];
 }
 
-function patternOf(expr: string): RegExp {
+function patternOf(expr: string, group: string): RegExp {
   const parts = expr.split(PLACEHOLDER);
-  const texts = parts.map((part, i) => (i % 2 === 0 ? escape(part) : (VALUES[part] ?? "(?!)")));
+  const texts = parts.map((part, i) => {
+    const isRegex = parts[i - 1]?.endsWith('~"') === true;
+    return i % 2 === 0 ? escape(part) : (valuesFor(group, isRegex)[part] ?? "(?!)");
+  });
   return new RegExp(`^${texts.join("")}$`);
 }
 
 /** Calls `violated` with what happened, in words. */
 export function createExpressionSafety({ shape, violated, now, history }: ExpressionOptions) {
+  /** By "group expression". */
   const patterns = new Map<string, RegExp>();
   /** By what was asked. */
   const answers = new Map<string, Told[]>();
   const write = (spec: unknown): void => {
+    const group = textOf(dig(spec, "group")) ?? "";
     for (const expr of exprsOf(spec))
-      if (!patterns.has(expr) && !IMPOSSIBLE.some((one) => one === expr)) patterns.set(expr, patternOf(expr));
+      if (!IMPOSSIBLE.some((one) => one === expr)) patterns.set(`${group} ${expr}`, patternOf(expr, group));
   };
   if (shape.gate) write(gateObject(shape.gate)["spec"]);
   if (shape.phased) write({ check: { query: { expr: PHASED_CHECK } } });
@@ -149,7 +154,7 @@ export function createExpressionSafety({ shape, violated, now, history }: Expres
     /** All answers to a written expression. */
     toldOf(written: string): readonly Told[] {
       if (!PLACEHOLDER.test(written)) return answers.get(written) ?? [];
-      const pattern = patterns.get(written) ?? patternOf(written);
+      const pattern = patterns.get(`${GROUP} ${written}`) ?? patternOf(written, GROUP);
       return [...answers]
         .filter(([expr]) => pattern.test(expr))
         .flatMap(([, told]) => told)

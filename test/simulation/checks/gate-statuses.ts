@@ -254,7 +254,8 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     const { before, after, isSameRollout, knownAt } = write;
     if (after["settledTime"] === undefined || (isSameRollout && before["settledTime"] !== undefined)) return [];
     const isOpen = (set: KubeObject): boolean => count(set, "status", "updatedReplicas") < wantedOf(set);
-    const open = shape.zones.find((zone) => wasAlways(write, zone, isOpen));
+    const isShort = (set: KubeObject): boolean => count(set, "status", "readyReplicas") < wantedOf(set);
+    const [open, short] = [isOpen, isShort].map((fits) => shape.zones.find((zone) => wasAlways(write, zone, fits)));
     const other = zonesOf(after).find(
       ({ name, settledRevision }) =>
         !history
@@ -263,6 +264,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     );
     return [
       ...(open === undefined ? [] : [`is settled, and ${open} is not updated`]),
+      ...(short === undefined ? [] : [`is settled, and ${short} lacks pods`]),
       ...(other === undefined ? [] : [`settles ${String(other["name"])} with a revision that it does not have`]),
     ];
   }

@@ -1,5 +1,5 @@
 /** Rare moments of rollouts: templates that are taken back, gates nobody would write so, pods that do not come up. */
-import { dig, type Fields, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, type Draft, type Fields, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import { EMPTY, FILLED, FOREIGN, IMPOSSIBLE, NO_GROUP } from "../checks/expressions.ts";
 import { drawGate, GATE, gateObject, GATES, type GateShape } from "../checks/objects.ts";
 import { bypass, BYPASS, DAY_MS, GATES_PATH, gatePath } from "../checks/people.ts";
@@ -12,6 +12,7 @@ import type { Area } from "./incident.ts";
 
 const SECOND = 1000;
 const LOOK_MS = 500;
+const DOTTED = "web.v2";
 const BOTH = ["BeforeFirstZone", "BetweenZones"];
 
 const setOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
@@ -212,6 +213,20 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await pause(people, 200 * SECOND);
     await world.ask("human", "DELETE", `${GATES_PATH}/soak`);
   },
+  /** A group of its own, whose name has a dot. */
+  dottedGroup: async (people) => {
+    const { shape, world } = people;
+    if (!shape.gate) return;
+    const { metadata, ...rest } = gateObject({ ...shape.gate, asksNothing: false, when: BOTH }, FILLED[1]);
+    const gate = { ...rest, spec: { ...fieldsOf(rest["spec"]), group: DOTTED } };
+    await recreate(people, SETS, dottedSet());
+    await recreate(people, GATES_PATH, { ...gate, metadata: { ...metadata, name: DOTTED } });
+    await pause(people, 20 * SECOND);
+    await changeTemplate(people, "web", newImage(people));
+    await pause(people, 60 * SECOND);
+    await world.ask("human", "DELETE", `${SETS}/web`, { propagationPolicy: "Background" });
+    await world.ask("human", "DELETE", `${GATES_PATH}/${DOTTED}`);
+  },
   /** A zone is made anew around its pods with another template, and its gate as well. */
   madeAnew: async (people) => {
     const { draw, shape, world } = people;
@@ -238,15 +253,19 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await rollAndWait(people, 150 * SECOND);
     await annotate(people, { [WINDOW]: null, [`${WINDOW}-duration`]: null });
   },
-  /** Pods of all zones are made again with a template that does not come up. */
-  crashingEverywhere: async (people) => {
+  /** Pods of all zones are made again with a template that does not come up; then it is mended. */
+  downEverywhere: async (people) => {
     const { draw, shape, world } = people;
-    for (const zone of shape.zones) await changeTemplate(people, zone, "app:bad-4", true);
+    const crashes = draw.chance(0.4);
+    for (const zone of shape.zones)
+      if (crashes) await changeTemplate(people, zone, "app:bad-4", true);
+      else await insist(people, `${SETS}/${zone}`, slowTemplate("app:bad-5"));
     await pause(people, 3 * SECOND);
     for (const zone of shape.zones)
       for (const pod of podsOf(people, zone).slice(0, draw.between(1, 2)))
         await world.ask("human", "DELETE", `${PODS}/${pod.metadata.name}`);
     await pause(people, draw.between(30, 90) * SECOND);
+    if (!crashes) for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, quickTemplate(shape));
   },
   /** Pods that were ready are not for long; then they get a template, which another zone may have tried. */
   illForLong: async (people) => {
@@ -265,11 +284,17 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
   /** A paused zone, updated and recorded, lacks a pod. */
   pausedShort: async (people) => {
-    const { draw, shape } = people;
+    const { draw, shape, world } = people;
     const zone = draw.of(shape.zones);
     await insist(people, `${SETS}/${zone}`, { metadata: { annotations: { "grafana.com/rollout-paused": "true" } } });
     const [pod] = podsOf(people, zone);
     if (pod) await annotatePod(people, pod.metadata.name, { "sim/ready": "false" });
+    // A new gate does not know whether the group is settled.
+    if (shape.gate && draw.chance(0.5)) {
+      await pause(people, 3 * SECOND);
+      await world.ask("human", "DELETE", gatePath);
+      await recreate(people, GATES_PATH, gateObject(shape.gate));
+    }
     await pause(people, draw.between(40, 80) * SECOND);
     if (pod) await annotatePod(people, pod.metadata.name, { "sim/ready": null });
     await insist(people, `${SETS}/${zone}`, { metadata: { annotations: { "grafana.com/rollout-paused": null } } });
@@ -288,6 +313,23 @@ const slowTemplate = (image: string): object => ({
 const quickTemplate = ({ readyAfterMs }: Shape): object => ({
   spec: { template: { metadata: { annotations: { "sim/ready-after-ms": String(readyAfterMs) } } } },
 });
+
+function dottedSet(): Draft {
+  const labels = { app: "web", name: "web", "rollout-group": DOTTED };
+  const containers = [{ name: "main", image: "web:1" }];
+  return {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: "web", namespace: NAMESPACE, labels },
+    spec: {
+      replicas: 1,
+      serviceName: "web",
+      selector: { matchLabels: labels },
+      updateStrategy: { type: "OnDelete" },
+      template: { metadata: { labels }, spec: { containers } },
+    },
+  };
+}
 
 /** It compares with pods of which there are none yet. */
 function emptyComparison(gate: GateShape): Fields {
