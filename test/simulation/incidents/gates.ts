@@ -1,10 +1,11 @@
 /** Rare moments of rollouts: templates that are taken back, gates nobody would write so, pods that do not come up. */
 import { dig, type Draft, type Fields, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import { mendBudget } from "../budgets.ts";
 import { EMPTY, FILLED, FOREIGN, IMPOSSIBLE, NO_GROUP } from "../checks/expressions.ts";
 import { drawGate, GATE, gateObject, GATES, type GateShape } from "../checks/objects.ts";
 import { bypass, BYPASS, DAY_MS, GATES_PATH, gatePath } from "../checks/people.ts";
 import type { Draw } from "../draw.ts";
-import { NAMESPACE } from "../names.ts";
+import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
 import { type Action, annotatePod, changeTemplate, insist, pause, type People, PODS, recreate, SETS } from "../person.ts";
 import { FAULTS, type Shape, zoneObject } from "../shape.ts";
 import { FREEZES, WINDOW } from "../windows/shape.ts";
@@ -154,16 +155,14 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     if (!shape.gate) return;
     // Who goes on without an answer passes it.
     const gate = { ...shape.gate, asksNothing: false, soakSeconds: 0, when: BOTH, onError: "Wait" as const };
-    const spec = draw.chance(0.2)
-      ? { ...specOf(gate, FILLED[1]), group: NO_GROUP }
-      : draw.chance(0.3)
-        ? emptyComparison(gate)
-        : specOf(gate, draw.of(IMPOSSIBLE));
+    // Of other gates Prometheus does not know that they compare.
+    const refused = draw.of([{ ...specOf(gate, FILLED[1]), group: NO_GROUP }, emptyComparison(gate)]);
+    const isStored = draw.chance(0.6);
+    const spec = isStored ? specOf(gate, draw.of(IMPOSSIBLE)) : refused;
     await insist(people, gatePath, { spec });
-    if (spec["group"] === NO_GROUP) return;
-    storeGate(people, spec);
-    await rollAndWait(people, draw.between(20, 60) * SECOND);
-    await insist(people, gatePath, { spec: { checks: null, ...specOf(shape.gate) } });
+    if (isStored) storeGate(people, spec);
+    if (isStored) await rollAndWait(people, draw.between(20, 60) * SECOND);
+    await insist(people, gatePath, { spec: { checks: null, soakSeconds: null, ...specOf(shape.gate) } });
   },
   foreignGate: async (people) => {
     const { gate } = people.shape;
@@ -212,6 +211,25 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     if (pod && draw.chance(0.8)) await world.ask("human", "DELETE", `${PODS}/${pod.metadata.name}`);
     await pause(people, 200 * SECOND);
     await world.ask("human", "DELETE", `${GATES_PATH}/soak`);
+  },
+  /** The gate has let a zone begin, which has a pod of an earlier rollout, and the budget keeps its pods. */
+  passedAndHeld: async (people) => {
+    const { draw, shape, world } = people;
+    const [first = "", next = ""] = shape.zones;
+    await roll(people);
+    await pause(people, 2 * SECOND);
+    const [pod] = podsOf(people, next);
+    if (pod) await world.ask("human", "DELETE", `${PODS}/${pod.metadata.name}`);
+    await pause(people, 10 * SECOND);
+    await roll(people);
+    const isUpdated = (): boolean => Number(statusOf(people, first, "updatedReplicas")) >= shape.replicas;
+    await pause(people, 3 * SECOND);
+    await until(people, isUpdated, 240 * SECOND);
+    const budget = world.store.get(BUDGETS, NAMESPACE, BUDGET);
+    if (!budget) return;
+    world.store.update(BUDGETS, { ...budget, spec: { ...fieldsOf(budget["spec"]), podNamePartitionRegex: "([" } });
+    await pause(people, draw.between(120, 180) * SECOND);
+    await mendBudget(people);
   },
   /** A group of its own, whose name has a dot. */
   dottedGroup: async (people) => {
