@@ -25,7 +25,15 @@ interface Said {
   readonly pods?: readonly KubeObject[];
 }
 
-function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = Infinity, pods = [] }: Said): readonly string[] {
+function say({
+  set = zone(),
+  row = {},
+  other = {},
+  reason,
+  scaling,
+  illSince = Infinity,
+  pods = [],
+}: Said): readonly string[] {
   const violations: string[] = [];
   const claims = createGroupClaims({
     zones: ["a", "b"],

@@ -10,7 +10,17 @@ import { requestActions, setRequestsRight } from "./requests/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
-import { type Action, annotatePod, changeTemplate, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
+import {
+  type Action,
+  annotatePod,
+  changeTemplate,
+  insist,
+  pause,
+  type People,
+  PODS,
+  recreate,
+  SETS,
+} from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
 const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;

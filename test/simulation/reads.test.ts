@@ -205,8 +205,10 @@ interface Stalled {
 function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = false }: Stalled): string {
   let now = 0;
   const violations: string[] = [];
-  const made = ({ metadata, ...rest }: KubeObject): KubeObject =>
-    ({ ...rest, metadata: { ...metadata, creationTimestamp: "1970-01-01T00:00:00Z" } }) as KubeObject;
+  const made = ({ metadata, ...rest }: KubeObject): KubeObject => ({
+    ...rest,
+    metadata: { ...metadata, creationTimestamp: "1970-01-01T00:00:00Z" },
+  });
   const pods = new Map<string, KubeObject>();
   const reads = createReadSafety({
     violated: (what) => violations.push(what),
@@ -226,7 +228,7 @@ function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = 
   const names = ["a-0", "a-1"];
   for (const name of names) store(made({ ...pod(name), metadata: { ...pod(name).metadata, uid: name } }));
   now = served * 1000;
-  for (const one of [...pods.values()]) store({ ...one, status: pod("", { ready: false })["status"] });
+  for (const one of pods.values()) store({ ...one, status: pod("", { ready: false })["status"] });
   now += 1000;
   for (const name of names) {
     const one = pods.get(name) ?? pod(name);

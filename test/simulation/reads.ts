@@ -132,7 +132,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
 
   function actsOf(actor: string): Acts {
     const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
-    const found = byActor.get(actor) ?? { ...never, confirmed: new Map(), deletedAt: new Map(), taken: new Set<string>() };
+    const found = byActor.get(actor) ?? {
+      ...never,
+      confirmed: new Map(),
+      deletedAt: new Map(),
+      taken: new Set<string>(),
+    };
     byActor.set(actor, found);
     return found;
   }
@@ -239,7 +244,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
   function judgeLimit({ metadata: { name } }: KubeObject, zone: string, actor: string): void {
     const isBack = (other: string): boolean =>
       listPods(zone).some((pod) => pod.metadata.name === other && !isEnding(pod) && isTrue(pod, "Ready"));
-    const taken = [...actsOf(actor).taken].filter((other) => other !== name && zoneOf(other) === zone && !isBack(other));
+    const taken = [...actsOf(actor).taken].filter(
+      (other) => other !== name && zoneOf(other) === zone && !isBack(other),
+    );
     if (taken.length >= shape.maxUnavailable)
       violated(`${name} is taken by ${actor}, which has taken ${taken.join(", ")} of the zone as well`);
   }

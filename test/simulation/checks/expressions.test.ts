@@ -67,7 +67,9 @@ describe("the oracle of what is admitted of gates", () => {
 
 describe("the oracle of what is asked", () => {
   const zones = (began?: string): Readonly<Record<string, KubeObject>> => ({
-    [GATE]: { status: { zones: [{ name: ZONE, settledRevision: "old", ...(began !== undefined && { began }) }] } } as never,
+    [GATE]: {
+      status: { zones: [{ name: ZONE, settledRevision: "old", ...(began !== undefined && { began }) }] },
+    } as never,
     [ZONE]: { status: { updateRevision: "old" } } as never,
   });
   const dotted = gate(FILLED[1], { group: "web.v2" });

@@ -135,7 +135,8 @@ export function createExpressionSafety({ shape, violated, now, history }: Expres
       const { expr } = told;
       answers.set(expr, [...(answers.get(expr) ?? []), told]);
       const matches = [...patterns.values()].map((pattern) => pattern.exec(expr)).filter((match) => match !== null);
-      if (patterns.size > 0 && matches.length === 0) violated(`Prometheus is asked what nobody has written so: ${expr}`);
+      if (patterns.size > 0 && matches.length === 0)
+        violated(`Prometheus is asked what nobody has written so: ${expr}`);
       for (const match of matches) judge(match, expr);
     },
     onReview({ path, sent, status, answer }: Review): void {
@@ -144,7 +145,7 @@ export function createExpressionSafety({ shape, violated, now, history }: Expres
       if (dig(request, "resource", "resource") !== "rolloutgates") return;
       const [object, old] = ["object", "oldObject"].map((field) => fieldsOf(dig(request, field, "spec")));
       const known = impossibleIn(old ?? {});
-      const [what] = impossibleIn(object ?? {}).filter((one) => !known.includes(one));
+      const what = impossibleIn(object ?? {}).find((one) => !known.includes(one));
       const isAllowed = dig(JSON.parse(answer), "response", "allowed") === true;
       if (isAllowed && what !== undefined) violated(`a gate is admitted that can never be answered, by ${what}`);
       const exprs = exprsOf(object);

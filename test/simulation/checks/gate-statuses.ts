@@ -132,7 +132,9 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     /** One that was refused, or is too far ahead by the clock of today, is none. */
     const lasts = (set: KubeObject | undefined): boolean => {
       const until = set?.metadata.annotations?.[BYPASS];
-      const known = itemsOf(before, "bypasses").find((one) => one["zone"] === set?.metadata.name && one["until"] === until);
+      const known = itemsOf(before, "bypasses").find(
+        (one) => one["zone"] === set?.metadata.name && one["until"] === until,
+      );
       return Date.parse(until ?? "") > knownAt - skewMs && !isTooFar(until) && known?.["accepted"] !== false;
     };
     const isUntouched = (set: KubeObject): boolean =>
@@ -278,7 +280,9 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       const isOlder = ({ lastTime }: Fields): boolean => sinceMs < startedAt || timeOf(lastTime) < sinceMs;
       return itemsOf(stage, "checks")
         .filter((result) => isOlder(result) && keeps(next, result))
-        .map(({ name }) => `keeps the result of ${String(name)} for ${String(stage["zone"])}, which is older than that`);
+        .map(
+          ({ name }) => `keeps the result of ${String(name)} for ${String(stage["zone"])}, which is older than that`,
+        );
     });
   }
 
@@ -320,7 +324,8 @@ export function createGateStatusSafety(options: GateStatusOptions) {
         const settled = [write.before, write.after].map(
           (status) => zonesOf(status).find(({ name }) => name === zone)?.["settledRevision"],
         );
-        const isBack = (set: KubeObject): boolean => settled.every((one) => one === dig(set, "status", "updateRevision"));
+        const isBack = (set: KubeObject): boolean =>
+          settled.every((one) => one === dig(set, "status", "updateRevision"));
         return state === "Waiting" && write.isSameRollout && wasAlways(write, zone, isBack);
       })
       .map(({ zone }) => `asks for ${String(zone)}, which gets back what it had`);
@@ -478,14 +483,15 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     const gates = history.since(GATE, since, list?.at ?? sentAt);
     const holds = (gate: KubeObject | undefined): boolean =>
       dig(gate, "spec", "group") === GROUP &&
-      dig(gate, "spec", "mode") === "Enforce" && !hasBegun(fieldsOf(gate?.["status"]), zone);
+      dig(gate, "spec", "mode") === "Enforce" &&
+      !hasBegun(fieldsOf(gate?.["status"]), zone);
     if (gates.length > 0 && gates.every(holds))
       violated(`${pod} is taken by ${actor} although its gate has not recorded that ${zone} begins`);
     const sets = history.since(zone, since);
     const isOldPass = (gate: KubeObject | undefined): boolean => {
       const stage = stagesOf(fieldsOf(gate?.["status"])).find((one) => one["zone"] === zone) ?? {};
       const isOld = (check: unknown): boolean => {
-        const [result] = itemsOf(stage, "checks").filter(({ name }) => name === dig(check, "name"));
+        const result = itemsOf(stage, "checks").find(({ name }) => name === dig(check, "name"));
         const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
         return timeOf(result?.["lastTime"]) < since - keptMs;
       };

@@ -132,7 +132,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const spec = fieldsOf(gate?.object["spec"]);
     const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
     const when = spec["when"] as readonly string[] | undefined;
-    const isJudged = spec["group"] === GROUP && spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
+    const isJudged =
+      spec["group"] === GROUP && spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
     const decided = Math.min(DECIDED_MS, decidedMs(actor, zone) + GATES_MS);
     if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
     const revision = revisionOf(object);

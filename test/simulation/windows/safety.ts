@@ -41,8 +41,8 @@ function openOnce(annotations: Said["annotations"], now: number): { readonly unt
   const [, day, month] = /^0 0 0 (\d+) (\d+) \*$/.exec(annotations[WINDOW] ?? "") ?? [];
   if (day === undefined || month === undefined) return undefined;
   const year = new Date(now).getUTCFullYear();
-  const [opened = 0] = [year, year - 1].map((one) => Date.UTC(one, Number(month) - 1, Number(day))).filter((at) => at < now);
-  return { until: opened + 1000 * Number.parseInt(annotations[`${WINDOW}-duration`] ?? "", 10) };
+  const opened = [year, year - 1].map((one) => Date.UTC(one, Number(month) - 1, Number(day))).find((at) => at < now);
+  return { until: (opened ?? 0) + 1000 * Number.parseInt(annotations[`${WINDOW}-duration`] ?? "", 10) };
 }
 
 export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSafetyOptions): WindowSafety {
