@@ -237,6 +237,15 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     /keeps a pass of ingester-zone-a without its successes/,
   ],
   [
+    "an old pass that is earned again",
+    {
+      before: { ...zones(), stages: [stage(A, "Passed", [2])] },
+      after: { ...zones(), stages: [stage(A, "Passed", [2, 59])] },
+      told: "Success",
+    },
+    undefined,
+  ],
+  [
     "an old pass of a zone that goes on",
     { before: { ...zones("Now"), stages: PASSED }, after: { ...zones("Now"), retried: "", stages: PASSED } },
     undefined,

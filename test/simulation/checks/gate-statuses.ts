@@ -358,6 +358,10 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       const earlier = stagesOf(before).find(isAt(stage));
       const isUsed = hasBegun(after, zone) && !(begun.has(String(zone)) && wasAsked(write, zone));
       if (state !== "Passed" || earlier?.["state"] !== state || isUsed) return [];
+      // It was over, and is earned again by this answer.
+      const isEarned = (check: unknown): boolean =>
+        hasNewResult(earlier, stage, check) && !lacksSuccesses(stage)(check);
+      if (!begun.has(String(zone)) && listOf(spec["checks"]).every(isEarned)) return [];
       const isOld = (check: unknown): boolean => {
         const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
         return exprsOf(check).some((expr) => !toldOf(expr).some(({ at }) => at <= storedAt && at >= listedAt - keptMs));
@@ -368,6 +372,13 @@ export function createGateStatusSafety(options: GateStatusOptions) {
         ...(checks.some(lacksSuccesses(earlier)) ? [`keeps a pass of ${String(zone)} without its successes`] : []),
       ];
     });
+  }
+
+  function hasNewResult(earlier: Fields, stage: Fields, check: unknown): boolean {
+    const [before, after] = [earlier, stage].map((one) =>
+      itemsOf(one, "checks").find(({ name }) => name === dig(check, "name")),
+    );
+    return after !== undefined && after["lastTime"] !== before?.["lastTime"];
   }
 
   /** The gate is asked for the zone: it observes nothing alone, and the zone had not begun earlier. */
