@@ -489,6 +489,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
    * A gate has recorded that a zone begins before its first ready pod goes, by a pass that holds until then (§14.7).
    */
   function onTaken(pod: string, zone: string, { actor, sentAt = now() }: Caller): void {
+    if (!shape.zones.includes(zone)) return;
     const list = reads.lastBefore(actor, LISTS.gates, sentAt);
     const since = Math.min(sentAt - BATCH_MS, list ? seen(list.sentAt) : Infinity);
     const gates = history.since(GATE, since, list?.at ?? sentAt);

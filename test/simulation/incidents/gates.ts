@@ -21,6 +21,7 @@ import {
   statusOf,
   TAKEN_BACK,
   timeText,
+  undisturbed,
   until,
 } from "./rollouts.ts";
 
@@ -99,14 +100,17 @@ const OF_GATES: Readonly<Record<string, Action>> = {
     if (!shape.gate) return;
     // Who goes on without an answer passes it.
     const gate = { ...shape.gate, asksNothing: false, soakSeconds: 0, when: BOTH, onError: "Wait" as const };
-    // Of other gates Prometheus does not know that they compare.
-    const refused = draw.of([{ ...specOf(gate, FILLED[1]), group: NO_GROUP }, emptyComparison(gate)]);
-    const isStored = draw.chance(0.6);
-    const spec = isStored ? specOf(gate, draw.of(IMPOSSIBLE)) : refused;
-    await insist(people, gatePath, { spec });
-    if (isStored) storeGate(people, spec);
-    if (isStored) await rollAndWait(people, draw.between(20, 60) * SECOND);
-    await insist(people, gatePath, { spec: { checks: null, soakSeconds: null, ...specOf(shape.gate) } });
+    const mended = { spec: { checks: null, soakSeconds: null, ...specOf(shape.gate) } };
+    const impossible = IMPOSSIBLE.map((expr) => specOf(gate, expr));
+    const refused = [{ ...specOf(gate, FILLED[1]), group: NO_GROUP }, emptyComparison(gate), ...impossible];
+    for (const spec of refused) await insist(people, gatePath, { spec });
+    await insist(people, gatePath, mended);
+    const first = draw.below(impossible.length);
+    for (const spec of [...impossible, ...impossible].slice(first, first + 2)) {
+      storeGate(people, spec);
+      await rollAndWait(people, draw.between(20, 40) * SECOND);
+    }
+    await insist(people, gatePath, mended);
   },
   foreignGate: async (people) => {
     const { gate } = people.shape;
@@ -115,6 +119,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
   },
   /** The gate asks about the pods that have the template; only some zones get one. */
   filledGate: async (people) => {
+    await undisturbed(people);
     const { draw, shape } = people;
     if (!shape.gate) return;
     const gate = { ...shape.gate, asksNothing: false, when: BOTH, soakSeconds: 120 };
@@ -127,6 +132,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
   },
   /** It says so for minutes, and a template is given meanwhile. */
   unreadableGate: async (people) => {
+    await undisturbed(people);
     storeGate(people, { checks: "none", soakSeconds: 0 });
     await rollAndWait(people, people.draw.between(200, 260) * SECOND);
     const { gate } = people.shape;
@@ -159,6 +165,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
   },
   /** The gate has let a zone begin, which has a pod of an earlier rollout, and the budget keeps its pods. */
   passedAndHeld: async (people) => {
+    await undisturbed(people);
     const { draw, shape, world } = people;
     const [first = "", next = ""] = shape.zones;
     await roll(people);
@@ -192,6 +199,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
   },
   /** A zone is made anew around its pods with another template, and its gate as well. */
   madeAnew: async (people) => {
+    await undisturbed(people);
     const { draw, shape, world } = people;
     const zone = draw.of(shape.zones);
     await world.ask("human", "DELETE", gatePath);

@@ -44,6 +44,11 @@ export async function until(people: People, holds: () => boolean, ms = 120 * SEC
   for (const end = people.schedule.now() + ms; !holds() && people.schedule.now() < end;) await pause(people, LOOK_MS);
 }
 
+/** Mostly begins once the others stop, who would be in the way. */
+export async function undisturbed(people: People): Promise<void> {
+  if (people.draw.chance(0.7)) await until(people, () => !people.isTroubled(), 900 * SECOND);
+}
+
 export const rollAndWait = async (people: People, ms: number): Promise<void> => {
   await pause(people, people.draw.between(1, 10) * SECOND);
   await roll(people);
@@ -80,20 +85,26 @@ export const quickTemplate = ({ readyAfterMs }: Shape): object => ({
 export const TAKEN_BACK: Readonly<Record<string, Action>> = {
   /** The template of a zone that has begun is taken back; a freeze holds the others, which may get a third one. */
   takenBack: async (people) => {
+    await undisturbed(people);
     const { draw, shape, schedule } = people;
-    const zone = draw.of(shape.zones);
+    const zone = draw.of(shape.zones.slice(0, 2));
     const [old, others] = [imageOf(people, zone), shape.zones.filter((one) => one !== zone)];
     await rollInto(people, zone);
     const isFrozen = draw.chance(0.7);
     const now = schedule.now();
     if (isFrozen) await annotate(people, { [FREEZES]: `${timeText(now)}/${timeText(now + 900 * SECOND)}` });
+    // A pod that is not ready waits for no freeze.
+    const isReady = (): boolean =>
+      Number(statusOf(people, zone, "readyReplicas")) >= Number(dig(setOf(people, zone), "spec", "replicas"));
+    if (isFrozen) await until(people, isReady, 30 * SECOND);
     await changeTemplate(people, zone, old);
-    if (draw.chance(0.5)) await roll(people, draw.chance(0.5) ? old : newImage(people), others);
+    if (draw.chance(0.6)) await roll(people, draw.chance(0.3) ? old : newImage(people), others);
     await pause(people, draw.between(60, 150) * SECOND);
     if (isFrozen) await annotate(people, { [FREEZES]: null });
   },
   /** Nobody but a pod that was made meanwhile has seen the template. */
   takenBackAtOnce: async (people) => {
+    await undisturbed(people);
     const { draw, shape, world } = people;
     const zone = draw.of(shape.zones);
     const old = imageOf(people, zone);
@@ -115,6 +126,7 @@ export const TAKEN_BACK: Readonly<Record<string, Action>> = {
 export const OF_PODS: Readonly<Record<string, Action>> = {
   /** It has been open for weeks, and closes now. */
   longWindow: async (people) => {
+    await undisturbed(people);
     const { draw, schedule, shape } = people;
     if (shape.windows) return;
     const opened = new Date(schedule.now() - 20 * DAY_MS);
@@ -127,6 +139,7 @@ export const OF_PODS: Readonly<Record<string, Action>> = {
   },
   /** Pods of all zones are made again with a template that does not come up; then it is mended. */
   downEverywhere: async (people) => {
+    await undisturbed(people);
     const { draw, shape, world } = people;
     const crashes = draw.chance(0.4);
     for (const zone of shape.zones)
@@ -141,6 +154,7 @@ export const OF_PODS: Readonly<Record<string, Action>> = {
   },
   /** Pods that were ready are not for long; then they get a template, which another zone may have tried. */
   illForLong: async (people) => {
+    await undisturbed(people);
     const { draw, shape } = people;
     const [tried, ill] = draw.chance(0.5) ? shape.zones : shape.zones.toReversed();
     const [ms, isTried] = [draw.between(310, 340) * SECOND, draw.chance(0.5)];
