@@ -43,7 +43,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-const mendBudget = (people: People): Promise<void> => {
+export const mendBudget = (people: People): Promise<void> => {
   const { spec } = budgetObject(people.shape) as { readonly spec?: object };
   return insist(people, `${BUDGETS_PATH}/${BUDGET}`, { spec: { podNamePartitionRegex: null, ...spec } });
 };

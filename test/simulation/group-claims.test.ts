@@ -21,13 +21,25 @@ interface Said {
   readonly scaling?: string;
   /** Since when an outdated pod of the zone is not ready; the zones are listed at 20. */
   readonly illSince?: number;
+  /** Pods of each zone. */
+  readonly pods?: readonly KubeObject[];
 }
 
-function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = Infinity }: Said): readonly string[] {
+function say({
+  set = zone(),
+  row = {},
+  other = {},
+  reason,
+  scaling,
+  illSince = Infinity,
+  pods = [],
+}: Said): readonly string[] {
   const violations: string[] = [];
   const claims = createGroupClaims({
     zones: ["a", "b"],
     violated: (what) => violations.push(what),
+    now: () => 10,
+    listPods: () => pods,
     losses: {
       find: ({ before }: { before: number }) => (illSince < before ? "a-0 is outdated and not ready" : undefined),
     } as never,
@@ -51,6 +63,17 @@ function say({ set = zone(), row = {}, other = {}, reason, scaling, illSince = I
 }
 
 const leaving = zone({ metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } });
+
+const created = (at: string): object => ({ creationTimestamp: `2026-01-01T00:00:${at}Z` });
+const OLDER = { metadata: { name: "a-0", ...created("05") } } as never as KubeObject;
+/** Its template was taken back, and its pod has the other one. */
+const BACK = {
+  set: {
+    ...zone({ metadata: created("10") }),
+    status: { currentRevision: "old", updateRevision: "old" },
+  } as KubeObject,
+  pods: [{ ...OLDER, metadata: { ...OLDER.metadata, ...created("15") } }],
+};
 
 describe("the oracle of what a RolloutGroup says", () => {
   for (const [name, said, expected] of [
@@ -81,6 +104,8 @@ describe("the oracle of what a RolloutGroup says", () => {
       { reason: "WindowClosed", illSince: 19 },
       /although a-0 is outdated and not ready/,
     ],
+    ["one that waits while it goes back", { reason: "WindowClosed", ...BACK }, /while a goes back/],
+    ["one that does not", { reason: "WindowClosed", ...BACK, pods: [{ ...BACK.pods[0], ...OLDER }] }, undefined],
     ["one that asks a gate", { reason: "GateWaiting", row: { ready: 1 } }, undefined],
     [
       "one that asks it while another zone lacks pods",

@@ -5,18 +5,23 @@
  *   a row's zone is being deleted, has another update strategy or a status older than its spec   one such hold is told
  *   a zone is told to be deleted                                                                no zone is scaled meanwhile
  *   a zone is told to wait for a gate, a window or its own pods                                  no other zone lacks pods
- *   a window is told to hold a zone                                                              all its outdated pods are ready
+ *   a window is told to hold a zone                                                              all its outdated pods are ready, and no
+ *                                                                                                zone goes back to a template that was taken back
  */
-import { dig, listOf, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import type { Losses } from "./losses.ts";
-import { GROUP, NAMESPACE } from "./names.ts";
+import { GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
+import { createSince } from "./past.ts";
 import type { ReadSafety } from "./reads.ts";
+import { isEnding } from "./stored.ts";
 
 export interface GroupClaimsOptions {
   readonly zones: readonly string[];
   readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly listPods: (zone: string) => readonly KubeObject[];
   readonly losses: Losses;
   readonly reads: Pick<ReadSafety, "listedAt" | "seen">;
 }
@@ -45,9 +50,12 @@ const WINDOWS = new Set(["WindowClosed", "WindowInvalid"]);
 const LISTS = 4;
 
 /** Calls `violated` with what happened, in words. */
-export function createGroupClaims({ zones, violated, losses, reads }: GroupClaimsOptions) {
+export function createGroupClaims({ zones, violated, now, listPods, losses, reads }: GroupClaimsOptions) {
   /** By "zone generation" the zone in that version. */
   const versions = new Map<string, KubeObject>();
+  /** The zones as they are, and since when they go back to the template that they had. */
+  const sets = new Map<string, KubeObject>();
+  const goingBack = createSince(now);
 
   function judge(group: KubeObject, actor: string): void {
     const blocks = listOf(dig(group, "status", "blocked"));
@@ -97,12 +105,35 @@ export function createGroupClaims({ zones, violated, losses, reads }: GroupClaim
     const before = reads.seen(reads.listedAt(actor, LISTS));
     const ill = losses.find({ of: zone, losses: ["is outdated and not ready"], before });
     if (ill !== undefined) violated(`${actor} writes that ${zone} waits for ${reason}, although ${ill}`);
+    const back = zones.find((one) => goingBack.before(one, before));
+    if (back !== undefined) violated(`${actor} writes that ${zone} waits for ${reason}, while ${back} goes back`);
+  }
+
+  /** Its outdated pods are all of a template that was taken back before the zone was recorded with it. */
+  function goesBack(zone: string): boolean {
+    const set = sets.get(zone);
+    const { currentRevision, updateRevision } = fieldsOf(dig(set, "status"));
+    const isPaused = set?.metadata.annotations?.["grafana.com/rollout-paused"] !== undefined;
+    const old = listPods(zone).filter(
+      (pod) => !isEnding(pod) && pod.metadata.labels?.["controller-revision-hash"] !== updateRevision,
+    );
+    // Made a second later, to be sure: the times have whole seconds.
+    const isOwn = ({ metadata }: KubeObject): boolean =>
+      Date.parse(metadata.creationTimestamp) > Date.parse(set?.metadata.creationTimestamp ?? "");
+    return set !== undefined && !isPaused && currentRevision === updateRevision && old.length > 0 && old.every(isOwn);
   }
 
   return {
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace, generation = 0 } = object.metadata;
-      if (namespace !== NAMESPACE || type === "DELETED") return;
+      if (namespace !== NAMESPACE) return;
+      const zone = resource === "pods" ? zoneOf(name) : name;
+      if ((resource === "pods" || resource === "statefulsets.apps") && zones.includes(zone)) {
+        if (resource === "statefulsets.apps" && type === "DELETED") sets.delete(zone);
+        else if (resource === "statefulsets.apps") sets.set(zone, object);
+        goingBack.note(zone, goesBack(zone));
+      }
+      if (type === "DELETED") return;
       if (resource === "statefulsets.apps" && zones.includes(name)) versions.set(`${name} ${generation}`, object);
       const isWritten = JSON.stringify(object["status"]) !== JSON.stringify(previous?.["status"]);
       if (

@@ -49,6 +49,8 @@ export interface LossQuery {
   readonly losses: readonly Loss[];
   /** It has been so since before that time. */
   readonly before: number;
+  /** Also what nobody waits for any more. */
+  readonly isEver?: boolean;
 }
 
 /** A pod that was ready for a shorter time may count as one that never was: its times have whole seconds. */
@@ -151,10 +153,10 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
       look(zone);
     },
     /** What zones have been losing since before that time, in words; undefined for nothing. */
-    find({ but, of, losses, before }: LossQuery): string | undefined {
+    find({ but, of, losses, before, isEver = false }: LossQuery): string | undefined {
       const found = [...lost]
         .flatMap(([zone, ones]) => (zone === but || zone !== (of ?? zone) ? [] : [...ones.values()]))
-        .find(({ loss, since }) => losses.includes(loss) && since < before && since > now() - GIVEN_UP_MS);
+        .find(({ loss, since }) => losses.includes(loss) && since < before && (isEver || since > now() - GIVEN_UP_MS));
       return found && `${found.name} ${found.loss}`;
     },
     /** True if the zone has had all its pods ready since before that time, outdated or not. */

@@ -156,7 +156,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     admittedBut,
   });
-  const claims = createGroupClaims({ zones: shape.zones, violated, losses, reads });
+  const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
   const scalings = createScalingSafety({
     shape,
     violated,
@@ -206,7 +206,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       out: nodeSafety.out,
     });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
-  const windows = shape.windows && createWindowSafety({ violated, now, setOf, decidedMs });
+  const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
+  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
   const requests =
     shape.requests &&

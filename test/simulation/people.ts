@@ -10,7 +10,17 @@ import { requestActions, setRequestsRight } from "./requests/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
-import { type Action, annotatePod, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
+import {
+  type Action,
+  annotatePod,
+  changeTemplate,
+  insist,
+  pause,
+  type People,
+  PODS,
+  recreate,
+  SETS,
+} from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
 const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
@@ -20,16 +30,6 @@ const REPEAT_MS = 15_000;
 
 const podsOf = ({ world }: People): readonly string[] =>
   world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
-
-const changeTemplate = (people: People, zone: string, image: string, crashes: boolean): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, {
-    spec: {
-      template: {
-        metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
-        spec: { containers: [{ name: "main", image }] },
-      },
-    },
-  });
 
 async function inEachZone(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
   for (const zone of people.shape.zones) {

@@ -37,6 +37,17 @@ export async function insist(people: People, path: string, patch: object): Promi
   }
 }
 
+/** A zone gets another template; one that crashes never comes up. */
+export const changeTemplate = (people: People, zone: string, image: string, crashes = false): Promise<void> =>
+  insist(people, `${SETS}/${zone}`, {
+    spec: {
+      template: {
+        metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
+        spec: { containers: [{ name: "main", image }] },
+      },
+    },
+  });
+
 export const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
   world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
 

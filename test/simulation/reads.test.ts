@@ -192,6 +192,64 @@ function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconcil
   return violations;
 }
 
+interface Stalled {
+  readonly maxUnavailable?: number;
+  /** The first pod is back before the second one is taken. */
+  readonly isBack?: boolean;
+  /** Seconds for which the pods have served. */
+  readonly served?: number;
+  /** What another zone tries, for long. */
+  readonly tried?: boolean;
+}
+
+/** Two pods of a zone that have served and are not ready any more are taken. */
+function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = false }: Stalled): string {
+  let now = 0;
+  const violations: string[] = [];
+  const made = ({ metadata, ...rest }: KubeObject): KubeObject => ({
+    ...rest,
+    metadata: { ...metadata, creationTimestamp: "1970-01-01T00:00:00Z" },
+  });
+  const pods = new Map<string, KubeObject>();
+  const reads = createReadSafety({
+    violated: (what) => violations.push(what),
+    now: () => now,
+    processes: () => [],
+    listPods: () => [...pods.values()],
+    losses: { find: ({ isEver }: { isEver: boolean }) => (tried && isEver ? "b tries it" : undefined) } as never,
+    admittedBut: () => undefined,
+    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false, maxUnavailable } as never,
+  });
+  const store = (object: KubeObject, actor = "kubelet"): void => {
+    const previous = pods.get(object.metadata.name);
+    pods.set(object.metadata.name, object);
+    const event = { type: previous ? "MODIFIED" : "ADDED", resource: "pods", object, previous } as never;
+    reads.onEvent(event, { actor, call: "", sentAt: now });
+  };
+  const names = ["a-0", "a-1"];
+  for (const name of names) store(made({ ...pod(name), metadata: { ...pod(name).metadata, uid: name } }));
+  now = served * 1000;
+  for (const one of pods.values()) store({ ...one, status: pod("", { ready: false })["status"] });
+  now += 1000;
+  for (const name of names) {
+    const one = pods.get(name) ?? pod(name);
+    store({ ...one, metadata: { ...one.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } }, "reconciler-1");
+    if (isBack) store(made(pod(name, { revision: "new" })));
+  }
+  return violations.join();
+}
+
+describe("the oracle of pods that have served and are no longer ready", () => {
+  for (const [name, stalled, expected] of [
+    ["more of them than the limit", {}, /a-1 is taken by reconciler-1, which has taken a-0 of the zone as well/],
+    ["as many as the limit", { maxUnavailable: 2 }, undefined],
+    ["one after the other", { isBack: true }, undefined],
+    ["pods that have hardly served", { served: 5 }, undefined],
+    ["pods while another zone tries a template", { maxUnavailable: 2, tried: true }, /has read that b tries it/],
+  ] as const satisfies readonly (readonly [string, Stalled, RegExp | undefined])[])
+    it(`${expected ? "condemns" : "allows"} ${name}`, () => assert.match(takeStalled(stalled), expected ?? /^$/));
+});
+
 describe("the oracle of the downscale Lease", () => {
   const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-downscale-x";
   const give = (faults: readonly string[]): readonly string[] => {

@@ -15,7 +15,7 @@ import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isOrphan } from "./stored.ts";
+import { isEnding, isOrphan } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -53,6 +53,8 @@ const UNKNOWN = /^(?:requestLost|answerLost|serverError) at reconciler (DELETE(?
 const RESERVED_MS = 120_000;
 /** For which a reconciler takes the downscale Lease. */
 const LEASE_MS = 10_000;
+/** A pod whose readiness ends earlier than that may count as one that has never served. */
+const SERVED_MS = 12_000;
 const DOWNSCALE_LEASE = /\/leases(?:\/zonewise-downscale-|\?|$)/;
 
 interface Confirmed {
@@ -74,6 +76,8 @@ interface Acts {
   readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
   readonly deletedAt: Map<string, number>;
+  /** The pods that it has taken, by their names. */
+  readonly taken: Set<string>;
   /** When it sent the write that gave its last downscale Lease back. */
   releasedAt: number;
 }
@@ -116,6 +120,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const endingAt = new Map<string, number>();
   /** UIDs of pods that have been ready. */
   const wereReady = new Set<string>();
+  /** By UID of a pod that is not ready any more when it was so last. */
+  const servedUntil = new Map<string, number>();
   /** By UID of a pod the reconciler that has taken it. */
   const takenBy = new Map<string, string>();
   /** By name of a pod that is not ready since when. */
@@ -127,7 +133,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
 
   function actsOf(actor: string): Acts {
     const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
-    const found = byActor.get(actor) ?? { ...never, confirmed: new Map(), deletedAt: new Map() };
+    const found = byActor.get(actor) ?? {
+      ...never,
+      confirmed: new Map(),
+      deletedAt: new Map(),
+      taken: new Set<string>(),
+    };
     byActor.set(actor, found);
     return found;
   }
@@ -207,6 +218,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
       violated(`${podName} is taken by ${actor} before ${first.metadata.name}, which is outdated and not ready`);
     if (isJudgedElsewhere) underLease(podName, zone, caller);
     judgeLosses(pod, zone, actor);
+    actsOf(actor).taken.add(podName);
   }
 
   /** What others lose: by the zone's first pod what was read before it was confirmed, by each further one the last list. */
@@ -214,10 +226,30 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
     const isFurther = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) > at;
     const before = Math.max(judgedAt(actor, zone), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
+    const isStalled = hasStalled(pod);
     const mayStart = !wereReady.has(pod.metadata.uid) && !isBroken(pod);
-    if (!isTrue(pod, "Ready") && (!mayStart || isFurther)) return;
-    const lost = losses.find({ but: zone, losses: isTrue(pod, "Ready") ? SHORT : TRIED, before });
+    if (isStalled) judgeLimit(pod, zone, actor);
+    if (!isTrue(pod, "Ready") && ((!mayStart && !isStalled) || isFurther)) return;
+    const lost = losses.find({ but: zone, losses: isTrue(pod, "Ready") ? SHORT : TRIED, before, isEver: isStalled });
     if (lost !== undefined) violated(`${pod.metadata.name} is taken by ${actor}, which has read that ${lost}`);
+  }
+
+  /** It has served and is no longer ready, and may come back. */
+  const hasStalled = (pod: KubeObject): boolean => {
+    const { uid, creationTimestamp } = pod.metadata;
+    const servedMs = (servedUntil.get(uid) ?? -Infinity) - Date.parse(creationTimestamp);
+    return !isTrue(pod, "Ready") && !isBroken(pod) && servedMs > SERVED_MS;
+  };
+
+  /** Such pods go within the limit of their zone, and what the reconciler itself has taken counts until it is back. */
+  function judgeLimit({ metadata: { name } }: KubeObject, zone: string, actor: string): void {
+    const isBack = (other: string): boolean =>
+      listPods(zone).some((pod) => pod.metadata.name === other && !isEnding(pod) && isTrue(pod, "Ready"));
+    const taken = [...actsOf(actor).taken].filter(
+      (other) => other !== name && zoneOf(other) === zone && !isBack(other),
+    );
+    if (taken.length >= shape.maxUnavailable)
+      violated(`${name} is taken by ${actor}, which has taken ${taken.join(", ")} of the zone as well`);
   }
 
   /** A webhook judges downscales of another zone. */
@@ -233,7 +265,10 @@ export function createReadSafety(options: ReadSafetyOptions) {
 
   function onPod({ type, object }: StoreEvent): void {
     const { name, uid, deletionTimestamp } = object.metadata;
-    if (isTrue(object, "Ready")) wereReady.add(uid);
+    if (isTrue(object, "Ready")) {
+      wereReady.add(uid);
+      servedUntil.delete(uid);
+    } else if (wereReady.has(uid) && !servedUntil.has(uid)) servedUntil.set(uid, now());
     if (type === "DELETED") endingAt.delete(uid);
     else if (deletionTimestamp !== undefined && !endingAt.has(uid)) endingAt.set(uid, now());
     // What ends is none that could go first.

@@ -181,6 +181,17 @@ const OVER = { settledTime: "2026-01-01T01:00:00Z" };
 const SETTLED = { ...OVER, zones: [A, B].map((name) => ({ name, settledRevision: "new" })) };
 const NEXT = { before: zones("Now", "Earlier"), after: zones("Earlier", "Now") };
 
+const OLD_PASS = stage(A, "Passed", [2, 40]);
+const BYPASSED = { stages: [stage(A, "Bypassed")] };
+const ASKED = { stages: [stage(A, "Waiting")] };
+const ONCE = { stages: [stage(A, "Waiting", [1])] };
+const OLDER = { stages: [stage(A, "Waiting", [1, 40])] };
+const STARTED = { startTime: "2026-01-01T00:59:00Z" };
+const result = { name: "errors", lastVerdict: "Success", consecutiveSuccesses: 1 };
+const COMING = { stages: [{ ...stage(A, "Waiting"), checks: [{ ...result, lastTime: "2026-01-01T04:00:00Z" }] }] };
+const BACK = { zones: [A, B].map((name) => ({ name, settledRevision: "new" })) };
+const ALL_UPDATED = { a: { updated: 3 }, b: { updated: 3 } };
+
 const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefined])[] = [
   ["a bypass that is accepted", { after: bypasses(SOON, true) }, undefined],
   ["a bypass that is accepted too far ahead", { after: bypasses(LATE, true) }, /which is too far ahead/],
@@ -224,6 +235,15 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     "a zone that begins without its successes",
     { ...BEGINS, before: { ...zones(), stages: [stage(A, "Passed", [1])] }, stored: 0.5, toldEarlier: 0.6 },
     /keeps a pass of ingester-zone-a without its successes/,
+  ],
+  [
+    "an old pass that is earned again",
+    {
+      before: { ...zones(), stages: [stage(A, "Passed", [2])] },
+      after: { ...zones(), stages: [stage(A, "Passed", [2, 59])] },
+      told: "Success",
+    },
+    undefined,
   ],
   [
     "an old pass of a zone that goes on",
@@ -322,6 +342,45 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     },
     undefined,
   ],
+  [
+    "one that is over while a zone lacks pods",
+    { after: SETTLED, a: { updated: 3, ready: 2 }, b: { updated: 3 } },
+    /is settled, and ingester-zone-a lacks pods/,
+  ],
+  [
+    "a bypass that was refused",
+    { before: bypasses(SOON, false), after: { ...bypasses(SOON, false), ...BYPASSED }, a: { bypass: SOON } },
+    /by a bypass, and .*-a has none/,
+  ],
+  [
+    "a bypass that a clock accepted which was ahead",
+    { before: bypasses(LATE, true), after: { ...bypasses(LATE, true), ...BYPASSED }, a: { bypass: LATE } },
+    /by a bypass, and .*-a has none/,
+  ],
+  ["its verdict, which stays", { before: bypasses(LATE, true), after: bypasses(LATE, true) }, undefined],
+  ["a result that is older than its stage", { before: OLDER, after: { ...OLDER, retried: "" } }, /which is older/],
+  ["one that is dropped", { before: OLDER, after: { stages: [stage(A, "Waiting")] } }, undefined],
+  [
+    "a stage that is older than its rollout",
+    { before: { ...STARTED, ...ONCE }, after: { ...STARTED, ...ONCE, retried: "" } },
+    /which is older/,
+  ],
+  [
+    "one that has begun again",
+    { before: { ...STARTED, ...ONCE }, after: { ...STARTED, stages: [stage(A, "Waiting", [1, 59])] }, told: "Success" },
+    undefined,
+  ],
+  ["a result that is to come", { before: COMING, after: { ...COMING, retried: "" } }, /from a time that is to come/],
+  ["one that is dropped as well", { before: COMING, after: { stages: [stage(A, "Waiting")] } }, undefined],
+  [
+    "a zone that begins in a rollout that is over",
+    { before: { ...OVER, ...zones() }, after: { ...OVER, ...zones("Now") } },
+    /begins in a rollout that is over/,
+  ],
+  ["a zone on its way back that is asked for", { before: BACK, after: { ...BACK, ...ASKED } }, /gets back what it had/],
+  ["one after the rollout", { before: BACK, after: { ...BACK, ...OVER, ...ASKED }, ...ALL_UPDATED }, undefined],
+  ["a way back that is none", { before: { identity: undefined }, after: BACK }, /for one on its way back/],
+  ["a way back", { before: { identity: undefined }, after: BACK, a: { updated: 1 }, b: { updated: 1 } }, undefined],
   ["what somebody else writes", { after: bypasses(LATE, true), by: "human" }, undefined],
 ];
 
@@ -335,6 +394,9 @@ describe("the oracle of gates' statuses", () => {
     ["that has begun by its gate", { before: zones("Now") }, undefined],
     ["that its gate does not name", { before: zones() }, /has not recorded that ingester-zone-a begins/],
     ["that its gate has named after the list", { before: zones(), after: zones("Now"), recorded: 1 }, /not recorded/],
+    ["by a pass", { before: { ...zones("Now"), stages: PASSED } }, undefined],
+    ["by a pass that is old", { before: { ...zones("Now"), stages: [OLD_PASS] } }, /by a pass of .* that is old/],
+    ["by one that it has used", { before: { ...zones("Now"), stages: [OLD_PASS] }, a: { updated: 1 } }, undefined],
     ["that a gate only observes", { before: zones(), gate: { mode: "Observe" } }, undefined],
   ];
   for (const [what, given, expected] of TAKEN)

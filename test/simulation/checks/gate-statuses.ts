@@ -68,7 +68,7 @@ const wantedOf = (set: unknown): number => numberOf(dig(set, "spec", "replicas")
 const exprsOf = (check: unknown): readonly string[] =>
   [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => {
     const expr = textOf(one);
-    return expr === undefined ? [] : [expr.replace("$(group)", GROUP)];
+    return expr === undefined ? [] : [expr];
   });
 
 const checkOf = (spec: Fields, name: unknown): unknown =>
@@ -93,6 +93,11 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     passesTheWantedZone,
     keepsZonesUnderWay,
     settlesUpdatedZones,
+    dropsWhatIsOlder,
+    dropsWhatIsToCome,
+    beginsInAnOpenRollout,
+    letsZonesGoBack,
+    recordsNoWayBack,
   ];
 
   /** True if all that the zone has been since the process read it fits. */
@@ -111,19 +116,27 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     });
   }
 
-  function refusesLongBypasses({ after }: Write): string[] {
+  const isTooFar = (until: unknown): boolean => Date.parse(String(until)) - now() > DAY_MS + KEPT_MS + skewMs;
+
+  function refusesLongBypasses({ before, after }: Write): string[] {
+    const known = itemsOf(before, "bypasses");
     return itemsOf(after, "bypasses")
-      .filter(
-        ({ accepted, until }) => accepted === true && Date.parse(String(until)) - now() > DAY_MS + KEPT_MS + skewMs,
-      )
+      .filter(({ accepted, until }) => accepted === true && isTooFar(until))
+      .filter(({ zone, until }) => !known.some((one) => one["zone"] === zone && one["until"] === until))
       .map(({ zone, until }) => `accepts the bypass of ${String(zone)} until ${String(until)}, which is too far ahead`);
   }
 
   /** A zone that is passed by a bypass has one, until it has begun; after the last zone all have one. */
   function passesByBypasses(write: Write): string[] {
     const { before, after, knownAt } = write;
-    const lasts = (set: KubeObject | undefined): boolean =>
-      Date.parse(set?.metadata.annotations?.[BYPASS] ?? "") > knownAt - skewMs;
+    /** One that was refused, or is too far ahead by the clock of today, is none. */
+    const lasts = (set: KubeObject | undefined): boolean => {
+      const until = set?.metadata.annotations?.[BYPASS];
+      const known = itemsOf(before, "bypasses").find(
+        (one) => one["zone"] === set?.metadata.name && one["until"] === until,
+      );
+      return Date.parse(until ?? "") > knownAt - skewMs && !isTooFar(until) && known?.["accepted"] !== false;
+    };
     const isUntouched = (set: KubeObject): boolean =>
       wantedOf(set) > 0 && count(set, "status", "updatedReplicas") === 0 && hasAll(set, "currentReplicas");
     return stagesOf(after).flatMap((stage) => {
@@ -243,7 +256,8 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     const { before, after, isSameRollout, knownAt } = write;
     if (after["settledTime"] === undefined || (isSameRollout && before["settledTime"] !== undefined)) return [];
     const isOpen = (set: KubeObject): boolean => count(set, "status", "updatedReplicas") < wantedOf(set);
-    const open = shape.zones.find((zone) => wasAlways(write, zone, isOpen));
+    const isShort = (set: KubeObject): boolean => count(set, "status", "readyReplicas") < wantedOf(set);
+    const [open, short] = [isOpen, isShort].map((fits) => shape.zones.find((zone) => wasAlways(write, zone, fits)));
     const other = zonesOf(after).find(
       ({ name, settledRevision }) =>
         !history
@@ -252,8 +266,86 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     );
     return [
       ...(open === undefined ? [] : [`is settled, and ${open} is not updated`]),
+      ...(short === undefined ? [] : [`is settled, and ${short} lacks pods`]),
       ...(other === undefined ? [] : [`settles ${String(other["name"])} with a revision that it does not have`]),
     ];
+  }
+
+  /** A stage from before its rollout, and a result from before its stage, count as none (§14.3). */
+  function dropsWhatIsOlder({ before, after }: Write): string[] {
+    const startedAt = timeOf(before["startTime"]);
+    return stagesOf(before).flatMap((stage) => {
+      const next = stagesOf(after).find(isAt(stage));
+      const sinceMs = timeOf(stage["since"]);
+      const isOlder = ({ lastTime }: Fields): boolean => sinceMs < startedAt || timeOf(lastTime) < sinceMs;
+      return itemsOf(stage, "checks")
+        .filter((result) => isOlder(result) && keeps(next, result))
+        .map(
+          ({ name }) => `keeps the result of ${String(name)} for ${String(stage["zone"])}, which is older than that`,
+        );
+    });
+  }
+
+  /** A time that is more than a minute ahead is that of a clock which was wrong (§14.3). */
+  function dropsWhatIsToCome({ before, after }: Write): string[] {
+    const isToCome = (time: unknown): boolean => timeOf(time) > now() + KEPT_MS + shape.skewMs;
+    return stagesOf(before).flatMap((stage) => {
+      const next = stagesOf(after).find(isAt(stage));
+      if (!next || next["state"] === "Failed") return [];
+      return [
+        ...itemsOf(stage, "checks")
+          .filter((result) => isToCome(result["lastTime"]) && keeps(next, result))
+          .map(({ name }) => `keeps the result of ${String(name)} from a time that is to come`),
+        ...(isToCome(next["since"]) ? [`waits for ${String(next["zone"])} since a time that is to come`] : []),
+      ];
+    });
+  }
+
+  const timeOf = (time: unknown): number => Date.parse(String(time));
+  /** The result is there as it was, or was added to. */
+  const keeps = (stage: Fields | undefined, result: Fields): boolean =>
+    itemsOf(stage ?? {}, "checks").some(
+      (one) =>
+        one["name"] === result["name"] &&
+        (one["lastTime"] === result["lastTime"] || count(one, "consecutiveSuccesses") > 1),
+    );
+
+  function beginsInAnOpenRollout(write: Write): string[] {
+    return write.after["settledTime"] === undefined
+      ? []
+      : beginners(write).map((name) => `says that ${name} begins in a rollout that is over`);
+  }
+
+  /** A zone that gets what it had when the group was last settled is asked nothing (§14.2). */
+  function letsZonesGoBack(write: Write): string[] {
+    if (write.after["settledTime"] !== undefined) return [];
+    return stagesOf(write.after)
+      .filter(({ zone, state }) => {
+        const settled = [write.before, write.after].map(
+          (status) => zonesOf(status).find(({ name }) => name === zone)?.["settledRevision"],
+        );
+        const isBack = (set: KubeObject): boolean =>
+          settled.every((one) => one === dig(set, "status", "updateRevision"));
+        return state === "Waiting" && write.isSameRollout && wasAlways(write, zone, isBack);
+      })
+      .map(({ zone }) => `asks for ${String(zone)}, which gets back what it had`);
+  }
+
+  /** Without a record, a zone none of whose pods has its template is on no way back to it (§14.2). */
+  function recordsNoWayBack(write: Write): string[] {
+    if (write.before["identity"] !== undefined) return [];
+    return zonesOf(write.after)
+      .filter(({ name, settledRevision }) =>
+        wasAlways(
+          write,
+          name,
+          (set) =>
+            wantedOf(set) > 0 &&
+            count(set, "status", "updatedReplicas") === 0 &&
+            dig(set, "status", "updateRevision") === settledRevision,
+        ),
+      )
+      .map(({ name }) => `takes ${String(name)} for one on its way back, and none of its pods has its template`);
   }
 
   /** A pass that its zone has not used lasts as long as its checks succeed, and were answered lately. */
@@ -266,6 +358,10 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       const earlier = stagesOf(before).find(isAt(stage));
       const isUsed = hasBegun(after, zone) && !(begun.has(String(zone)) && wasAsked(write, zone));
       if (state !== "Passed" || earlier?.["state"] !== state || isUsed) return [];
+      // It was over, and is earned again by this answer.
+      const isEarned = (check: unknown): boolean =>
+        hasNewResult(earlier, stage, check) && !lacksSuccesses(stage)(check);
+      if (!begun.has(String(zone)) && listOf(spec["checks"]).every(isEarned)) return [];
       const isOld = (check: unknown): boolean => {
         const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
         return exprsOf(check).some((expr) => !toldOf(expr).some(({ at }) => at <= storedAt && at >= listedAt - keptMs));
@@ -276,6 +372,13 @@ export function createGateStatusSafety(options: GateStatusOptions) {
         ...(checks.some(lacksSuccesses(earlier)) ? [`keeps a pass of ${String(zone)} without its successes`] : []),
       ];
     });
+  }
+
+  function hasNewResult(earlier: Fields, stage: Fields, check: unknown): boolean {
+    const [before, after] = [earlier, stage].map((one) =>
+      itemsOf(one, "checks").find(({ name }) => name === dig(check, "name")),
+    );
+    return after !== undefined && after["lastTime"] !== before?.["lastTime"];
   }
 
   /** The gate is asked for the zone: it observes nothing alone, and the zone had not begun earlier. */
@@ -371,15 +474,48 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     for (const rule of RULES) for (const what of rule(write)) violated(`the gate ${what}, by ${actor}`);
   }
 
-  /** A gate has recorded that a zone begins before its first ready pod goes. */
+  /** What the zone says shows no pod replaced since it began. */
+  function isAsItBegan(status: Fields, zone: string, set: KubeObject): boolean {
+    const { counts } = zonesOf(status).find(({ name }) => name === zone) ?? {};
+    const [current, updated] = [count(counts, "current"), count(counts, "updated")];
+    return (
+      counts !== undefined &&
+      count(counts, "notReady") === 0 &&
+      updated < wantedOf(set) &&
+      count(set, "status", "currentReplicas") === current &&
+      count(set, "status", "updatedReplicas") === updated &&
+      count(set, "status", "readyReplicas") === wantedOf(set)
+    );
+  }
+
+  /**
+   * A gate has recorded that a zone begins before its first ready pod goes, by a pass that holds until then (§14.7).
+   */
   function onTaken(pod: string, zone: string, { actor, sentAt = now() }: Caller): void {
+    if (!shape.zones.includes(zone)) return;
     const list = reads.lastBefore(actor, LISTS.gates, sentAt);
     const since = Math.min(sentAt - BATCH_MS, list ? seen(list.sentAt) : Infinity);
     const gates = history.since(GATE, since, list?.at ?? sentAt);
     const holds = (gate: KubeObject | undefined): boolean =>
-      dig(gate, "spec", "mode") === "Enforce" && !hasBegun(fieldsOf(gate?.["status"]), zone);
+      dig(gate, "spec", "group") === GROUP &&
+      dig(gate, "spec", "mode") === "Enforce" &&
+      !hasBegun(fieldsOf(gate?.["status"]), zone);
     if (gates.length > 0 && gates.every(holds))
       violated(`${pod} is taken by ${actor} although its gate has not recorded that ${zone} begins`);
+    const sets = history.since(zone, since);
+    const isOldPass = (gate: KubeObject | undefined): boolean => {
+      const stage = stagesOf(fieldsOf(gate?.["status"])).find((one) => one["zone"] === zone) ?? {};
+      const isOld = (check: unknown): boolean => {
+        const result = itemsOf(stage, "checks").find(({ name }) => name === dig(check, "name"));
+        const keptMs = Math.max(KEPT_MS, 2000 * count(check, "periodSeconds")) + ANSWERED_MS + 2 * shape.skewMs;
+        return timeOf(result?.["lastTime"]) < since - keptMs;
+      };
+      return stage["state"] === "Passed" && listOf(dig(gate, "spec", "checks")).some(isOld);
+    };
+    const isUntouched = (gate: KubeObject | undefined): boolean =>
+      sets.length > 0 && sets.every((set) => set !== undefined && isAsItBegan(fieldsOf(gate?.["status"]), zone, set));
+    if (gates.length > 0 && gates.every((gate) => isOldPass(gate) && isUntouched(gate)))
+      violated(`${pod} is taken by ${actor} by a pass of ${zone} that is old, and no pod was replaced since`);
   }
 
   return {

@@ -15,9 +15,9 @@ import {
   phasedSet,
 } from "./objects.ts";
 
-const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
+export const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
 const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
-const gatePath = `${GATES_PATH}/${GATE}`;
+export const gatePath = `${GATES_PATH}/${GATE}`;
 const phasedPath = `${PHASED_PATH}/${PHASED}`;
 const setPath = `${SETS}/${PHASED}`;
 
@@ -59,11 +59,11 @@ const GATE_ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
-const BYPASS = ["zonewise.dev/bypass-gates-until", "zonewise.dev/bypass-gates-reason"] as const;
-const bypass = (until: string | null): object => ({
+export const BYPASS = ["zonewise.dev/bypass-gates-until", "zonewise.dev/bypass-gates-reason"] as const;
+export const bypass = (until: string | null): object => ({
   metadata: { annotations: { [BYPASS[0]]: until, [BYPASS[1]]: until === null ? null : "drawn" } },
 });
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 const BYPASS_ACTIONS: Readonly<Record<string, Action>> = {
   /** Until a time that is soon over, or that is none, or too far ahead. */

@@ -9,13 +9,14 @@ import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
+import { createExpressionSafety } from "./expressions.ts";
 import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
 import { createHistory, createReads } from "./history.ts";
 import type { Caller, Review } from "../network.ts";
 import { createPast } from "../past.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../stored.ts";
-import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
 import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
 import { createPhasedStatusSafety } from "./phased-statuses.ts";
@@ -56,7 +57,6 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   /** When each zone was done: all its pods have its template, the last one by the rollout. */
   const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
   const lastTaken = new Map<string, string>();
-  const answers = new Map<string, Told[]>();
   /** The gate and the PhasedRollout as they are, and since when their spec is what it is. */
   const specs = new Map<string, { readonly object: KubeObject; readonly since: number }>();
   /** Revisions that all pods of a zone have had: a way back is not gated. */
@@ -78,14 +78,9 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
 
   const past = createPast(now, mayBeStale(shape));
   const [history, reads] = [createHistory(now), createReads(now)];
-  const statuses = {
-    violated,
-    now,
-    history,
-    reads,
-    seen: past.seenAt,
-    toldOf: (expr: string) => answers.get(expr) ?? [],
-  };
+  const expressions = createExpressionSafety({ shape, violated, now, history });
+  const { toldOf } = expressions;
+  const statuses = { violated, now, history, reads, seen: past.seenAt, toldOf };
   const gateStatuses = createGateStatusSafety({ shape, ...statuses });
   const phasedStatuses = createPhasedStatusSafety(statuses);
   const partitions = createPartitionSafety({ ...statuses, counted: phasedStatuses.counted });
@@ -97,7 +92,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     since: number,
     { errors = "Error", decided = DECIDED_MS }: { readonly errors?: Verdict; readonly decided?: number } = {},
   ): boolean {
-    const told = (answers.get(expr) ?? []).filter(({ at }) => at >= since);
+    const told = toldOf(expr).filter(({ at }) => at >= since);
     const keptMs = Math.max(KEPT_MS, 2 * check.periodSeconds * 1000);
     let row = 0;
     return told.some(({ at, verdict }, i) => {
@@ -137,7 +132,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const spec = fieldsOf(gate?.object["spec"]);
     const [check] = Array.isArray(spec["checks"]) ? spec["checks"] : [];
     const when = spec["when"] as readonly string[] | undefined;
-    const isJudged = spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
+    const isJudged =
+      spec["group"] === GROUP && spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
     const decided = Math.min(DECIDED_MS, decidedMs(actor, zone) + GATES_MS);
     if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
     const revision = revisionOf(object);
@@ -153,12 +149,11 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     const templated = templatesSince();
     // What was decided before the templates changed had its checks for earlier ones, but not before the zone was outdated.
     const since = now() - templated < decided ? (outdatedSince.get(zone) ?? 0) : templated;
-    const told = exprs.map((expr) => expr.replace("$(group)", GROUP));
-    if (!told.every((expr) => hasPassed(check as CheckShape, expr, since, { errors, decided })))
+    if (!exprs.every((expr) => hasPassed(check as CheckShape, expr, since, { errors, decided })))
       violated(`${zone} begins with ${object.metadata.name} although its gate has not passed`);
     const soakedMs = now() - (now() - templated < decided ? since : Math.max(since, zonesDoneAt()));
     const soakMs = 1000 * (numberOf(spec["soakSeconds"]) ?? 0);
-    if (told.length === 0 && soakMs === 0)
+    if (exprs.length === 0 && soakMs === 0)
       violated(`${zone} begins with ${object.metadata.name} although nobody can read its gate`);
     // Two processes, each by its clock.
     if (soakedMs < soakMs - 2 * misjudgedMs(shape))
@@ -257,6 +252,8 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
+    expressions.onWritten(object);
+    if (resource === GATES && object.metadata.name !== GATE) return;
     const before = specs.get(resource);
     const isSame =
       before?.object.metadata.uid === object.metadata.uid &&
@@ -281,12 +278,15 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
       if (object.metadata.name === PHASED) onPhasedSet(event, caller);
       else onZone(object.metadata.name, object);
     },
-    onAnswer: (told) => void answers.set(told.expr, [...(answers.get(told.expr) ?? []), told]),
+    onAnswer: expressions.onAnswer,
     onRequest(caller, method, path) {
       const [, kind] = READ.exec(`${method} ${path}`) ?? [];
       if (kind !== undefined && isReconciler(caller)) reads.note(caller, kind);
     },
-    onReview: partitions.onReview,
+    onReview(review) {
+      partitions.onReview(review);
+      expressions.onReview(review);
+    },
   };
 }
 

@@ -11,6 +11,11 @@ const START = Date.parse("2026-06-01T12:00:00Z");
 const MINUTE = 60_000;
 const ZONE = "ingester-zone-a";
 const WINDOW = { "zonewise.dev/rollout-window": "drawn" };
+/** Open since 12 May, until a minute past noon. */
+const WEEKS = {
+  "zonewise.dev/rollout-window": "0 0 0 12 5 *",
+  "zonewise.dev/rollout-window-duration": `${20 * 86_400 + 43_260}s`,
+};
 const FROZEN = { [FREEZES]: "2026-06-01T12:00:00Z/2026-06-01T12:10:00Z" };
 
 const object = (name: string, more: object = {}): KubeObject => ({
@@ -90,6 +95,8 @@ describe("the oracle of windows", () => {
       /outside the window/,
     ],
     ["a pod taken in a freeze", { set: setWith(FROZEN), at: 1 }, /is taken by reconciler-1 in a freeze/],
+    ["a pod taken after a window of weeks", { set: setWith(WEEKS) }, /outside the window/],
+    ["a pod taken at its end, by a clock that is behind", { set: setWith(WEEKS), at: 1.5 }, /^$/],
     ["a pod taken after a freeze", { set: setWith(FROZEN), at: 11 }, /^$/],
     ...SPOILT.map(
       (spoilt) =>
