@@ -104,7 +104,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     isQuiet,
-    isReadForNodes: shape.nodes !== undefined,
+    // A pass over the nodes reads budgets, and so does the release of a pod by a PhasedRollout.
+    isReadForNodes: (shape.nodes ?? shape.incidents?.["phased"]) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
     areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
   });

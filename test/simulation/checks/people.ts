@@ -15,9 +15,9 @@ import {
   phasedSet,
 } from "./objects.ts";
 
-const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
+export const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
 export const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
-export const gatePath = `${GATES_PATH}/${GATE}`;
+const gatePath = `${GATES_PATH}/${GATE}`;
 export const phasedPath = `${PHASED_PATH}/${PHASED}`;
 export const setPath = `${SETS}/${PHASED}`;
 

@@ -289,7 +289,7 @@ export function createCheckSafety({
       if (zoneOf(object.metadata.name) === PHASED || resource === PHASED_ROLLOUTS)
         for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
       note(event);
-      if (resource === GATES || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
+      if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
       if (object.metadata.name === PHASED) onPhasedSet(event, caller);

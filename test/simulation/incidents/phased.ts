@@ -2,8 +2,6 @@
 import { dig, type Draft, fieldsOf, numberOf } from "../../emulator/objects.ts";
 import {
   drawPhased,
-  GATE,
-  gateObject,
   GATES,
   PHASED,
   PHASED_REPLICAS,
@@ -12,11 +10,12 @@ import {
   type PhasedShape,
   phasedSet,
 } from "../checks/objects.ts";
-import { gatePath, PHASED_PATH, phasedPath, podTemplate, promoteStep, setPath } from "../checks/people.ts";
+import { GATES_PATH, PHASED_PATH, phasedPath, podTemplate, promoteStep, setPath } from "../checks/people.ts";
 import { HELD } from "../checks/phased-set.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
 import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, recreate, SETS, without } from "../person.ts";
+import { FAULTS, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const GUARD = ["mutatingwebhookconfigurations", "raise-partition-zonewise"] as const;
@@ -25,6 +24,9 @@ const [CLAIM, ORIGINAL] = ["sts.plus/phasedRollout", "sts.plus/original-partitio
 const [RIVAL, BUDGET] = [`${PHASED}-rival`, PHASED];
 const LOOK_MS = 500;
 const PATIENCE_MS = 60_000;
+const SETTLE_MS = 20_000;
+/** So long the trouble lasts at least, with so few other actions: an incident takes a minute. */
+const [TROUBLED_MS, ACTIONS] = [240_000, 8];
 const HOUR_MS = 3_600_000;
 
 const setOf = ({ world }: People) => world.store.get("statefulsets.apps", NAMESPACE, PHASED);
@@ -43,6 +45,14 @@ const scale = ({ world }: People, replicas: number) =>
   world.ask("human", "PATCH", `${setPath}/scale`, { spec: { replicas } });
 const roll = (people: People, crashes = false): Promise<void> =>
   write(people, { template: podTemplate(`db:${people.draw.between(100, 999)}`, crashes) });
+
+/** Nothing rolls, or nobody waits for that any longer. */
+const settle = (people: People): Promise<void> =>
+  until(
+    people,
+    () => statusOf(people)["phase"] === "Updated" && dig(setOf(people), "status", "readyReplicas") === PHASED_REPLICAS,
+    SETTLE_MS,
+  );
 
 /** Another template, whose steps a person promotes until so many pods have it. */
 async function release(people: People, pods: number, crashes = false): Promise<void> {
@@ -86,6 +96,14 @@ async function underBudget(people: People, act: () => Promise<unknown>): Promise
   await people.world.ask("human", "DELETE", `${BUDGETS_PATH}/${BUDGET}`);
 }
 
+/** Until the checks of a step have passed that a budget holds. */
+const hold = (people: People, act: () => Promise<unknown>): Promise<void> =>
+  underBudget(people, async () => {
+    await roll(people);
+    await until(people, () => isPassed(people), 2 * PATIENCE_MS);
+    await act();
+  });
+
 /** The step that waits has all successes that it asks for. */
 const isPassed = (people: People): boolean =>
   (numberOf(dig(statusOf(people), "rollingPodStatus", "consecutiveSuccessfulChecks")) ?? 0) >=
@@ -98,11 +116,12 @@ const annotate = (people: People, path: string, annotations: object): Promise<vo
 async function recreateSet(people: People, phased: PhasedShape, change: (manifest: Draft) => Draft): Promise<void> {
   const { world, draw } = people;
   const stored = setOf(people);
-  if (!stored) return;
+  if (!stored || dig(stored, "spec", "template", "metadata", "annotations", "sim/crash") !== undefined) return;
   const manifest = phasedSet(phased, draw.between(100, 999), draw.of([0, PHASED_REPLICAS, HELD]));
   if (draw.chance(0.7)) freeze(people, draw.between(2000, 8000));
   await world.ask("human", "DELETE", setPath, { propagationPolicy: "Orphan" });
   await recreate(people, SETS, change(manifest));
+  await until(people, () => dig(setOf(people), "status", "currentRevision") !== undefined);
 }
 
 /** Its pods are updated, but for some, by a template that is taken back. */
@@ -133,24 +152,21 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await pause(people, draw.between(5000, 90_000));
     await scale(people, PHASED_REPLICAS);
   },
-  /** A budget holds a pod whose checks have passed, and then somebody pauses, or lowers the partition. */
-  hold: async (people) => {
-    const { draw } = people;
-    const what = draw.of(["wait", "pause", "lower"]);
-    await underBudget(people, async () => {
-      await roll(people);
-      await until(people, () => isPassed(people), 2 * PATIENCE_MS);
-      if (what === "wait") await pause(people, draw.between(60_000, 130_000));
-      if (what === "pause") await annotate(people, phasedPath, { "sts.plus/pause": "true" });
-      if (what === "lower")
-        await unguarded(people, () =>
-          write(people, { updateStrategy: { rollingUpdate: { partition: draw.between(0, 1) } } }),
-        );
-    });
-    if (what !== "pause") return;
-    await pause(people, draw.between(10_000, 60_000));
+  /** A budget holds a pod whose checks have passed, for longer than they count. */
+  holdLong: (people) => hold(people, () => pause(people, people.draw.between(60_000, 130_000))),
+  /** And somebody pauses as the budget goes. */
+  holdAndPause: async (people) => {
+    await hold(people, () => annotate(people, phasedPath, { "sts.plus/pause": "true" }));
+    await pause(people, people.draw.between(10_000, 60_000));
     await annotate(people, phasedPath, { "sts.plus/pause": null });
   },
+  /** And somebody lowers the partition, of which no webhook is told. */
+  holdAndLower: (people) =>
+    hold(people, () =>
+      unguarded(people, () =>
+        write(people, { updateStrategy: { rollingUpdate: { partition: people.draw.between(0, 1) } } }),
+      ),
+    ),
   revert: async (people) => {
     const { draw } = people;
     await revert(people, draw.chance(0.4));
@@ -244,33 +260,36 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const rollingPodStatus = { stepStartTime: time, analisysStartTime: time };
     await insist(people, `${phasedPath}/status`, { status: { rollingPodStatus } });
   },
-  /** A check that no server can be asked for: it is refused, or is stored since an earlier version, and is let observe. */
-  impossibleGate: async (people) => {
-    const { world, draw, shape } = people;
-    const stored = world.store.get(GATES, NAMESPACE, GATE);
-    if (!shape.gate || shape.gate.asksNothing || !stored) return;
-    const own = gateObject(shape.gate)["spec"] as { readonly checks: readonly object[] };
-    const checks = own.checks.map((check) => ({
-      ...check,
-      query: { ...fieldsOf(dig(check, "query")), url: "ftp://prometheus" },
-    }));
-    if (draw.chance(0.5)) await insist(people, gatePath, { spec: { checks } });
-    else world.store.update(GATES, { ...stored, spec: { ...fieldsOf(stored["spec"]), checks } });
-    await insist(people, gatePath, { spec: { mode: "Observe" } });
-    await pause(people, draw.between(1000, 20_000));
-    await insist(people, gatePath, { spec: own });
+  /** A gate that no server can be asked for: it is tried, and one that an earlier version let in is changed. */
+  impossibleGate: async ({ world }) => {
+    const metadata = { name: "impossible", namespace: NAMESPACE };
+    const check = { name: "one", query: { url: "ftp://prometheus", expr: "up" }, successWhen: "Data" };
+    const spec = { group: "nobody", when: ["BetweenZones"], mode: "Enforce", checks: [check] };
+    const gate = { apiVersion: "zonewise.dev/v1", kind: "RolloutGate", metadata, spec };
+    await world.ask("human", "POST", `${GATES_PATH}?dryRun=All`, gate);
+    if (!world.store.get(GATES, NAMESPACE, metadata.name)) world.store.create(GATES, gate);
+    await world.ask("human", "PATCH", `${GATES_PATH}/${metadata.name}`, { spec: { mode: "Observe" } });
+    await world.ask("human", "DELETE", `${GATES_PATH}/${metadata.name}`);
   },
 };
 
-/** Checks that are soon over; most of the releases are a person's. */
+/** Checks are soon over; most of the releases are a person's. */
 export const PHASED_AREA: Area = {
-  shape: ({ phased }, draw) => ({
-    phased: {
-      ...(phased ?? drawPhased(draw)),
-      initialDelaySeconds: 0,
-      periodSeconds: 5,
-      successThreshold: draw.between(1, 2),
-    },
-  }),
-  incidents: INCIDENTS,
+  shape: ({ phased, troubledMs, actions, faults, firstCalls, answers }, draw) => {
+    const own = { ...(phased ?? drawPhased(draw)), initialDelaySeconds: 0, periodSeconds: 5 };
+    const isCalm = draw.chance(0.5);
+    return {
+      phased: { ...own, successThreshold: draw.between(1, 2) },
+      troubledMs: Math.max(troubledMs, TROUBLED_MS),
+      actions: Math.min(actions, ACTIONS),
+      faults: isCalm ? (Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"]) : faults,
+      ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
+    };
+  },
+  incidents: Object.fromEntries(
+    Object.entries(INCIDENTS).map(([name, act]): [string, Action] => [
+      name,
+      (people) => settle(people).then(() => act(people)),
+    ]),
+  ),
 };
