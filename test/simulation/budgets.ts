@@ -4,7 +4,7 @@ import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
 import { type Action, insist, pause, type People, recreate, SETS } from "./person.ts";
 import { budgetObject, type Shape, zoneObject } from "./shape.ts";
 
-const BUDGETS_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
+export const BUDGETS_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets`;
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 const DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const SECOND = "second";

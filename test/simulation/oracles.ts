@@ -30,6 +30,7 @@ import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { isCalm, mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 import { areZonesSettled } from "./stability.ts";
+import { selectsGroup } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import type { World, WorldOptions } from "./world.ts";
@@ -103,7 +104,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     isQuiet,
-    isReadForMore: (shape.nodes ?? shape.requests) !== undefined,
+    // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
+    isReadForMore: (shape.nodes ?? shape.requests ?? shape.incidents?.["phased"]) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
     areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
   });
@@ -122,7 +124,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
-  const listBudgets = () => world().store.list(BUDGETS, NAMESPACE);
+  const listBudgets = () => world().store.list(BUDGETS, NAMESPACE).filter(selectsGroup);
   const losses = createLosses({ zones: shape.zones, now, listPods });
   const records = createDownscaleRecords({
     zones: shape.zones,
@@ -188,6 +190,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     now,
     listPods,
     decidedMs,
+    isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const facts = createFacts(shape, now);

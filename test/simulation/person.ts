@@ -79,3 +79,20 @@ export function recreate(people: People, path: string, object: Draft): Promise<u
   };
   return Promise.race([insistOn(), pause(people, GONE_MS)]);
 }
+
+/** While a configuration of webhooks is away, which somebody applies again. */
+export async function without(
+  people: People,
+  [plural, name]: readonly [string, string],
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const { world } = people;
+  const path = `/apis/admissionregistration.k8s.io/v1/${plural}`;
+  const found = world.store.get(`${plural}.admissionregistration.k8s.io`, undefined, name);
+  if (!found) return;
+  const { apiVersion, kind, metadata, webhooks } = found;
+  await world.ask("human", "DELETE", `${path}/${name}`);
+  await act();
+  const { labels = {} } = metadata;
+  await recreate(people, path, { apiVersion, kind, metadata: { name, labels }, webhooks });
+}

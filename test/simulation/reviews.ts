@@ -12,7 +12,7 @@ import type { Caller, Review } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import { isDryRun } from "./reservations.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isEnding, isReady, replicasOf } from "./stored.ts";
+import { isEnding, isReady, replicasOf, selectsGroup } from "./stored.ts";
 
 export interface ReviewSafetyOptions {
   readonly shape: Shape;
@@ -186,6 +186,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
 
   function onBudget({ type, object }: StoreEvent): void {
     const { name } = object.metadata;
+    if (!selectsGroup(object)) return;
     if (type === "DELETED") budgets.delete(name);
     else budgets.set(name, object);
     const isInvalid = [...budgets.values()].some((one) => dig(one, "spec", "podNamePartitionRegex") === "([");

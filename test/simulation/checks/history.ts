@@ -54,6 +54,9 @@ export function createReads(now: () => number) {
       const sent = new Set(reads.get(`${actor} ${other}`)?.map(({ sentAt }) => sentAt));
       return reads.get(`${actor} ${key}`)?.findLast(({ sentAt }) => sentAt <= before && sent.has(sentAt));
     },
+    /** The last but so many. */
+    lastBut: (actor: string, key: string, count: number): Read | undefined =>
+      reads.get(`${actor} ${key}`)?.at(-1 - count),
     /** The last that was sent before that. */
     lastBefore: (actor: string, key: string, before: number): Read | undefined =>
       reads.get(`${actor} ${key}`)?.findLast(({ sentAt }) => sentAt <= before),

@@ -16,10 +16,10 @@ import {
 } from "./objects.ts";
 
 export const GATES_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgates`;
-const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
+export const PHASED_PATH = `/apis/sts.plus/v1alpha1/namespaces/${NAMESPACE}/phasedrollouts`;
 export const gatePath = `${GATES_PATH}/${GATE}`;
-const phasedPath = `${PHASED_PATH}/${PHASED}`;
-const setPath = `${SETS}/${PHASED}`;
+export const phasedPath = `${PHASED_PATH}/${PHASED}`;
+export const setPath = `${SETS}/${PHASED}`;
 
 /** For a while an object is other than its user wrote it. */
 async function forAWhile(people: People, path: string, other: object, own: object): Promise<void> {
@@ -28,7 +28,7 @@ async function forAWhile(people: People, path: string, other: object, own: objec
   await insist(people, path, own);
 }
 
-const podTemplate = (image: string, crashes = false): object => ({
+export const podTemplate = (image: string, crashes = false): object => ({
   metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
   spec: { containers: [{ name: "main", image }] },
 });
@@ -80,6 +80,14 @@ const BYPASS_ACTIONS: Readonly<Record<string, Action>> = {
   },
 };
 
+/** The step that waits goes on without its checks. */
+export function promoteStep(people: People): Promise<void> {
+  const status = dig(people.world.store.get(PHASED_ROLLOUTS, NAMESPACE, PHASED), "status");
+  const partition = dig(status, "rollingPodStatus", "partition");
+  const value = `${String(dig(status, "updateRevision"))}/${String(partition)}`;
+  return insist(people, phasedPath, { metadata: { annotations: { "sts.plus/promote-step": value } } });
+}
+
 const PHASED_ACTIONS: Readonly<Record<string, Action>> = {
   newDb: ({ draw, ...people }) => {
     const partition = draw.chance(0.3) && { updateStrategy: { rollingUpdate: { partition: draw.between(0, 2) } } };
@@ -96,12 +104,7 @@ const PHASED_ACTIONS: Readonly<Record<string, Action>> = {
       { metadata: { annotations: { "sts.plus/pause": "true" } } },
       { metadata: { annotations: { "sts.plus/pause": null } } },
     ),
-  promoteStep: (people) => {
-    const status = dig(people.world.store.get(PHASED_ROLLOUTS, NAMESPACE, PHASED), "status");
-    const partition = dig(status, "rollingPodStatus", "partition");
-    const value = `${String(dig(status, "updateRevision"))}/${String(partition)}`;
-    return insist(people, phasedPath, { metadata: { annotations: { "sts.plus/promote-step": value } } });
-  },
+  promoteStep,
   skipCheck: (people) => forAWhile(people, phasedPath, { spec: { skipCheck: true } }, { spec: { skipCheck: null } }),
   editPhases: (people) => {
     const { draw, shape } = people;

@@ -8,8 +8,18 @@ import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 export const HELD = 2_147_483_647;
 /** Words of the paths of reads. */
 export const PHASED_READS = { rollout: "phasedrollouts" } as const;
-/** The PhasedRollout in the history; its StatefulSet has the same name. */
-export const ROLLOUT_KEY = `${PHASED_ROLLOUTS} ${PHASED}`;
+/** A PhasedRollout in the history; the StatefulSet has the name of its own. */
+export const rolloutKey = (name: string): string => `${PHASED_ROLLOUTS} ${name}`;
+export const ROLLOUT_KEY = rolloutKey(PHASED);
+/** A budget of its pods alone, which knows of no other zone: so it lets none go. */
+export const BUDGET_KEY = "budget";
+export const selectsPhased = (budget: KubeObject): boolean =>
+  dig(budget, "spec", "selector", "matchLabels", "app") === PHASED;
+
+/** The PhasedRollout that manages the StatefulSet, and the partition that it had before, as it says. */
+export const claimOf = (set: KubeObject): string | undefined => set.metadata.annotations?.["sts.plus/phasedRollout"];
+export const originalOf = (set: KubeObject): string | undefined =>
+  set.metadata.annotations?.["sts.plus/original-partition"];
 
 export const specOf = (set: unknown) => ({
   replicas: numberOf(dig(set, "spec", "replicas")) ?? 1,
@@ -35,6 +45,8 @@ export interface PhasedOptions {
   readonly reads: Reads;
   /** Until when what was stored was seen by who read at this time. */
   readonly seen: (at: number) => number;
+  /** By how much a process may misjudge the time. */
+  readonly misjudgedMs: number;
 }
 
 /** Since when all that was true was seen by this process, which sends a write at a time. */

@@ -27,6 +27,9 @@ export interface PhasedStatusOptions extends PhasedOptions {
   readonly toldOf: (expr: string) => readonly Told[];
 }
 
+/** An answer counts for so long, and a time may be ahead by so much. */
+const KEPT_MS = 60_000;
+const TIMES = ["stepStartTime", "analisysStartTime", "lastCheckTime", "lastAttemptTime"] as const;
 const ROLLS = new Set(["Rolling", "Stalled"]);
 /** What a step waits for once its pods are updated. */
 const UPDATED = new Set(["WaitForAllPodsToBeAvailable", "WaitForInitialDelay", "WaitForChecks", "PrometheusError"]);
@@ -57,7 +60,7 @@ const isPassed = ({ spec, before }: Pick<Write, "spec" | "before">): boolean => 
 
 /** Calls `violated` with what a status or a partition says that cannot be. */
 export function createPhasedStatusSafety(options: PhasedStatusOptions) {
-  const { violated, now, history, toldOf } = options;
+  const { violated, now, history, toldOf, misjudgedMs } = options;
   /** The StatefulSet by its UID and generation. */
   const generations = new Map<string, KubeObject>();
   /** The query to which the answers are that the step has counted. */
@@ -75,6 +78,10 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
     waitsForPods,
     managesNoOther,
     decidesAboutObserved,
+    startsAnew,
+    keepsNoTimeToCome,
+    checksNoWayBack,
+    passesOverUpdated,
   ];
 
   const podsOf = ({ set, knownAt }: Write, from: number): readonly (readonly (KubeObject | undefined)[])[] => {
@@ -145,14 +152,62 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
       : `goes on at partition ${specOf(set).partition} although the step at ${earlier} has not passed`;
   }
 
+  /** What was between the two partitions has had its step. */
+  function passesOverUpdated(write: Write): string | undefined {
+    const { before, after, set, at } = write;
+    const earlier = numberOf(dig(before, "rollingPodStatus", "partition"));
+    if (!set || at === undefined || earlier === undefined || !isOfOne(write) || isFinal(write)) return undefined;
+    const isLeft = (pod: KubeObject | undefined): boolean =>
+      pod !== undefined && isOutdated(pod, after["updateRevision"]);
+    const over = podsOf(write, at + 1).slice(0, Math.max(0, earlier - at - 1));
+    const left = over.find((pods) => pods.length > 0 && pods.every(isLeft));
+    return left?.[0]
+      ? `goes on at partition ${at} after ${earlier}, and nobody has checked ${left[0].metadata.name}`
+      : undefined;
+  }
+
+  /** No answer about another StatefulSet or revision counts. */
+  function startsAnew(write: Write): string | undefined {
+    const lastAt = dig(write.before, "rollingPodStatus", "lastAttemptTime");
+    return lastAt !== undefined && write.step["lastAttemptTime"] === lastAt && !isOfOne(write)
+      ? "keeps answers about another StatefulSet or revision"
+      : undefined;
+  }
+
+  /** The step before the first pod begins again if the clock was turned back. */
+  function keepsNoTimeToCome({ step, at }: Write): string | undefined {
+    if (at === undefined || at === 0) return undefined;
+    const latest = now() + KEPT_MS + misjudgedMs;
+    const to = TIMES.find((field) => Date.parse(textOf(step[field]) ?? "") > latest);
+    return to === undefined ? undefined : `keeps ${to} ${String(step[to])}, which is to come`;
+  }
+
+  /** Pods of a template that was taken back return without checks. */
+  function checksNoWayBack(write: Write): string | undefined {
+    const { before, after, set, at } = write;
+    if (!set || !isObserved(set) || at === undefined || at === 0 || isFinal(write)) return undefined;
+    const wasOther = before["updateRevision"] !== undefined && before["updateRevision"] !== after["updateRevision"];
+    if (!wasOther || before["targetUID"] !== after["targetUID"]) return undefined;
+    const { currentRevision, updateRevision } = fieldsOf(set["status"]);
+    if (currentRevision !== updateRevision || updateRevision !== after["updateRevision"]) return undefined;
+    const pods = podsOf(write, 0);
+    const isOwn = (pod: KubeObject | undefined): boolean =>
+      !pod || (isOf(pod, set.metadata.uid) && pod.metadata.creationTimestamp > set.metadata.creationTimestamp);
+    const isStale = (pod: KubeObject | undefined): boolean => pod !== undefined && isOutdated(pod, updateRevision);
+    return pods.flat().every(isOwn) && pods.some((one) => one.length > 0 && one.every(isStale))
+      ? "checks pods of a template that was taken back"
+      : undefined;
+  }
+
   /** Pods that are older than their StatefulSet have never had its revision: they do not go back. */
   function goesBackAlone(write: Write): string | undefined {
-    const { after, set } = write;
+    const { before, after, set } = write;
     const isBack = listOf(after["conditions"]).some(
       (one) => dig(one, "type") === "Updated" && dig(one, "reason") === "RollingBack",
     );
     if (!isBack || !set) return undefined;
     const uid = after["targetUID"];
+    if (before["targetUID"] !== uid) return "goes back to a revision of which it knows nothing";
     const foreign = podsOf(write, 0).find((pods) =>
       pods.every(
         (pod) =>
@@ -217,6 +272,9 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
 
   /** Of a spec that the controller has not observed nothing is decided. */
   function decidesAboutObserved({ before, after, step, knownAt }: Write): string | undefined {
+    const isNew = after["targetUID"] !== undefined && after["targetUID"] !== before["targetUID"];
+    if (isNew && after["phase"] === "Updated" && after["updateRevision"] === undefined)
+      return "records a StatefulSet of which nothing is observed";
     if (after["rollingPodStatus"] === undefined) return undefined;
     if (JSON.stringify(step) === JSON.stringify(before["rollingPodStatus"])) return undefined;
     const sets = history.since(PHASED, knownAt);
@@ -252,7 +310,11 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
       if (resource === "statefulsets.apps" && type !== "DELETED")
         generations.set(`${object.metadata.uid} ${object.metadata.generation}`, object);
       if (type !== "MODIFIED" || !previous || !caller?.actor.startsWith("reconciler")) return;
-      if (resource === PHASED_ROLLOUTS && JSON.stringify(object["status"]) !== JSON.stringify(previous["status"]))
+      if (
+        resource === PHASED_ROLLOUTS &&
+        object.metadata.name === PHASED &&
+        JSON.stringify(object["status"]) !== JSON.stringify(previous["status"])
+      )
         onStatus(object, previous, caller);
     },
   };

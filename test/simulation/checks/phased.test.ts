@@ -134,6 +134,8 @@ function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
     reads,
     seen: (at: number) => at,
     toldOf: (expr: string) => (told === undefined ? [] : [{ at: NOW, expr, verdict: told }]),
+    misjudgedMs: 0,
+    isQuiet: () => true,
   };
   const oracle = createPhasedStatusSafety(options);
   const partitions = createPartitionSafety({ ...options, counted: oracle.counted });

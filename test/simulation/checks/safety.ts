@@ -7,7 +7,7 @@
  */
 import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
+import { BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
 import { createExpressionSafety } from "./expressions.ts";
 import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
@@ -18,7 +18,7 @@ import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../stored.ts";
 import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
-import { PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { BUDGET_KEY, claimOf, PHASED_READS, rolloutKey, selectsPhased } from "./phased-set.ts";
 import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
@@ -29,6 +29,8 @@ export interface CheckSafetyOptions {
   readonly now: () => number;
   /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
   readonly decidedMs: (actor: string, zone: string) => number;
+  /** True if no reconciler has met a fault since then. */
+  readonly isQuiet: (since: number) => boolean;
 }
 
 export interface CheckSafety {
@@ -52,7 +54,14 @@ const READ = new RegExp(
   `^GET .*/(${[...Object.values(LISTS), ...Object.values(PHASED_READS)].join("|")})(?:/[^/?]+)?(?:\\?(?!.*(?:watch|continue)=)|$)`,
 );
 
-export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
+export function createCheckSafety({
+  shape,
+  violated,
+  listPods,
+  now,
+  decidedMs,
+  isQuiet,
+}: CheckSafetyOptions): CheckSafety {
   const bypasses = createBypasses(now);
   /** When each zone was done: all its pods have its template, the last one by the rollout. */
   const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
@@ -79,8 +88,16 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   const past = createPast(now, mayBeStale(shape));
   const [history, reads] = [createHistory(now), createReads(now)];
   const expressions = createExpressionSafety({ shape, violated, now, history });
-  const { toldOf } = expressions;
-  const statuses = { violated, now, history, reads, seen: past.seenAt, toldOf };
+  const statuses = {
+    violated,
+    now,
+    history,
+    reads,
+    seen: past.seenAt,
+    toldOf: expressions.toldOf,
+    misjudgedMs: misjudgedMs(shape),
+    isQuiet,
+  };
   const gateStatuses = createGateStatusSafety({ shape, ...statuses });
   const phasedStatuses = createPhasedStatusSafety(statuses);
   const partitions = createPartitionSafety({ ...statuses, counted: phasedStatuses.counted });
@@ -92,7 +109,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     since: number,
     { errors = "Error", decided = DECIDED_MS }: { readonly errors?: Verdict; readonly decided?: number } = {},
   ): boolean {
-    const told = toldOf(expr).filter(({ at }) => at >= since);
+    const told = expressions.toldOf(expr).filter(({ at }) => at >= since);
     const keptMs = Math.max(KEPT_MS, 2 * check.periodSeconds * 1000);
     let row = 0;
     return told.some(({ at, verdict }, i) => {
@@ -200,6 +217,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   function onPartition(object: KubeObject, previous: KubeObject): void {
     const [from, to] = [partitionOf(previous), partitionOf(object)];
     const phased = specs.get(PHASED_ROLLOUTS);
+    if ((claimOf(previous) ?? PHASED) !== PHASED) return;
     if (to >= from || !phased || phased.object.metadata.deletionTimestamp !== undefined) return;
     const spec = fieldsOf(phased.object["spec"]);
     if (spec["skipCheck"] === true || now() - phased.since < DECIDED_MS) return;
@@ -247,8 +265,10 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
 
   /** The gate and what it is about by name, the PhasedRollout by its kind as well. */
   function note({ type, resource, object }: StoreEvent): void {
-    const key = resource === PHASED_ROLLOUTS ? ROLLOUT_KEY : object.metadata.name;
-    if (NOTED.has(resource)) history.note(key, type === "DELETED" ? undefined : object);
+    const { name } = object.metadata;
+    const key = resource === PHASED_ROLLOUTS ? rolloutKey(name) : resource === BUDGETS ? BUDGET_KEY : name;
+    const isNoted = resource === BUDGETS ? selectsPhased(object) : NOTED.has(resource);
+    if (isNoted) history.note(key, type === "DELETED" ? undefined : object);
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
@@ -269,10 +289,10 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
       if (isGate(event)) gateStatuses.onEvent(event, caller);
-      if (zoneOf(object.metadata.name) === PHASED)
+      if (zoneOf(object.metadata.name) === PHASED || resource === PHASED_ROLLOUTS)
         for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
       note(event);
-      if (resource === GATES || resource === PHASED_ROLLOUTS) onGuard(event);
+      if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
       if (object.metadata.name === PHASED) onPhasedSet(event, caller);
@@ -281,10 +301,13 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     onAnswer: expressions.onAnswer,
     onRequest(caller, method, path) {
       const [, kind] = READ.exec(`${method} ${path}`) ?? [];
-      if (kind !== undefined && isReconciler(caller)) reads.note(caller, kind);
+      if (kind === undefined || !isReconciler(caller)) return;
+      reads.note(caller, kind);
+      if (kind === PHASED_READS.rollout) partitions.onRead(caller);
     },
     onReview(review) {
       partitions.onReview(review);
+      gateStatuses.onReview(review);
       expressions.onReview(review);
     },
   };

@@ -2,10 +2,10 @@
 import type { KubeObject } from "../../emulator/store.ts";
 import { CONTROLLERS } from "../accounts.ts";
 import { NAMESPACE } from "../names.ts";
-import { type Action, insist, pause, type People, PODS, recreate } from "../person.ts";
-import { BY_HAND, CONFIGURATION, CONFIGURATIONS } from "./shape.ts";
+import { type Action, insist, pause, type People, PODS, without } from "../person.ts";
+import { BY_HAND, CONFIGURATION } from "./shape.ts";
 
-const WEBHOOKS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const PLURAL = "validatingwebhookconfigurations";
 const MAX_ATTEMPTS = 4;
 
 const podsOf = ({ world }: People, zone: string): readonly KubeObject[] =>
@@ -73,14 +73,6 @@ export const deletionActions: Readonly<Record<string, Action>> = {
     }
   },
   /** Somebody removes the webhook, and applies it again. */
-  removeGuard: async (people) => {
-    const { world, draw } = people;
-    const found = world.store.get(CONFIGURATIONS, undefined, CONFIGURATION);
-    if (!found) return;
-    const { apiVersion, kind, metadata, webhooks } = found;
-    await world.ask("human", "DELETE", `${WEBHOOKS_PATH}/${CONFIGURATION}`);
-    await pause(people, draw.between(1, 30_000));
-    const { name, labels = {} } = metadata;
-    await recreate(people, WEBHOOKS_PATH, { apiVersion, kind, metadata: { name, labels }, webhooks });
-  },
+  removeGuard: (people) =>
+    without(people, [PLURAL, CONFIGURATION], () => pause(people, people.draw.between(1, 30_000))),
 };
