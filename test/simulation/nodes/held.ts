@@ -3,6 +3,7 @@ import { dig } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Shape } from "../shape.ts";
+import { POOL } from "./bound.ts";
 import { type Fact, type Facts, mustLeave } from "./facts.ts";
 import type { Entry } from "./policies.ts";
 import { ZONE_LABEL } from "./shape.ts";
@@ -27,6 +28,11 @@ export const WORKED_ON = "is worked on by somebody else";
 const OUT: ReadonlySet<string> = new Set(["Draining", "Rebooting"]);
 const GOING: ReadonlySet<string> = new Set(["Starting", "Staging", "Holding", ...OUT]);
 
+/** For which what was read of nodes that are being drained may be used. */
+const REMEMBERED_MS = 60_000;
+const isRebooting = (active: readonly Entry[], name: string): boolean =>
+  active.some(({ node, phase }) => node === name && phase === "Rebooting");
+
 /** Returns a function that says why, in words; undefined if nothing is known that keeps the node. */
 export function createHeld({ shape, facts, store }: HeldOptions) {
   const kept: readonly Fact[] = [
@@ -35,6 +41,11 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     ...(shape.nodes?.lifecycle ? ([WORKED_ON] as const) : []),
   ];
   const zoneOfNode = (name: string): unknown => store().get("nodes", undefined, name)?.metadata.labels?.[ZONE_LABEL];
+
+  /** True of another node of its zone on which the pods of the zone can run. */
+  const isLike = (name: string, node: string): boolean =>
+    name !== node && zoneOfNode(name) === zoneOfNode(node) && (!shape.nodes?.bound || isInPool(name));
+  const isInPool = (name: string): boolean => store().get("nodes", undefined, name)?.metadata.labels?.[POOL] === "true";
 
   /** Pods that have to leave the node, and had to as the pass began. */
   const podsOn = (node: string, at: number): readonly string[] =>
@@ -58,6 +69,53 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       .find((pod) => dig(store().get("pods", NAMESPACE, pod), "spec", "nodeName") !== node);
   }
 
+  /** Other nodes of its zone on which the pods of the zone can run, whatever their state. */
+  const likeIt = (node: string): readonly string[] =>
+    store()
+      .list("nodes")
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => isLike(name, node));
+
+  /** Pods of a zone fit on one node alone. */
+  const isAlone = shape.nodes !== undefined && (shape.nodes.bound?.nodes ?? shape.nodes.perZone) === 1;
+
+  const groupOn = (node: string, at: number): readonly string[] =>
+    podsOn(node, at).filter((pod) => shape.zones.includes(zoneOf(pod)));
+
+  /** Pods that come back to their node alone are missing together: the budget keeps those that go last. */
+  function whyEndless(node: string, at: number): string | undefined {
+    if (shape.partitioned || shape.nodes?.drain.onTimeout === "Reboot" || !facts.wasGuarded(at)) return undefined;
+    const pods = groupOn(node, at);
+    const areReady = pods.every((name) =>
+      facts.wasSo(store().get("pods", NAMESPACE, name)?.metadata.uid ?? "", "is Ready", at),
+    );
+    return isAlone && areReady && pods.length > facts.budgetAt(at)
+      ? `${pods.join(", ")} come back to it alone, and the budget allows ${facts.budgetAt(at)}`
+      : undefined;
+  }
+
+  /** What it would do to nodes that are being drained, or come to it: their pods were read some time before. */
+  function whyNotBeside({ node, at, active, isStart }: Question): string | undefined {
+    const before = at - REMEMBERED_MS;
+    const isOut = new Set(active.filter(({ phase }) => (isStart ? GOING : OUT).has(phase)).map((one) => one.node));
+    const leaving = [...isOut].filter((name) => name !== node && !isRebooting(active, name));
+    for (const other of leaving) {
+      const pods = groupOn(other, before);
+      const [pod] = pods;
+      if (pod === undefined) continue;
+      const places = likeIt(other);
+      const isLast = shape.nodes && places.length + 1 === (shape.nodes.bound?.nodes ?? shape.nodes.perZone);
+      const left = places.filter((name) => !isOut.has(name) && !facts.wasSo(name, "takes no pods", before));
+      const isPlace = isLike(node, other) && facts.wasSo(node, "is a place", before);
+      if (isLast && isPlace && left.every((name) => name === node)) return `${pod} of ${other} has no place but on it`;
+      const [own] = groupOn(node, at);
+      const waits = own !== undefined && zoneOf(own) !== zoneOf(pod) && !shape.partitioned && facts.wasGuarded(before);
+      if (waits && isAlone)
+        return `${own} and ${pod} of ${other} would wait for each other, as the one or the other comes back to its node alone`;
+    }
+    return undefined;
+  }
+
   return ({ node, at, active, isStart }: Question): string | undefined => {
     const fact = kept.find((one) => facts.wasSo(node, one, at));
     if (fact !== undefined) return `it ${fact}`;
@@ -72,11 +130,14 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     const ofGroup = pods.find((name) => shape.zones.includes(zoneOf(name)));
     if (ofGroup === undefined) return undefined;
     const going = new Set(active.filter(({ phase }) => (isStart ? GOING : OUT).has(phase)).map((one) => one.node));
-    const ofZone = others.filter((name) => zoneOfNode(name) === zoneOfNode(node));
+    const ofZone = others.filter((name) => isLike(name, node));
     // A pod that fits on no other node comes back to its own.
     const fits = ofZone.some((name) => facts.wasSo(name, "stays", at));
     if (fits && ofZone.every((name) => isClosed(name) || going.has(name))) return `${ofGroup} has no other place`;
+    if (isAlone && facts.wasSo(node, "is cordoned by somebody else", at))
+      return `${ofGroup} fits on no other node, and could not come back to this one`;
     const missing = findMissing(zoneOf(ofGroup), node, at);
-    return missing === undefined ? undefined : `the budget keeps ${ofGroup} on it, as ${missing} is missing`;
+    if (missing !== undefined) return `the budget keeps ${ofGroup} on it, as ${missing} is missing`;
+    return whyEndless(node, at) ?? whyNotBeside({ node, at, active, isStart });
   };
 }

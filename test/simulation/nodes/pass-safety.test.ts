@@ -27,6 +27,7 @@ function judge(play: (tools: Tools) => void): string {
     facts,
     now,
     store: () => store,
+    isSteady: () => true,
     violated: (what) => void violations.push(what),
   });
   const reconciler = (): Caller => ({ actor: "reconciler-1", call: "x", sentAt: now() });
