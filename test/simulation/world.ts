@@ -196,7 +196,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
-  for (const [resource, object] of volumesOf(shape)) store.create(resource, object);
+  for (const [resource, object] of volumesOf(shape.nodes?.bound, shape.zones)) store.create(resource, object);
   for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
   if (shape.gate) store.create(GATES, gateObject(shape.gate));

@@ -1,7 +1,6 @@
 /** Pods of the zones that can run on the first nodes of their zone alone: by their affinity, their volume, or taints. */
 import type { Draft } from "../../emulator/objects.ts";
 import { NAMESPACE } from "../names.ts";
-import type { Shape } from "../shape.ts";
 
 export interface Bound {
   readonly by: "affinity" | "volume" | "taint";
@@ -24,8 +23,11 @@ export function needsOf({ by }: Bound, zone: string): object {
 }
 
 /** The claims of the zones, and their volumes. */
-export function volumesOf({ zones, nodes }: Shape): readonly (readonly [resource: string, object: Draft])[] {
-  if (nodes?.bound?.by !== "volume") return [];
+export function volumesOf(
+  bound: Bound | undefined,
+  zones: readonly string[],
+): readonly (readonly [resource: string, object: Draft])[] {
+  if (bound?.by !== "volume") return [];
   return zones.flatMap((name) => [
     [
       "persistentvolumes",

@@ -33,13 +33,16 @@ const REMEMBERED_MS = 60_000;
 const isRebooting = (active: readonly Entry[], name: string): boolean =>
   active.some(({ node, phase }) => node === name && phase === "Rebooting");
 
-/** Returns a function that says why, in words; undefined if nothing is known that keeps the node. */
+/** `whyHeld` says why, in words; undefined if nothing is known that keeps the node. */
 export function createHeld({ shape, facts, store }: HeldOptions) {
   const kept: readonly Fact[] = [
     "is not Ready",
     "is about to be removed",
     ...(shape.nodes?.lifecycle ? ([WORKED_ON] as const) : []),
   ];
+  /** Nodes of each zone on which its pods fit. */
+  const perZone = shape.nodes?.bound?.nodes ?? shape.nodes?.perZone ?? Infinity;
+  const isAlone = perZone === 1;
   const zoneOfNode = (name: string): unknown => store().get("nodes", undefined, name)?.metadata.labels?.[ZONE_LABEL];
 
   /** True of another node of its zone on which the pods of the zone can run. */
@@ -76,9 +79,6 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       .map(({ metadata }) => metadata.name)
       .filter((name) => isLike(name, node));
 
-  /** Pods of a zone fit on one node alone. */
-  const isAlone = shape.nodes !== undefined && (shape.nodes.bound?.nodes ?? shape.nodes.perZone) === 1;
-
   const groupOn = (node: string, at: number): readonly string[] =>
     podsOn(node, at).filter((pod) => shape.zones.includes(zoneOf(pod)));
 
@@ -94,31 +94,49 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       : undefined;
   }
 
-  /** What it would do to nodes that are being drained, or come to it: their pods were read some time before. */
-  function whyNotBeside({ node, at, active, isStart }: Question): string | undefined {
-    const before = at - REMEMBERED_MS;
-    const isOut = new Set(active.filter(({ phase }) => (isStart ? GOING : OUT).has(phase)).map((one) => one.node));
-    const leaving = [...isOut].filter((name) => name !== node && !isRebooting(active, name));
-    for (const other of leaving) {
-      const pods = groupOn(other, before);
-      const [pod] = pods;
-      if (pod === undefined) continue;
-      const places = likeIt(other);
-      const isLast = shape.nodes && places.length + 1 === (shape.nodes.bound?.nodes ?? shape.nodes.perZone);
-      const left = places.filter((name) => !isOut.has(name) && !facts.wasSo(name, "takes no pods", before));
-      const isPlace = isLike(node, other) && facts.wasSo(node, "is a place", before);
-      if (isLast && isPlace && left.every((name) => name === node)) return `${pod} of ${other} has no place but on it`;
-      const [own] = groupOn(node, at);
-      const waits = own !== undefined && zoneOf(own) !== zoneOf(pod) && !shape.partitioned && facts.wasGuarded(before);
-      if (waits && isAlone)
-        return `${own} and ${pod} of ${other} would wait for each other, as the one or the other comes back to its node alone`;
-    }
-    return undefined;
+  /** Nodes beside it that are being drained, or come to it, each with a pod of the group. */
+  function leavingBeside({ node, at, active, isStart }: Question) {
+    const out = new Set(active.filter(({ phase }) => (isStart ? GOING : OUT).has(phase)).map((one) => one.node));
+    const leaving = [...out].filter((name) => name !== node && !isRebooting(active, name));
+    return leaving.flatMap((other) => {
+      const [pod] = groupOn(other, at - REMEMBERED_MS);
+      return pod === undefined ? [] : [{ other, pod, out }];
+    });
   }
 
-  return ({ node, at, active, isStart }: Question): string | undefined => {
+  /** It takes the last place of a pod of another node. */
+  function whyPlace(question: Question): string | undefined {
+    const { node, at } = question;
+    const before = at - REMEMBERED_MS;
+    if (!facts.wasSo(node, "is a place", before)) return undefined;
+    const found = leavingBeside(question).find(({ other, out }) => {
+      const places = likeIt(other);
+      const areAll = places.length + 1 === perZone && places.includes(node);
+      return areAll && places.every((one) => one === node || out.has(one) || facts.wasSo(one, "takes no pods", before));
+    });
+    return found && `${found.pod} of ${found.other} has no place but on it`;
+  }
+
+  /** Its pods, or those of another node, come back to their node alone: those of the other zone wait for them. */
+  function whyWait(question: Question): string | undefined {
+    const { node, at } = question;
+    const [own] = groupOn(node, at);
+    if (!isAlone || shape.partitioned || own === undefined || !facts.wasGuarded(at - REMEMBERED_MS)) return undefined;
+    const found = leavingBeside(question).find(({ pod }) => zoneOf(pod) !== zoneOf(own));
+    return found && `${own} and ${found.pod} of ${found.other} would wait for each other's node`;
+  }
+
+  /** A node beside it that takes the pods of its zone, and does not leave service. */
+  function findPlace({ node, at, active }: Omit<Question, "isStart">): string | undefined {
+    const out = new Set(active.filter(({ phase }) => OUT.has(phase)).map((one) => one.node));
+    return likeIt(node).find((name) => !out.has(name) && facts.wasSo(name, "is a place", at));
+  }
+
+  function whyHeld({ node, at, active, isStart }: Question): string | undefined {
     const fact = kept.find((one) => facts.wasSo(node, one, at));
     if (fact !== undefined) return `it ${fact}`;
+    const taken = whyPlace({ node, at, active, isStart });
+    if (taken !== undefined) return taken;
     const pods = podsOn(node, at);
     if (pods.length === 0) return undefined;
     const others = store()
@@ -138,6 +156,8 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       return `${ofGroup} fits on no other node, and could not come back to this one`;
     const missing = findMissing(zoneOf(ofGroup), node, at);
     if (missing !== undefined) return `the budget keeps ${ofGroup} on it, as ${missing} is missing`;
-    return whyEndless(node, at) ?? whyNotBeside({ node, at, active, isStart });
-  };
+    return whyEndless(node, at) ?? whyWait({ node, at, active, isStart });
+  }
+
+  return { whyHeld, findPlace };
 }

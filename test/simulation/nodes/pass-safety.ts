@@ -10,7 +10,7 @@ import { dig, isTrue, listOf, numberOf, plainText, textOf } from "../../emulator
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NODES_CHECK } from "../checks/objects.ts";
 import type { Told } from "../checks/prometheus.ts";
-import { NAMESPACE } from "../names.ts";
+import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
 import { createOverdue } from "./overdue.ts";
@@ -53,6 +53,8 @@ const READY_ONLY: ReadonlySet<unknown> = new Set(["DrainTimeout", "Frozen", "Hea
 const BEFORE_REBOOT: ReadonlySet<string> = new Set(["Starting", "Staging", "Holding", "Draining"]);
 /** Reasons for which a slot is kept until a person decides. */
 const FREEZES: ReadonlySet<unknown> = new Set(["RebootTimeout", "ReturnTimeout"]);
+/** A pod of the node itself, by what a staged node waits for. */
+const NO_PLACE = /^\S+\/(\S+) of \S+ has no place: /;
 /** Failures of a check of which a process that has died did not store each. */
 const MANY = 3;
 /** Characters of a reason for which a status has room, beside all else that it may say of a thousand nodes. */
@@ -61,7 +63,7 @@ const MAX_REASON = 200;
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createPassSafety({ shape, facts, violated, now, store, isSteady }: PassSafetyOptions) {
   const reads = createPassReads(now);
-  const whyHeld = createHeld({ shape, facts, store });
+  const { whyHeld, findPlace } = createHeld({ shape, facts, store });
   /** Calls that have undone our cordon of a node. */
   const undone = new WeakSet<Caller>();
   /** By policy who last wrote its status, and when it was last changed. */
@@ -108,11 +110,11 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
         found.add(`${policy.metadata.name} waits for people's cordons, and its one-shot is not over`);
     for (const { metadata } of store().list("nodes")) {
       const { name, labels } = metadata;
-      const wanted = wantedOf(store().get(SHADOWS, NAMESPACE, `brs-${name}`)) ?? "Idle";
+      const wanted = textOf(dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "spec", "state")) ?? "Idle";
       const isOf = (policy: KubeObject): boolean =>
         selects(policy, name) || entriesOf(policy).some(({ node }) => node === name);
       if (labels?.[MANAGED_LABEL] !== undefined && wanted !== "Idle" && !policies.some(isOf))
-        found.add(`${name} wants ${String(wanted)}, and no policy has it`);
+        found.add(`${name} wants ${wanted}, and no policy has it`);
     }
     return found;
   }
@@ -129,6 +131,7 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
       const before = entriesOf(previous).find((one) => isSame(one, entry));
       if (!before && entry.phase === "Starting")
         onStart(entry, { policy: previous, after: object, actor: caller.actor, caller, at });
+      if (entry.phase === "Holding" && entry.waitsFor !== before?.waitsFor) onHeld(entry, object, caller.actor, at);
       if (before && !before.ending && entry.ending) onFailure(entry, object, caller.actor, at);
       if ((entry.waitsFor ?? "").length > MAX_REASON)
         violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
@@ -142,6 +145,18 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
       violated(`${caller.actor} clears the freeze of ${name}, which nobody has asked for`);
     for (const entry of entriesOf(previous))
       if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller, at);
+  }
+
+  /** Why a staged node waits: nodes that wait for their own reboot are places. */
+  function onHeld({ node, waitsFor = "" }: Entry, policy: KubeObject, actor: string, at: number): void {
+    const [, pod] = NO_PLACE.exec(waitsFor) ?? [];
+    if (pod === undefined || !shape.zones.includes(zoneOf(pod))) return;
+    const others = store()
+      .list(POLICIES)
+      .filter(({ metadata }) => metadata.name !== policy.metadata.name);
+    const place = findPlace({ node, at, active: [policy, ...others].flatMap(entriesOf) });
+    if (place !== undefined)
+      violated(`${actor} says that ${pod} of ${node} has no place, and has read that ${place} is one`);
   }
 
   /** True if the status says of a node that the limit is reached, and no node but the active ones can take a slot. */
