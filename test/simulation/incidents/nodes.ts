@@ -1,5 +1,11 @@
 /** People, other controllers, hosts and false agents at moments of a node's update that chance rarely meets. */
-import { MANAGED_VALUE, type ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
+import {
+  CORDONED_BY,
+  EXCLUDED_BY,
+  LB_LABEL,
+  MANAGED_VALUE,
+  type ShadowStatus,
+} from "../../../reconciler/nodes/shadow.ts";
 import { fieldsOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import type { CheckShape } from "../checks/objects.ts";
@@ -88,6 +94,8 @@ async function unstick(people: People): Promise<void> {
     }
 }
 
+/** All that we write on a node that we take out of service. */
+const NO_MARKS = { annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null }, labels: { [LB_LABEL]: null } };
 const long = (people: People): Promise<void> => pause(people, people.draw.between(30_000, 150_000));
 
 const INCIDENTS: Area["incidents"] = {
@@ -150,8 +158,7 @@ const INCIDENTS: Area["incidents"] = {
     if (isDeleted) await world.ask("human", "DELETE", policyPath);
     if (!isDeleted || draw.chance(0.5)) await insist(people, shadowPath(host), { spec: { state: "Idle" } });
     if (draw.chance(0.7)) await insist(people, nodePath(host), label(null));
-    if (draw.chance(0.5))
-      await insist(people, nodePath(host), { ...cordon(null), metadata: { annotations: NO_MARKS } });
+    if (draw.chance(0.5)) await insist(people, nodePath(host), { ...cordon(null), metadata: NO_MARKS });
     await pause(people, 2 * PASSES_MS);
     await insist(people, nodePath(host), label(MANAGED_VALUE));
     if (isDeleted) await applyPolicy(people, shape.nodes);
@@ -257,7 +264,6 @@ const INCIDENTS: Area["incidents"] = {
   },
 };
 
-const NO_MARKS = { "zonewise.dev/cordoned-by": null, "zonewise.dev/excluded-by": null };
 const CHECK: CheckShape = {
   successWhen: "NoData",
   initialDelaySeconds: 0,
