@@ -179,6 +179,12 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await applyPolicy(people, shape.nodes);
   },
+  /** Somebody has taken the right to read volumes away. */
+  hiddenVolumes: async (people) => {
+    const show = fleetOf(people).hideVolumes();
+    await hostThat(people, () => false);
+    show();
+  },
   rollBack: (people) => Promise.resolve(anyHost(people).model.rollBack(1)),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
   failure: async (people) => {
@@ -283,11 +289,14 @@ const NODES_TAKE = 3;
 /** Several nodes at once in short times, whose pods may all be on one. */
 function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
   const own = shape.nodes ?? drawNodesShape(draw);
+  const zones = shape.zones.slice(0, draw.of([2, 2, 4]));
   const perZone = draw.of([1, 2, 2, 3]);
   const bound = draw.chance(0.3) ? { by: draw.of(["affinity", "volume", "taint"] as const), nodes: 1 } : undefined;
   const isAlone = perZone === 1 || bound !== undefined;
   return {
     ...(draw.chance(0.4) && CALM),
+    zones,
+    actions: Math.min(shape.actions, draw.of([4, 8, 16])),
     // More than one pod on the only node for it is not drained at all.
     ...(isAlone && draw.chance(0.6) && { replicas: 1 }),
     ...(shape.nodes === undefined && { troubledMs: shape.troubledMs * NODES_TAKE }),
@@ -299,6 +308,7 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       windowed: false,
       lifecycle: draw.chance(0.7),
       ...(bound && { bound }),
+      ...(isAlone && draw.chance(0.3) && { nodeApiIn: draw.of(zones) }),
       ...(draw.chance(0.2) && { oneShot: true }),
       ...(draw.chance(0.25) && { check: CHECK }),
       drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },

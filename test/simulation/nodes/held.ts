@@ -4,6 +4,7 @@ import type { KubeObject, Store } from "../../emulator/store.ts";
 import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Shape } from "../shape.ts";
 import { POOL } from "./bound.ts";
+import { NODE_API } from "./node-api-pod.ts";
 import { type Fact, type Facts, mustLeave } from "./facts.ts";
 import type { Entry } from "./policies.ts";
 import { ZONE_LABEL } from "./shape.ts";
@@ -145,6 +146,8 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       .filter((name) => name !== node);
     const isClosed = (name: string): boolean => facts.wasSo(name, "takes no pods", at);
     if (others.every(isClosed)) return `no other node takes ${pods[0]}`;
+    const isApis = isAlone && pods.includes(NODE_API);
+    if (isApis) return "the only pod of the node API would come back to it alone";
     const ofGroup = pods.find((name) => shape.zones.includes(zoneOf(name)));
     if (ofGroup === undefined) return undefined;
     const going = new Set(active.filter(({ phase }) => (isStart ? GOING : OUT).has(phase)).map((one) => one.node));

@@ -19,7 +19,7 @@ interface Tools extends History {
   /** Passes in which nothing is written. */
   readonly idle: (passes: number) => void;
   /** A pass begins, and these seconds later it writes what it has decided. */
-  readonly pass: (resource: string, object: KubeObject, reads?: boolean) => void;
+  readonly pass: (resource: string, object: KubeObject, reads?: boolean, refused?: string) => void;
 }
 
 /** Nodes on which alone the pods of their zone can run; the budget counts them. */
@@ -56,10 +56,11 @@ function judge(play: (tools: Tools) => void, shape: Shape = PAIRS): string {
         oracle.onRequest(reconciler(), "GET", LIST);
       }
     },
-    pass(resource, object, reads = true) {
+    pass(resource, object, reads = true, refused = "") {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
-      if (reads) oracle.onAnswered(reconciler(), "GET", `/api/v1/nodes/${A}`);
+      if (reads) oracle.onAnswered(reconciler(), "GET", `/api/v1/nodes/${A}`, "", 200);
+      if (refused) oracle.onAnswered(reconciler(), "GET", `/api/v1/persistentvolumes/${refused}`, "", 403);
       for (const name of reads ? [A, A2] : [])
         oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
       wait(5);
@@ -331,6 +332,27 @@ const CASES: readonly Case[] = [
     "a start after its check has failed",
     (t) => (t.check("Failure"), t.check("Failure"), t.check("Failure"), startsChecked(t)),
     /its check has failed 3 times/,
+  ],
+  [
+    "a start of a node whose pods have a volume that may not be read",
+    (t) => t.pass(POLICIES, starting(A), true, "ingester-zone-a"),
+    /^reconciler-1 starts node-a-1, and may not read its pods' volume$/,
+  ],
+  [
+    "a start of a node without pods of such a volume",
+    (t) => t.pass(POLICIES, starting(A), true, "ingester-zone-b"),
+    /^$/,
+  ],
+  [
+    "a start of a node with the only pod of the node API",
+    (t) => (t.put("pods", pod("brupop-apiserver", A)), t.wait(20), starts(t)),
+    /the only pod of the node API would come back to it alone/,
+    ALONE,
+  ],
+  [
+    "a start of a node whose pod of the node API has another place",
+    (t) => (t.put("pods", pod("brupop-apiserver", A)), t.wait(20), starts(t)),
+    /^$/,
   ],
   ["a start beside another zone whose pods have other places", besideB, /^$/],
   ["a start beside another zone whose pods have none", besideB, /would wait for each other's node/, ALONE],

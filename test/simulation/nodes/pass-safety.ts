@@ -331,6 +331,12 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
 
   /** Whether a drain of the node would end is known by its pods alone. */
   function onGoing(node: string, what: string, caller: Caller): void {
+    const at = facts.seen(reads.begunAt(caller));
+    const isUnknown = ({ metadata: { name, uid }, ...pod }: KubeObject): boolean =>
+      dig(pod, "spec", "nodeName") === node &&
+      facts.wasSo(uid, "is on its node", at) &&
+      reads.mayNotRead(caller, zoneOf(name));
+    if (store().list("pods").some(isUnknown)) violated(`${caller.actor} ${what}, and may not read its pods' volume`);
     if (!reads.hasListedPods(caller, node)) violated(`${caller.actor} ${what}, whose pods it has not listed`);
   }
 
@@ -385,7 +391,8 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     onAnswer({ expr, verdict }: Told): void {
       failures.set(expr, verdict === "Success" ? 0 : (failures.get(expr) ?? 0) + 1);
     },
-    onAnswered: reads.onAnswered,
+    onAnswered: (caller: Caller, method: string, path: string, _: string, status: number) =>
+      reads.onAnswered(caller, method, path, status),
     onRequest(caller: Caller, method: string, path: string, body = ""): void {
       reads.onRequest(caller, method, path);
       if (caller.actor.startsWith("reconciler") && method === "GET" && isPass(path))

@@ -45,6 +45,8 @@ export interface NodesShape {
   readonly oneShot?: boolean;
   /** Pods of the zones that can run on some of their nodes alone. */
   readonly bound?: Bound;
+  /** The zone in which the node API has its one pod; undefined where it has none that a drain could take. */
+  readonly nodeApiIn?: string;
   /** Prometheus is asked before starts. */
   readonly check?: CheckShape;
   /** Conditions of nodes say who works on them. */
