@@ -125,9 +125,10 @@ const INCIDENTS: Area["incidents"] = {
       reviews.knowsNoAudiences = false;
     }
   },
-  /** An agent writes what the node API alone may know. */
+  /** An agent drains a node that need not, and writes what the node API alone may know. */
   falseDrain: async (people) => {
     const host = anyHost(people);
+    await fleetOf(people).speak(host, { route: "cordonAndDrain" });
     await speakAs(people, host, { drain: drainOf(people, 0) });
     await speakAs(people, host, { rebooting: reboot(people, host) });
   },

@@ -395,6 +395,16 @@ const CASES: readonly Case[] = [
     (t) => (t.remove(POLICIES, policy()), t.put(SHADOWS, shadow(A, "StagedAndPerformedUpdate")), t.idle(4)),
     /^node-a-1 wants StagedAndPerformedUpdate, and no policy has it, after 2 passes of reconciler-1$/,
   ],
+  [
+    "a shadow that no policy has, and that goes",
+    (t) => {
+      const left = shadow(A, "StagedAndPerformedUpdate");
+      t.remove(POLICIES, policy());
+      t.put(SHADOWS, { ...left, metadata: { ...left.metadata, deletionTimestamp: "x" } });
+      t.idle(4);
+    },
+    /^$/,
+  ],
   ["a shadow of a policy", (t) => (t.put(SHADOWS, shadow(A, "StagedAndPerformedUpdate")), t.idle(4)), /^$/],
   [
     "a one-shot that waits for a person's cordon",

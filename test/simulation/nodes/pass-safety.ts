@@ -110,10 +110,12 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
         found.add(`${policy.metadata.name} waits for people's cordons, and its one-shot is not over`);
     for (const { metadata } of store().list("nodes")) {
       const { name, labels } = metadata;
-      const wanted = textOf(dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "spec", "state")) ?? "Idle";
+      const shadow = store().get(SHADOWS, NAMESPACE, `brs-${name}`);
+      const wanted = textOf(dig(shadow, "spec", "state")) ?? "Idle";
       const isOf = (policy: KubeObject): boolean =>
         selects(policy, name) || entriesOf(policy).some(({ node }) => node === name);
-      if (labels?.[MANAGED_LABEL] !== undefined && wanted !== "Idle" && !policies.some(isOf))
+      const isOurs = labels?.[MANAGED_LABEL] !== undefined && !shadow?.metadata.deletionTimestamp;
+      if (isOurs && wanted !== "Idle" && !policies.some(isOf))
         found.add(`${name} wants ${wanted}, and no policy has it`);
     }
     return found;
