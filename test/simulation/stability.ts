@@ -117,8 +117,8 @@ const GOES_ON = new Set(["leases.coordination.k8s.io", "events", "rolloutgroups.
  */
 export const isUnrest = ({ resource, object }: StoreEvent, shape: Shape): boolean =>
   (object.metadata.namespace === NAMESPACE || resource === "nodes" || resource === POLICIES) &&
-  // Its status says whether the window is open.
-  !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot)) &&
+  // Its status says whether the window is open, and how its check is answered.
+  !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot || shape.nodes?.check)) &&
   !GOES_ON.has(resource) &&
   !(resource === "secrets" && shape.certificate !== undefined) &&
   !(resource === GATES && shape.gate?.last !== "good") &&
