@@ -194,7 +194,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const facts = createFacts(shape, now);
-  const ofNodes = { shape, facts, violated, now, store: () => world().store };
+  const isSteady = (actor: string): boolean => isQuiet() && hasGoneOn(actor);
+  const ofNodes = { shape, facts, violated, now, store: () => world().store, isSteady };
   const [nodeAnswers, passes] = [createNodeAnswerSafety(ofNodes), createPassSafety(ofNodes)];
   const lifecycle =
     nodeSafety &&
@@ -205,7 +206,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       now,
       store: () => world().store,
       decidedMs,
-      isSteady: (actor) => isQuiet() && hasGoneOn(actor),
+      isSteady,
       out: nodeSafety.out,
     });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
@@ -273,7 +274,10 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       for (const { onUnanswered } of all) onUnanswered?.(path, sent);
     },
     onHandshake: safety.onHandshake,
-    onAnswer: checks.onAnswer,
+    onAnswer(told) {
+      checks.onAnswer(told);
+      passes.onAnswer(told);
+    },
     onNodeAnswer: nodeAnswers.onAnswer,
     onHost: (told) => nodeSafety?.onHost(told),
     onRefusal: (why) => requests?.onRefusal(why),

@@ -114,6 +114,10 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/finds another name/, "nobody takes a Lease here while its holder may still write, which is judged"],
   [/waits for its slow steps/, "a slow step writes nothing afterwards, which is judged: it only reads"],
   [/answer is given before the deadline/, "what a webhook waits for ends by the same deadline"],
+  [
+    /sent over TLS alone/,
+    "the agent's entry writes https into the URL itself, and no setting changes that: no agent has another one",
+  ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 

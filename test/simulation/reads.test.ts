@@ -215,6 +215,7 @@ function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = 
     violated: (what) => violations.push(what),
     now: () => now,
     processes: () => [],
+    setOf: () => undefined,
     listPods: () => [...pods.values()],
     losses: { find: ({ isEver }: { isEver: boolean }) => (tried && isEver ? "b tries it" : undefined) } as never,
     admittedBut: () => undefined,

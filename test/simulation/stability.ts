@@ -102,7 +102,11 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): s
 
 /** True if each zone is as it was asked for, whatever its group says of it. */
 export const areZonesSettled = (store: Judged["store"], zones: readonly string[]): boolean =>
-  zones.every((zone) => unsettledZone(store, zone, false).length === 0);
+  zones.every((zone) => unsettledZone(store, zone, false).length === 0) &&
+  // One of a node that is lost ends for as long as that.
+  !store
+    .list("pods", NAMESPACE)
+    .some(({ metadata }) => metadata.deletionTimestamp && zones.includes(metadata.labels?.["name"] ?? ""));
 
 /** Writes that go on in a settled world: the reconcilers' Lease and Events, and what the status says of its own time. */
 const GOES_ON = new Set(["leases.coordination.k8s.io", "events", "rolloutgroups.zonewise.dev"]);
@@ -113,8 +117,8 @@ const GOES_ON = new Set(["leases.coordination.k8s.io", "events", "rolloutgroups.
  */
 export const isUnrest = ({ resource, object }: StoreEvent, shape: Shape): boolean =>
   (object.metadata.namespace === NAMESPACE || resource === "nodes" || resource === POLICIES) &&
-  // Its status says whether the window is open.
-  !(resource === POLICIES && shape.nodes?.windowed) &&
+  // Its status says whether the window is open, and how its check is answered.
+  !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot || shape.nodes?.check)) &&
   !GOES_ON.has(resource) &&
   !(resource === "secrets" && shape.certificate !== undefined) &&
   !(resource === GATES && shape.gate?.last !== "good") &&

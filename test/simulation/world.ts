@@ -22,6 +22,7 @@ import {
   GATE_CHECK,
   gateObject,
   GATES,
+  NODES_CHECK,
   PHASED_CHECK,
   PHASED_ROLLOUTS,
   phasedObject,
@@ -34,8 +35,9 @@ import type { HostAnswer, Sent } from "../emulator/in-process.ts";
 import { knowAccounts, tokenOf } from "./accounts.ts";
 import { CONFIGURATIONS as DELETION_CONFIGURATIONS, withoutConditions } from "./deletions/shape.ts";
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
+import { volumesOf } from "./nodes/bound.ts";
 import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
-import { waitForTokens } from "./nodes/tokens.ts";
+import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
 import { EVICTION_DEFINITION, refuseUnfit, startRequestControl } from "./requests/control.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
@@ -153,6 +155,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       ...(shape.gate && { [GATE_CHECK]: shape.gate }),
       ...(shape.gate?.compares && { [BASELINE_CHECK]: { ...shape.gate, last: "good" as const } }),
       ...(shape.phased && { [PHASED_CHECK]: shape.phased }),
+      ...(shape.nodes?.check && { [NODES_CHECK]: shape.nodes.check }),
       ...loaded?.checks,
     },
     onAnswer: on.onAnswer,
@@ -171,7 +174,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       shape.certificate ? whyNotTrusted(mount.shown(), ca, schedule.now()) : undefined,
   });
   const { api: bare, stop } = createApi({ clock: schedule, post: network.post, lateMs });
-  const known = knowAccounts(waitForTokens(bare, schedule));
+  const reviews: Reviews = { knowsNoAudiences: false, tellsNoNodes: false };
+  const known = knowAccounts(waitForTokens(bare, schedule, reviews));
   const api = shape.requests ? refuseUnfit(known, (why) => on.onRefusal?.(why)) : known;
   network.serveFrom(api);
   const { store } = api;
@@ -192,6 +196,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
+  for (const [resource, object] of volumesOf(shape.nodes?.bound, shape.zones)) store.create(resource, object);
   for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
@@ -209,7 +214,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   };
   const fleet =
     shape.nodes &&
-    createFleet({ ...on, api, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
+    createFleet({ ...on, api, reviews, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
   if (shape.requests) startRequestControl({ store, schedule, draw, ask: network.ask });

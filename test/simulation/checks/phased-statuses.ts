@@ -58,11 +58,17 @@ const isPassed = ({ spec, before }: Pick<Write, "spec" | "before">): boolean => 
   return step["promoted"] === true || (numberOf(step["consecutiveSuccessfulChecks"]) ?? 0) >= wanted;
 };
 
+/** The StatefulSet of a status, as it was then. */
+const generationOf = (status: Fields): string =>
+  `${String(status["targetUID"])} ${String(status["targetObservedGeneration"])}`;
+
 /** Calls `violated` with what a status or a partition says that cannot be. */
 export function createPhasedStatusSafety(options: PhasedStatusOptions) {
   const { violated, now, history, toldOf, misjudgedMs } = options;
   /** The StatefulSet by its UID and generation. */
   const generations = new Map<string, KubeObject>();
+  /** Generations of which a status has told: after an old read it may tell of an earlier one, and then of them again. */
+  const told = new Set<string>();
   /** The query to which the answers are that the step has counted. */
   let counted: string | undefined;
 
@@ -147,7 +153,7 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
     if (!set || at === undefined || earlier === undefined || !isOfOne(write) || isFinal(write)) return undefined;
     // By another spec it had to pass otherwise.
     const isEdited = before["observedGeneration"] !== after["observedGeneration"];
-    return specOf(set).partition >= earlier || isEdited || isPassed(write)
+    return specOf(set).partition >= earlier || isEdited || isPassed(write) || told.has(generationOf(after))
       ? undefined
       : `goes on at partition ${specOf(set).partition} although the step at ${earlier} has not passed`;
   }
@@ -292,7 +298,7 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
       after,
       storedAt: history.storedAt(ROLLOUT_KEY),
       knownAt: knownAt(options, actor, sentAt),
-      set: generations.get(`${String(after["targetUID"])} ${String(after["targetObservedGeneration"])}`),
+      set: generations.get(generationOf(after)),
       step,
       at: numberOf(step["partition"]),
     };
@@ -300,6 +306,7 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
       const what = rule(write);
       if (what !== undefined) violated(`the PhasedRollout ${what}, by ${actor}`);
     }
+    told.add(generationOf(after));
   }
 
   return {

@@ -11,12 +11,22 @@ const A = "node-a-1";
 const STAGED = { current_state: "StagedAndPerformedUpdate" };
 const SHADOW_PATH = `/apis/brupop.bottlerocket.aws/v2/namespaces/zonewise/bottlerocketshadows/brs-${A}`;
 
+/** Written by the node API over a shadow in this state, with this status. */
+const writes = (t: Tools, wanted: string, before: object, after: object): void => {
+  t.put(SHADOWS, shadow(A, wanted, before));
+  t.put(SHADOWS, shadow(A, wanted, { ...before, ...after }), t.api());
+};
+const REBOOTING = { boot_id: "1", at: "x" };
+const NONE_LEFT = { remaining: 0 };
+
 interface Tools extends History {
   readonly api: () => Caller;
   /** It reads the shadow, as each request of an agent does. */
   readonly read: () => void;
   /** It answers a request that came so many seconds ago with 200. */
   readonly answer: (route: string, seconds?: number) => void;
+  /** It answers somebody who is not the agent of the node. */
+  readonly answerStranger: (status: number) => void;
 }
 
 function judge(play: (tools: Tools) => void): string {
@@ -35,6 +45,8 @@ function judge(play: (tools: Tools) => void): string {
     ...history,
     api,
     read: () => oracle.onRequest(api(), "GET", SHADOW_PATH),
+    answerStranger: (status) =>
+      oracle.onAnswer({ node: A, server: SERVER, route: "uncordon", arrivedAt: now(), status, as: "somebody else" }),
     answer: (route, seconds = 10) =>
       oracle.onAnswer({ node: A, server: SERVER, route, arrivedAt: now() - seconds * 1000, status: 200 }),
   });
@@ -97,6 +109,75 @@ const CASES: readonly Case[] = [
     "a report that it was given back",
     (t) => (drain(t), t.put(SHADOWS, shadow(A, "MonitoringUpdate", { current_state: "MonitoringUpdate" }), t.api())),
     /^node-a-1 reports MonitoringUpdate, and is cordoned by us$/,
+  ],
+  ["a stranger who is refused", (t) => t.answerStranger(403), /^$/],
+  ["a stranger whose token nobody could review", (t) => t.answerStranger(503), /^$/],
+  ["a stranger who is obeyed", (t) => t.answerStranger(200), /^node-api-1 obeys somebody else, for node-a-1$/],
+  ["a stranger who is told more than that", (t) => t.answerStranger(409), /obeys somebody else/],
+  [
+    "an announcement of a drained node",
+    (t) => writes(t, "RebootedIntoUpdate", { ...STAGED, drain: NONE_LEFT }, { rebooting: REBOOTING }),
+    /^$/,
+  ],
+  [
+    "an announcement by force",
+    (t) =>
+      writes(t, "RebootedIntoUpdate", { ...STAGED, drain: { remaining: 2, forced: true } }, { rebooting: REBOOTING }),
+    /^$/,
+  ],
+  [
+    "an announcement while pods are left",
+    (t) => writes(t, "RebootedIntoUpdate", { ...STAGED, drain: { remaining: 2 } }, { rebooting: REBOOTING }),
+    /^node-api-1 announces a reboot of node-a-1, which is not drained$/,
+  ],
+  [
+    "an announcement that nobody wants",
+    (t) => writes(t, "Idle", { ...STAGED, drain: NONE_LEFT }, { rebooting: REBOOTING }),
+    /^node-api-1 announces a reboot of node-a-1, which nobody wants$/,
+  ],
+  ["a drain of a node that is to reboot", (t) => writes(t, "RebootedIntoUpdate", STAGED, { drain: NONE_LEFT }), /^$/],
+  [
+    "a drain that nobody wants",
+    (t) => writes(t, "StagedAndPerformedUpdate", STAGED, { drain: NONE_LEFT }),
+    /^node-api-1 records a drain of node-a-1, whose reboot nobody wants$/,
+  ],
+  [
+    "a drain that is forgotten as the update is over",
+    (t) => writes(t, "Idle", { ...STAGED, drain: NONE_LEFT }, { current_state: "Idle", drain: undefined }),
+    /^$/,
+  ],
+  [
+    "a drain that outlives its update",
+    (t) => writes(t, "Idle", { ...STAGED, drain: NONE_LEFT }, { current_state: "Idle" }),
+    /^node-api-1 keeps the drain of node-a-1, whose update is over$/,
+  ],
+  [
+    "a way back after a failure that the reconciler wants",
+    (t) => writes(t, "Idle", { current_state: "ErrorReset" }, { current_state: "Idle" }),
+    /^$/,
+  ],
+  [
+    "a way back after a failure that nobody wants yet",
+    (t) => writes(t, "MonitoringUpdate", { current_state: "ErrorReset" }, { current_state: "Idle" }),
+    /^node-a-1 goes back to Idle after its failure, and MonitoringUpdate is wanted$/,
+  ],
+  [
+    "a node that is about to reboot, as given back",
+    (t) => (
+      t.put(SHADOWS, shadow(A, "RebootedIntoUpdate", { ...STAGED, rebooting: REBOOTING })),
+      t.wait(20),
+      t.answer("uncordon")
+    ),
+    /^node-api-1 gives node-a-1 back, which has announced its reboot$/,
+  ],
+  [
+    "a node that announced its reboot after it was given back",
+    (t) => (
+      t.wait(20),
+      t.put(SHADOWS, shadow(A, "RebootedIntoUpdate", { ...STAGED, rebooting: REBOOTING })),
+      t.answer("uncordon")
+    ),
+    /^$/,
   ],
   [
     "a cordon that nobody wants",

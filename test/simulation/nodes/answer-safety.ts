@@ -3,11 +3,11 @@
  * reboot is wanted, its policy not frozen, the node cordoned by an earlier request and no pod left (§17.2), and as given
  * back only without our cordon (§17.6).
  */
-import { dig, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { type Facts, isMarked, mustLeave, nodeOf, wantedOf } from "./facts.ts";
+import { type Facts, isMarked, mustLeave, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
 import type { NodeAnswerTold } from "./network.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
@@ -21,8 +21,11 @@ export interface NodeAnswerSafetyOptions {
 const SHADOW = /\/bottlerocketshadows\/brs-([^/?]+)(?:\?|$)/;
 /** Longer than a request of an agent takes. */
 const REQUEST_MS = 60_000;
+const FAILED = "ErrorReset";
 /** What an agent reports once it has given its node back. */
 const GIVEN_BACK: ReadonlySet<unknown> = new Set(["MonitoringUpdate", "Idle"]);
+/** Statuses of an answer to somebody who may not speak for the node. */
+const REFUSED: ReadonlySet<number> = new Set([401, 403]);
 const reportedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "status", "current_state");
 
 /** Calls `violated` with what happened, in words. */
@@ -57,6 +60,26 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
       violated(`${actor} ${what}, whose reboot nobody wants`);
   }
 
+  /** What a node API lets an agent say: its write has the version of the shadow that it has read. */
+  function onShadow(object: KubeObject, previous: KubeObject | undefined, actor: string): void {
+    const node = nodeOf(object);
+    const [was, is] = [previous, object].map((one) => fieldsOf(one?.["status"]));
+    const wanted = wantedOf(previous);
+    const { drain } = was ?? {};
+    const isDrained = dig(drain, "remaining") === 0 || dig(drain, "forced") === true;
+    if (is?.["rebooting"] && !was?.["rebooting"]) {
+      if (wanted !== REBOOTS) violated(`${actor} announces a reboot of ${node}, which nobody wants`);
+      if (!isDrained) violated(`${actor} announces a reboot of ${node}, which is not drained`);
+    }
+    if (is?.["drain"] && JSON.stringify(is["drain"]) !== JSON.stringify(drain)) {
+      if (wanted !== REBOOTS) violated(`${actor} records a drain of ${node}, whose reboot nobody wants`);
+    }
+    if (is?.["drain"] && is["current_state"] === "Idle")
+      violated(`${actor} keeps the drain of ${node}, whose update is over`);
+    if (reportedOf(previous) === FAILED && reportedOf(object) === "Idle" && wanted !== "Idle")
+      violated(`${node} goes back to Idle after its failure, and ${String(wanted)} is wanted`);
+  }
+
   return {
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       const [, node] = SHADOW.exec(path) ?? [];
@@ -75,6 +98,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
       const on = textOf(dig(object, "spec", "nodeName"));
       if (resource === "pods" && on !== undefined && deletionTimestamp && !previous?.metadata.deletionTimestamp)
         onTaken(on, `evicts ${name} from ${on}`, caller);
+      if (resource === SHADOWS) onShadow(object, previous, actor);
       const [before, after] = [reportedOf(previous), reportedOf(object)];
       if (resource !== SHADOWS || before === undefined || before === after || !GIVEN_BACK.has(after)) return;
       const node = store().get("nodes", undefined, nodeOf(object));
@@ -82,10 +106,13 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
         violated(`${nodeOf(object)} reports ${String(after)}, and is cordoned by us`);
     },
     onAnswer(told: NodeAnswerTold): void {
-      const { node, server, route, arrivedAt, status } = told;
+      const { node, server, route, arrivedAt, status, as } = told;
+      if (as !== undefined && !REFUSED.has(status) && status < 500) violated(`${server} obeys ${as}, for ${node}`);
       if (status !== 200) return;
       const why = route === "cordon-and-drain" ? whyNotDrained(told) : undefined;
       if (why !== undefined) violated(`${server} calls ${node} drained, ${why}`);
+      if (route === "uncordon" && facts.wasSo(node, "has announced its reboot", facts.seen(arrivedAt)))
+        violated(`${server} gives ${node} back, which has announced its reboot`);
       if (route === "uncordon" && facts.wasSo(node, "is cordoned by us", facts.seen(arrivedAt)))
         violated(`${server} says that ${node} is given back, and it is cordoned by us`);
     },

@@ -8,6 +8,7 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, ordinalOf, zoneOf } from "../names.ts";
 import { createPast, createSince } from "../past.ts";
 import { mayBeStale, type Shape } from "../shape.ts";
+import { OTHER } from "./bound.ts";
 import { OURS, trueConditions } from "./lifecycle.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
@@ -27,8 +28,9 @@ export const mustLeave = (pod: KubeObject): boolean =>
   !["Succeeded", "Failed"].includes(String(dig(pod, "status", "phase"))) &&
   !pod.metadata.ownerReferences?.some(({ kind }) => kind === "DaemonSet");
 
-const isGoing = (node: KubeObject): boolean =>
-  node.metadata.deletionTimestamp !== undefined || listOf(dig(node, "spec", "taints")).length > 0;
+const isRemoved = (node: KubeObject): boolean =>
+  listOf(dig(node, "spec", "taints")).some((taint) => dig(taint, "key") !== OTHER);
+const isGoing = (node: KubeObject): boolean => node.metadata.deletionTimestamp !== undefined || isRemoved(node);
 const isCordoned = (node: KubeObject): boolean => dig(node, "spec", "unschedulable") === true;
 
 const isWorkedOn = (node: KubeObject): boolean =>
@@ -42,8 +44,10 @@ const FACTS = {
     "is not Ready": (node) => !isTrue(node, "Ready"),
     "is about to be removed": isGoing,
     stays: (node) => !isGoing(node),
+    "is a place": (node) => isTrue(node, "Ready") && !isCordoned(node) && !isGoing(node),
     "takes no pods": (node) => !isTrue(node, "Ready") || isCordoned(node) || isGoing(node),
     "is cordoned by us": isMarked,
+    "is cordoned by somebody else": (node) => isCordoned(node) && !isMarked(node),
     "has its label": ({ metadata }) => metadata.labels?.[MANAGED_LABEL] === MANAGED_VALUE,
     "has lost its label": ({ metadata }) => metadata.labels?.[MANAGED_LABEL] !== MANAGED_VALUE,
     "is worked on by somebody else": isWorkedOn,
@@ -59,7 +63,10 @@ const FACTS = {
       dig(policy, "status", "frozen") !== undefined &&
       dig(policy, "spec", "unfreeze") !== dig(policy, "status", "frozen", "id"),
   },
-  pods: { "is on its node": (pod) => dig(pod, "spec", "nodeName") !== undefined && mustLeave(pod) },
+  pods: {
+    "is on its node": (pod) => dig(pod, "spec", "nodeName") !== undefined && mustLeave(pod),
+    "is Ready": (pod) => isTrue(pod, "Ready"),
+  },
 } satisfies Readonly<Record<string, Readonly<Record<string, (object: KubeObject) => boolean>>>>;
 
 const OF_KIND: Readonly<Record<string, Readonly<Record<string, (object: KubeObject) => boolean>>>> = FACTS;
@@ -84,6 +91,8 @@ export interface Facts {
   readonly hadNoShadow: (node: string, at: number) => boolean;
   /** True if the budget could be asked since before that time. */
   readonly wasGuarded: (at: number) => boolean;
+  /** The pods that may be missing by the budget, if it has said so since before that time. */
+  readonly budgetAt: (at: number) => number;
 }
 
 export function createFacts(shape: Shape, now: () => number): Facts {
@@ -92,6 +101,7 @@ export function createFacts(shape: Shape, now: () => number): Facts {
   const boots = new Map<string, { readonly id: string; readonly since: number }>();
   const past = createPast(now, mayBeStale(shape));
   const sizes = new Map(zones.map((zone) => [zone, replicas]));
+  let allowed = { pods: budget ?? Infinity, since: -Infinity };
   let guardedSince = budget === undefined ? Infinity : -Infinity;
 
   function noteFacts({ type, resource, object }: StoreEvent, at?: number): void {
@@ -117,6 +127,8 @@ export function createFacts(shape: Shape, now: () => number): Facts {
 
   function onBudget({ type, object }: StoreEvent): void {
     if (object.metadata.name !== BUDGET) return;
+    const pods = Number(dig(object, "spec", "maxUnavailable") ?? Infinity);
+    if (pods !== allowed.pods) allowed = { pods, since: now() };
     const isValid = type !== "DELETED" && dig(object, "spec", "podNamePartitionRegex") !== "([";
     guardedSince = isValid ? Math.min(guardedSince, now()) : Infinity;
   }
@@ -151,5 +163,6 @@ export function createFacts(shape: Shape, now: () => number): Facts {
     hadNoShadow: (node, at) => since.before(`${node} shadow`, at),
     wasMissing: (pod, at) => since.before(`${pod} missing`, at),
     wasGuarded: (at) => guardedSince < at,
+    budgetAt: (at) => (allowed.since < at ? allowed.pods : Infinity),
   };
 }

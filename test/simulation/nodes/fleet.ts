@@ -9,8 +9,10 @@ import { parse } from "yaml";
 import { composeNodeApi } from "../../../functions/nodes/compose.ts";
 import { messageOf } from "../../../infra/errors.ts";
 import type { Machine } from "../../../infra/machine.ts";
+import { createNodeApi, type NodeApiRoute } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { startAgent } from "../../../reconciler/nodes/agent/start.ts";
 import { AUDIENCE } from "../../../reconciler/nodes/routes.ts";
+import type { ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import type { Api } from "../../emulator/api.ts";
 import { dig, type Draft } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
@@ -20,10 +22,13 @@ import type { Schedule } from "../schedule.ts";
 import type { Fault, Shape } from "../shape.ts";
 import { createAgentNetwork, type NodeAnswerTold, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
+import { keepNodeApiPod } from "./node-api-pod.ts";
+import type { Reviews } from "./tokens.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
 
 export interface FleetOptions {
   readonly api: Api;
+  readonly reviews: Reviews;
   readonly schedule: Schedule;
   readonly draw: Draw;
   readonly shape: Shape;
@@ -47,8 +52,28 @@ export interface HostTold {
   readonly what: "asked" | "down" | "up";
 }
 
+/** What somebody says to the node API of a node. */
+export interface Spoken {
+  readonly route: NodeApiRoute;
+  /** Any; that of the agent without one. */
+  readonly token?: string;
+  readonly status?: ShadowStatus | undefined;
+  /** Who speaks, if it is not the agent. */
+  readonly as?: string;
+}
+
 export interface Fleet {
   readonly hosts: readonly NodeHost[];
+  /** What the API server's reviews of tokens lack, which may change. */
+  readonly reviews: Reviews;
+  /** A token for the node API that is bound to a pod; of the agents' account, if no other is given. */
+  readonly tokenOf: (pod: string, account?: string) => Promise<string>;
+  /** Resolves once there is an answer, or none will come. */
+  readonly speak: (host: NodeHost, spoken: Spoken) => Promise<void>;
+  /** Nobody may read volumes until the function that it returns is called. */
+  readonly hideVolumes: () => () => void;
+  /** The agent of a node ends, and does not run for so many milliseconds. */
+  readonly silence: (host: NodeHost, ms: number) => void;
   /** The version that the update repository has. */
   readonly offered: () => string;
   readonly offer: (version: string) => void;
@@ -68,6 +93,8 @@ const REGISTER_MS = 10_000;
 const TOKEN_S = 3600;
 const RENEW_MS = TOKEN_S * 800;
 const SLOW_BOOT_MS = 240_000;
+/** Longer than an agent waits for an answer, also one that stands still. */
+const ANSWER_MS = 60_000;
 const PLACES = {
   hostSocket: "/run/api.sock",
   bootId: "boot-id",
@@ -77,13 +104,24 @@ const PLACES = {
   nodeApi: () => new URL(`https://brupop-apiserver.${NAMESPACE}.svc`),
 };
 
-const podOf = (node: string): string => `${AGENTS}-${node}`;
+export const podOf = (node: string): string => `${AGENTS}-${node}`;
 
-export function createFleet({ api, schedule, draw, shape, nodes, strikes, startProcess, ...on }: FleetOptions): Fleet {
+export function createFleet({
+  api,
+  reviews,
+  schedule,
+  draw,
+  shape,
+  nodes,
+  strikes,
+  startProcess,
+  ...on
+}: FleetOptions): Fleet {
   const { store } = api;
   const servers = new Set<NodeApiServer>();
   const agents = new Map<string, Process>();
   const hosts = new Map<string, NodeHost>();
+  const silentUntil = new Map<string, number>();
   let offered = TO;
   const network = createAgentNetwork({
     schedule,
@@ -114,6 +152,7 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
   store.create(POLICIES, policyObject(nodes));
   for (const node of fleetOf(shape.zones, nodes)) hosts.set(node.name, startHost(node));
   for (let i = 0; i < nodes.nodeApis; i++) schedule.after(i, startNodeApi);
+  if (nodes.nodeApiIn !== undefined) keepNodeApiPod(store, schedule, { zone: nodes.nodeApiIn, bound: nodes.bound });
   store.subscribe(({ type, resource, object }) => {
     if (type !== "DELETED" || !["nodes", "pods"].includes(resource)) return;
     const host = hosts.get(object.metadata.name.replace(`${AGENTS}-`, ""));
@@ -187,6 +226,7 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
   function startOn(host: NodeHost): void {
     const pod = store.get("pods", NAMESPACE, podOf(host.name));
     if (!host.isUp() || agents.get(host.name)?.isAlive() || !pod) return;
+    if (schedule.now() < (silentUntil.get(host.name) ?? 0)) return;
     const { process, machine } = startProcess("agent");
     agents.set(host.name, process);
     on.onProcess(process.name, `runs on ${host.name}`);
@@ -211,21 +251,38 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
   /** What the kubelet gives the agent's pod: its token, the boot id, the socket. */
   function mountsOf(process: Process, host: NodeHost): Pick<Machine, "open" | "read"> {
     let token: { readonly text: Promise<string>; readonly at: number } | undefined;
-    const issue = async (): Promise<string> => {
-      const name = podOf(host.name);
-      const uid = store.get("pods", NAMESPACE, name)?.metadata.uid;
-      const request = { audiences: [AUDIENCE], seconds: TOKEN_S, pod: { name, uid } };
-      return (await api.tokens.issue(NAMESPACE, ACCOUNT, request)).token;
-    };
     return {
       open: network.openFor(process, host),
       read(path) {
         if (path === PLACES.bootId) return Promise.resolve(`${host.model.facts().bootId}\n`);
         if (path !== PLACES.token) return Promise.resolve("");
-        if (!token || schedule.now() - token.at > RENEW_MS) token = { text: issue(), at: schedule.now() };
+        if (!token || schedule.now() - token.at > RENEW_MS)
+          token = { text: tokenOf(podOf(host.name)), at: schedule.now() };
         return token.text;
       },
     };
+  }
+
+  async function tokenOf(name: string, account = ACCOUNT): Promise<string> {
+    const uid = store.get("pods", NAMESPACE, name)?.metadata.uid;
+    const request = { audiences: [AUDIENCE], seconds: TOKEN_S, pod: { name, uid } };
+    return (await api.tokens.issue(NAMESPACE, account, request)).token;
+  }
+
+  async function speak(host: NodeHost, { route, token, status, as }: Spoken): Promise<void> {
+    const { process } = startProcess("speaker");
+    const readToken = (): Promise<string> => (token === undefined ? tokenOf(podOf(host.name)) : Promise.resolve(token));
+    const call = createNodeApi({
+      url: PLACES.nodeApi(),
+      node: { name: host.name, uid: store.get("nodes", undefined, host.name)?.metadata.uid ?? "" },
+      readToken,
+      readCa: () => Promise.resolve(""),
+      open: network.openAs(process, host, as),
+      clock: process.clock,
+    });
+    const answered = call(route, status && { status }).catch(() => undefined);
+    await Promise.race([answered, new Promise<void>((resolve) => void schedule.after(ANSWER_MS, resolve))]);
+    process.kill();
   }
 
   function startNodeApi(): void {
@@ -240,6 +297,15 @@ export function createFleet({ api, schedule, draw, shape, nodes, strikes, startP
 
   return {
     hosts: [...hosts.values()],
+    reviews,
+    tokenOf,
+    speak,
+    hideVolumes: () => api.faults.inject({ resource: "persistentvolumes", effect: { kind: "forbidden" } }),
+    silence(host, ms) {
+      silentUntil.set(host.name, schedule.now() + ms);
+      agents.get(host.name)?.kill();
+      schedule.after(ms, () => startOn(host));
+    },
     offered: () => offered,
     offer(version) {
       offered = version;

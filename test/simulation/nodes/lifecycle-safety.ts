@@ -9,6 +9,7 @@ import { MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
 import type { Caller } from "../network.ts";
 import { isPass } from "./facts.ts";
 import { type LifecycleType, OURS, trueConditions } from "./lifecycle.ts";
+import { createOverdue } from "./overdue.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, SHADOWS } from "./shape.ts";
 
 export interface LifecycleSafetyOptions {
@@ -41,10 +42,8 @@ const SAYS: Readonly<Record<string, LifecycleType>> = {
   Rebooting: "MaintenanceInProgress",
   Returning: "MaintenanceInProgress",
 };
-/** In as many passes as that one has written what is to be said. */
-const PASSES = 3;
-/** Milliseconds until it is there, and for which the same Event is not written again. */
-const [WRITTEN_MS, QUIET_MS] = [10_000, 300_000];
+/** Milliseconds for which the same Event is not written again. */
+const QUIET_MS = 300_000;
 const WAITS = "InMaintenance";
 /** Of these a condition says something, whatever else is. */
 const TOLD: ReadonlySet<unknown> = new Set(["Starting", "Staging", "Holding", "Draining", "Rebooting", "Returning"]);
@@ -57,15 +56,11 @@ export function createLifecycleSafety(options: LifecycleSafetyOptions): Lifecycl
   const theirsSince = new Map<string, number>();
   /** Since when a node with a slot says nothing of it. */
   const silentSince = new Map<string, number>();
-  /** What is not said of a node, since when. */
-  const unsaid = new Map<string, number>();
-  /** By actor when it has listed policies of late. */
-  const passes = new Map<string, readonly number[]>();
   /** By node when an Event has last said that it waits for somebody else. */
   const heldAt = new Map<string, number>();
 
   /** What should be said of nodes by now, and is not. */
-  function noteUnsaid(): void {
+  function findUnsaid(): ReadonlySet<string> {
     const found = new Set<string>();
     for (const policy of store().list(POLICIES)) {
       for (const one of listOf(dig(policy, "status", "active"))) {
@@ -81,23 +76,9 @@ export function createLifecycleSafety(options: LifecycleSafetyOptions): Lifecycl
           found.add(`${name} waits for somebody else, and no Event says so`);
       }
     }
-    for (const what of unsaid.keys()) if (!found.has(what)) unsaid.delete(what);
-    for (const what of found) if (!unsaid.has(what)) unsaid.set(what, now());
+    return found;
   }
-
-  /** A reconciler begins a pass: those before it have written what they had to say. */
-  function onPass(actor: string, at: number): void {
-    const before = passes.get(actor) ?? [];
-    passes.set(actor, [...before, at].slice(-PASSES));
-    const first = before.length < PASSES - 1 ? Infinity : (before.at(1 - PASSES) ?? Infinity);
-    if (!isSteady(actor)) return;
-    noteUnsaid();
-    for (const [what, since] of unsaid) {
-      if (since >= first || now() - since < WRITTEN_MS) continue;
-      violated(`${what}, after ${PASSES - 1} passes of ${actor}`);
-      unsaid.set(what, Infinity);
-    }
-  }
+  const unsaid = createOverdue({ violated, now, find: findUnsaid, isSteady });
 
   function onEventObject({ type, object }: StoreEvent): void {
     const message = textOf(object["message"]) ?? "";
@@ -152,12 +133,12 @@ export function createLifecycleSafety(options: LifecycleSafetyOptions): Lifecycl
   return {
     onEvent(event, caller) {
       if (event.resource === "events") onEventObject(event);
-      if (["nodes", "events", POLICIES].includes(event.resource)) noteUnsaid();
+      if (["nodes", "events", POLICIES].includes(event.resource)) unsaid.note();
       if (event.resource === "nodes") onNode(event, caller);
       if (event.resource === SHADOWS && caller) onShadow(event, caller);
     },
     onRequest({ actor, sentAt = now() }, method, path) {
-      if (actor.startsWith("reconciler") && method === "GET" && isPass(path)) onPass(actor, sentAt);
+      if (actor.startsWith("reconciler") && method === "GET" && isPass(path)) unsaid.onPass(actor, sentAt);
     },
     look(silentMs) {
       const active = store()

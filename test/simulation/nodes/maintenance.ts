@@ -6,7 +6,7 @@ import { type LifecycleType, OURS, trueConditions } from "./lifecycle.ts";
 const THEIRS = "Repair";
 
 /** Writes these as somebody else does. */
-function say(
+export function say(
   { world, schedule }: People,
   name: string,
   conditions: Readonly<Partial<Record<LifecycleType, boolean>>>,

@@ -27,6 +27,8 @@ export interface NodeAnswerTold {
   readonly route: string;
   readonly arrivedAt: number;
   readonly status: number;
+  /** Who asks, if it is not the agent of the node: nobody may obey. */
+  readonly as?: string | undefined;
 }
 
 export interface AgentNetworkOptions {
@@ -83,7 +85,7 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
   }
 
   const toNodeApi =
-    (process: Process, { name: node }: NodeHost): Send =>
+    (process: Process, { name: node }: NodeHost, as?: string): Send =>
     (sent, client) => {
       const site = `agent ${sent.method} node-api${sent.path.replace("/bottlerocket-node-resource", "")}`;
       const deliver = inOrder(process, quick);
@@ -105,7 +107,7 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
           head(status, headers) {
             on.onCall(process.name, `${sent.method} node-api${sent.path} -> ${status}`);
             const route = sent.path.replace(/.*\//, "");
-            on.onNodeAnswer({ node, server: server.process.name, route, arrivedAt, status });
+            on.onNodeAnswer({ node, server: server.process.name, route, arrivedAt, status, as });
             if (dies) draw.of([process, server.process]).kill();
             if (isLost) fail();
             else deliver(quick() + lateMs, () => client.head(status, headers));
@@ -131,5 +133,7 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
       const [asked, served] = [toHost(process, host), toNodeApi(process, host)];
       return openOver((sent, client) => (sent.host.startsWith("localhost") ? asked : served)(sent, client));
     },
+    /** To the node API, as somebody who is not the agent of the node, or as its agent. */
+    openAs: (process: Process, host: NodeHost, as?: string): OpenRequest => openOver(toNodeApi(process, host, as)),
   };
 }

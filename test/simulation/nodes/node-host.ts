@@ -14,8 +14,8 @@ import { type FleetNode, FROM, nodeObject, TO } from "./shape.ts";
 export interface NodeHost extends FleetNode {
   readonly model: Host;
   readonly isUp: () => boolean;
-  /** Goes down, and comes back as the options say. */
-  readonly reboot: () => void;
+  /** Goes down, and comes back after so many milliseconds, or as the options say. */
+  readonly reboot: (downMs?: number) => void;
   /** Somebody turns it on again. */
   readonly repair: () => void;
   /** The kubelet registers its node again. */
@@ -102,14 +102,14 @@ export function createNodeHost({ store, schedule, draw, node, actionMs, rebootMs
     ...node,
     model,
     isUp: () => isUp,
-    reboot() {
+    reboot(downMs) {
       if (!isUp) return;
       isUp = false;
       const down = ++downs;
       on.onDown();
       goDown();
       schedule.after(NOT_READY_MS, () => markLost(down));
-      const ms = rebootMs();
+      const ms = downMs ?? rebootMs();
       if (ms !== undefined)
         schedule.after(ms, () => {
           if (isUp || down !== downs) return;

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import type { KubeObject } from "../../emulator/store.ts";
 import type { Caller } from "../network.ts";
 import { begin, createHistory, entry, type History, node, pod, policy, shadow, SHAPE } from "./history.ts";
+import type { Shape } from "../shape.ts";
 import { createPassSafety } from "./pass-safety.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
@@ -14,19 +15,28 @@ interface Tools extends History {
   readonly reconciler: () => Caller;
   /** By a node API. */
   readonly uncordon: (node: string) => void;
+  readonly check: (verdict: "Success" | "Failure") => void;
+  /** Passes in which nothing is written. */
+  readonly idle: (passes: number) => void;
   /** A pass begins, and these seconds later it writes what it has decided. */
-  readonly pass: (resource: string, object: KubeObject, reads?: boolean) => void;
+  readonly pass: (resource: string, object: KubeObject, reads?: boolean, refused?: string) => void;
 }
 
-function judge(play: (tools: Tools) => void): string {
+/** Nodes on which alone the pods of their zone can run; the budget counts them. */
+const ALONE: Shape = { ...SHAPE, ...(SHAPE.nodes && { nodes: { ...SHAPE.nodes, perZone: 1 } }) };
+/** Two nodes in zone a. */
+const PAIRS: Shape = { ...SHAPE, ...(SHAPE.nodes && { nodes: { ...SHAPE.nodes, perZone: 2 } }) };
+
+function judge(play: (tools: Tools) => void, shape: Shape = PAIRS): string {
   const violations: string[] = [];
-  const history = createHistory(SHAPE, (event, by) => oracle.onEvent(event, by));
+  const history = createHistory(shape, (event, by) => oracle.onEvent(event, by));
   const { facts, now, store, put, wait } = history;
   const oracle = createPassSafety({
-    shape: SHAPE,
+    shape,
     facts,
     now,
     store: () => store,
+    isSteady: () => true,
     violated: (what) => void violations.push(what),
   });
   const reconciler = (): Caller => ({ actor: "reconciler-1", call: "x", sentAt: now() });
@@ -39,10 +49,18 @@ function judge(play: (tools: Tools) => void): string {
       put("nodes", node(name), caller);
       oracle.onRequest(caller, "PATCH", `/api/v1/nodes/${name}?timeout=9ms`, '{"spec":{"unschedulable":null}}');
     },
-    pass(resource, object, reads = true) {
+    check: (verdict) => oracle.onAnswer({ at: now(), expr: "nodes", verdict }),
+    idle(passes) {
+      for (let i = 0; i < passes; i++) {
+        wait(10);
+        oracle.onRequest(reconciler(), "GET", LIST);
+      }
+    },
+    pass(resource, object, reads = true, refused = "") {
       wait(10);
       oracle.onRequest(reconciler(), "GET", LIST);
-      if (reads) oracle.onAnswered(reconciler(), "GET", `/api/v1/nodes/${A}`);
+      if (reads) oracle.onAnswered(reconciler(), "GET", `/api/v1/nodes/${A}`, "", 200);
+      if (refused) oracle.onAnswered(reconciler(), "GET", `/api/v1/persistentvolumes/${refused}`, "", 403);
       for (const name of reads ? [A, A2] : [])
         oracle.onRequest(reconciler(), "GET", `/api/v1/pods?fieldSelector=spec.nodeName%3D${name}&limit=500`);
       wait(5);
@@ -66,7 +84,38 @@ const frees = (t: Tools, before: object, deferred: readonly object[] = [], reads
   t.pass(POLICIES, policy({ active: [], deferred }), reads);
 };
 
-type Case = readonly [name: string, play: (tools: Tools) => void, expected: RegExp];
+type Case = readonly [name: string, play: (tools: Tools) => void, expected: RegExp, shape?: Shape];
+/** Given up in a phase, for a reason. */
+const givesUp = (t: Tools, phase: string, reason: string): void => {
+  t.put(POLICIES, policy({ active: [entry(A, phase)] }));
+  t.pass(POLICIES, policy({ active: [entry(A, phase, { ending: { reason } })] }));
+};
+const lost = (t: Tools): void => t.put("nodes", node(A, { ready: false, ours: true }));
+const checked = { checks: [{ name: "nodes" }] };
+const startsChecked = (t: Tools): void => (
+  t.put(POLICIES, policy({}, checked)),
+  t.pass(POLICIES, starting(A, {}, checked))
+);
+/** Open, while the first node has no place for its pods. */
+const oneShot = (): KubeObject =>
+  policy({ campaign: {}, windowOpen: true, waiting: [{ node: A, reason: "NoPlaceForPods" }] });
+/** Node b drains while a starts. */
+const besideB = (t: Tools): void => (
+  t.put(POLICIES, policy({ active: [entry(B, "Draining")] }, FREE)),
+  t.pass(POLICIES, policy({ active: [entry(B, "Draining"), entry(A, "Starting")] }, FREE))
+);
+const FREE = { zonesInOrder: false, maxConcurrent: 2 };
+const holds = (t: Tools, phase: string): void => {
+  const staged = (waitsFor?: string): KubeObject =>
+    policy({ active: [entry(A, "Holding", waitsFor === undefined ? {} : { waitsFor }), entry(A2, phase)] });
+  t.put(POLICIES, staged());
+  t.pass(POLICIES, staged(`ns/ingester-zone-a-0 of ${A} has no place: it fits on ${A2} (being updated) alone`));
+};
+/** Node a-2 has the last place of a pod of a-1, which is drained. */
+const takesPlace = (t: Tools): void => (
+  t.put(POLICIES, policy({ active: [entry(A, "Draining")] }, { maxConcurrent: 2 })),
+  t.pass(POLICIES, policy({ active: [entry(A, "Draining"), entry(A2, "Starting")] }, { maxConcurrent: 2 }))
+);
 const CASES: readonly Case[] = [
   ["a start", starts, /^$/],
   [
@@ -253,6 +302,120 @@ const CASES: readonly Case[] = [
     },
     /^$/,
   ],
+  ["a drain that is given up", (t) => givesUp(t, "Draining", "DrainTimeout"), /^$/],
+  [
+    "a drain that is given up on a node that is lost",
+    (t) => (lost(t), givesUp(t, "Draining", "DrainTimeout")),
+    /^reconciler-1 gives up node-a-1 as DrainTimeout, and has read that it is not Ready$/,
+  ],
+  ["a label that is lost before the reboot", (t) => (lost(t), givesUp(t, "Staging", "NoLongerManaged")), /^$/],
+  [
+    "a label that is lost in the reboot",
+    (t) => (lost(t), givesUp(t, "Rebooting", "NoLongerManaged")),
+    /gives up node-a-1 as NoLongerManaged, and has read that it is not Ready/,
+  ],
+  [
+    "a slot that is freed as nobody hears of its node",
+    (t) => frees(t, entry(A, "Returning"), [{ node: A, reason: "ReturnTimeout" }]),
+    /^reconciler-1 frees the slot of node-a-1, which waits for a person after its ReturnTimeout$/,
+  ],
+  [
+    "a slot of a node without a label that may reboot at any moment",
+    (t) => (
+      t.put(SHADOWS, shadow(A, "Idle", { current_state: "ErrorReset", rebooting: { boot_id: "1" } })),
+      frees(t, entry(A, "Recovering", { ending: { reason: "x" } }), [{ node: A, reason: "NoLongerManaged" }])
+    ),
+    /^reconciler-1 frees the slot of node-a-1, which has announced its reboot$/,
+  ],
+  ["a start after its check has succeeded", (t) => (t.check("Success"), startsChecked(t)), /^$/],
+  [
+    "a start after its check has failed",
+    (t) => (t.check("Failure"), t.check("Failure"), t.check("Failure"), startsChecked(t)),
+    /its check has failed 3 times/,
+  ],
+  [
+    "a start of a node whose pods have a volume that may not be read",
+    (t) => t.pass(POLICIES, starting(A), true, "ingester-zone-a"),
+    /^reconciler-1 starts node-a-1, and may not read its pods' volume$/,
+  ],
+  [
+    "a start of a node without pods of such a volume",
+    (t) => t.pass(POLICIES, starting(A), true, "ingester-zone-b"),
+    /^$/,
+  ],
+  [
+    "a start of a node with the only pod of the node API",
+    (t) => (t.put("pods", pod("brupop-apiserver", A)), t.wait(20), starts(t)),
+    /the only pod of the node API would come back to it alone/,
+    ALONE,
+  ],
+  [
+    "a start of a node whose pod of the node API has another place",
+    (t) => (t.put("pods", pod("brupop-apiserver", A)), t.wait(20), starts(t)),
+    /^$/,
+  ],
+  ["a start beside another zone whose pods have other places", besideB, /^$/],
+  ["a start beside another zone whose pods have none", besideB, /would wait for each other's node/, ALONE],
+  [
+    "a start of a node whose pods come back to it alone, and that somebody has cordoned",
+    (t) => (t.put("nodes", node(A, { cordoned: true })), starts(t)),
+    /could not come back to this one/,
+    ALONE,
+  ],
+  [
+    "a start with more pods that come back to their node alone than the budget allows",
+    (t) => (t.put("pods", pod("ingester-zone-a-1", A)), t.wait(20), starts(t)),
+    /ingester-zone-a-0, ingester-zone-a-1 come back to it alone, and the budget allows 1/,
+    ALONE,
+  ],
+  [
+    "a start with so many pods that have another place",
+    (t) => (t.put("pods", pod("ingester-zone-a-1", A)), starts(t)),
+    /^$/,
+  ],
+  [
+    "a start on the last place of a pod",
+    (t) => (t.wait(90), takesPlace(t)),
+    /^reconciler-1 starts node-a-2, and has read that ingester-zone-a-0 of node-a-1 has no place but on it$/,
+  ],
+  ["a place that is a staged node", (t) => holds(t, "Holding"), /says that ingester-zone-a-0 of node-a-1 has no place/],
+  ["a place that is being drained", (t) => holds(t, "Draining"), /^$/],
+  [
+    "a drain that a frozen policy goes on with",
+    (t) => (t.put(POLICIES, policy({ frozen: { id: "x" }, active: [entry(A, "Draining")] })), t.idle(4)),
+    /^node-a-1 is being drained, and default is frozen, after 2 passes of reconciler-1$/,
+  ],
+  [
+    "a drain of a node that is lost, by a frozen policy",
+    (t) => (lost(t), t.put(POLICIES, policy({ frozen: { id: "x" }, active: [entry(A, "Draining")] })), t.idle(4)),
+    /^$/,
+  ],
+  [
+    "a shadow that no policy has",
+    (t) => (t.remove(POLICIES, policy()), t.put(SHADOWS, shadow(A, "StagedAndPerformedUpdate")), t.idle(4)),
+    /^node-a-1 wants StagedAndPerformedUpdate, and no policy has it, after 2 passes of reconciler-1$/,
+  ],
+  [
+    "a shadow that no policy has, and that goes",
+    (t) => {
+      const left = shadow(A, "StagedAndPerformedUpdate");
+      t.remove(POLICIES, policy());
+      t.put(SHADOWS, { ...left, metadata: { ...left.metadata, deletionTimestamp: "x" } });
+      t.idle(4);
+    },
+    /^$/,
+  ],
+  ["a shadow of a policy", (t) => (t.put(SHADOWS, shadow(A, "StagedAndPerformedUpdate")), t.idle(4)), /^$/],
+  [
+    "a one-shot that waits for a person's cordon",
+    (t) => (t.put("nodes", node(A2, { cordoned: true })), t.put(POLICIES, oneShot()), t.idle(4)),
+    /^default waits for people's cordons, and its one-shot is not over/,
+  ],
+  [
+    "a one-shot that waits for our cordon",
+    (t) => (t.put("nodes", node(A2, { ours: true })), t.put(POLICIES, oneShot()), t.idle(4)),
+    /^$/,
+  ],
   [
     "a reason that is not true",
     (t) => t.pass(POLICIES, policy({ waiting: [{ node: A, reason: "NodeNotReady" }] })),
@@ -261,9 +424,9 @@ const CASES: readonly Case[] = [
 ];
 
 describe("the oracle of passes over nodes", () => {
-  for (const [name, play, expected] of CASES)
+  for (const [name, play, expected, shape] of CASES)
     it(`${expected.source === "^$" ? "accepts" : "condemns"} ${name}`, () => {
-      const found = judge(play);
+      const found = judge(play, shape);
       assert.match(found, expected);
       assert.doesNotMatch(found, /;/, "one violation");
     });

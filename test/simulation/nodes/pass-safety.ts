@@ -8,17 +8,23 @@
  */
 import { dig, isTrue, listOf, numberOf, plainText, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { NODES_CHECK } from "../checks/objects.ts";
+import type { Told } from "../checks/prometheus.ts";
+import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { type Fact, isMarked, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
+import { MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
+import { createOverdue } from "./overdue.ts";
+import { type Fact, isMarked, isPass, nodeOf, REBOOTS, wantedOf } from "./facts.ts";
 import { createHeld, type HeldOptions, WORKED_ON } from "./held.ts";
 import { createPassReads } from "./pass-reads.ts";
 import { entriesOf, type Entry, frozenId, isCleared, isFrozen, isReleased, isSame, recordsOf } from "./policies.ts";
-import { LEFT_OUT, POLICIES, SHADOWS } from "./shape.ts";
+import { LEFT_OUT, POLICIES, SHADOWS, ZONE_LABEL } from "./shape.ts";
 
 export interface PassSafetyOptions extends HeldOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
+  /** True of a process that meets no fault by now and has long not stood still: its passes come to their ends. */
+  readonly isSteady: (actor: string) => boolean;
 }
 
 const NODE = /^\/api\/v1\/nodes\/([^/?]+)(?:\?|$)/;
@@ -40,13 +46,24 @@ const BEFORE_WORK: ReadonlySet<string> = new Set([
   "BeingRemoved",
   "InMaintenance",
 ]);
+/** A node has lost its label. */
+const LEFT = "NoLongerManaged";
+/** Reasons for which an attempt is given up on a node that is Ready alone; and phases in which it may be lost anyway. */
+const READY_ONLY: ReadonlySet<unknown> = new Set(["DrainTimeout", "Frozen", "HealthTimeout"]);
+const BEFORE_REBOOT: ReadonlySet<string> = new Set(["Starting", "Staging", "Holding", "Draining"]);
+/** Reasons for which a slot is kept until a person decides. */
+const FREEZES: ReadonlySet<unknown> = new Set(["RebootTimeout", "ReturnTimeout"]);
+/** A pod of the node itself, by what a staged node waits for. */
+const NO_PLACE = /^\S+\/(\S+) of \S+ has no place: /;
+/** Failures of a check of which a process that has died did not store each. */
+const MANY = 3;
 /** Characters of a reason for which a status has room, beside all else that it may say of a thousand nodes. */
 const MAX_REASON = 200;
 
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
-export function createPassSafety({ shape, facts, violated, now, store }: PassSafetyOptions) {
+export function createPassSafety({ shape, facts, violated, now, store, isSteady }: PassSafetyOptions) {
   const reads = createPassReads(now);
-  const whyHeld = createHeld({ shape, facts, store });
+  const { whyHeld, findPlace } = createHeld({ shape, facts, store });
   /** Calls that have undone our cordon of a node. */
   const undone = new WeakSet<Caller>();
   /** By policy who last wrote its status, and when it was last changed. */
@@ -55,6 +72,55 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   const drained = new Map<string, { readonly by: string; readonly at: number }>();
   /** Since when the Lease says that there has been a policy. */
   let rememberedSince = Infinity;
+
+  /** The one-shot of a policy, while each of its nodes waits for a cordon of somebody else. */
+  function isOpenInVain(policy: KubeObject): boolean {
+    const waiting = listOf(dig(policy, "status", "waiting"));
+    const isCordoned = (name: string): boolean => facts.wasSo(name, "is cordoned by somebody else", now());
+    const nodes = store().list("nodes");
+    const zoneOfNode = ({ metadata }: KubeObject): unknown => metadata.labels?.[ZONE_LABEL];
+    const waitsForPeople = (one: unknown): boolean => {
+      const node = nodes.find(({ metadata }) => metadata.name === dig(one, "node"));
+      const others = nodes.filter((other) => node && other !== node && zoneOfNode(other) === zoneOfNode(node));
+      return (
+        others.length > 0 &&
+        dig(one, "reason") === "NoPlaceForPods" &&
+        others.every(({ metadata }) => isCordoned(metadata.name))
+      );
+    };
+    return (
+      dig(policy, "status", "campaign") !== undefined &&
+      dig(policy, "status", "windowOpen") === true &&
+      entriesOf(policy).length === 0 &&
+      waiting.length > 0 &&
+      waiting.every(waitsForPeople)
+    );
+  }
+
+  /** Nodes whose shadows want what a policy that is frozen, or none, lets nobody do. */
+  function findLeft(): ReadonlySet<string> {
+    const policies = store().list(POLICIES);
+    const found = new Set<string>();
+    for (const policy of policies.filter(isFrozen))
+      for (const { node } of entriesOf(policy).filter(({ phase }) => phase === "Draining"))
+        if (isTrue(store().get("nodes", undefined, node), "Ready"))
+          found.add(`${node} is being drained, and ${policy.metadata.name} is frozen`);
+    for (const policy of policies)
+      if (isOpenInVain(policy))
+        found.add(`${policy.metadata.name} waits for people's cordons, and its one-shot is not over`);
+    for (const { metadata } of store().list("nodes")) {
+      const { name, labels } = metadata;
+      const shadow = store().get(SHADOWS, NAMESPACE, `brs-${name}`);
+      const wanted = textOf(dig(shadow, "spec", "state")) ?? "Idle";
+      const isOf = (policy: KubeObject): boolean =>
+        selects(policy, name) || entriesOf(policy).some(({ node }) => node === name);
+      const isOurs = labels?.[MANAGED_LABEL] !== undefined && !shadow?.metadata.deletionTimestamp;
+      if (isOurs && wanted !== "Idle" && !policies.some(isOf))
+        found.add(`${name} wants ${wanted}, and no policy has it`);
+    }
+    return found;
+  }
+  const left = createOverdue({ violated, now, find: findLeft, isSteady });
 
   function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
@@ -67,6 +133,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       const before = entriesOf(previous).find((one) => isSame(one, entry));
       if (!before && entry.phase === "Starting")
         onStart(entry, { policy: previous, after: object, actor: caller.actor, caller, at });
+      if (entry.phase === "Holding" && entry.waitsFor !== before?.waitsFor) onHeld(entry, object, caller.actor, at);
       if (before && !before.ending && entry.ending) onFailure(entry, object, caller.actor, at);
       if ((entry.waitsFor ?? "").length > MAX_REASON)
         violated(`${name} says with ${entry.waitsFor?.length} characters why ${entry.node} waits`);
@@ -80,6 +147,18 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       violated(`${caller.actor} clears the freeze of ${name}, which nobody has asked for`);
     for (const entry of entriesOf(previous))
       if (!entriesOf(object).some((one) => isSame(one, entry))) onFreed(entry, object, caller, at);
+  }
+
+  /** Why a staged node waits: nodes that wait for their own reboot are places. */
+  function onHeld({ node, waitsFor = "" }: Entry, policy: KubeObject, actor: string, at: number): void {
+    const [, pod] = NO_PLACE.exec(waitsFor) ?? [];
+    if (pod === undefined || !shape.zones.includes(zoneOf(pod))) return;
+    const others = store()
+      .list(POLICIES)
+      .filter(({ metadata }) => metadata.name !== policy.metadata.name);
+    const place = findPlace({ node, at, active: [policy, ...others].flatMap(entriesOf) });
+    if (place !== undefined)
+      violated(`${actor} says that ${pod} of ${node} has no place, and has read that ${place} is one`);
   }
 
   /** True if the status says of a node that the limit is reached, and no node but the active ones can take a slot. */
@@ -127,10 +206,15 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (why !== undefined) violated(`${start.actor} starts ${entry.node}, and has read that ${why}`);
   }
 
+  /** By the expression of the check how often it has not succeeded since it last did. */
+  const failures = new Map<string, number>();
+
   function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
     const limit = plainText(dig(policy, "spec", "maxConcurrent") ?? 1);
     const most = /^\d+$/.test(limit) ? Number(limit) : Infinity;
     if (isFrozen(policy)) return "its policy is frozen";
+    const failed = failures.get(NODES_CHECK) ?? 0;
+    if (dig(policy, "spec", "checks") && failed >= MANY) return `its check has failed ${failed} times`;
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
     if (most === Infinity && !/%$|^unlimited$/i.test(limit)) return "its policy cannot be read";
     const active = entriesOf(after);
@@ -193,6 +277,9 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   /** An attempt is given up as it has failed. */
   function onFailure({ node, bootId, ending, ...entry }: Entry, policy: KubeObject, actor: string, at: number): void {
     const isCounted = recordsOf(policy, "failed").some((one) => isSame(one, { node, ...entry }));
+    const needsReady = READY_ONLY.has(ending?.reason) || (ending?.reason === LEFT && !BEFORE_REBOOT.has(entry.phase));
+    if (ending && needsReady && facts.wasSo(node, "is not Ready", at))
+      violated(`${actor} gives up ${node} as ${ending.reason}, and has read that it is not Ready`);
     if (ending?.reason === "UpdateFailed" && bootId !== "" && !isCounted && facts.hasRebooted(node, bootId, at))
       violated(`${actor} does not count the failure of ${node}, and has read that it has rebooted`);
   }
@@ -208,15 +295,22 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
     if (node?.metadata.uid !== nodeUid || !facts.wasSo(name, "is there", at)) return;
     const { reason } = recordsOf(policy, "deferred").find((one) => one.node === name) ?? {};
     const shadow = store().get(SHADOWS, NAMESPACE, `brs-${name}`);
-    const isLeft = reason === "NoLongerManaged" && dig(shadow, "status", "current_state") !== "Idle";
+    const mayReboot =
+      facts.wasSo(name, "has announced its reboot", at) &&
+      dig(shadow, "status", "rebooting", "boot_id") === dig(node, "status", "nodeInfo", "bootID");
+    const isLeft = reason === LEFT && dig(shadow, "status", "current_state") !== "Idle";
     const isOut = isLeft || (!ending && reason !== undefined && reason !== "UpdateFailed");
     const why = facts.wasSo(name, "is cordoned by us", at)
       ? "is cordoned by us"
       : isOut && facts.wasSo(name, "is not Ready", at)
         ? "is not Ready"
-        : reason === undefined && facts.hadNoShadow(name, at)
-          ? "may not have its update, for no reason that is named"
-          : undefined;
+        : isLeft && mayReboot
+          ? "has announced its reboot"
+          : FREEZES.has(reason)
+            ? `waits for a person after its ${reason}`
+            : reason === undefined && facts.hadNoShadow(name, at)
+              ? "may not have its update, for no reason that is named"
+              : undefined;
     if (why !== undefined) violated(`${actor} frees the slot of ${name}, which ${why}`);
   }
 
@@ -239,6 +333,12 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
 
   /** Whether a drain of the node would end is known by its pods alone. */
   function onGoing(node: string, what: string, caller: Caller): void {
+    const at = facts.seen(reads.begunAt(caller));
+    const isUnknown = ({ metadata: { name, uid }, ...pod }: KubeObject): boolean =>
+      dig(pod, "spec", "nodeName") === node &&
+      facts.wasSo(uid, "is on its node", at) &&
+      reads.mayNotRead(caller, zoneOf(name));
+    if (store().list("pods").some(isUnknown)) violated(`${caller.actor} ${what}, and may not read its pods' volume`);
     if (!reads.hasListedPods(caller, node)) violated(`${caller.actor} ${what}, whose pods it has not listed`);
   }
 
@@ -281,6 +381,7 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
   return {
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       const { type, resource, object } = event;
+      if (["nodes", POLICIES, SHADOWS].includes(resource)) left.note();
       if (resource === "nodes" && caller && OURS.test(caller.actor)) onNode(event, caller);
       if (resource === POLICIES) onPolicy(event, caller);
       if (resource === SHADOWS && caller) onShadow(event, caller);
@@ -288,9 +389,16 @@ export function createPassSafety({ shape, facts, violated, now, store }: PassSaf
       const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
     },
-    onAnswered: reads.onAnswered,
+    /** A check is answered. */
+    onAnswer({ expr, verdict }: Told): void {
+      failures.set(expr, verdict === "Success" ? 0 : (failures.get(expr) ?? 0) + 1);
+    },
+    onAnswered: (caller: Caller, method: string, path: string, _: string, status: number) =>
+      reads.onAnswered(caller, method, path, status),
     onRequest(caller: Caller, method: string, path: string, body = ""): void {
       reads.onRequest(caller, method, path);
+      if (caller.actor.startsWith("reconciler") && method === "GET" && isPass(path))
+        left.onPass(caller.actor, caller.sentAt ?? now());
       const [, name] = method === "PATCH" && OURS.test(caller.actor) ? (NODE.exec(path) ?? []) : [];
       if (name !== undefined && dig(JSON.parse(body || "{}"), "spec", "unschedulable") === null && !undone.has(caller))
         violated(`${caller.actor} uncordons ${name}, whose cordon is not ours`);

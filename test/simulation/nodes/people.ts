@@ -7,10 +7,10 @@ import { endMaintenance, lifecycleActions } from "./maintenance.ts";
 import type { NodeHost } from "./node-host.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
 
-const NODES_PATH = "/api/v1/nodes";
-const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";
-const SHADOWS_PATH = `/apis/brupop.bottlerocket.aws/v2/namespaces/${NAMESPACE}/bottlerocketshadows`;
-const policyPath = `${POLICIES_PATH}/${POLICY}`;
+export const NODES_PATH = "/api/v1/nodes";
+export const POLICIES_PATH = "/apis/zonewise.dev/v1/nodeupdatepolicies";
+export const SHADOWS_PATH = `/apis/brupop.bottlerocket.aws/v2/namespaces/${NAMESPACE}/bottlerocketshadows`;
+export const policyPath = `${POLICIES_PATH}/${POLICY}`;
 const KEPT = "sim/kept";
 const STRAY = "stray";
 const RIVAL = "rival";
@@ -28,8 +28,9 @@ async function changeForAWhile(people: People, path: string, other: object, own:
   await insist(people, path, own);
 }
 
-const label = (value: string | null): object => ({ metadata: { labels: { [MANAGED_LABEL]: value } } });
-const cordon = (value: true | null): object => ({ spec: { unschedulable: value } });
+const ownTaints = (taints: readonly object[]): object => ({ taints: taints.length > 0 ? taints : null });
+export const label = (value: string | null): object => ({ metadata: { labels: { [MANAGED_LABEL]: value } } });
+export const cordon = (value: true | null): object => ({ spec: { unschedulable: value } });
 
 async function unfreeze(people: People): Promise<void> {
   const id = textOf(dig(people.world.store.get(POLICIES, undefined, POLICY), "status", "frozen", "id"));
@@ -53,7 +54,7 @@ async function makeStray(people: People): Promise<void> {
 }
 
 /** There may be one: the reconciler makes one where it has never seen any. */
-async function applyPolicy(people: People, nodes: NodesShape): Promise<void> {
+export async function applyPolicy(people: People, nodes: NodesShape): Promise<void> {
   const policy = policyObject(nodes);
   const { window = null, nodeSelector } = policy["spec"] as Fields;
   const spec = {
@@ -70,13 +71,15 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   /** Also if it is our cordon. */
   uncordonNode: (people) => insist(people, `${NODES_PATH}/${anyHost(people).name}`, cordon(null)),
   /** As an autoscaler does that is about to remove it, and thinks better of it. */
-  taintNode: (people) =>
-    changeForAWhile(
+  taintNode: (people) => {
+    const { name, taints } = anyHost(people);
+    return changeForAWhile(
       people,
-      `${NODES_PATH}/${anyHost(people).name}`,
-      { spec: { taints: [REMOVAL] } },
-      { spec: { taints: null } },
-    ),
+      `${NODES_PATH}/${name}`,
+      { spec: { taints: [...taints, REMOVAL] } },
+      { spec: ownTaints(taints) },
+    );
+  },
   /** A second policy that selects the same nodes. */
   rivalPolicy: async (people) => {
     const { nodes } = people.shape;
@@ -115,11 +118,11 @@ export const nodeActions = ({ shape }: People): Readonly<Record<string, Action>>
 export async function setNodesRight(people: People): Promise<void> {
   const { world, shape } = people;
   if (!shape.nodes || !world.fleet) return;
-  for (const { name, repair } of world.fleet.hosts) {
+  for (const { name, repair, taints } of world.fleet.hosts) {
     repair();
     endMaintenance(people, name);
     const { metadata } = world.store.get("nodes", undefined, name) ?? {};
-    if (metadata) await insist(people, `${NODES_PATH}/${name}`, { ...label(MANAGED_VALUE), spec: { taints: null } });
+    if (metadata) await insist(people, `${NODES_PATH}/${name}`, { ...label(MANAGED_VALUE), spec: ownTaints(taints) });
     if (metadata?.annotations?.[CORDONED_BY] === undefined) await insist(people, `${NODES_PATH}/${name}`, cordon(null));
   }
   for (const { metadata } of world.store.list("pods", NAMESPACE))

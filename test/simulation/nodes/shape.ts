@@ -2,6 +2,8 @@
 import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
+import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
+import { type Bound, POOL, taintsOf } from "./bound.ts";
 import { hasLifecycle } from "./lifecycle.ts";
 
 /** What a host does wrong. */
@@ -39,6 +41,14 @@ export interface NodesShape {
   readonly exclusionSeconds: number;
   readonly actionMs: { readonly refresh: number; readonly prepare: number; readonly activate: number };
   readonly rebootMs: number;
+  /** Updates start every few minutes, until all that could start have. */
+  readonly oneShot?: boolean;
+  /** Pods of the zones that can run on some of their nodes alone. */
+  readonly bound?: Bound;
+  /** The zone in which the node API has its one pod; undefined where it has none that a drain could take. */
+  readonly nodeApiIn?: string;
+  /** Prometheus is asked before starts. */
+  readonly check?: CheckShape;
   /** Conditions of nodes say who works on them. */
   readonly lifecycle?: boolean;
   /** Probability of each fault of a host. */
@@ -97,32 +107,44 @@ export interface FleetNode {
   readonly name: string;
   readonly zone: string;
   readonly isSelected: boolean;
+  /** Pods of its zone can run on it; undefined where they can run on all. */
+  readonly isInPool: boolean | undefined;
+  readonly taints: readonly object[];
 }
 
 /** The nodes of the zones of a group. */
-export const fleetOf = (zones: readonly string[], { perZone, selective }: NodesShape): readonly FleetNode[] =>
+export const fleetOf = (zones: readonly string[], { perZone, selective, bound }: NodesShape): readonly FleetNode[] =>
   zones.flatMap((zone) =>
     Array.from({ length: perZone }, (_, i) => ({
       name: `node-${zone.at(-1)}-${i + 1}`,
       zone,
       isSelected: !selective || i < perZone - 1,
+      isInPool: bound && i < bound.nodes,
+      taints: taintsOf(bound, bound !== undefined && i < bound.nodes),
     })),
   );
 
 /** The Node as its kubelet registers it. */
-export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft => ({
+export const nodeObject = ({ name, zone, isSelected, isInPool, taints }: FleetNode): Draft => ({
   apiVersion: "v1",
   kind: "Node",
   metadata: {
     name,
-    labels: { [ZONE_LABEL]: zone, [LEFT_OUT]: String(!isSelected), [MANAGED_LABEL]: MANAGED_VALUE },
+    labels: {
+      [ZONE_LABEL]: zone,
+      [LEFT_OUT]: String(!isSelected),
+      [MANAGED_LABEL]: MANAGED_VALUE,
+      ...(isInPool !== undefined && { [POOL]: String(isInPool) }),
+    },
   },
-  spec: {},
+  spec: taints.length > 0 ? { taints } : {},
 });
 
 /** Minutes in which updates may start, of each ten. */
 export const OPEN_MINUTES = 5;
 const WINDOW = `* ${[0, 10, 20, 30, 40, 50].map((from) => `${from}-${from + OPEN_MINUTES - 1}`).join(",")} * * * *`;
+
+const ONE_SHOT = "0 */3 * * * *";
 
 export function policyObject(shape: NodesShape): Draft {
   const { maxConcurrent, zonesInOrder, windowed, selective, holdForRollouts, maxFailed, drain, deadlines, protects } =
@@ -143,6 +165,8 @@ export function policyObject(shape: NodesShape): Draft {
       health: { minReadySeconds: shape.minReadySeconds, timeoutSeconds: 300 },
       features: { protectFromScaleDown: protects },
       ...(windowed && { window: { cron: WINDOW } }),
+      ...(shape.oneShot && { window: { cron: ONE_SHOT } }),
+      ...(shape.check && { checks: [{ name: NODES_CHECK, ...checkObject(NODES_CHECK, shape.check) }] }),
     },
   };
 }

@@ -24,7 +24,9 @@ export function unsettledNodes(
   );
   const mayWait = ({ name }: NodeHost): boolean => {
     const reason = waiting.get(name) ?? "";
-    return FOR_GOOD.has(reason) || (isHeld && reason === "RolloutInProgress");
+    // Between two one-shots no other reason is told.
+    const isClosed = reason === "WindowClosed" && dig(policy, "status", "campaign") !== undefined;
+    return isClosed || FOR_GOOD.has(reason) || (isHeld && reason === "RolloutInProgress");
   };
   const names = new Set(hosts.map(({ name }) => `brs-${name}`));
   return [

@@ -1,0 +1,336 @@
+/** People, other controllers, hosts and false agents at moments of a node's update that chance rarely meets. */
+import {
+  CORDONED_BY,
+  EXCLUDED_BY,
+  LB_LABEL,
+  MANAGED_VALUE,
+  type ShadowStatus,
+} from "../../../reconciler/nodes/shadow.ts";
+import { fieldsOf } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import type { CheckShape } from "../checks/objects.ts";
+import type { Draw } from "../draw.ts";
+import { NAMESPACE } from "../names.ts";
+import { wantedOf } from "../nodes/facts.ts";
+import { type Fleet, podOf } from "../nodes/fleet.ts";
+import { endMaintenance, say } from "../nodes/maintenance.ts";
+import type { NodeHost } from "../nodes/node-host.ts";
+import { applyPolicy, cordon, label, NODES_PATH, policyPath, SHADOWS_PATH } from "../nodes/people.ts";
+import { entriesOf } from "../nodes/policies.ts";
+import { drawNodesShape, POLICIES, POLICY, SHADOWS } from "../nodes/shape.ts";
+import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
+import { FAULTS, type Shape } from "../shape.ts";
+import type { Area } from "./incident.ts";
+
+const LOOK_MS = 100;
+const WAIT_MS = 240_000;
+/** Longer than passes over the nodes take. */
+const PASSES_MS = 30_000;
+const MORE = 3;
+const OTHERS = "default";
+const KEPT = "sim/kept";
+const STUCK = "stray-stuck";
+
+const fleetOf = ({ world }: People): Fleet => {
+  if (!world.fleet) throw new Error("a world without nodes has no such incidents");
+  return world.fleet;
+};
+const anyHost = (people: People): NodeHost => people.draw.of(fleetOf(people).hosts);
+const nodePath = ({ name }: NodeHost): string => `${NODES_PATH}/${name}`;
+const shadowPath = ({ name }: NodeHost): string => `${SHADOWS_PATH}/brs-${name}`;
+const shadowOf = ({ world }: People, { name }: NodeHost): KubeObject | undefined =>
+  world.store.get(SHADOWS, NAMESPACE, `brs-${name}`);
+const statusOf = (people: People, host: NodeHost): Partial<ShadowStatus> =>
+  fieldsOf(shadowOf(people, host)?.["status"]);
+const phaseOf = ({ world }: People, { name }: NodeHost): string | undefined =>
+  entriesOf(world.store.get(POLICIES, undefined, POLICY)).find(({ node }) => node === name)?.phase;
+
+/** The first host of which this is so, before people stop and before it takes too long; there is an update to make. */
+async function hostThat(people: People, is: (host: NodeHost) => boolean): Promise<NodeHost | undefined> {
+  const fleet = fleetOf(people);
+  const end = people.schedule.now() + WAIT_MS;
+  if (!fleet.hosts.some((host) => phaseOf(people, host) !== undefined)) fleet.offer(`1.${people.draw.between(1, 9)}.0`);
+  while (people.isTroubled() && people.schedule.now() < end) {
+    const found = fleet.hosts.find(is);
+    if (found) return found;
+    await pause(people, LOOK_MS);
+  }
+  return undefined;
+}
+
+const isAnnounced = (people: People) => (host: NodeHost) => Boolean(statusOf(people, host).rebooting);
+
+/** As the agent of its node, which is not ours any more. */
+const speakAs = (people: People, host: NodeHost, changes: object): Promise<void> =>
+  fleetOf(people).speak(host, {
+    route: "update",
+    status: { ...statusOf(people, host), ...changes } as ShadowStatus,
+  });
+
+const drainOf = (people: People, remaining: number): object => {
+  const at = new Date(people.schedule.now()).toISOString();
+  return { started_at: at, round_at: at, remaining, blocked: [] };
+};
+const reboot = (people: People, { model }: NodeHost): object => ({
+  boot_id: model.facts().bootId,
+  at: new Date(people.schedule.now()).toISOString(),
+});
+
+/** A pod that stays on the node until somebody removes its finalizer. */
+async function stick(people: People, { name }: NodeHost): Promise<void> {
+  await people.world.ask("human", "POST", PODS, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: `${STUCK}-${name}`, namespace: NAMESPACE, finalizers: [KEPT] },
+    spec: { nodeName: name, containers: [{ name: "main", image: "app:1" }] },
+  });
+}
+
+async function unstick(people: People): Promise<void> {
+  for (const { metadata } of people.world.store.list("pods", NAMESPACE))
+    if (metadata.name.startsWith(STUCK)) {
+      await insist(people, `${PODS}/${metadata.name}`, { metadata: { finalizers: null } });
+      await people.world.ask("human", "DELETE", `${PODS}/${metadata.name}`);
+    }
+}
+
+/** All that we write on a node that we take out of service. */
+const NO_MARKS = { annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null }, labels: { [LB_LABEL]: null } };
+const long = (people: People): Promise<void> => pause(people, people.draw.between(30_000, 150_000));
+
+const INCIDENTS: Area["incidents"] = {
+  /** A token of another account, of another node's agent, or one that nobody has reviewed for us. */
+  falseAgent: async (people) => {
+    const { draw, world } = people;
+    const { reviews, tokenOf, speak } = fleetOf(people);
+    const host = anyHost(people);
+    const route = draw.of(["create", "cordonAndDrain", "uncordon", "excludeFromLb"] as const);
+    const how = draw.of(["account", "node", "audience"] as const);
+    if (how === "account") {
+      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: OTHERS, namespace: NAMESPACE } };
+      if (!world.store.get("serviceaccounts", NAMESPACE, OTHERS)) world.store.create("serviceaccounts", account);
+      const token = await tokenOf(podOf(host.name), OTHERS);
+      await speak(host, { route, token, as: "another account" });
+    }
+    if (how === "node") {
+      const others = fleetOf(people).hosts.filter(({ name }) => name !== host.name);
+      reviews.tellsNoNodes = true;
+      const token = await tokenOf(podOf(draw.of(others).name));
+      await speak(host, { route, token, as: "the agent of another node" });
+      reviews.tellsNoNodes = false;
+    }
+    if (how === "audience") {
+      reviews.knowsNoAudiences = true;
+      await speak(host, { route, as: "a token that is reviewed for another audience" });
+      reviews.knowsNoAudiences = false;
+    }
+  },
+  /** An agent drains a node that need not, and writes what the node API alone may know. */
+  falseDrain: async (people) => {
+    const host = anyHost(people);
+    await fleetOf(people).speak(host, { route: "cordonAndDrain" });
+    await speakAs(people, host, { drain: drainOf(people, 0) });
+    await speakAs(people, host, { rebooting: reboot(people, host) });
+  },
+  falseAnnouncement: async (people) => {
+    const host = await hostThat(people, (one) => (statusOf(people, one).drain?.remaining ?? 0) > 0);
+    if (host) await speakAs(people, host, { rebooting: reboot(people, host) });
+  },
+  /** A drained node whose reboot nobody wants any more, or whose agent says that all is over. */
+  drainedInVain: async (people) => {
+    const host = await hostThat(people, (one) => Boolean(statusOf(people, one).drain));
+    if (!host) return;
+    const isIdle = people.draw.chance(0.4);
+    fleetOf(people).silence(host, 20_000);
+    if (isIdle) return await speakAs(people, host, { current_state: "Idle" });
+    await insist(people, shadowPath(host), { spec: { state: "Idle" } });
+    await speakAs(people, host, { rebooting: reboot(people, host) });
+  },
+  uncordonInReboot: async (people) => {
+    const host = await hostThat(people, isAnnounced(people));
+    if (host) await fleetOf(people).speak(host, { route: "uncordon" });
+  },
+  /** A node about to reboot loses its policy, or the wish, and then its label, and somebody uncordons it. */
+  takeBack: async (people) => {
+    const { draw, shape, world } = people;
+    const host = await hostThat(people, isAnnounced(people));
+    if (!host || !shape.nodes) return;
+    const isDeleted = draw.chance(0.5);
+    if (isDeleted) await world.ask("human", "DELETE", policyPath);
+    if (!isDeleted || draw.chance(0.5)) await insist(people, shadowPath(host), { spec: { state: "Idle" } });
+    if (draw.chance(0.7)) await insist(people, nodePath(host), label(null));
+    if (draw.chance(0.5)) await insist(people, nodePath(host), { ...cordon(null), metadata: NO_MARKS });
+    await pause(people, 2 * PASSES_MS);
+    await insist(people, nodePath(host), label(MANAGED_VALUE));
+    if (isDeleted) await applyPolicy(people, shape.nodes);
+  },
+  unlabelInReboot: async (people) => {
+    const host = await hostThat(people, (one) => !one.isUp() && isAnnounced(people)(one));
+    if (!host) return;
+    await insist(people, nodePath(host), label(null));
+    await long(people);
+    await insist(people, nodePath(host), label(MANAGED_VALUE));
+  },
+  noPolicy: async (people) => {
+    const { draw, shape, world } = people;
+    const phase = draw.of(["Staging", "Holding", "Draining", "Monitoring"]);
+    const host = await hostThat(people, (one) => phaseOf(people, one) === phase);
+    if (!host || !shape.nodes) return;
+    await world.ask("human", "DELETE", policyPath);
+    await long(people);
+    await applyPolicy(people, shape.nodes);
+  },
+  /** Somebody has taken the right to read volumes away. */
+  hiddenVolumes: async (people) => {
+    const show = fleetOf(people).hideVolumes();
+    await hostThat(people, () => false);
+    show();
+  },
+  rollBack: (people) => Promise.resolve(anyHost(people).model.rollBack(1)),
+  /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
+  failure: async (people) => {
+    const { draw } = people;
+    const others = fleetOf(people).hosts.filter(() => draw.chance(0.5));
+    if (draw.chance(0.6)) for (const host of others) await stick(people, host);
+    const host = await hostThat(people, (one) => wantedOf(shadowOf(people, one)) === "MonitoringUpdate");
+    if (!host) return;
+    for (const other of fleetOf(people).hosts)
+      if (phaseOf(people, other) === "Staging")
+        void speakAs(people, other, { current_state: "StagedAndPerformedUpdate" });
+    await speakAs(people, host, { current_state: "ErrorReset", failure_reason: "sim" });
+    for (let i = draw.chance(0.5) ? 100 : 0; i > 0; i--) {
+      await insist(people, shadowPath(host), { metadata: { annotations: { "sim/look": String(i) } } });
+      await pause(people, LOOK_MS);
+    }
+    if (draw.chance(0.5)) await insist(people, policyPath, { spec: { unfreeze: "an-earlier-one" } });
+    await long(people);
+    await unstick(people);
+  },
+  /** A host is off for longer than its drain may take. */
+  lostInDrain: async (people) => {
+    const stuck = anyHost(people);
+    await stick(people, stuck);
+    const host = await hostThat(people, (one) => phaseOf(people, one) === "Draining");
+    host?.reboot(200_000);
+    await long(people);
+    await long(people);
+    await unstick(people);
+  },
+  /** Nobody hears of a node that has rebooted, and serves. */
+  silentReturn: async (people) => {
+    const host = await hostThat(people, (one) => statusOf(people, one).current_state === "RebootedIntoUpdate");
+    if (host) fleetOf(people).silence(host, 200_000);
+  },
+  /** A node is deleted, and made again while somebody still keeps its shadow. */
+  keptShadow: async (people) => {
+    const { draw, world } = people;
+    const phase = draw.of(["Holding", "Draining", "Rebooting"]);
+    const host = await hostThat(people, (one) => phaseOf(people, one) === phase);
+    if (!host) return;
+    await insist(people, shadowPath(host), { metadata: { finalizers: [KEPT] } });
+    await world.ask("human", "DELETE", nodePath(host));
+    await pause(people, 2 * PASSES_MS);
+    await insist(people, shadowPath(host), { metadata: { finalizers: null } });
+  },
+  /** Somebody shuts a node down, and says nothing else; or maintains one that is off. */
+  maintenance: async (people) => {
+    const host = anyHost(people);
+    if (people.draw.chance(0.5)) say(people, host.name, { GracefulNodeShutdownInProgress: true });
+    else {
+      say(people, host.name, { MaintenanceInProgress: true });
+      host.reboot(200_000);
+    }
+    await hostThat(people, () => false);
+    endMaintenance(people, host.name);
+  },
+  /** All nodes of a zone but one are cordoned, or the one whose pods fit on no other. */
+  cordonOthers: async (people) => {
+    const { hosts } = fleetOf(people);
+    const { zone, name } = people.draw.of(hosts.filter(({ isInPool }) => isInPool !== false));
+    const others = hosts.filter((one) => one.zone === zone && one.name !== name);
+    const isAlone = others.every(({ isInPool }) => isInPool === false);
+    const cordoned = isAlone ? hosts.filter((one) => one.name === name) : others;
+    for (const one of cordoned) await insist(people, nodePath(one), cordon(true));
+    await hostThat(people, () => false);
+    for (const one of cordoned) await insist(people, nodePath(one), cordon(null));
+  },
+  /** A pod that is not ready holds staged nodes; then one place goes, and the pod is ready again. */
+  lastPlace: async (people) => {
+    const { draw, world, shape } = people;
+    const zone = draw.of(shape.zones);
+    const pod = world.store.list("pods", NAMESPACE).find(({ metadata }) => metadata.name.startsWith(zone));
+    const first = await hostThat(people, (one) => one.zone !== zone && phaseOf(people, one) === "Staging");
+    if (!pod || !first) return;
+    await annotatePod(people, pod.metadata.name, { "sim/ready": "false" });
+    await pause(people, PASSES_MS);
+    const idle = fleetOf(people).hosts.filter((one) => one.zone === first.zone && phaseOf(people, one) === undefined);
+    for (const one of idle) await insist(people, nodePath(one), cordon(true));
+    await annotatePod(people, pod.metadata.name, { "sim/ready": null });
+    await pause(people, 2 * PASSES_MS);
+    for (const one of idle) await insist(people, nodePath(one), cordon(null));
+  },
+};
+
+const CHECK: CheckShape = {
+  successWhen: "NoData",
+  initialDelaySeconds: 0,
+  periodSeconds: 5,
+  successThreshold: 1,
+  failureThreshold: undefined,
+  last: "good",
+};
+/** Without faults what passes put right is judged by a few of them. */
+const CALM: Partial<Shape> = {
+  faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"],
+  firstCalls: undefined,
+  answers: undefined,
+};
+const NODES_TAKE = 3;
+
+/** Several nodes at once in short times, whose pods may all be on one. */
+function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
+  const own = shape.nodes ?? drawNodesShape(draw);
+  const zones = shape.zones.slice(0, draw.of([2, 2, 4]));
+  const perZone = draw.of([1, 2, 2, 3]);
+  const bound = draw.chance(0.3) ? { by: draw.of(["affinity", "volume", "taint"] as const), nodes: 1 } : undefined;
+  const isAlone = perZone === 1 || bound !== undefined;
+  return {
+    ...(draw.chance(0.4) && CALM),
+    zones,
+    actions: Math.min(shape.actions, draw.of([4, 8, 16])),
+    // More than one pod on the only node for it is not drained at all.
+    ...(isAlone && draw.chance(0.6) && { replicas: 1 }),
+    ...(shape.nodes === undefined && { troubledMs: shape.troubledMs * NODES_TAKE }),
+    nodes: {
+      ...own,
+      perZone,
+      maxConcurrent: draw.of([1, 2, 3]),
+      zonesInOrder: draw.chance(0.4),
+      windowed: false,
+      lifecycle: draw.chance(0.7),
+      ...(bound && { bound }),
+      ...(isAlone && draw.chance(0.3) && { nodeApiIn: draw.of(zones) }),
+      ...(draw.chance(0.2) && { oneShot: true }),
+      ...(draw.chance(0.25) && { check: CHECK }),
+      drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },
+      deadlines: { ...own.deadlines, rebootSeconds: 120, recoverSeconds: 60 },
+    },
+  };
+}
+
+/** One thing leads to another: a world has few incidents, and an update takes minutes. */
+const andMore =
+  (first: Action): Action =>
+  async (people) => {
+    await first(people);
+    for (let i = 0; i < MORE && people.isTroubled(); i++) {
+      await pause(people, people.draw.between(1000, PASSES_MS));
+      if (people.isTroubled()) await people.draw.of(Object.values(INCIDENTS))(people);
+    }
+  };
+
+export const NODES: Area = {
+  shape: shapeOf,
+  incidents: Object.fromEntries(Object.entries(INCIDENTS).map(([name, act]) => [name, andMore(act)])),
+  setRight: unstick,
+};
