@@ -5,7 +5,7 @@
  */
 import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 
 export interface StatusSafetyOptions {
@@ -13,8 +13,8 @@ export interface StatusSafetyOptions {
   readonly now: () => number;
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
-  /** True if budgets are read for nodes, too, of which their statuses know nothing. */
-  readonly isReadForNodes: boolean;
+  /** True if budgets are read for nodes or requested evictions, too, of which their statuses know nothing. */
+  readonly isReadForOthers: boolean;
   /** True while nothing is left to do for the zones. */
   readonly areZonesSettled: () => boolean;
 }
@@ -57,7 +57,7 @@ interface Asked {
 
 /** Calls `violated` with what happened, in words. */
 export function createStatusSafety(options: StatusSafetyOptions) {
-  const { violated, now, isQuiet, isReadForNodes, areZonesSettled } = options;
+  const { violated, now, isQuiet, isReadForOthers, areZonesSettled } = options;
   const byActor = new Map<string, Asked>();
   const budgets = new Map<string, KubeObject>();
   /** The group's status, when a zone or a pod last changed, and who first listed the zones after it, and when. */
@@ -139,7 +139,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (method === "GET" && ZONE_LIST.test(path) && status === 200) onZones(actor);
       if (method === "GET" && BUDGET_LIST.test(path)) {
         onTick(actor);
-        if (status === 200 && !isReadForNodes) onRead(actor);
+        if (status === 200 && !isReadForOthers) onRead(actor);
       }
       if (method !== "POST" || !PROBE.test(path)) return;
       const its = of(actor);
@@ -152,7 +152,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (resource === DEFINITIONS && name === GROUPS) changedAt = now() + KNOWN_MS;
       if (namespace !== NAMESPACE) return;
       if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
-      if (resource === GROUPS) group = type === "DELETED" ? undefined : object;
+      if (resource === GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
       if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;

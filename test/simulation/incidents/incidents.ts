@@ -7,8 +7,9 @@ import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
+import { leases } from "./leases.ts";
 
-const AREAS: Readonly<Record<string, Area>> = {};
+const AREAS: Readonly<Record<string, Area>> = { leases };
 const ONE_OF = 12;
 const MOST = 4;
 
