@@ -1,11 +1,16 @@
 /** What a client gets in place of the answer that it asked for. */
 import { type Client, reset } from "../emulator/in-process.ts";
 
-export function answerWith(client: Client, status: number, body?: string): void {
+export function answerWith(
+  client: Client,
+  status: number,
+  body?: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   if (client.closed) return;
   const text =
     body ?? JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", code: status, message: "" });
-  client.head(status, { "content-type": "application/json" });
+  client.head(status, { "content-type": "application/json", ...headers });
   client.chunk(text);
   client.end();
 }

@@ -27,9 +27,13 @@ export function untrueStatus(
 
 function untrueConditions(group: KubeObject, isHeld: boolean): string[] {
   const isReady = isTrue(group, "Ready");
-  const { phase, message, plan, blocked } = fieldsOf(group["status"]);
+  const { phase, message, plan, blocked, observedGeneration } = fieldsOf(group["status"]);
+  const { generation } = group.metadata;
   const left = [...listOf(plan), ...listOf(blocked)];
   return [
+    ...(observedGeneration === generation
+      ? []
+      : [`the RolloutGroup is as of generation ${String(observedGeneration)}, not ${String(generation)}`]),
     ...(isHeld || isReady ? [] : [`the RolloutGroup is ${String(phase)}, not Ready: ${String(message)}`]),
     ...(isReady === (phase === "Ready")
       ? []

@@ -1,6 +1,8 @@
 /** The names of the group's objects, and of their kinds. */
 export const NAMESPACE = "zonewise";
 export const GROUP = "ingester";
+/** A second group, which only incidents make. */
+export const OTHER_GROUP = "querier";
 export const BUDGET = "ingester";
 export const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 export const ZONE_TRACKER = "rollout-operator-zone-tracker";

@@ -13,6 +13,7 @@ import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
 import type { Mount } from "./certificates/trust.ts";
 import { answerExpired, answerWith, breakOff } from "./answers.ts";
+import { answerDisturbed, type Disturb, type Disturbance } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
 import {
   type Answering,
@@ -92,21 +93,24 @@ export function createNetwork(options: NetworkOptions) {
   const slow = (): number => draw.of([500, 3000, 15_000, SLOW_MS]);
   /** Set once the API server is there: its webhooks are called over this network. */
   let api: Api | undefined;
+  const disturbs = new Set<Disturb>();
+  const disturbanceOf = (process: Process, sent: Sent): Disturbance => {
+    for (const disturb of disturbs) {
+      const found = disturb(process.name, sent);
+      if (found) return found;
+    }
+    return {};
+  };
 
   /** Handles a request at the API server, and hands the answer on in order. */
-  function apply(caller: Caller, sent: Sent, answering: Answering, isStale = false): () => void {
+  function apply(caller: Caller, sent: Sent, answering: Answering, readAt?: number | "stale"): () => void {
     if (!api) throw new Error("no API server");
-    const target = isStale ? staleOf(api) : api;
+    const target = readAt === undefined ? api : asOf(api, readAt === "stale" ? staleVersion(api) : readAt);
     return callers.run(caller, () => serveSent(target, sent, answering));
   }
 
   /** What a lagging API server shows: the objects as they were up to 30 writes ago. */
-  function staleOf(target: Api): Api {
-    const events = target.store.version();
-    const at = Math.max(1, events - draw.between(1, 30));
-    const faults = { ...target.faults, strike: () => [{ kind: "stale" as const, resourceVersion: at }] };
-    return { ...target, faults };
-  }
+  const staleVersion = ({ store }: Api): number => Math.max(1, store.version() - draw.between(1, 30));
 
   /** Somebody else writes the object, just before the call takes effect. */
   function touch({ method, path }: Sent): void {
@@ -143,6 +147,9 @@ export function createNetwork(options: NetworkOptions) {
         const isExpired = (isWatch || sent.path.includes("continue=")) && strikes("expired", site);
         if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
         const cut = sent.method === "GET" && strikes("bodyCut", site);
+        const disturbance = disturbanceOf(process, sent);
+        const { bodyLateMs = 0 } = disturbance;
+        if (disturbance.isRefused) return deliver(quick(), () => answerWith(client, 500));
         const answering: Answering = {
           head(status, headers) {
             options.onCall(caller, sent, status);
@@ -152,12 +159,13 @@ export function createNetwork(options: NetworkOptions) {
           },
           chunk: (data) => {
             if (cut) deliver(0, () => breakOff(client, data));
-            else if (!lost) deliver(0, () => client.chunk(data));
+            else if (!lost) deliver(bodyLateMs, () => client.chunk(data));
           },
           end: () => void (lost || deliver(0, () => client.end())),
           destroy: () => deliver(quick(), () => client.fail(reset())),
         };
-        const close = apply(caller, sent, answering, stale);
+        const readAt = sent.method === "GET" && !isWatch ? disturbance.version : undefined;
+        const close = apply(caller, sent, answerDisturbed(answering, disturbance), stale ? "stale" : readAt);
         client.onClose(close);
         process.onDeath(close);
         if (isWatch && strikes("watchCut", site))
@@ -176,6 +184,8 @@ export function createNetwork(options: NetworkOptions) {
       const deliver = inOrder(process, quick);
       schedule.after(quick(), () => {
         const refused = !isPrometheus && strikes("podRefuses", site);
+        const { location } = disturbanceOf(process, sent);
+        if (location !== undefined) return deliver(quick(), () => answerWith(client, 307, "", { location }));
         const answer = refused ? { status: 500, body: "" } : options.hosts(sent);
         if (!answer) return deliver(quick(), () => client.fail(reset("connect ECONNREFUSED")));
         if (answer === "silent" || (isPrometheus && strikes("prometheusLost", site))) return;
@@ -284,8 +294,20 @@ export function createNetwork(options: NetworkOptions) {
   });
   const openHosts = (process: Process): OpenRequest => openOver(sendToHost(process));
 
-  return { serveFrom: (served: Api) => void (api = served), connectionOf, openHosts, post, ask };
+  /** Disturbs calls until the function that this returns is called. */
+  function disturb(how: Disturb): () => void {
+    disturbs.add(how);
+    return () => void disturbs.delete(how);
+  }
+
+  return { serveFrom: (served: Api) => void (api = served), connectionOf, openHosts, post, ask, disturb };
 }
+
+/** The API server with its objects as they were in that version. */
+const asOf = (api: Api, resourceVersion: number): Api => ({
+  ...api,
+  faults: { ...api.faults, strike: () => [{ kind: "stale" as const, resourceVersion }] },
+});
 
 /** Undefined for what the API server does not serve, or no more. */
 function findTarget({ registry }: Api, method: string, path: string): ReturnType<typeof parseTarget> {

@@ -11,10 +11,11 @@ import { createDeletionSafety } from "./deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createGroupClaims } from "./group-claims.ts";
+import { createGroupWrites } from "./group-writes.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, NAMESPACE, ZONE_TRACKER } from "./names.ts";
+import { BUDGET, BUDGETS, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "./names.ts";
 import type { Caller, NetworkOptions } from "./network.ts";
 import { createNodeAnswerSafety } from "./nodes/answer-safety.ts";
 import { createFacts } from "./nodes/facts.ts";
@@ -115,6 +116,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     processes: () => world().processes(),
     isQuiet,
     mayBeStale: mayBeStale(shape),
+    mayClocksDiffer: shape.incidents?.["leases"] !== undefined,
   });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
@@ -159,6 +161,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     admittedBut,
   });
   const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
+  const groupWrites = createGroupWrites({ violated, now, mayBeStale: mayBeStale(shape), setOf });
   const scalings = createScalingSafety({
     shape,
     violated,
@@ -234,6 +237,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     records,
     losses,
     claims,
+    groupWrites,
     writes,
     reads,
     reviews,
@@ -253,6 +257,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
 
   return {
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      // What the oracles know of a group are the zones of the shape.
+      if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
       for (const { onEvent } of all) onEvent?.(event, caller);
     },
     onSent(caller, { method, path, body }) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../emulator/store.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import { createStatusSafety } from "./statuses.ts";
 
 const ACTOR = "reconciler-1";
@@ -53,7 +53,7 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     answer,
     ask: (method, path, status, body) => (send(method, path, body), answer(method, path, status)),
     have: (generation, observedGeneration) => store(BUDGETS, object("budget", { observedGeneration }, generation)),
-    group: (status) => store("rolloutgroups.zonewise.dev", object("group", status)),
+    group: (status) => store("rolloutgroups.zonewise.dev", object(GROUP, status)),
     define: () => store("customresourcedefinitions.apiextensions.k8s.io", object("rolloutgroups.zonewise.dev", {})),
   });
   return violations.join("; ");
@@ -68,7 +68,7 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
   [
     "a group that waits and has an end",
     ({ group }) => group({ phase: "Waiting", progress: { estimatedCompletionTime: "soon" } }),
-    /the RolloutGroup group is Waiting, and is to end at soon/,
+    /the RolloutGroup ingester is Waiting, and is to end at soon/,
   ],
   [
     "one that goes on and has one",

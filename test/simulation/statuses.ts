@@ -5,7 +5,7 @@
  */
 import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 
 export interface StatusSafetyOptions {
@@ -152,7 +152,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (resource === DEFINITIONS && name === GROUPS) changedAt = now() + KNOWN_MS;
       if (namespace !== NAMESPACE) return;
       if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
-      if (resource === GROUPS) group = type === "DELETED" ? undefined : object;
+      if (resource === GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
       if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;

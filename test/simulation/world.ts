@@ -81,6 +81,11 @@ export interface Loaded {
 export interface World {
   readonly store: Store;
   readonly ask: ReturnType<typeof createNetwork>["ask"];
+  readonly disturb: ReturnType<typeof createNetwork>["disturb"];
+  /** Somebody starts a Job as the CronJob has it. */
+  readonly startRun: () => void;
+  /** A controller of the cluster does nothing for so many milliseconds. */
+  readonly stall: (controller: string, ms: number) => void;
   /** A process of somebody who is no part of the world. */
   readonly admit: (name: string) => { readonly process: Process; readonly connection: Connection };
   readonly processes: () => readonly Process[];
@@ -274,6 +279,10 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   /** `concurrencyPolicy: Forbid` is a promise of the CronJob controller that a lost node breaks: runs may overlap. */
   function startJob(): void {
     schedule.after(MINUTE_MS, startJob);
+    startRun();
+  }
+
+  function startRun(): void {
     const { process, machine, env } = startProcess("reconciler");
     void composeReconciler({ ...env }, machine)
       .then(({ run: input }) => run({ ...input, stop: new AbortController().signal }))
@@ -315,6 +324,9 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   return {
     store,
     ask: network.ask,
+    disturb: network.disturb,
+    startRun,
+    stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     admit: (name) => {
       const process = createProcess(schedule, name, 0);
       return { process, connection: network.connectionOf(process) };

@@ -44,6 +44,8 @@ const MAX_GETS = 20;
 export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroupsOptions): KnownGroups {
   const entries = new Map<string, Entry>();
   const listedAt = new Map<string, number>();
+  /** Scopes of which a list has arrived: of others it is not known which groups have a status. */
+  const known = new Set<string>();
   const watched = new Set<string>();
   const call = { deadlineMs: READ_MS, signal: stop };
 
@@ -60,6 +62,7 @@ export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroup
       }
     }
     for (const [key, entry] of entries) if (isWithin(scope, entry) && !seen.has(key)) update(entry, undefined);
+    known.add(scope);
     void watch(scope, version);
   }
 
@@ -100,7 +103,7 @@ export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroup
 
   return {
     entries,
-    entryOf: (namespace, name) => (listedAt.has("") || listedAt.has(namespace) ? obtain(namespace, name) : undefined),
+    entryOf: (namespace, name) => (known.has("") || known.has(namespace) ? obtain(namespace, name) : undefined),
     forget: ({ namespace, name }) => void entries.delete(`${namespace}/${name}`),
     async refresh(namespaces, busy) {
       const stale = [...entries.values()].filter(isStale);

@@ -6,7 +6,7 @@ import { X509Certificate } from "node:crypto";
 import { dig, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import type { Caller } from "../network.ts";
-import { CONFIGURATIONS, SECRET, whyNotTrusted } from "./trust.ts";
+import { CONFIGURATIONS, OTHER_INJECTOR, SECRET, whyNotTrusted } from "./trust.ts";
 
 export interface CertificateSafetyOptions {
   readonly violated: (what: string) => void;
@@ -74,6 +74,13 @@ export function createCertificateSafety({ violated, now }: CertificateSafetyOpti
       if (!/^(?:certificates|reconciler)-/.test(caller?.actor ?? "")) theirsAt = caller ? now() : theirsAt;
       if (isSecret && type === "MODIFIED") onSecret(event, caller?.actor ?? "");
       if (!isConfiguration) return;
+      // Its bundle is not ours, and serves nobody here.
+      if (object.metadata.annotations?.[OTHER_INJECTOR] !== undefined) {
+        const isChanged = event.previous !== undefined && !bundleOf(event.previous).equals(bundleOf(object));
+        if (isChanged && /^(?:certificates|reconciler)-/.test(caller?.actor ?? ""))
+          violated(`${caller?.actor ?? ""} changes the bundle of ${name}, which another injector maintains`);
+        return;
+      }
       const before = type === "ADDED" ? [] : (bundles.get(name) ?? []);
       if (type === "DELETED") bundles.delete(name);
       else bundles.set(name, [...before, { at: now(), bundle: bundleOf(object) }]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deploy, type Stage } from "../../stage.ts";
-import { conditionsOf, groupOf, GROUPS, startGroup, type Session, until } from "./status-stage.ts";
+import { conditionsOf, groupOf, GROUPS, startGroup, startSession, type Session, until } from "./status-stage.ts";
 
 describe("a RolloutGroup", () => {
   let stage: Stage;
@@ -47,6 +47,21 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     await session.settled();
     assert.equal(groupOf(stage)?.status?.phase, "Ready");
+    assert.ok((groupOf(stage)?.status?.totals?.reconciles ?? 0) > before.reconciles);
+  });
+
+  it("is not written over by a process that could not list it", async () => {
+    const before = groupOf(stage)?.status?.totals ?? assert.fail("no totals");
+    const effect = { kind: "error", code: 500, message: "etcd" } as const;
+    const next = startSession(stage);
+    stage.emulator.faults.inject({ effect, verb: "list", resource: GROUPS, times: 1 });
+    deploy(stage, "x:2");
+    await stage.time.advance(1000);
+    await next.tick();
+    assert.deepEqual(groupOf(stage)?.status?.totals, before);
+    await stage.time.advance(31_000);
+    await next.tick();
+    await next.end();
     assert.ok((groupOf(stage)?.status?.totals?.reconciles ?? 0) > before.reconciles);
   });
 

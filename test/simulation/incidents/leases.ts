@@ -1,0 +1,243 @@
+/** Clocks that are set, API servers that differ or answer wrongly, and RolloutGroups and Leases that people change. */
+import { drawCertificate, OTHER_INJECTOR } from "../certificates/trust.ts";
+import { dig, type Draft, isTrue, textOf } from "../../emulator/objects.ts";
+import type { Sent } from "../../emulator/in-process.ts";
+import type { Disturb } from "../disturbances.ts";
+import { GROUP, NAMESPACE, OTHER_GROUP } from "../names.ts";
+import { type Action, insist, pause, type People, recreate, SETS } from "../person.ts";
+import type { Process } from "../process.ts";
+import { type Shape, zoneObject } from "../shape.ts";
+import { areZonesSettled } from "../stability.ts";
+import type { Area } from "./incident.ts";
+
+const LEASES = "leases.coordination.k8s.io";
+const LEASE = "zonewise-reconciler";
+const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
+const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
+const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
+const SET_MS = 30_000;
+const STEP_MS = 100;
+
+const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
+const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
+const runs = ({ world }: People): readonly Process[] =>
+  world.processes().filter(({ name }) => name.startsWith("reconciler-"));
+const isList = ({ method, path }: Sent, plural: string): boolean =>
+  method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
+
+/** Resolves once it is so, or after `ms`. */
+async function until(people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> {
+  for (let left = ms; left > 0 && !holds(); left -= stepMs) await pause(people, stepMs);
+  return holds();
+}
+
+async function disturbFor({ world, ...people }: People, ms: number, how: Disturb): Promise<void> {
+  const undo = world.disturb(how);
+  await pause({ ...people, world }, ms);
+  undo();
+}
+
+/**
+ * The holder stands still just after a renewal, before which `prepare` is called, while somebody starts another run.
+ * Resolves with that.
+ */
+async function contend(people: People, prepare: (holder: Process) => void = () => {}): Promise<Process | undefined> {
+  const { world } = people;
+  const holder = (): Process | undefined => runs(people).find(({ name }) => renewedBy(people).startsWith(`${name}_`));
+  if (!(await until(people, () => holder() !== undefined, 60_000))) return undefined;
+  const version = leaseOf(people)?.metadata.resourceVersion;
+  await until(people, () => leaseOf(people)?.metadata.resourceVersion !== version, 10_000, 1);
+  // The next renewal leaves it 5 s after the answer to this one.
+  await pause(people, 4990);
+  const found = holder();
+  if (!found) return undefined;
+  prepare(found);
+  const before = leaseOf(people)?.metadata.resourceVersion;
+  if (!(await until(people, () => leaseOf(people)?.metadata.resourceVersion !== before, 1000, 1))) return undefined;
+  found.freeze(14_000);
+  world.startRun();
+  return runs(people).at(-1);
+}
+
+/** A zone of the second group, which nobody scales. */
+function otherZone(shape: Shape, name: string): Draft {
+  const bare = { followers: false, mirrored: undefined, prepared: false, secondsBetween: 0, nodes: undefined };
+  const text = JSON.stringify(zoneObject({ ...shape, ...bare, replicas: 1 }, name));
+  return JSON.parse(text.replaceAll(`"${GROUP}"`, `"${OTHER_GROUP}"`)) as Draft;
+}
+
+/** A configuration whose bundle somebody else maintains; no request goes to its webhook. */
+const foreignConfiguration = (caBundle: string): Draft => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  metadata: {
+    name: "of-another-injector",
+    labels: { "grafana.com/namespace": NAMESPACE, "grafana.com/inject-rollout-operator-ca": "true" },
+    annotations: { [OTHER_INJECTOR]: `${NAMESPACE}/serving` },
+  },
+  webhooks: [
+    {
+      name: "widgets.example.com",
+      clientConfig: { url: "https://widgets.example.com/", caBundle },
+      rules: [{ apiGroups: ["example.com"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["widgets"] }],
+      admissionReviewVersions: ["v1"],
+      sideEffects: "None",
+    },
+  ],
+});
+
+/** All pods have the template of their zone, and the group is not ready yet. */
+const isAlmostDone = ({ world: { store }, shape }: People): boolean =>
+  shape.zones.every((zone) => {
+    const set = store.get("statefulsets.apps", NAMESPACE, zone);
+    const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
+    const revision = dig(set, "status", "updateRevision");
+    return pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision);
+  }) && store.list("rolloutgroups.zonewise.dev", NAMESPACE).some((one) => !isTrue(one, "Ready"));
+
+const INCIDENTS: Readonly<Record<string, Action>> = {
+  /** The holder's clock is set back as it renews its Lease. */
+  clockSetBack: async (people) => {
+    let holder: Process | undefined;
+    await contend(people, (found) => (holder = found).setClock(-SET_MS));
+    await pause(people, 20_000);
+    holder?.setClock(SET_MS);
+  },
+  /** The clock of a run that waits is set forward while an answer arrives. */
+  clockSetForward: async (people) => {
+    const waiting = await contend(people);
+    if (!waiting) return;
+    const slow = disturbFor(people, 14_000, (actor, { path }) =>
+      actor === waiting.name && path.includes(LEASE) ? { bodyLateMs: 1500 } : undefined,
+    );
+    await pause(people, people.draw.between(8000, 11_000));
+    waiting.setClock(SET_MS);
+    await slow;
+    waiting.setClock(-SET_MS);
+  },
+  /** A run that waits is answered by two API servers. */
+  serversDiffer: async (people) => {
+    const waiting = await contend(people);
+    let calls = 0;
+    await disturbFor(people, 20_000, (actor, { path }) =>
+      actor === waiting?.name && path.includes(LEASE) ? { aheadMs: calls++ % 2 === 0 ? SET_MS : 0 } : undefined,
+    );
+  },
+  /** A run lists from an API server that learns of no write any more. */
+  isolated: async (people) => {
+    const { world, draw } = people;
+    const version = world.store.version();
+    await pause(people, 12_000);
+    const run = runs(people).at(-1);
+    await disturbFor(people, draw.between(40_000, 60_000), (actor, sent) =>
+      actor === run?.name && isList(sent, "statefulsets") ? { version } : undefined,
+    );
+  },
+  editGroup: async (people) => {
+    const { draw } = people;
+    for (let edits = draw.between(2, 6); edits > 0; edits--) {
+      const progressDeadlineSeconds = draw.between(600, 3600);
+      await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds } });
+      await pause(people, draw.between(1, draw.of([20, 500, 6000])));
+    }
+  },
+  /** Before its zones are. */
+  makeGroup: ({ world, draw }) =>
+    world.ask("human", "POST", GROUPS_PATH, {
+      apiVersion: "zonewise.dev/v1",
+      kind: "RolloutGroup",
+      metadata: { name: draw.of([OTHER_GROUP, "store-gateway"]), namespace: NAMESPACE },
+      spec: { progressDeadlineSeconds: 900 },
+    }),
+  /** A second group is made, updated, and deleted with what is told of it; it comes again while the same run goes on. */
+  otherGroup: async (people) => {
+    const { world, shape, draw } = people;
+    const make = (zone: string): Promise<unknown> => recreate(people, SETS, otherZone(shape, zone));
+    await Promise.all(OTHER_ZONES.map(make));
+    for (let i = 0; i < 2; i++) {
+      await pause(people, draw.between(10_000, 40_000));
+      const containers = [{ name: "main", image: `app:${draw.between(1, 99)}` }];
+      for (const zone of OTHER_ZONES)
+        await insist(people, `${SETS}/${zone}`, { spec: { template: { spec: { containers } } } });
+    }
+    await pause(people, 70_000);
+    await until(people, () => world.processes().length > 0 && renewedBy(people) !== "", 60_000);
+    await Promise.all([
+      ...OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)),
+      world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
+    ]);
+    await pause(people, draw.between(6000, 14_000));
+    await Promise.all(OTHER_ZONES.map(make));
+  },
+  /** Lists of pods fail, one of two of them. */
+  podsUnread: (people) => {
+    let lists = 0;
+    return disturbFor(people, people.draw.between(20_000, 60_000), (_, sent) =>
+      isList(sent, "pods") && lists++ % 2 === 0 ? { isRefused: true } : undefined,
+    );
+  },
+  otherInjector: ({ world }) =>
+    world.ask("human", "POST", OTHERS_PATH, foreignConfiguration(Buffer.from("of cert-manager").toString("base64"))),
+  /** Somebody deletes the Lease that nobody has. */
+  loseLease: async (people) => {
+    if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
+      await people.world.ask("human", "DELETE", LEASE_PATH);
+  },
+  /** What is to be mirrored cannot be read as the last pods of a rollout come up. */
+  templateUnread: async (people) => {
+    if (!(await until(people, () => isAlmostDone(people), 120_000))) return;
+    await disturbFor(people, 40_000, (_, { method, path }) =>
+      method === "GET" && /replicatemplates/.test(path) ? { isRefused: true } : undefined,
+    );
+  },
+  /** The statuses of zones lag as the last pods of a rollout come up. */
+  statusesLag: async (people) => {
+    if (await until(people, () => isAlmostDone(people), 120_000)) people.world.stall("statefulSets", 12_000);
+  },
+  /** Writes take effect, and the API server says that they may not have. */
+  unsaid: (people) => {
+    const { draw } = people;
+    const unsaid = draw.of([
+      "etcdserver: request timed out",
+      'Internal error occurred: etcdserver: request timed out, after: failed calling webhook "audit.example.com"',
+    ]);
+    const one = draw.of([2, 3, 5]);
+    let writes = 0;
+    return disturbFor(people, draw.between(20_000, 90_000), (_, { method, path }) =>
+      method !== "GET" && !path.includes("/leases") && writes++ % one === 0 ? { unsaid } : undefined,
+    );
+  },
+  /** A proxy ends long answers too early, and says nothing of it. */
+  shortLists: (people) => {
+    let lists = 0;
+    return disturbFor(people, people.draw.between(5000, 30_000), (_, sent) =>
+      isList(sent, "pods") && lists++ % 2 === 0 ? { isShort: true } : undefined,
+    );
+  },
+  /** Pods send whoever prepares them to another pod. */
+  redirected: (people) => {
+    const other = `${people.draw.of(people.shape.zones)}-0.pod`;
+    return disturbFor(people, people.draw.between(20_000, 90_000), (_, { host, path }) =>
+      path.includes("prepare") && !host.startsWith(other) ? { location: `http://${other}${path}` } : undefined,
+    );
+  },
+};
+
+export const leases: Area = {
+  shape: ({ skewMs, certificate }, draw) => ({
+    skewMs: Math.max(skewMs, SET_MS),
+    certificate: certificate ?? (draw.chance(0.3) ? drawCertificate(draw) : undefined),
+  }),
+  incidents: INCIDENTS,
+  /** Once all is settled, a field of a zone changes that makes no pods. */
+  async setRight(people) {
+    const { draw, shape, world } = people;
+    await until(people, () => areZonesSettled(world.store, shape.zones), 240_000, 1000);
+    await pause(people, 10_000);
+    const [whenDeleted, whenScaled] = [draw.of(["Retain", "Delete"]), draw.of(["Retain", "Delete"])];
+    await insist(people, `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets/${draw.of(shape.zones)}`, {
+      spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted, whenScaled } },
+    });
+  },
+};
