@@ -10,8 +10,10 @@ import { createCheckSafety } from "./checks/safety.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
+import { createGrantSafety } from "./grants.ts";
 import { createGroupClaims } from "./group-claims.ts";
 import { createHeadroomOracle } from "./headroom.ts";
+import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
 import { BUDGET, BUDGETS, NAMESPACE, ZONE_TRACKER } from "./names.ts";
@@ -30,6 +32,7 @@ import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { isCalm, mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 import { areZonesSettled } from "./stability.ts";
+import { reservedOn } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import type { World, WorldOptions } from "./world.ts";
@@ -76,6 +79,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     world()
       .store.list("pods", NAMESPACE)
       .filter(({ metadata }) => metadata.labels?.["name"] === set);
+  const kept = createKept(() => world().store.list(BUDGETS, NAMESPACE));
   const deletions =
     shape.deletions && createDeletionSafety({ shape: { ...shape, deletions: shape.deletions }, violated, now });
   const safety = createSafety({
@@ -93,7 +97,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     isPrepared: (uid) => world().prepared.has(uid),
     leavingSince: (uid) => world().leaving.get(uid),
-    reservations: () => fieldsOf(fieldsOf(world().store.get(BUDGETS, NAMESPACE, BUDGET)?.["status"])["disruptedPods"]),
+    reservations: () => reservedOn(kept.list().find(({ metadata }) => metadata.name === BUDGET)),
     listPods,
   });
   const quiet = createQuiet({ now, processes: () => world().processes() });
@@ -122,7 +126,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
-  const listBudgets = () => world().store.list(BUDGETS, NAMESPACE);
+  const listBudgets = kept.list;
   const losses = createLosses({ zones: shape.zones, now, listPods });
   const records = createDownscaleRecords({
     zones: shape.zones,
@@ -180,6 +184,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     podOf: (name) => world().store.get("pods", NAMESPACE, name),
     setOf: (name) => setOf(name),
   });
+  const grants = createGrantSafety({ shape, violated, now });
   const checks = createCheckSafety({
     shape,
     violated,
@@ -231,6 +236,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     reads,
     reviews,
     reservations,
+    { onSent: grants.onSent },
     { onReview: headroom.onReview },
     checks,
     requests,
@@ -246,7 +252,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
 
   return {
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
-      for (const { onEvent } of all) onEvent?.(event, caller);
+      grants.onEvent(event, caller);
+      const told = kept.tell(event);
+      for (const { onEvent } of all) onEvent?.(told, caller);
     },
     onSent(caller, { method, path, body }) {
       const text = body.toString();
@@ -281,7 +289,10 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
       for (const resource of [BUDGETS, "statefulsets.apps"])
-        for (const object of store.list(resource, NAMESPACE)) reviews.onEvent({ type: "ADDED", resource, object });
+        for (const object of store.list(resource, NAMESPACE)) {
+          reviews.onEvent({ type: "ADDED", resource, object });
+          grants.onEvent({ type: "ADDED", resource, object }, undefined);
+        }
       facts.begin(store);
     },
     /** Looks for what has not happened in time. */

@@ -19,6 +19,8 @@ export interface People {
 
 export const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
+/** For which a drain goes on. */
+const BOUND_MS = 120_000;
 const MAX_ATTEMPTS = 30;
 /** A finalizer waits for a reconciler. */
 const GONE_MS = 600_000;
@@ -34,6 +36,31 @@ export async function insist(people: People, path: string, patch: object): Promi
     const { status } = await people.world.ask("human", "PATCH", path, patch);
     if (status !== 0 && status < 500) return;
     await pause(people, 2000);
+  }
+}
+
+export const podsOf = ({ world }: People): readonly string[] =>
+  world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
+
+export const changeTemplate = (people: People, zone: string, image: string, crashes: boolean): Promise<void> =>
+  insist(people, `${SETS}/${zone}`, {
+    spec: {
+      template: {
+        metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
+        spec: { containers: [{ name: "main", image }] },
+      },
+    },
+  });
+
+/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
+export async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
+  const metadata = { name, namespace: NAMESPACE };
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
+  const end = people.schedule.now() + BOUND_MS;
+  while (people.schedule.now() < end && people.isTroubled()) {
+    const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
+    if (status !== 429 && status < 500) return;
+    await pause(people, 5000);
   }
 }
 

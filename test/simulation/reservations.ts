@@ -8,14 +8,14 @@
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGET, BUDGETS } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { EVICTIONS, targetOf } from "./requests/control.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
-import { isOrphan } from "./stored.ts";
+import { isOrphan, reservedOn } from "./stored.ts";
 
 export interface ReservationSafetyOptions {
-  readonly shape: Pick<Shape, "skewMs">;
+  readonly shape: Pick<Shape, "skewMs" | "evictions">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   /** The pod, or the StatefulSet, as it is stored. */
@@ -30,7 +30,7 @@ interface Entry {
   readonly at: number;
 }
 
-const PATHS: ReadonlySet<string> = new Set(["/admission/mutate-pod-eviction", "/admission/pod-deletion"]);
+const PATHS: ReadonlySet<string> = new Set([...EVICTION_PATHS, "/admission/pod-deletion"]);
 /** Longer than a webhook decides, stands still, and its write is on its way. */
 const DECIDED_MS = 120_000;
 /** For which what is reserved for a pod, and for a downscale, counts. */
@@ -42,9 +42,13 @@ const TIDIED_MS = 60_000;
 /** Of processes that answer evictions; the second one's may be taken back, as it evicts nothing itself. */
 const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
 
+const POD = /\/pods\/[^/?]+(?:\?|$)/;
+
+const preconditionOf = (body: string): string | undefined => textOf(dig(JSON.parse(body || "{}"), "preconditions", "uid"));
+
 const entriesOf = (budget: KubeObject | undefined): ReadonlyMap<string, Entry> =>
   new Map(
-    Object.entries(fieldsOf(dig(budget, "status", "disruptedPods"))).map(([key, entry]) => {
+    Object.entries(reservedOn(budget)).map(([key, entry]) => {
       const [uid = "", by = "", time = ""] = ["uid", "by", "time"].map((field) => textOf(dig(entry, field)));
       return [key, { uid, by, at: Date.parse(time) || 0 }];
     }),
@@ -56,6 +60,10 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   const askedAt = new Map<string, number>();
   /** By key of a downscale what a webhook had reserved before for the same one. */
   const earlier = new Map<string, Entry>();
+  /** The same by a pod that the rollout takes over: a webhook has let it go, and that may still take effect. */
+  const relied = new Map<string, Entry>();
+  /** "process UID" of the pods whose deletion was sent, and not refused. */
+  const deleting = new Set<string>();
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
   /** By "key UID time" since when what is reserved has been over. */
@@ -83,6 +91,9 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       else if (before.by !== entry.by) earlier.set(key, before);
       return;
     }
+    const isEviction = before?.by.startsWith(EVICTION) && !before.by.startsWith(RESPONDER);
+    if (before?.uid !== entry.uid) relied.delete(key);
+    else if (isEviction && before.by !== entry.by) relied.set(key, before);
     const isTheirs = before?.uid === entry.uid && before.by.startsWith(EVICTION) !== entry.by.startsWith(EVICTION);
     if (isTheirs && entry.at - before.at < NOT_SHARED_MS)
       violated(`${actor} reserves ${key} ${entry.at - before.at} ms after ${before.by} has`);
@@ -100,7 +111,13 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     earlier.delete(key);
     if (whole && counts(key, whole) && whole.by !== entry.by)
       violated(`${actor} takes ${key} back, which a webhook has reserved before`);
+    const earlierOne = relied.get(key);
+    relied.delete(key);
+    if (earlierOne?.uid === entry.uid && counts(key, earlierOne))
+      violated(`${actor} takes ${key} back, which ${earlierOne.by} has let go before`);
     if (!counts(key, entry)) return;
+    if (deleting.has(`${actor} ${entry.uid}`))
+      violated(`${actor} forgets ${key}, whose deletion it has sent, and which may still take effect`);
     const isOwn = entry.by.includes(`${actor}_`);
     const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION) && !entry.by.startsWith(RESPONDER);
     if (!isOwn || isForGood) violated(`${actor} forgets that ${key} is reserved by ${entry.by}`);
@@ -117,6 +134,16 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       askedAt.set(uid === undefined ? name : `${name} ${uid}`, now());
     },
 
+    /** A request leaves a process. */
+    onSent({ actor }: Caller, method: string, path: string, body: string): void {
+      if (method === "DELETE" && POD.test(path)) deleting.add(`${actor} ${preconditionOf(body)}`);
+    },
+    /** The API server answers: what it refuses takes no effect. */
+    onAnswered({ actor }: Caller, method: string, path: string, body: string, status: number): void {
+      const isRefused = status >= 400 && status < 500;
+      if (method === "DELETE" && POD.test(path) && isRefused) deleting.delete(`${actor} ${preconditionOf(body)}`);
+    },
+
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       if (resource === EVICTIONS) requested.add(`${targetOf(object).name} ${targetOf(object).uid}`);
       if (resource !== BUDGETS) return;
@@ -131,6 +158,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
 
     /** Looks for what is reserved although it has been over for longer than no reconciler may run. */
     look(silentMs: number): void {
+      // Nobody tidies a Lease: what is over counts for nobody there, and goes with the next write.
+      if (shape.evictions?.older) return;
       for (const [key, entry] of entries) {
         const place = `${key} ${entry.uid} ${entry.at}`;
         if (counts(key, entry)) overSince.delete(place);

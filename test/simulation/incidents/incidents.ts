@@ -6,9 +6,10 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { evictions } from "./evictions.ts";
 import type { Area } from "./incident.ts";
 
-const AREAS: Readonly<Record<string, Area>> = {};
+const AREAS: Readonly<Record<string, Area>> = { evictions };
 const ONE_OF = 12;
 const MOST = 4;
 
