@@ -66,7 +66,9 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
     const { object, previous } = event;
     const limit = Number(dig(previous, "spec", "maxUnavailable") ?? 0);
     const seen = past.seenAt(listedAt.get(actor) ?? -Infinity);
-    const working = [...fresh].filter(([name, uid]) => since.before(`${name} works ${uid}`, seen)).map(([name]) => name);
+    const working = [...fresh]
+      .filter(([name, uid]) => since.before(`${name} works ${uid}`, seen))
+      .map(([name]) => name);
     const earlier = uidsOf(previous);
     for (const zone of new Set(working.map(zoneOf))) {
       const going = namesOf(zone).filter((name) => {

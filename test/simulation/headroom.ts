@@ -10,7 +10,6 @@ import type { Review } from "./network.ts";
 import { PODS } from "./person.ts";
 import type { World } from "./world.ts";
 
-
 interface Tried extends Pick<World, "ask"> {
   readonly store: Pick<Store, "get" | "list">;
 }

@@ -176,6 +176,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     const readMs = zone === undefined ? Infinity : now() - reads.decidedAt(actor, zone);
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
+  /** The same of what zones say: before each further pod they are listed again. */
+  const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
+    Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({
     shape,
@@ -209,7 +212,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       out: nodeSafety.out,
     });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
-  const windows = shape.windows && createWindowSafety({ violated, now, setOf, decidedMs });
+  const windows = shape.windows && createWindowSafety({ violated, now, setOf, decidedMs: zonesReadMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
   const requests =
     shape.requests &&

@@ -79,11 +79,13 @@ interface Acts {
 
 export type ReadSafety = ReturnType<typeof createReadSafety>;
 
+/** Is not looked at again before each pod. */
+const STRATEGY = "has another update strategy than OnDelete";
 /** What keeps a zone, or its whole group, from losing pods by a rollout. */
 const HOLDS: Readonly<Record<string, (set: KubeObject) => boolean>> = {
   "is paused": ({ metadata }) => metadata.annotations?.["grafana.com/rollout-paused"] === "true",
   "is being deleted": ({ metadata }) => metadata.deletionTimestamp !== undefined,
-  "has another update strategy than OnDelete": (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
+  [STRATEGY]: (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
   "has a status older than its spec": (set) =>
     Number(dig(set, "status", "observedGeneration") ?? 0) < (set.metadata.generation ?? 0),
 };
@@ -160,6 +162,13 @@ export function createReadSafety(options: ReadSafetyOptions) {
     return Math.max(judgedAt(actor, zone), seen(deletedAt.get(zone) ?? -Infinity));
   }
 
+  /** Until when all zones were seen again by who has sent the deletion of a further pod of the zone, after its first. */
+  function readAgainAt(actor: string, zone: string, sentAt = Infinity): number {
+    const { askedAt, confirmed, deletedAt } = actsOf(actor);
+    const firstAt = deletedAt.get(zone) ?? -Infinity;
+    return firstAt > (confirmed.get(zone)?.at ?? -Infinity) && askedAt > firstAt && askedAt <= sentAt ? seen(askedAt) : -Infinity;
+  }
+
   function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
     const { uid = "" } = listPods(zone).find(({ metadata }) => metadata.name === pod)?.metadata ?? {};
     // The version of the pod that was read is a precondition: it was read as one that ends.
@@ -185,7 +194,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     takenBy.set(pod.metadata.uid, actor);
     const { name: podName } = pod.metadata;
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
-    const othersAt = judgedAt(actor, zone);
+    const [othersAt, againAt] = [judgedAt(actor, zone), readAgainAt(actor, zone, caller.sentAt)];
     let isJudgedElsewhere = false;
     for (const [key, since] of held.all) {
       const [name = "", ...words] = key.split(" ");
@@ -194,6 +203,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (hold === JUDGED) {
         if (!isOwn && since < othersAt) isJudgedElsewhere = true;
       } else if (isOwn ? since <= at : hold !== OWN && since < othersAt)
+        violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
+      else if (since < againAt && (isOwn || (hold !== OWN && hold !== STRATEGY && isTrue(pod, "Ready"))))
         violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
     }
     const set = sets.get(zone);
@@ -290,6 +301,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (verb !== undefined) unknown = { at: now(), isDeletion: verb === "DELETE" };
     },
     decidedAt,
+    readAgainAt,
     listedAt,
     askedAt: (actor: string): number => actsOf(actor).askedAt,
     heldSince,

@@ -44,7 +44,8 @@ const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
 
 const POD = /\/pods\/[^/?]+(?:\?|$)/;
 
-const preconditionOf = (body: string): string | undefined => textOf(dig(JSON.parse(body || "{}"), "preconditions", "uid"));
+const preconditionOf = (body: string): string | undefined =>
+  textOf(dig(JSON.parse(body || "{}"), "preconditions", "uid"));
 
 const entriesOf = (budget: KubeObject | undefined): ReadonlyMap<string, Entry> =>
   new Map(

@@ -60,6 +60,9 @@ interface Play {
   readonly eviction?: object;
   /** What it reserves itself; its pod, by default. */
   readonly reserves?: KubeObject;
+  /** Where it is asked; twice, so many milliseconds after the first time, if there is such a time. */
+  readonly path?: string;
+  readonly again?: { readonly ms: number; readonly eviction?: object };
   /** Why it denies; it allows by default. */
   readonly denial?: string;
 }

@@ -131,7 +131,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   /** True for a pod that has not been ready for as long as its budget wants, as who was asked has read. */
   function isFresh(name: string, { at, podsAt = at }: Read): boolean {
     const set = sets.get(zoneOf(name));
-    if (delayMs(shape) === 0 || !set || !isOfGroup(set) || isEnding(set) || ordinalOf(name) >= replicasOf(set)) return false;
+    if (delayMs(shape) === 0 || !set || !isOfGroup(set) || isEnding(set) || ordinalOf(name) >= replicasOf(set))
+      return false;
     if (since.before(`${name} untimed`, seen(podsAt))) return true;
     const { at: upAt = -Infinity, wentAt: wasAt = Infinity } = came.get(name) ?? {};
     return wasAt < seen(podsAt) && now() - upAt < delayMs(shape) - misjudgedMs(shape);

@@ -313,7 +313,9 @@ export function createSafety(options: SafetyOptions): Safety {
       if (path === EVICTION) onAllowed(request, response);
     },
     onUnanswered: (path, sent) =>
-      void reviewed.delete(`${EVICTION_PATHS.has(path) ? EVICTION : path} ${String(dig(JSON.parse(sent), "request", "name"))}`),
+      void reviewed.delete(
+        `${EVICTION_PATHS.has(path) ? EVICTION : path} ${String(dig(JSON.parse(sent), "request", "name"))}`,
+      ),
     onHandshake(path, problem) {
       if (problem === undefined && now() - spoiltAt > SICK_MS) trusted.add(path);
       if (problem?.includes("unknown authority") && trusted.has(path) && isRenewedInTime(shape))

@@ -243,7 +243,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     createFleet({ ...on, api, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
-  if (shape.requests) startRequestControl({ store, schedule, draw, ask: network.ask, aheadMs: shape.evictions?.aheadMs ?? 0 });
+  if (shape.requests)
+    startRequestControl({ store, schedule, draw, ask: network.ask, aheadMs: shape.evictions?.aheadMs ?? 0 });
   if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);
 
   /** A controller that stands still does nothing of its kind until it goes on. */

@@ -20,7 +20,7 @@ import {
   SETS,
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
-import { budgetObject, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { budgetObject, delayMs, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
 import { FREEZES } from "../windows/shape.ts";
 import type { Area } from "./incident.ts";
 
@@ -35,7 +35,9 @@ const podOf = ({ world }: People, name: string): KubeObject | undefined => world
 
 /** Names of the zones' pods, of one zone if one is named. */
 const podsIn = (people: People, zone?: string): readonly string[] =>
-  podsOf(people).filter((name) => (zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone));
+  podsOf(people).filter((name) =>
+    zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone,
+  );
 
 /** Drains as many pods, each a little after the one before; some say which pod they mean. */
 async function drainSome(people: People, pods: readonly string[]): Promise<void> {
@@ -132,7 +134,7 @@ const FRESH: Readonly<Record<string, (people: People, name: string) => Promise<u
   },
 };
 
-const INCIDENTS: Readonly<Record<string, Action>> = {
+const ACTS = {
   /** Several drainers want the same pod, one after the other. */
   sameAgain: async (people) => {
     const pods = podsIn(people);
@@ -146,7 +148,12 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const pods = podsIn(people);
     const metadata = { name: `held-${draw.below(1_000_000)}`, namespace: NAMESPACE };
     const spec = { maxUnavailable: 0, selector: { matchLabels: { app: GROUP } } };
-    await world.ask("human", "POST", CORE_BUDGETS, { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata, spec });
+    await world.ask("human", "POST", CORE_BUDGETS, {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata,
+      spec,
+    });
     if (pods.length > 0) {
       const name = draw.of(pods);
       const other = draw.of(pods);
@@ -189,7 +196,10 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const { world, draw, schedule } = people;
     const end = schedule.now() + draw.between(4000, 9000);
     const everyMs = draw.of([20, 60, 200]);
-    const drains = drainSome(people, podsIn(people).filter(() => draw.chance(0.5)));
+    const drains = drainSome(
+      people,
+      podsIn(people).filter(() => draw.chance(0.5)),
+    );
     for (let i = 0; schedule.now() < end; i++) {
       const budget = world.store.get(BUDGETS, NAMESPACE, BUDGET);
       const metadata = budget && { ...budget.metadata, annotations: { "example.com/seen": String(i) } };
@@ -207,8 +217,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   frozenAmid: (people) =>
     amidBatch(people, async (zone) => {
       const now = people.schedule.now();
-      await annotateZone(people, zone, { [FREEZES]: `${timeOf(now - 1000)}/${timeOf(now + 60_000)}` });
-      await pause(people, 70_000);
+      await annotateZone(people, zone, { [FREEZES]: `${timeOf(now - HOUR_MS)}/${timeOf(now + HOUR_MS)}` });
+      await pause(people, 60_000);
       await annotateZone(people, zone, { [FREEZES]: null });
     }),
   /** Another zone shrinks, and a pod of it that stays falls ill. */
@@ -255,7 +265,10 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     }
     world.stallSets(draw.between(5000, 25_000));
     await scale(people, zone, Math.max(0, replicas - 1));
-    return await drainSome(people, others.filter(() => draw.chance(0.4)));
+    return await drainSome(
+      people,
+      others.filter(() => draw.chance(0.4)),
+    );
   },
   /** Peers of a pod that is to go have been ready for a moment only. */
   freshPeers: async (people) => {
@@ -275,19 +288,44 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     void scale(people, zone, Math.max(0, replicasOf(people, zone) - 1));
     await pause(people, draw.between(50, 4000));
     await world.ask("human", "DELETE", `${SETS}/${zone}`, { propagationPolicy: "Background" });
-    const drains = drainSome(people, podsIn(people).filter((name) => zoneOf(name) !== zone).slice(0, 3));
+    const drains = drainSome(
+      people,
+      podsIn(people)
+        .filter((name) => zoneOf(name) !== zone)
+        .slice(0, 3),
+    );
     await recreate(people, SETS, zoneObject(shape, zone));
     await drains;
   },
-};
+  /** What is asked for waits for the same reason for minutes. */
+  denied: async (people) => {
+    await insist(people, BUDGET_PATH, { spec: { maxUnavailable: 0 } });
+    await requestActions["requestEvictions"]?.(people);
+    await pause(people, 450_000);
+    await insist(people, BUDGET_PATH, { spec: { maxUnavailable: people.shape.budget } });
+  },
+} satisfies Readonly<Record<string, Action>>;
 
-/** What is asked for waits for the same reason for minutes. */
-const denied: Action = async (people) => {
-  if (!people.shape.requests) return;
-  await insist(people, BUDGET_PATH, { spec: { maxUnavailable: 0 } });
-  await requestActions["requestEvictions"]?.(people);
-  await pause(people, 450_000);
-  await insist(people, BUDGET_PATH, { spec: { maxUnavailable: people.shape.budget } });
+type Act = keyof typeof ACTS;
+
+/** One of the acts that this world shows. */
+const oneOf =
+  (actsIn: (shape: Shape) => readonly Act[]): Action =>
+  (people) =>
+    ACTS[people.draw.of(actsIn(people.shape))](people);
+
+const DRAINED: readonly Act[] = ["sameAgain", "heldBack", "goneBefore"];
+const drainedIn = ({ evictions: own }: Shape): readonly Act[] =>
+  own?.validating ? ["sameAgain", "heldBack", "heldBack"] : DRAINED;
+const INCIDENTS: Readonly<Record<string, Action>> = {
+  drained: oneOf(drainedIn),
+  amidBatch: oneOf(({ windows }) => (windows ? ["frozenAmid"] : ["pausedAmid", "shrunkAmid"])),
+  inPart: ACTS.inPart,
+  surplus: ACTS.surplus,
+  peers: oneOf((shape) => (delayMs(shape) > 0 ? ["freshPeers"] : drainedIn(shape))),
+  budget: oneOf(({ evictions: own }) => (own?.older ? ["contended"] : ["contended", "farAhead"])),
+  anew: ACTS.anew,
+  requests: oneOf((shape) => (shape.requests ? ["denied"] : drainedIn(shape))),
 };
 
 const CALM = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
@@ -313,7 +351,7 @@ export const evictions: Area = {
       ...(draw.chance(0.5) && { faults: CALM, firstCalls: undefined, answers: undefined }),
     };
   },
-  incidents: { ...INCIDENTS, denied },
+  incidents: INCIDENTS,
   async setRight(people) {
     await insist(people, BUDGET_PATH, { spec: budgetObject(people.shape)["spec"] });
   },
