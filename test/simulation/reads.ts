@@ -166,7 +166,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
   function readAgainAt(actor: string, zone: string, sentAt = Infinity): number {
     const { askedAt, confirmed, deletedAt } = actsOf(actor);
     const firstAt = deletedAt.get(zone) ?? -Infinity;
-    return firstAt > (confirmed.get(zone)?.at ?? -Infinity) && askedAt > firstAt && askedAt <= sentAt ? seen(askedAt) : -Infinity;
+    return firstAt > (confirmed.get(zone)?.at ?? -Infinity) && askedAt > firstAt && askedAt <= sentAt
+      ? seen(askedAt)
+      : -Infinity;
   }
 
   function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {

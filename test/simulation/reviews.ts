@@ -122,8 +122,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       if (!wentAt.has(name)) wentAt.set(name, now());
       return;
     }
-    const isRestarted = before?.metadata.uid === pod?.metadata.uid && startsOf(before) !== startsOf(pod);
-    if (isRestarted && came.has(name)) came.set(name, { at: now(), wentAt: now() });
+    const isAnew = before?.metadata.uid !== pod?.metadata.uid || startsOf(before) !== startsOf(pod);
+    if (isAnew && came.has(name)) came.set(name, { at: now(), wentAt: now() });
     if (!came.has(name)) came.set(name, { at: now(), wentAt: wentAt.get(name) ?? now() });
     wentAt.delete(name);
   }
