@@ -8,7 +8,7 @@
  * own zone what is true as the write takes effect, of the others what has been true for a second then.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, numberOf, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
 import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
@@ -123,8 +123,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const unreadyAt = new Map<string, number>();
   /** When a write of a reconciler to pods or zones last got no answer. */
   let unknown = { at: -Infinity, isDeletion: false };
-  /** By name of a downscale Lease the process that holds it, and since when. */
-  const holders = new Map<string, { readonly actor: string; readonly since: number }>();
+  /** By name of a downscale Lease the process that holds it, since when, and until when. */
+  const holders = new Map<string, { readonly actor: string; readonly since: number; readonly until: number }>();
 
   function actsOf(actor: string): Acts {
     const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
@@ -171,7 +171,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
       : -Infinity;
   }
 
-  function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
+  function onDeletion({ actor, call, sentAt = 0 }: Caller, path: string, pod: string, zone: string): void {
     const { uid = "" } = listPods(zone).find(({ metadata }) => metadata.name === pod)?.metadata ?? {};
     // The version of the pod that was read is a precondition: it was read as one that ends.
     if ((endingAt.get(uid) ?? Infinity) < sentAt) violated(`${actor} sends ${call}, which ends already`);
@@ -182,6 +182,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const mayBeLate = (process?.stoodStillMs(now() - STANDS_MS) ?? 1) > 0;
     if (sentAt - at > BATCH_MS && !mayBeLate) violated(`${actor} sends ${call} of a zone that it has not confirmed`);
     deletedAt.set(zone, now());
+    const limitMs = Number(/\btimeout=(\d+)ms/.exec(path)?.[1] ?? 0);
+    const { since = Infinity, until = Infinity } = [...holders.values()].find((one) => one.actor === actor) ?? {};
+    if (since <= sentAt && sentAt + limitMs > until && !shape.suspends)
+      violated(
+        `${actor} sends ${call} with a time limit ${sentAt + limitMs - until} ms after its downscale Lease may pass to another`,
+      );
     // A StatefulSet of a PhasedRollout is read by itself.
     if (!shape.zones.includes(zone)) return;
     if (listedAt(actor) <= earlierAt)
@@ -271,7 +277,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const lease: unknown = JSON.parse(body || "{}");
     const name = textOf(dig(lease, "metadata", "name")) ?? "";
     if (!name.startsWith("zonewise-downscale-")) return;
-    if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, { actor, since: now() });
+    const durationMs = 1000 * (numberOf(dig(lease, "spec", "leaseDurationSeconds")) ?? Infinity);
+    if (textOf(dig(lease, "spec", "holderIdentity")))
+      holders.set(name, { actor, since: now(), until: sentAt + durationMs });
     else {
       const since = holders.get(name)?.since ?? Infinity;
       const isOpen = unknown.at > since && (unknown.isDeletion || actsOf(actor).askedAt > since);
@@ -341,7 +349,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
           chosenAt: chosenAt(caller.actor),
         });
       const [, pod = "", set] = DELETED.exec(request) ?? [];
-      if (set !== undefined) onDeletion(caller, pod, set);
+      if (set !== undefined) onDeletion(caller, path, pod, set);
     },
   };
 }
