@@ -288,6 +288,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
+      reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {

@@ -64,7 +64,8 @@ function play(given: Play): string {
   const caller = { actor: by, call: "" };
   const [deletion, target] = [JSON.stringify({ preconditions: { uid: "a" } }), `/api/v1/pods/${POD}`];
   if (given.deletion !== undefined) safety.onSent(caller, "DELETE", target, deletion);
-  if (given.deletion) safety.onAnswered(caller, "DELETE", target, deletion, given.deletion);
+  if (given.deletion === 429) safety.onFault("throttled at reconciler DELETE pods");
+  else if (given.deletion) safety.onAnswered(caller, "DELETE", target, deletion, given.deletion);
   if (given.earlier) safety.onEvent(changed(given.earlier, before), caller);
   safety.onEvent(changed(before, after), caller);
   for (const second of [0, given.later ?? 0]) {
@@ -174,6 +175,11 @@ describe("the oracle of reservations", () => {
     [
       "a rollout's whose deletion is refused",
       { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 409 },
+      /^$/,
+    ],
+    [
+      "a rollout's whose deletion is throttled",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 429 },
       /^$/,
     ],
     [

@@ -42,6 +42,8 @@ const TIDIED_MS = 60_000;
 /** Of processes that answer evictions; the second one's may be taken back, as it evicts nothing itself. */
 const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
 
+/** The API server refuses a deletion before it looks at it. */
+const THROTTLED = "throttled at reconciler DELETE pods";
 const POD = /\/pods\/[^/?]+(?:\?|$)/;
 
 const preconditionOf = (body: string): string | undefined =>
@@ -65,6 +67,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   const relied = new Map<string, Entry>();
   /** "process UID" of the pods whose deletion was sent, and not refused. */
   const deleting = new Set<string>();
+  let lastDeletion = "";
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
   /** By "key UID time" since when what is reserved has been over. */
@@ -137,7 +140,13 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
 
     /** A request leaves a process. */
     onSent({ actor }: Caller, method: string, path: string, body: string): void {
-      if (method === "DELETE" && POD.test(path)) deleting.add(`${actor} ${preconditionOf(body)}`);
+      if (method !== "DELETE" || !POD.test(path)) return;
+      lastDeletion = `${actor} ${preconditionOf(body)}`;
+      deleting.add(lastDeletion);
+    },
+    /** A fault has befallen a call, by its words. */
+    onFault(cell: string): void {
+      if (cell.startsWith(THROTTLED)) deleting.delete(lastDeletion);
     },
     /** The API server answers: what it refuses takes no effect. */
     onAnswered({ actor }: Caller, method: string, path: string, body: string, status: number): void {
