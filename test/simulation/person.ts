@@ -1,7 +1,8 @@
 /** How a person acts on the world: what all actions are made of. */
-import type { Draft } from "../emulator/objects.ts";
+import { dig, type Draft } from "../emulator/objects.ts";
+import type { KubeObject } from "../emulator/store.ts";
 import type { Draw } from "./draw.ts";
-import { NAMESPACE } from "./names.ts";
+import { NAMESPACE, zoneOf } from "./names.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Shape } from "./shape.ts";
 import type { World } from "./world.ts";
@@ -95,3 +96,29 @@ export function recreate(people: People, path: string, object: Draft): Promise<u
   };
   return Promise.race([insistOn(), pause(people, GONE_MS)]);
 }
+
+/** Names of the zones' pods, of one zone if one is named. */
+export const podsIn = (people: People, zone?: string): readonly string[] =>
+  podsOf(people).filter((name) =>
+    zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone,
+  );
+
+/** A person waits no longer for what is to come. */
+export const PATIENCE_MS = 120_000;
+
+/** Waits until it holds, or a person has no patience any more. */
+export async function until(people: People, holds: () => boolean): Promise<void> {
+  const end = people.schedule.now() + PATIENCE_MS;
+  while (!holds() && people.schedule.now() < end) await pause(people, 200);
+}
+
+export const podOf = ({ world }: People, name: string): KubeObject | undefined =>
+  world.store.get("pods", NAMESPACE, name);
+
+/** Asks once for so many replicas. */
+export const scale = ({ world }: People, zone: string, replicas: number) =>
+  world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+
+/** The replicas that a zone is to have. */
+export const replicasOf = ({ world }: People, zone: string): number =>
+  Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);

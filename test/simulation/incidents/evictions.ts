@@ -2,10 +2,8 @@
  * Evictions at rare moments: of pods whose disruption is not over, that a core budget holds back, or whose peers have
  * only just come back; and what befalls a batch, a budget or a zone meanwhile.
  */
-import { dig, fieldsOf, isTrue, listOf } from "../../emulator/objects.ts";
-import type { KubeObject } from "../../emulator/store.ts";
+import { fieldsOf, isTrue } from "../../emulator/objects.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { callers } from "../network.ts";
 import {
   type Action,
   annotatePod,
@@ -14,31 +12,24 @@ import {
   insist,
   pause,
   type People,
+  podOf,
   PODS,
-  podsOf,
+  podsIn,
   recreate,
+  replicasOf,
+  scale,
   SETS,
+  until,
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
 import { budgetObject, delayMs, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
-import { FREEZES } from "../windows/shape.ts";
+import { AMID_BATCH } from "./amid-batch.ts";
+import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
 const BUDGET_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets/${BUDGET}`;
-const PAUSED = "grafana.com/rollout-paused";
 const HOUR_MS = 3_600_000;
-/** A person waits no longer for what is to come. */
-const PATIENCE_MS = 120_000;
-
-const podOf = ({ world }: People, name: string): KubeObject | undefined => world.store.get("pods", NAMESPACE, name);
-
-/** Names of the zones' pods, of one zone if one is named. */
-const podsIn = (people: People, zone?: string): readonly string[] =>
-  podsOf(people).filter((name) =>
-    zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone,
-  );
-
 /** Drains as many pods, each a little after the one before; some say which pod they mean. */
 async function drainSome(people: People, pods: readonly string[]): Promise<void> {
   const { draw } = people;
@@ -51,90 +42,9 @@ async function drainSome(people: People, pods: readonly string[]): Promise<void>
   await Promise.all(drains);
 }
 
-async function until(people: People, holds: () => boolean): Promise<void> {
-  const end = people.schedule.now() + PATIENCE_MS;
-  while (!holds() && people.schedule.now() < end) await pause(people, 200);
-}
-
-const scale = ({ world }: People, zone: string, replicas: number) =>
-  world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
-
-const replicasOf = ({ world }: People, zone: string): number =>
-  Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
-
-const annotateZone = (people: People, zone: string, annotations: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
-
-/** The zone of which a reconciler takes the next pod, as it does. */
-function nextTaken({ world, schedule, shape }: People): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const end = world.store.subscribe(({ type, resource, object, previous }) => {
-      const zone = zoneOf(object.metadata.name);
-      const begins = type === "MODIFIED" && object.metadata.deletionTimestamp && !previous?.metadata.deletionTimestamp;
-      if (resource !== "pods" || !begins || !shape.zones.includes(zone)) return;
-      if (callers.getStore()?.actor.startsWith("reconciler")) done(zone);
-    });
-    const done = (zone?: string): void => {
-      end();
-      resolve(zone);
-    };
-    schedule.after(PATIENCE_MS, () => done());
-  });
-}
-
-/** All zones get a new template, and something happens once the first pod of a zone has been taken. */
-async function amidBatch(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
-  const { draw, shape } = people;
-  const taken = nextTaken(people);
-  const image = `app:${draw.between(100, 999)}`;
-  for (const zone of shape.zones) await changeTemplate(people, zone, image, false);
-  const zone = await taken;
-  if (zone !== undefined) await act(zone);
-}
-
-const timeOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
-
-/** The pod's status with other times of its readiness, as its kubelet has written them. */
-function rewrite({ world }: People, name: string, times: { ready?: string | null; started?: string }): void {
-  const pod = world.store.get("pods", NAMESPACE, name);
-  if (!pod || !isTrue(pod, "Ready")) return;
-  const status = fieldsOf(pod["status"]);
-  const conditions = listOf(status["conditions"]).map((one) => {
-    if (dig(one, "type") !== "Ready" || times.ready === undefined) return one;
-    const { lastTransitionTime: _, ...untimed } = fieldsOf(one);
-    return times.ready === null ? untimed : { ...untimed, lastTransitionTime: times.ready };
-  });
-  const containerStatuses = listOf(status["containerStatuses"]).map((one) =>
-    times.started === undefined ? one : { ...fieldsOf(one), state: { running: { startedAt: times.started } } },
-  );
-  world.store.update("pods", { ...pod, status: { ...status, conditions, containerStatuses } });
-}
-
-/** How a pod comes to be ready, and since when seems to be unlike what it was. */
-const FRESH: Readonly<Record<string, (people: People, name: string) => Promise<unknown>>> = {
-  restarted: (people, name) => {
-    rewrite(people, name, { started: timeOf(people.schedule.now()) });
-    return Promise.resolve();
-  },
-  /** The node's clock is behind. */
-  behind: async (people, name) => {
-    const uid = podOf(people, name)?.metadata.uid;
-    await people.world.ask("human", "DELETE", `${PODS}/${name}`);
-    await until(people, () => {
-      const pod = podOf(people, name);
-      return pod !== undefined && pod.metadata.uid !== uid && isTrue(pod, "Ready");
-    });
-    const earlier = timeOf(people.schedule.now() - HOUR_MS);
-    rewrite(people, name, { ready: earlier, started: earlier });
-  },
-  untimed: (people, name) => {
-    rewrite(people, name, { ready: null });
-    people.schedule.after(PATIENCE_MS, () => rewrite(people, name, { ready: timeOf(people.schedule.now()) }));
-    return pause(people, 1000);
-  },
-};
-
 const ACTS = {
+  ...AMID_BATCH,
+  freshPeers,
   /** Several drainers want the same pod, one after the other. */
   sameAgain: async (people) => {
     const pods = podsIn(people);
@@ -208,33 +118,6 @@ const ACTS = {
     }
     await drains;
   },
-  pausedAmid: (people) =>
-    amidBatch(people, async (zone) => {
-      await annotateZone(people, zone, { [PAUSED]: "true" });
-      await pause(people, people.draw.between(10_000, 40_000));
-      await annotateZone(people, zone, { [PAUSED]: null });
-    }),
-  frozenAmid: (people) =>
-    amidBatch(people, async (zone) => {
-      const now = people.schedule.now();
-      await annotateZone(people, zone, { [FREEZES]: `${timeOf(now - HOUR_MS)}/${timeOf(now + HOUR_MS)}` });
-      await pause(people, 60_000);
-      await annotateZone(people, zone, { [FREEZES]: null });
-    }),
-  /** Another zone shrinks, and a pod of it that stays falls ill. */
-  shrunkAmid: (people) =>
-    amidBatch(people, async (taken) => {
-      const zone = people.draw.of(people.shape.zones.filter((other) => other !== taken));
-      const replicas = replicasOf(people, zone);
-      if (replicas < 2) return;
-      await Promise.all([
-        scale(people, zone, replicas - 1),
-        annotatePod(people, `${zone}-0`, { "sim/ready": "false" }),
-      ]);
-      await pause(people, 20_000);
-      await annotatePod(people, `${zone}-0`, { "sim/ready": null });
-      await scale(people, zone, replicas);
-    }),
   /** Pods of a zone serve in part, and are to be replaced. */
   inPart: async (people) => {
     const { draw, shape } = people;
@@ -269,17 +152,6 @@ const ACTS = {
       people,
       others.filter(() => draw.chance(0.4)),
     );
-  },
-  /** Peers of a pod that is to go have been ready for a moment only. */
-  freshPeers: async (people) => {
-    const { draw } = people;
-    const pods = podsIn(people);
-    if (pods.length === 0) return;
-    const name = draw.of(pods);
-    const peers = pods.filter((one) => zoneOf(one) !== zoneOf(name) && ordinalOf(one) === ordinalOf(name));
-    const comes = draw.of(Object.values(FRESH));
-    await Promise.all(peers.map((peer) => comes(people, peer)));
-    await drain(people, name);
   },
   /** A zone is deleted and made again while drains of others are denied. */
   anew: async (people) => {
