@@ -69,7 +69,13 @@ export function kubelets(store: Store, clock: Clock): Controller {
       if (!shouldBeUp) state.upAt = Infinity;
       const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
       const isGated = annotation(pod, "ready") === "gated";
-      const observed = { up: state.upAt <= now, gatesOpen: gatesOpen && !isGated, crashing, ip: state.ip, ...(pull && { pull: pull.reason }) };
+      const observed = {
+        up: state.upAt <= now,
+        gatesOpen: gatesOpen && !isGated,
+        crashing,
+        ip: state.ip,
+        ...(pull && { pull: pull.reason }),
+      };
       // A kubelet writes the status when what it observes changes; it leaves other writers' changes until
       // then.
       const report = JSON.stringify(observed);
