@@ -37,6 +37,7 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
   const since = createSince(now);
   const pods = new Map<string, KubeObject>();
   const sets = new Map<string, KubeObject>();
+  let budget: KubeObject | undefined;
   /** When each process last sent a list of pods. */
   const listedAt = new Map<string, number>();
   /** By name of a budget, or of its Lease, when it was last stored. */
@@ -64,7 +65,8 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
 
   function onGranted(event: StoreEvent, fresh: ReadonlyMap<string, string>, { actor }: Caller): void {
     const { object, previous } = event;
-    const limit = Number(dig(previous, "spec", "maxUnavailable") ?? 0);
+    // What is kept on a Lease is written after the version of its budget has been proved to be the one that was read.
+    const limit = Number(dig(event.resource === BUDGETS ? previous : budget, "spec", "maxUnavailable") ?? 0);
     const seen = past.seenAt(listedAt.get(actor) ?? -Infinity);
     const working = [...fresh]
       .filter(([name, uid]) => since.before(`${name} works ${uid}`, seen))
@@ -93,7 +95,9 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
       violated(
         `${caller.actor} reserves ${[...fresh.keys()].join(", ")} by pods that it has listed ${stored - listed} ms before what it writes on was stored`,
       );
-    if (shape.partitioned || !caller.actor.startsWith("reconciler") || object.metadata.name !== BUDGET) return;
+    const isOther = event.resource === BUDGETS && object.metadata.name !== BUDGET;
+    const isNew = event.resource === LEASES && (storedAt.get(BUDGET) ?? -Infinity) > listed;
+    if (shape.partitioned || !caller.actor.startsWith("reconciler") || isOther || isNew) return;
     const byRollout = [...fresh].filter(
       ([key]) => !key.endsWith("+") && !EVICTION.test(textOf(dig(reservedOn(object)[key], "by")) ?? ""),
     );
@@ -112,6 +116,7 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
       if (resource === BUDGETS || (resource === LEASES && budgetOfLease(name) !== undefined)) {
         if (caller && RESERVES.test(caller.actor) && type !== "DELETED") onReserved(event, caller);
         storedAt.set(name, now());
+        if (name === BUDGET) budget = object;
       }
       const zone = resource === "pods" ? zoneOf(name) : name;
       if (!shape.zones.includes(zone) || !["pods", "statefulsets.apps"].includes(resource)) return;

@@ -2,7 +2,7 @@
  * Evictions at rare moments: of pods whose disruption is not over, that a core budget holds back, or whose peers have
  * only just come back; and what befalls a batch, a budget or a zone meanwhile.
  */
-import { fieldsOf, isTrue } from "../../emulator/objects.ts";
+import { fieldsOf, isTrue, put } from "../../emulator/objects.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import {
   type Action,
@@ -23,6 +23,7 @@ import {
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
 import { budgetObject, delayMs, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { LEASES } from "../stored.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
@@ -101,7 +102,7 @@ const ACTS = {
     world.store.update(BUDGETS, { ...budget, status: { ...status, disruptedPods } });
     return pause(people, 1000);
   },
-  /** Somebody writes to the budget again and again, while pods of all zones are to go. */
+  /** Somebody writes to the budget, and to the Lease beside it, again and again, while pods of all zones are to go. */
   contended: async (people) => {
     const { world, draw, schedule } = people;
     const end = schedule.now() + draw.between(4000, 9000);
@@ -112,8 +113,13 @@ const ACTS = {
     );
     for (let i = 0; schedule.now() < end; i++) {
       const budget = world.store.get(BUDGETS, NAMESPACE, BUDGET);
-      const metadata = budget && { ...budget.metadata, annotations: { "example.com/seen": String(i) } };
-      if (budget && metadata) world.store.update(BUDGETS, { ...budget, metadata });
+      const lease = world.store.get(LEASES, NAMESPACE, `zonewise-budget-${budget?.metadata.uid}`);
+      for (const [resource, object] of [
+        [BUDGETS, budget],
+        [LEASES, lease],
+      ] as const)
+        if (object)
+          world.store.update(resource, put(object, ["metadata", "annotations", "example.com/seen"], String(i)));
       await pause(people, everyMs);
     }
     await drains;
