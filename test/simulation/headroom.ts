@@ -5,12 +5,10 @@
  */
 import { dig, fieldsOf, isTrue, listOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { Store } from "../emulator/store.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, NAMESPACE } from "./names.ts";
 import type { Review } from "./network.ts";
 import { PODS } from "./person.ts";
 import type { World } from "./world.ts";
-
-const EVICTION = "/admission/mutate-pod-eviction";
 
 interface Tried extends Pick<World, "ask"> {
   readonly store: Pick<Store, "get" | "list">;
@@ -24,7 +22,7 @@ export function createHeadroomOracle(violated: (what: string) => void) {
   return {
     onReview({ path, sent, status, answer: text }: Pick<Review, "path" | "sent" | "status" | "answer">): void {
       const request = fieldsOf(dig(JSON.parse(sent), "request"));
-      if (path !== EVICTION || status !== 200 || request["dryRun"] !== true) return;
+      if (!EVICTION_PATHS.has(path) || status !== 200 || request["dryRun"] !== true) return;
       const isAllowed = dig(JSON.parse(text), "response", "allowed") === true;
       answer = { name: textOf(request["name"]) ?? "", isAllowed };
     },

@@ -10,3 +10,7 @@ export const ZONE_TRACKER = "rollout-operator-zone-tracker";
 /** The StatefulSet of a pod, by the pod's name, and its ordinal in it. */
 export const zoneOf = (pod: string): string => pod.replace(/-\d+$/, "");
 export const ordinalOf = (pod: string): number => Number(/\d+$/.exec(pod)?.[0]);
+
+/** What judges evictions: a webhook that pins them to a pod, or one that cannot. */
+export const [PINNING, VALIDATING] = ["/admission/mutate-pod-eviction", "/admission/pod-eviction"];
+export const EVICTION_PATHS: ReadonlySet<string> = new Set([PINNING, VALIDATING]);

@@ -10,9 +10,11 @@ import { createCheckSafety } from "./checks/safety.ts";
 import { createDeletionSafety } from "./deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
+import { createGrantSafety } from "./grants.ts";
 import { createGroupClaims } from "./group-claims.ts";
 import { createGroupWrites } from "./group-writes.ts";
 import { createHeadroomOracle } from "./headroom.ts";
+import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
 import { BUDGET, BUDGETS, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "./names.ts";
@@ -31,7 +33,7 @@ import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { isCalm, mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
 import { areZonesSettled } from "./stability.ts";
-import { selectsGroup } from "./stored.ts";
+import { reservedOn, selectsGroup } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
 import { createWindowSafety } from "./windows/safety.ts";
 import type { World, WorldOptions } from "./world.ts";
@@ -78,6 +80,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     world()
       .store.list("pods", NAMESPACE)
       .filter(({ metadata }) => metadata.labels?.["name"] === set);
+  const kept = createKept(() => world().store.list(BUDGETS, NAMESPACE));
   const deletions =
     shape.deletions && createDeletionSafety({ shape: { ...shape, deletions: shape.deletions }, violated, now });
   const safety = createSafety({
@@ -95,7 +98,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     isPrepared: (uid) => world().prepared.has(uid),
     leavingSince: (uid) => world().leaving.get(uid),
-    reservations: () => fieldsOf(fieldsOf(world().store.get(BUDGETS, NAMESPACE, BUDGET)?.["status"])["disruptedPods"]),
+    reservations: () => reservedOn(kept.list().find(({ metadata }) => metadata.name === BUDGET)),
     listPods,
   });
   const quiet = createQuiet({ now, processes: () => world().processes() });
@@ -126,7 +129,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
-  const listBudgets = () => world().store.list(BUDGETS, NAMESPACE).filter(selectsGroup);
+  const listBudgets = () => kept.list().filter(selectsGroup);
   const losses = createLosses({ zones: shape.zones, now, listPods });
   const records = createDownscaleRecords({
     zones: shape.zones,
@@ -179,6 +182,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     const readMs = zone === undefined ? Infinity : now() - reads.decidedAt(actor, zone);
     return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
   };
+  /** The same of what zones say: before each further pod they are listed again. */
+  const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
+    Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({
     shape,
@@ -187,6 +193,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     podOf: (name) => world().store.get("pods", NAMESPACE, name),
     setOf: (name) => setOf(name),
   });
+  const grants = createGrantSafety({ shape, violated, now });
   const checks = createCheckSafety({
     shape,
     violated,
@@ -214,7 +221,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
-  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
+  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs: zonesReadMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
   const requests =
     shape.requests &&
@@ -242,6 +249,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     reads,
     reviews,
     reservations,
+    { onSent: grants.onSent },
     { onReview: headroom.onReview },
     checks,
     requests,
@@ -259,7 +267,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       // What the oracles know of a group are the zones of the shape.
       if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
-      for (const { onEvent } of all) onEvent?.(event, caller);
+      grants.onEvent(event, caller);
+      const told = kept.tell(event);
+      for (const { onEvent } of all) onEvent?.(told, caller);
     },
     onSent(caller, { method, path, body }) {
       const text = body.toString();
@@ -293,11 +303,15 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
+      reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
       for (const resource of [BUDGETS, "statefulsets.apps"])
-        for (const object of store.list(resource, NAMESPACE)) reviews.onEvent({ type: "ADDED", resource, object });
+        for (const object of store.list(resource, NAMESPACE)) {
+          reviews.onEvent({ type: "ADDED", resource, object });
+          grants.onEvent({ type: "ADDED", resource, object }, undefined);
+        }
       facts.begin(store);
     },
     /** Looks for what has not happened in time. */

@@ -14,22 +14,20 @@ import {
   type Action,
   annotatePod,
   changeTemplate,
+  drain,
   insist,
   pause,
   type People,
   PODS,
+  podsOf,
   recreate,
   SETS,
 } from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
 const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
-const BOUND_MS = 120_000;
 /** A person or an autoscaler asks again for replicas that were refused. */
 const REPEAT_MS = 15_000;
-
-const podsOf = ({ world }: People): readonly string[] =>
-  world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
 
 async function inEachZone(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
   for (const zone of people.shape.zones) {
@@ -72,18 +70,6 @@ async function scaleZone(people: People, zone: string, replicas: number, attempt
     const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
     if ((status >= 200 && status < 300) || attempt >= attempts) return;
     await pause(people, REPEAT_MS);
-  }
-}
-
-/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
-async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
-  const metadata = { name, namespace: NAMESPACE };
-  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
-  const end = people.schedule.now() + BOUND_MS;
-  while (people.schedule.now() < end && people.isTroubled()) {
-    const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
-    if (status !== 429 && status < 500) return;
-    await pause(people, 5000);
   }
 }
 

@@ -1,7 +1,8 @@
 /** How a person acts on the world: what all actions are made of. */
-import type { Draft } from "../emulator/objects.ts";
+import { dig, type Draft } from "../emulator/objects.ts";
+import type { KubeObject } from "../emulator/store.ts";
 import type { Draw } from "./draw.ts";
-import { NAMESPACE } from "./names.ts";
+import { NAMESPACE, zoneOf } from "./names.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Shape } from "./shape.ts";
 import type { World } from "./world.ts";
@@ -19,6 +20,8 @@ export interface People {
 
 export const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
+/** For which a drain goes on. */
+const BOUND_MS = 120_000;
 const MAX_ATTEMPTS = 30;
 /** A finalizer waits for a reconciler. */
 const GONE_MS = 600_000;
@@ -37,6 +40,9 @@ export async function insist(people: People, path: string, patch: object): Promi
   }
 }
 
+export const podsOf = ({ world }: People): readonly string[] =>
+  world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
+
 /** A zone gets another template; one that crashes never comes up. */
 export const changeTemplate = (people: People, zone: string, image: string, crashes = false): Promise<void> =>
   insist(people, `${SETS}/${zone}`, {
@@ -47,6 +53,18 @@ export const changeTemplate = (people: People, zone: string, image: string, cras
       },
     },
   });
+
+/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
+export async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
+  const metadata = { name, namespace: NAMESPACE };
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
+  const end = people.schedule.now() + BOUND_MS;
+  while (people.schedule.now() < end && people.isTroubled()) {
+    const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
+    if (status !== 429 && status < 500) return;
+    await pause(people, 5000);
+  }
+}
 
 export const annotatePod = ({ world }: People, pod: string, annotations: object): Promise<unknown> =>
   world.ask("kubelet", "PATCH", `${PODS}/${pod}`, { metadata: { annotations } });
@@ -96,3 +114,28 @@ export async function without(
   const { labels = {} } = metadata;
   await recreate(people, path, { apiVersion, kind, metadata: { name, labels }, webhooks });
 }
+/** Names of the zones' pods, of one zone if one is named. */
+export const podsIn = (people: People, zone?: string): readonly string[] =>
+  podsOf(people).filter((name) =>
+    zone === undefined ? people.shape.zones.includes(zoneOf(name)) : zoneOf(name) === zone,
+  );
+
+/** A person waits no longer for what is to come. */
+export const PATIENCE_MS = 120_000;
+
+/** Waits until it holds, or a person has no patience any more. */
+export async function until(people: People, holds: () => boolean): Promise<void> {
+  const end = people.schedule.now() + PATIENCE_MS;
+  while (!holds() && people.schedule.now() < end) await pause(people, 200);
+}
+
+export const podOf = ({ world }: People, name: string): KubeObject | undefined =>
+  world.store.get("pods", NAMESPACE, name);
+
+/** Asks once for so many replicas. */
+export const scale = ({ world }: People, zone: string, replicas: number) =>
+  world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+
+/** The replicas that a zone is to have. */
+export const replicasOf = ({ world }: People, zone: string): number =>
+  Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);

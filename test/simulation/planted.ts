@@ -26,13 +26,18 @@ interface Played {
 /** By file, and the sentence behind it: what no history of this world can show. */
 const OUT_OF_REACH: readonly (readonly [RegExp, string])[] = [
   [/^cli\/|protection\.ts|a probe evicts/, "the command line is not played"],
-  [/^reconciler\/(?:plan|remedies)\//, "only the command line and the status page ask for this"],
+  [
+    /^reconciler\/(?:plan|remedies)\/|budget is deleted only if/,
+    "only the command line and the status page ask for this",
+  ],
   [/^infra\/helm\//, "no chart is rendered"],
   [/^infra\/metrics\/|^functions\/(?:totals|status)\//, "nobody asks for metrics or for the status page"],
   [/^functions\/http\/(?:drain|body|certificate)\.ts/, "there are no sockets and no TLS servers"],
   [/tokens\.ts|callers that cannot be checked/, "the API server in memory presents no token"],
   [/exceed their message|answer without its list/, "the API server in memory sends no broken protobuf"],
   [/too-many-zones\.ts/, "no world has a thousand zones"],
+  [/any number of replicas leaves room/, "no world has ten thousand pods"],
+  [/ready only after the delay between zones/, "it differs for one millisecond, of times that have whole seconds"],
   [/prometheus\/act\/client\.ts/, "every host is allowed, and Prometheus needs no credentials"],
   [
     /limit-lists\.ts|lists of pods in flight|compiles? no pattern|compiled again|lets? others have|without a search/,
@@ -74,7 +79,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /zone under an invalid budget does not/,
     "no batch decides by an invalid budget: the zone waits, and another reason is told",
   ],
-  [/reservations in a Lease count until/, "each definition here has the field: no Lease ever keeps a reservation"],
   [
     /^field: the controller that counts/,
     "the API server refuses a status without its version: none is written, and no oracle misses the groups' statuses",
@@ -117,6 +121,19 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [
     /sent over TLS alone/,
     "the agent's entry writes https into the URL itself, and no setting changes that: no agent has another one",
+  ],
+  [/pods of one budget are read at a time/, "a bound of memory: the same statuses are written"],
+  [
+    /each budget has its turn/,
+    "there are two budgets at most, and lists of pods are slow by chance: the status of each is written a little later",
+  ],
+  [
+    /reserved with too little time left/,
+    "what is reserved for a request that is refused then ends by itself: others are denied for longer, and nothing is taken",
+  ],
+  [
+    /downscale is of one StatefulSet/,
+    "who counts the pods of a reserved downscale compares the UID as well: the old entry only stays until its time is over",
   ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];

@@ -11,7 +11,7 @@ import { setActions, setRight } from "./people.ts";
 import { seedPlatform } from "./platform.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { createSchedule } from "./schedule.ts";
-import type { Shape } from "./shape.ts";
+import { delayMs, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
@@ -206,7 +206,7 @@ async function playSeeded(
     looks = unsettled.length > 0 ? wanted : looks - 1;
   } while (looks > 0 && schedule.now() < end && !isOver());
   if (!isOver()) for (const what of unsettled) violated(`not settled: ${what}`);
-  await runFor(LATE_MS + 1000 * (shape.gate?.soakSeconds ?? 0));
+  await runFor(LATE_MS + delayMs(shape) + 1000 * (shape.gate?.soakSeconds ?? 0));
   unrest = "";
   await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);

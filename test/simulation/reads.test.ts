@@ -49,6 +49,10 @@ interface World {
   /** StatefulSets as they are stored, and when. */
   readonly sets?: readonly (readonly [at: number, set: KubeObject])[];
   readonly holdsLease?: boolean;
+  /** After the first pod the zones are listed again at 5100, and another pod is taken. */
+  readonly further?: boolean;
+  /** The time limit of the deletion, in milliseconds, under a downscale Lease that lasts for 10 s. */
+  readonly limitMs?: number;
 }
 
 const zone = (name: string, { metadata = {}, spec = {} }: { metadata?: object; spec?: object } = {}): KubeObject =>
@@ -101,12 +105,16 @@ function take(world: World): readonly string[] {
     reads.onEvent(event("statefulsets.apps", set), undefined);
   }
   const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-downscale-x";
-  const lease = { metadata: { name: "zonewise-downscale-x" }, spec: { holderIdentity: "x" } };
+  const spec = { holderIdentity: "x", leaseDurationSeconds: 10 };
+  const lease = { metadata: { name: "zonewise-downscale-x" }, spec };
   if (holdsLease) reads.onRequest({ actor, call: path }, "PUT", path, JSON.stringify(lease));
   for (const at of passes) {
     now = at;
     reads.onRequest({ actor, call: "", sentAt: at }, "GET", `${SETS}?labelSelector=rollout-group&limit=500`);
   }
+  now = 4999;
+  const isSent = world.further || world.limitMs !== undefined;
+  if (isSent) reads.onRequest({ actor, call: "", sentAt: 4999 }, "GET", `${SETS}?limit=500`);
   now = 5002;
   reads.onRequest({ actor, call: "" }, "PATCH", `${SETS}/a/status`);
   now = 5012;
@@ -115,6 +123,13 @@ function take(world: World): readonly string[] {
   const before = pods[0] ?? pod("a-0");
   const ending = { ...before, metadata: { ...before.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
   reads.onEvent(event("pods", ending, before), { actor, call: "", sentAt: 5010 });
+  const deletion = `/api/v1/namespaces/zonewise/pods/a-0?timeout=${world.limitMs ?? 1000}ms`;
+  if (isSent) reads.onRequest({ actor, call: "", sentAt: 5010 }, "DELETE", deletion, "{}");
+  now = 5100;
+  const list = `${SETS}?labelSelector=rollout-group%3Dingester&limit=500`;
+  if (world.further) reads.onRequest({ actor, call: "", sentAt: 5100 }, "GET", list);
+  now = 5200;
+  if (world.further) reads.onEvent(event("pods", ending, before), { actor, call: "", sentAt: 5150 });
   now = 5022;
   const budgets = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
   const budget = (disruptedPods: object): KubeObject =>
@@ -129,6 +144,26 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
     ["of a zone that is as it should be", {}, undefined],
     ["of a zone that was paused", { sets: [[5002, zone("a", paused)]] }, /has read that a is paused/],
     ["of a zone that was paused after it had been read", { sets: [[5003, zone("a", paused)]] }, undefined],
+    [
+      "after the first, of a zone that was paused",
+      { sets: [[5050, zone("a", paused)]], further: true },
+      /that a is paused/,
+    ],
+    [
+      "after the first, of a zone that was paused later",
+      { sets: [[5150, zone("a", paused)]], further: true },
+      undefined,
+    ],
+    [
+      "under the downscale Lease for longer than that lasts",
+      { sets: [[1, zone("b", judged)]], holdsLease: true, limitMs: 10_000 },
+      /after its downscale Lease may pass to another/,
+    ],
+    [
+      "under the downscale Lease for no longer",
+      { sets: [[1, zone("b", judged)]], holdsLease: true, limitMs: 4000 },
+      undefined,
+    ],
     ["while another one is paused", { sets: [[1, zone("b", paused)]] }, undefined],
     ["while another one is being deleted", { sets: [[4001, zone("b", leaving)]] }, /that b is being deleted/],
     ["while another one was, for less than a second", { sets: [[4002, zone("b", leaving)]] }, undefined],

@@ -8,7 +8,7 @@
  * own zone what is true as the write takes effect, of the others what has been true for a second then.
  */
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { dig, fieldsOf, isTrue, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, numberOf, textOf } from "../emulator/objects.ts";
 import type { Loss, Losses } from "./losses.ts";
 import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
@@ -84,11 +84,13 @@ interface Acts {
 
 export type ReadSafety = ReturnType<typeof createReadSafety>;
 
+/** Is not looked at again before each pod. */
+const STRATEGY = "has another update strategy than OnDelete";
 /** What keeps a zone, or its whole group, from losing pods by a rollout. */
 const HOLDS: Readonly<Record<string, (set: KubeObject) => boolean>> = {
   "is paused": ({ metadata }) => metadata.annotations?.["grafana.com/rollout-paused"] === "true",
   "is being deleted": ({ metadata }) => metadata.deletionTimestamp !== undefined,
-  "has another update strategy than OnDelete": (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
+  [STRATEGY]: (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete",
   "has a status older than its spec": (set) =>
     Number(dig(set, "status", "observedGeneration") ?? 0) < (set.metadata.generation ?? 0),
 };
@@ -128,8 +130,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const unreadyAt = new Map<string, number>();
   /** When a write of a reconciler to pods or zones last got no answer. */
   let unknown = { at: -Infinity, isDeletion: false };
-  /** By name of a downscale Lease the process that holds it, and since when. */
-  const holders = new Map<string, { readonly actor: string; readonly since: number }>();
+  /** By name of a downscale Lease the process that holds it, since when, and until when. */
+  const holders = new Map<string, { readonly actor: string; readonly since: number; readonly until: number }>();
 
   function actsOf(actor: string): Acts {
     const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
@@ -172,7 +174,16 @@ export function createReadSafety(options: ReadSafetyOptions) {
     return Math.max(judgedAt(actor, zone), seen(deletedAt.get(zone) ?? -Infinity));
   }
 
-  function onDeletion({ actor, call, sentAt = 0 }: Caller, pod: string, zone: string): void {
+  /** Until when all zones were seen again by who has sent the deletion of a further pod of the zone, after its first. */
+  function readAgainAt(actor: string, zone: string, sentAt = Infinity): number {
+    const { askedAt, confirmed, deletedAt } = actsOf(actor);
+    const firstAt = deletedAt.get(zone) ?? -Infinity;
+    return firstAt > (confirmed.get(zone)?.at ?? -Infinity) && askedAt > firstAt && askedAt <= sentAt
+      ? seen(askedAt)
+      : -Infinity;
+  }
+
+  function onDeletion({ actor, call, sentAt = 0 }: Caller, path: string, pod: string, zone: string): void {
     const { uid = "" } = listPods(zone).find(({ metadata }) => metadata.name === pod)?.metadata ?? {};
     // The version of the pod that was read is a precondition: it was read as one that ends.
     if ((endingAt.get(uid) ?? Infinity) < sentAt) violated(`${actor} sends ${call}, which ends already`);
@@ -183,6 +194,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const mayBeLate = (process?.stoodStillMs(now() - STANDS_MS) ?? 1) > 0;
     if (sentAt - at > BATCH_MS && !mayBeLate) violated(`${actor} sends ${call} of a zone that it has not confirmed`);
     deletedAt.set(zone, now());
+    const limitMs = Number(/\btimeout=(\d+)ms/.exec(path)?.[1] ?? 0);
+    const { since = Infinity, until = Infinity } = [...holders.values()].find((one) => one.actor === actor) ?? {};
+    if (since <= sentAt && sentAt + limitMs > until && !shape.suspends)
+      violated(
+        `${actor} sends ${call} with a time limit ${sentAt + limitMs - until} ms after its downscale Lease may pass to another`,
+      );
     // A StatefulSet of a PhasedRollout is read by itself.
     if (!shape.zones.includes(zone)) return;
     if (listedAt(actor) <= earlierAt)
@@ -197,7 +214,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     takenBy.set(pod.metadata.uid, actor);
     const { name: podName } = pod.metadata;
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
-    const othersAt = judgedAt(actor, zone);
+    const [othersAt, againAt] = [judgedAt(actor, zone), readAgainAt(actor, zone, caller.sentAt)];
     let isJudgedElsewhere = false;
     for (const [key, since] of held.all) {
       const [name = "", ...words] = key.split(" ");
@@ -206,6 +223,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (hold === JUDGED) {
         if (!isOwn && since < othersAt) isJudgedElsewhere = true;
       } else if (isOwn ? since <= at : hold !== OWN && since < othersAt)
+        violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
+      else if (since < againAt && (isOwn || (hold !== OWN && hold !== STRATEGY && isTrue(pod, "Ready"))))
         violated(`${podName} is taken by ${actor}, which has read that ${name} ${hold}`);
     }
     const set = sets.get(zone);
@@ -296,7 +315,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const lease: unknown = JSON.parse(body || "{}");
     const name = textOf(dig(lease, "metadata", "name")) ?? "";
     if (!name.startsWith("zonewise-downscale-")) return;
-    if (textOf(dig(lease, "spec", "holderIdentity"))) holders.set(name, { actor, since: now() });
+    const durationMs = 1000 * (numberOf(dig(lease, "spec", "leaseDurationSeconds")) ?? Infinity);
+    if (textOf(dig(lease, "spec", "holderIdentity")))
+      holders.set(name, { actor, since: now(), until: sentAt + durationMs });
     else {
       const since = holders.get(name)?.since ?? Infinity;
       const isOpen = unknown.at > since && (unknown.isDeletion || actsOf(actor).askedAt > since);
@@ -328,6 +349,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (verb !== undefined) unknown = { at: now(), isDeletion: verb === "DELETE" };
     },
     decidedAt,
+    readAgainAt,
     listedAt,
     askedAt: (actor: string): number => actsOf(actor).askedAt,
     heldSince,
@@ -365,7 +387,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
           chosenAt: chosenAt(caller.actor),
         });
       const [, pod = "", set] = DELETED.exec(request) ?? [];
-      if (set !== undefined) onDeletion(caller, pod, set);
+      if (set !== undefined) onDeletion(caller, path, pod, set);
     },
   };
 }

@@ -40,6 +40,10 @@ interface Play {
   readonly pod?: KubeObject;
   /** What the zone had for a moment, with what is reserved before. */
   readonly onceReplicas?: number;
+  /** What was reserved before that. */
+  readonly earlier?: object;
+  /** It has sent a deletion of the pod before, and what was answered; nothing for 0. */
+  readonly deletion?: number;
   /** So many seconds later it is looked at what is left. */
   readonly later?: number;
 }
@@ -61,9 +65,12 @@ function play(given: Play): string {
     safety.onArrival(path, JSON.stringify({ request: { name: POD, ...request } }));
   }
   now = 0;
-  const target = { pod: { name: POD, uid: given.requested } };
+  const pod = { name: POD, uid: given.requested };
   if (given.requested !== undefined)
-    safety.onEvent({ type: "ADDED", resource: EVICTIONS, object: object("e", "e", { spec: { target } }) }, undefined);
+    safety.onEvent(
+      { type: "ADDED", resource: EVICTIONS, object: object("e", "e", { spec: { target: { pod } } }) },
+      undefined,
+    );
   if (given.onceReplicas !== undefined) {
     safety.onEvent(changed({}, before), { actor: "human", call: "" });
     safety.onEvent(
@@ -72,7 +79,13 @@ function play(given: Play): string {
     );
     replicas = 3;
   }
-  safety.onEvent(changed(before, after), { actor: by, call: "" });
+  const caller = { actor: by, call: "" };
+  const [deletion, target] = [JSON.stringify({ preconditions: { uid: "a" } }), `/api/v1/pods/${POD}`];
+  if (given.deletion !== undefined) safety.onSent(caller, "DELETE", target, deletion);
+  if (given.deletion === 429) safety.onFault("throttled at reconciler DELETE pods");
+  else if (given.deletion) safety.onAnswered(caller, "DELETE", target, deletion, given.deletion);
+  if (given.earlier) safety.onEvent(changed(given.earlier, before), caller);
+  safety.onEvent(changed(before, after), caller);
   for (const second of [0, given.later ?? 0]) {
     now = second * 1000;
     safety.look(60_000);
@@ -186,6 +199,36 @@ describe("the oracle of reservations", () => {
       "a rollout's that it takes back",
       { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1" },
       /^$/,
+    ],
+    [
+      "a rollout's whose deletion is refused",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 409 },
+      /^$/,
+    ],
+    [
+      "a rollout's whose deletion is throttled",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 429 },
+      /^$/,
+    ],
+    [
+      "a rollout's whose deletion may still take effect",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 0 },
+      /forgets ingester-zone-a-0, whose deletion it has sent/,
+    ],
+    [
+      "a rollout's whose deletion ends in an error",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 500 },
+      /forgets ingester-zone-a-0, whose deletion it has sent/,
+    ],
+    [
+      "a rollout's in the place of an eviction's",
+      {
+        earlier: { [POD]: entry("webhook_webhooks-1_x", 60) },
+        before: { [POD]: entry("reconciler-1_x") },
+        after: {},
+        by: "reconciler-1",
+      },
+      /takes ingester-zone-a-0 back, which webhook_webhooks-1_x has let go before/,
     ],
     [
       "a rollout's that another takes",

@@ -8,14 +8,14 @@
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGET, BUDGETS, zoneOf } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { EVICTIONS, targetOf } from "./requests/control.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
-import { isOrphan } from "./stored.ts";
+import { isOrphan, reservedOn } from "./stored.ts";
 
 export interface ReservationSafetyOptions {
-  readonly shape: Pick<Shape, "skewMs">;
+  readonly shape: Pick<Shape, "skewMs" | "evictions">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   /** The pod, or the StatefulSet, as it is stored. */
@@ -30,7 +30,7 @@ interface Entry {
   readonly at: number;
 }
 
-const PATHS: ReadonlySet<string> = new Set(["/admission/mutate-pod-eviction", "/admission/pod-deletion"]);
+const PATHS: ReadonlySet<string> = new Set([...EVICTION_PATHS, "/admission/pod-deletion"]);
 /** Longer than a webhook decides, stands still, and its write is on its way. */
 const DECIDED_MS = 120_000;
 /** For which what is reserved for a pod, and for a downscale, counts. */
@@ -42,9 +42,16 @@ const TIDIED_MS = 60_000;
 /** Of processes that answer evictions; the second one's may be taken back, as it evicts nothing itself. */
 const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
 
+/** The API server refuses a deletion before it looks at it. */
+const THROTTLED = "throttled at reconciler DELETE pods";
+const POD = /\/pods\/[^/?]+(?:\?|$)/;
+
+const preconditionOf = (body: string): string | undefined =>
+  textOf(dig(JSON.parse(body || "{}"), "preconditions", "uid"));
+
 const entriesOf = (budget: KubeObject | undefined): ReadonlyMap<string, Entry> =>
   new Map(
-    Object.entries(fieldsOf(dig(budget, "status", "disruptedPods"))).map(([key, entry]) => {
+    Object.entries(reservedOn(budget)).map(([key, entry]) => {
       const [uid = "", by = "", time = ""] = ["uid", "by", "time"].map((field) => textOf(dig(entry, field)));
       return [key, { uid, by, at: Date.parse(time) || 0 }];
     }),
@@ -56,6 +63,11 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   const askedAt = new Map<string, number>();
   /** By key of a downscale what a webhook had reserved before for the same one. */
   const earlier = new Map<string, Entry>();
+  /** The same by a pod that the rollout takes over: a webhook has let it go, and that may still take effect. */
+  const relied = new Map<string, Entry>();
+  /** "process UID" of the pods whose deletion was sent, and not refused. */
+  const deleting = new Set<string>();
+  let lastDeletion = "";
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
   /** By `placeOf` since when what is reserved has been over. */
@@ -86,6 +98,9 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       else if (before.by !== entry.by) earlier.set(key, before);
       return;
     }
+    const isEviction = before?.by.startsWith(EVICTION) && !before.by.startsWith(RESPONDER);
+    if (before?.uid !== entry.uid) relied.delete(key);
+    else if (isEviction && before.by !== entry.by) relied.set(key, before);
     const isTheirs = before?.uid === entry.uid && before.by.startsWith(EVICTION) !== entry.by.startsWith(EVICTION);
     if (isTheirs && entry.at - before.at < NOT_SHARED_MS)
       violated(`${actor} reserves ${key} ${entry.at - before.at} ms after ${before.by} has`);
@@ -103,7 +118,13 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     earlier.delete(key);
     if (whole && counts(key, whole) && whole.by !== entry.by)
       violated(`${actor} takes ${key} back, which a webhook has reserved before`);
+    const earlierOne = relied.get(key);
+    relied.delete(key);
+    if (earlierOne?.uid === entry.uid && counts(key, earlierOne))
+      violated(`${actor} takes ${key} back, which ${earlierOne.by} has let go before`);
     if (!counts(key, entry)) return;
+    if (deleting.has(`${actor} ${entry.uid}`))
+      violated(`${actor} forgets ${key}, whose deletion it has sent, and which may still take effect`);
     const isOwn = entry.by.includes(`${actor}_`);
     const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION) && !entry.by.startsWith(RESPONDER);
     if (!isOwn || isForGood) violated(`${actor} forgets that ${key} is reserved by ${entry.by}`);
@@ -118,6 +139,22 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       const name = textOf(request["name"]) ?? "";
       const uid = textOf(dig(request, "object", "deleteOptions", "preconditions", "uid"));
       askedAt.set(uid === undefined ? name : `${name} ${uid}`, now());
+    },
+
+    /** A request leaves a process. */
+    onSent({ actor }: Caller, method: string, path: string, body: string): void {
+      if (method !== "DELETE" || !POD.test(path)) return;
+      lastDeletion = `${actor} ${preconditionOf(body)}`;
+      deleting.add(lastDeletion);
+    },
+    /** A fault has befallen a call, by its words. */
+    onFault(cell: string): void {
+      if (cell.startsWith(THROTTLED)) deleting.delete(lastDeletion);
+    },
+    /** The API server answers: what it refuses takes no effect. */
+    onAnswered({ actor }: Caller, method: string, path: string, body: string, status: number): void {
+      const isRefused = status >= 400 && status < 500;
+      if (method === "DELETE" && POD.test(path) && isRefused) deleting.delete(`${actor} ${preconditionOf(body)}`);
     },
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
@@ -138,6 +175,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
 
     /** Looks for what is reserved although it has been over for longer than no reconciler may run. */
     look(silentMs: number): void {
+      // Nobody tidies a Lease: what is over counts for nobody there, and goes with the next write.
+      if (shape.evictions?.older) return;
       for (const [key, entry] of entries) {
         const place = placeOf(key, entry);
         if (counts(key, entry)) overSince.delete(place);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { dig, fieldsOf } from "../emulator/objects.ts";
 import type { KubeObject } from "../emulator/store.ts";
 import { drawFrom } from "./draw.ts";
-import { BUDGET, BUDGETS, GROUP, NAMESPACE, zoneOf } from "./names.ts";
+import { BUDGET, BUDGETS, GROUP, NAMESPACE, PINNING as PATH, VALIDATING, zoneOf } from "./names.ts";
 import { createReviewSafety } from "./reviews.ts";
 import { drawShape, type Shape } from "./shape.ts";
 
@@ -19,7 +19,6 @@ const SHAPE: Shape = {
   answers: undefined,
   faults: Object.fromEntries(Object.keys(drawn.faults).map((fault) => [fault, 0])) as Shape["faults"],
 };
-const PATH = "/admission/mutate-pod-eviction";
 const POD = `${A}-0`;
 
 const object = (name: string, rest: object = {}): KubeObject => ({
@@ -36,7 +35,29 @@ const object = (name: string, rest: object = {}): KubeObject => ({
   },
 });
 const pod = (name: string, status = "True"): KubeObject =>
-  object(name, { status: { phase: "Running", conditions: [{ type: "Ready", status }] } });
+  object(name, {
+    status: { phase: "Running", conditions: [{ type: "Ready", status, lastTransitionTime: "2026-01-01T00:00:00Z" }] },
+  });
+const ending = (name: string): KubeObject => {
+  const { metadata, ...rest } = pod(name);
+  return { ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+};
+/** Made anew in the place of one that was ready. */
+const came = (name: string): KubeObject => {
+  const { metadata, ...rest } = pod(name);
+  return { ...rest, metadata: { ...metadata, uid: "successor" } };
+};
+const started = (name: string): KubeObject => {
+  const startedAt = "2026-01-01T00:00:00Z";
+  return {
+    ...pod(name),
+    status: { ...fieldsOf(pod(name)["status"]), containerStatuses: [{ state: { running: { startedAt } } }] },
+  };
+};
+const untimed = (name: string): KubeObject => {
+  const conditions = [{ type: "Ready", status: "True" }];
+  return { ...pod(name), status: { phase: "Running", conditions } };
+};
 const zone = (name: string, replicas = 2): KubeObject =>
   object(name, { spec: { replicas }, status: { replicas, readyReplicas: replicas } });
 const budget = (spec: object = {}, disruptedPods: object = {}): KubeObject =>
@@ -60,11 +81,18 @@ interface Play {
   readonly eviction?: object;
   /** What it reserves itself; its pod, by default. */
   readonly reserves?: KubeObject;
+  /** Where it is asked. */
+  readonly path?: string;
+  /** It is asked again, so long after the first time, and makes a reservation of its own, unless it shares the first one. */
+  readonly again?: { readonly ms: number; readonly eviction?: object; readonly isShared?: boolean };
+  /** For which all pods have been there before that. */
+  readonly waitMs?: number;
   /** Why it denies; it allows by default. */
   readonly denial?: string;
 }
 
-function play({ shape, before = [], meanwhile = [], after = [], eviction, denial, reserves }: Play): string {
+function play(given: Play): string {
+  const { shape, before = [], meanwhile = [], after = [], eviction, denial, reserves, path = PATH, again } = given;
   const violations: string[] = [];
   let now = -10_000;
   const all = { ...SHAPE, ...shape };
@@ -78,28 +106,41 @@ function play({ shape, before = [], meanwhile = [], after = [], eviction, denial
   };
   const pods = [A, B].flatMap((name) => [pod(`${name}-0`), pod(`${name}-1`)]);
   write([budget(), zone(A), zone(B), ...pods]);
+  now += given.waitMs ?? 0;
   write(before);
   now += 1000;
-  const request = { uid: "r", name: POD, object: eviction };
-  safety.onArrival(PATH, JSON.stringify({ request }), "webhooks-1");
-  write(meanwhile);
-  now += 1;
-  for (const path of ["zoneawarepoddisruptionbudgets", "pods"])
-    safety.onRequest({ actor: "webhooks-1", call: "" }, "GET", `/api/v1/namespaces/${NAMESPACE}/${path}?limit=500`);
-  write(after);
-  const stored = [...before, ...meanwhile, ...after].findLast(({ metadata }) => metadata.name === BUDGET) ?? budget();
-  const own = fieldsOf(dig(reserve(POD), "status", "disruptedPods"));
-  const status = { disruptedPods: { ...fieldsOf(dig(stored, "status", "disruptedPods")), ...own } };
-  if (denial === undefined) write([reserves ?? { ...stored, status }]);
-  now += 1;
-  const response = { uid: "r", allowed: denial === undefined, status: { message: denial } };
-  const answer = JSON.stringify({ response });
-  safety.onReview({ path: PATH, status: 200, sent: JSON.stringify({ request }), answer });
+  const review = (one: object | undefined, own: () => KubeObject | undefined): void => {
+    const request = { uid: "r", name: POD, object: one };
+    safety.onArrival(path, JSON.stringify({ request }), "webhooks-1");
+    write(meanwhile);
+    now += 1;
+    for (const read of ["zoneawarepoddisruptionbudgets", "pods"])
+      safety.onRequest({ actor: "webhooks-1", call: "" }, "GET", `/api/v1/namespaces/${NAMESPACE}/${read}?limit=500`);
+    write(after);
+    const written = denial === undefined ? own() : undefined;
+    if (written) write([written]);
+    now += 1;
+    const response = { uid: "r", allowed: denial === undefined, status: { message: denial } };
+    const answer = JSON.stringify({ response });
+    safety.onReview({ path, status: 200, sent: JSON.stringify({ request }), answer });
+  };
+  review(eviction, () => {
+    const stored = [...before, ...meanwhile, ...after].findLast(({ metadata }) => metadata.name === BUDGET) ?? budget();
+    const own = fieldsOf(dig(reserve(POD), "status", "disruptedPods"));
+    const status = { disruptedPods: { ...fieldsOf(dig(stored, "status", "disruptedPods")), ...own } };
+    return reserves ?? { ...stored, status };
+  });
+  if (!again) return violations.join("; ");
+  now += again.ms;
+  review(again.eviction, () => (again.isShared ? undefined : reserve(POD, { at: 1 })));
   return violations.join("; ");
 }
 
 describe("the oracle of what webhooks let go", () => {
   const PARTITIONED = { partitioned: true };
+  const PINNED = { deleteOptions: { preconditions: { uid: POD } } };
+  const DELAY = { validating: false, older: false, delaySeconds: 60, aheadMs: 0 };
+  const DELAYED = { shape: { ...PARTITIONED, evictions: DELAY }, waitMs: 100_000 };
   const CASES: readonly (readonly [name: string, given: Play, says: RegExp])[] = [
     ["a pod while all are there", {}, /^$/],
     ["one while another zone lacks a pod", { before: [pod(`${B}-1`, "False")] }, /ingester-zone-b-1 of another zone/],
@@ -149,6 +190,45 @@ describe("the oracle of what webhooks let go", () => {
       /denies to let ingester-zone-a-0/,
     ],
     ["a denial for a pod that is missing", { before: [pod(`${B}-1`, "False")], denial: "1 pod not ready in b" }, /^$/],
+    ["a denial for no pod at all", { denial: " in ingester-zone-b" }, /denies to let ingester-zone-a-0/],
+    ["an old reservation that is shared", { again: { ms: 60_000, isShared: true } }, /^$/],
+    ["one that ends too soon", { again: { ms: 90_000, isShared: true } }, /which is reserved for \d+ ms more/],
+    [
+      "the eviction of whatever pod has the name",
+      { path: VALIDATING, before: [{ ...ending(POD) }], reserves: budget() },
+      /lets whatever pod is ingester-zone-a-0 go, which ends already/,
+    ],
+    [
+      "the eviction of a pod that ends",
+      { path: VALIDATING, before: [{ ...ending(POD) }], reserves: budget(), eviction: PINNED },
+      /^$/,
+    ],
+    ["two of whatever pod has the name at once", { path: VALIDATING, again: { ms: 1000 } }, /go twice at once/],
+    ["two of that long after each other", { path: VALIDATING, again: { ms: 16_000 } }, /^$/],
+    [
+      "one of a pod after one of whatever has the name",
+      { path: VALIDATING, again: { ms: 1000, eviction: PINNED, isShared: true } },
+      /go twice at once/,
+    ],
+    [
+      "two of the same pod",
+      { path: VALIDATING, eviction: PINNED, again: { ms: 1000, eviction: PINNED, isShared: true } },
+      /^$/,
+    ],
+    [
+      "one of whatever has the name by the reservation of another",
+      { path: VALIDATING, eviction: PINNED, again: { ms: 30_000, isShared: true } },
+      /go by an earlier reservation/,
+    ],
+    [
+      "one of whatever has the name while the rollout may delete the pod",
+      { path: VALIDATING, before: [reserve(POD, { by: "reconciler-1_x" })], waitMs: 1000 },
+      /which the rollout may delete/,
+    ],
+    ["one whose peer is ready for a moment", { ...DELAYED, before: [came(`${B}-0`)] }, /-b-0 are missing/],
+    ["one whose peer has been ready for as long as it must", { ...DELAYED }, /^$/],
+    ["one whose peer has started again", { ...DELAYED, before: [started(`${B}-0`)] }, /-b-0 are missing/],
+    ["one whose peer nobody knows for how long", { ...DELAYED, before: [untimed(`${B}-0`)] }, /-b-0 are missing/],
     ["a denial for another reason", { denial: "no decision could be made in time, try again" }, /^$/],
     ["a denial while something is written", { meanwhile: [pod(`${B}-1`)], denial: "1 pod not ready in b" }, /^$/],
   ];

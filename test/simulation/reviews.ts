@@ -4,15 +4,15 @@
  *
  *   review arrives -> budgets -> StatefulSets and pods -> reservation -> answer
  */
-import { dig, fieldsOf, textOf } from "../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { isAskedAbout } from "./deletions/safety.ts";
-import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, VALIDATING, zoneOf } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import { isDryRun } from "./reservations.ts";
-import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isEnding, isReady, replicasOf, selectsGroup } from "./stored.ts";
+import { delayMs, mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
+import { isEnding, isReady, replicasOf, reservedOn, selectsGroup } from "./stored.ts";
 
 export interface ReviewSafetyOptions {
   readonly shape: Shape;
@@ -20,7 +20,7 @@ export interface ReviewSafetyOptions {
   readonly now: () => number;
 }
 
-const [EVICTION, DELETION] = ["/admission/mutate-pod-eviction", "/admission/pod-deletion"];
+const DELETION = "/admission/pod-deletion";
 /** For which what a pod, and a downscale, has reserved counts. */
 const [LASTS_MS, DOWNSCALE_LASTS_MS] = [120_000, 90_000];
 /** Of processes that let pods go, and never take it back. */
@@ -31,7 +31,12 @@ const GIVEN_UP_MS = 280_000;
 const MAX_PODS = 16;
 const BUDGETS_READ = /\/zoneawarepoddisruptionbudgets(?:[/?]|$)/;
 const PODS_LIST = /\/pods(?:\?|$)/;
-const SPENT = /pods? (?:not ready|unknown|to be removed)/;
+/** It denies for pods that it counts, of a zone or a partition, also if it counts none. */
+const SPENT = /pods? (?:not ready|unknown|to be removed)|^ in \S/;
+/** From the review until what it lets go has gone: a webhook has 30 s, and the API server tries again for 10 s. */
+const EFFECT_MS = 40_000;
+/** The API server tries again for 10 s, by the name of the pod. */
+const AGAIN_MS = 15_000;
 
 const isOfGroup = ({ metadata }: KubeObject): boolean => metadata.labels?.["app"] === GROUP;
 const isThere = (pod: KubeObject | undefined): boolean => pod !== undefined && isReady(pod);
@@ -49,6 +54,8 @@ interface Asked extends Read {
   /** The UID of the pod that it is about; undefined for whatever pod has the name. */
   readonly uid: string | undefined;
   readonly isDry: boolean;
+  /** It may reach whatever pod has the name, and nobody can pin it. */
+  readonly isUnpinned: boolean;
   readonly server: string;
 }
 
@@ -63,6 +70,17 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   const limits: { readonly at: number; readonly max: number }[] = [];
   /** By key for whom and by whom it is reserved, and since when at the latest, as its time says or it was written. */
   const reserved = new Map<string, { readonly uid: string; readonly by: string; readonly at: number }>();
+  /** By key the time that what is reserved says, and when that was stored. */
+  const written = new Map<string, { readonly time: string; readonly at: number }>();
+  /** By UID of a pod when it was reserved for what may still take effect. */
+  const reservedFor = {
+    eviction: new Map<string, number>(),
+    unpinned: new Map<string, number>(),
+    rollout: new Map<string, number>(),
+  };
+  /** By name of a pod that is not there since when; of one that is when it came up, and since when it had not been. */
+  const wentAt = new Map<string, number>();
+  const came = new Map<string, { readonly at: number; readonly wentAt: number }>();
   /** By the UID of a review. */
   const asked = new Map<string, Asked>();
   /** When anything that is counted was last written. */
@@ -88,6 +106,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       since.note(`${name} wanted`, ordinalOf(name) < replicas);
       since.note(`${name} not`, ordinalOf(name) >= replicas);
       since.note(`${name} ${uid}`, true);
+      since.note(`${name} ${uid} ending`, uid !== undefined && isEnding(pods.get(name) as KubeObject));
+      since.note(`${name} untimed`, isUntimed(pods.get(name)));
       const isReserved = uid !== undefined && reserved.get(name)?.uid === uid;
       since.note(`${name} reserved`, isReserved);
       // What was reserved for long has not been missing since then.
@@ -95,6 +115,30 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       const isMissing = isAway(name) || (isReserved && !isOver(name));
       since.note(`${name} away or reserved`, isMissing, since.all.get(`${name} away`));
     }
+  }
+
+  /** It comes up, a container of it starts again, or it goes. */
+  function noteComing(name: string, before: KubeObject | undefined): void {
+    const pod = pods.get(name);
+    if (!isThere(pod)) {
+      came.delete(name);
+      if (!wentAt.has(name)) wentAt.set(name, now());
+      return;
+    }
+    const isAnew = before?.metadata.uid !== pod?.metadata.uid || startsOf(before) !== startsOf(pod);
+    if (isAnew && came.has(name)) came.set(name, { at: now(), wentAt: now() });
+    if (!came.has(name)) came.set(name, { at: now(), wentAt: wentAt.get(name) ?? now() });
+    wentAt.delete(name);
+  }
+
+  /** True for a pod that has not been ready for as long as its budget wants, as who was asked has read. */
+  function isFresh(name: string, { at, podsAt = at }: Read): boolean {
+    const set = sets.get(zoneOf(name));
+    if (delayMs(shape) === 0 || !set || !isOfGroup(set) || isEnding(set) || ordinalOf(name) >= replicasOf(set))
+      return false;
+    if (since.before(`${name} untimed`, seen(podsAt))) return true;
+    const { at: upAt = -Infinity, wentAt: wasAt = Infinity } = came.get(name) ?? {};
+    return wasAt < seen(podsAt) && now() - upAt < delayMs(shape) - misjudgedMs(shape);
   }
 
   /** The key of a reserved downscale that takes this pod, which its zone still has. */
@@ -124,7 +168,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const isShrinking = key !== undefined && since.before(`${key} reserved`, seen(budgetsAt));
     // It was reserved, and has gone since: whoever reads the budget before the pods sees one of both.
     const isGoing = !mayBeStale(shape) && since.before(`${name} away or reserved`, budgetsAt) && isAway(name);
-    return isAwaySince || isShrinking || isGoing || isReservedSince(name, seen(budgetsAt));
+    const read = { at, budgetsAt, podsAt };
+    return isAwaySince || isShrinking || isGoing || isReservedSince(name, seen(budgetsAt)) || isFresh(name, read);
   }
 
   /** The most that the budget has allowed since then. */
@@ -137,6 +182,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const { name, uid } = review;
     const at = seen(review.at);
     const pod = pods.get(name);
+    if (review.isUnpinned && pod && isOfGroup(pod) && since.before(`${name} ${pod.metadata.uid} ending`, at))
+      if (since.before("one", at)) violated(`a webhook lets whatever pod is ${name} go, which ends already`);
     const isJudged = pod && isOfGroup(pod) && !isEnding(pod) && !/Failed|Succeeded/.test(phaseOf(pod));
     if (!isJudged || (uid !== undefined && uid !== pod.metadata.uid)) return;
     if (!since.before(`${name} ${pod.metadata.uid}`, at)) return;
@@ -150,6 +197,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const found = reserved.get(name);
     if (!review.isDry && (found?.uid !== pod.metadata.uid || !FOR_GOOD.test(found.by)))
       violated(`a webhook lets ${name} go by a reservation ${found ? `of ${found.by}` : "that nobody has made"}`);
+    if (!review.isDry && found?.uid === pod.metadata.uid) judgeReserved(review, found.uid);
     const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
     const missed = others.filter((other) => isMissed(other, review));
     if (shape.partitioned) {
@@ -164,9 +212,31 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     if (own.length >= limit) condemn(`${own.join(", ")} of its zone are missing`);
   }
 
+  /** What it lets go is reserved for as long as it may take, and meets no other disruption of the pod halfway. */
+  function judgeReserved({ name, at, isUnpinned }: Asked, uid: string): void {
+    const stored = written.get(name)?.at ?? now();
+    const skewMs = 2 * misjudgedMs(shape);
+    const leftMs = LASTS_MS - (now() - stored);
+    if (leftMs < EFFECT_MS - skewMs) violated(`a webhook lets ${name} go, which is reserved for ${leftMs} ms more`);
+    if (isUnpinned && stored < at) violated(`a webhook lets whatever pod is ${name} go by an earlier reservation`);
+    const { eviction, unpinned, rollout } = reservedFor;
+    const isIn = (found: number | undefined, ms: number): boolean =>
+      found !== undefined && found < at && now() - found < ms - skewMs;
+    if (isIn((isUnpinned ? eviction : unpinned).get(uid), AGAIN_MS))
+      violated(`a webhook lets ${name} go twice at once, once whatever pod has the name`);
+    if (isUnpinned && isIn(rollout.get(uid), LASTS_MS))
+      violated(`a webhook lets whatever pod is ${name} go, which the rollout may delete`);
+    eviction.set(uid, stored);
+    if (isUnpinned) unpinned.set(uid, stored);
+  }
+
   /** An eviction is denied for pods that are missing, and none is. */
   function onDenied({ name, at }: Asked, message: string): void {
-    const isQuiet = changedAt < seen(at) && reserved.size === 0 && since.before("one", seen(at));
+    const waitedMs = delayMs(shape) === 0 ? 0 : delayMs(shape) + misjudgedMs(shape);
+    const isOver = [...reserved.keys()].every(
+      (key) => now() - (written.get(key)?.at ?? Infinity) > LASTS_MS + 2 * misjudgedMs(shape) + EFFECT_MS,
+    );
+    const isQuiet = changedAt + waitedMs < seen(at) && isOver && since.before("one", seen(at));
     if (SPENT.test(message) && isQuiet && shape.zones.every(isWhole))
       violated(`a webhook denies to let ${name} go although no pod is missing: ${message}`);
   }
@@ -195,17 +265,26 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     since.note("one", budgets.has(BUDGET) && budgets.size === 1 && !isInvalid);
     if (name !== BUDGET) return;
     limits.push({ at: now(), max: Number(dig(object, "spec", "maxUnavailable") ?? 1) });
-    const entries = type === "DELETED" ? {} : fieldsOf(dig(object, "status", "disruptedPods"));
+    if (type === "DELETED") for (const one of Object.values(reservedFor)) one.clear();
+    const entries = type === "DELETED" ? {} : reservedOn(object);
     for (const key of reserved.keys()) {
       if (Object.hasOwn(entries, key)) continue;
+      const gone = reserved.get(key);
+      if (gone && !gone.by.startsWith("webhook_")) reservedFor.rollout.delete(gone.uid);
       reserved.delete(key);
+      written.delete(key);
       since.note(`${key} reserved`, false);
     }
     for (const [key, entry] of Object.entries(entries)) {
       const [uid = "", by = ""] = [textOf(dig(entry, "uid")), textOf(dig(entry, "by"))];
       const found = reserved.get(key);
+      const time = textOf(dig(entry, "time")) ?? "";
+      if (written.get(key)?.time !== time || found?.uid !== uid) {
+        written.set(key, { time, at: now() });
+        if (!by.startsWith("webhook_")) reservedFor.rollout.set(uid, now());
+      }
       // Its own time may be earlier than that at which it was stored.
-      const at = Math.min(now(), Date.parse(textOf(dig(entry, "time")) ?? "") || 0);
+      const at = Math.min(now(), Date.parse(time) || 0);
       if (found?.uid !== uid || found.by !== by || found.at > at) reserved.set(key, { uid, by, at });
       if (key.endsWith("+")) {
         if (found?.uid !== uid) since.note(`${key} reserved`, false);
@@ -236,21 +315,24 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       else if (namespace !== NAMESPACE || !shape.zones.includes(zone)) return;
       else if (resource === "pods" || resource === "statefulsets.apps") {
         const all = resource === "pods" ? pods : sets;
+        const before = all.get(name);
         if (type === "DELETED") all.delete(name);
         else all.set(name, object);
+        if (resource === "pods") noteComing(name, before);
         lookAt(zone);
       } else return;
       changedAt = now();
     },
     /** A review reaches a webhook server. */
     onArrival(path: string, sent: string, server: string): void {
-      if (path !== EVICTION && path !== DELETION) return;
+      if (!EVICTION_PATHS.has(path) && path !== DELETION) return;
       const request = fieldsOf(dig(JSON.parse(sent), "request"));
       if (path === DELETION && !isAskedAbout(request)) return;
       const pinned = dig(request, "object", "deleteOptions", "preconditions", "uid");
       const uid = textOf(path === DELETION ? dig(request, "oldObject", "metadata", "uid") : pinned);
       const [name = "", isDry] = [textOf(request["name"]), isDryRun(request)];
-      asked.set(textOf(request["uid"]) ?? "", { name, uid, isDry, server, at: now() });
+      const isUnpinned = path === VALIDATING && uid === undefined;
+      asked.set(textOf(request["uid"]) ?? "", { name, uid, isDry, isUnpinned, server, at: now() });
     },
     onRequest({ actor }: Caller, method: string, path: string): void {
       if (method !== "GET") return;
@@ -262,7 +344,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       }
     },
     onReview({ path, status, sent, answer }: Pick<Review, "path" | "status" | "sent" | "answer">): void {
-      if (path !== EVICTION && path !== DELETION) return;
+      if (!EVICTION_PATHS.has(path) && path !== DELETION) return;
       const id = textOf(dig(JSON.parse(sent), "request", "uid")) ?? "";
       const found = asked.get(id);
       asked.delete(id);
@@ -275,3 +357,16 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
 }
 
 const phaseOf = (pod: KubeObject): string => textOf(dig(pod, "status", "phase")) ?? "";
+
+/** When its containers started, as its kubelet says. */
+const startsOf = (pod: KubeObject | undefined): string =>
+  listOf(dig(pod, "status", "containerStatuses"))
+    .map((one) => textOf(dig(one, "state", "running", "startedAt")))
+    .join();
+
+/** It is ready, and nothing says since when. */
+const isUntimed = (pod: KubeObject | undefined): boolean =>
+  isTrue(pod, "Ready") &&
+  listOf(dig(pod, "status", "conditions")).some(
+    (one) => dig(one, "type") === "Ready" && dig(one, "lastTransitionTime") === undefined,
+  );

@@ -7,7 +7,7 @@
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
-import { BUDGET, BUDGETS, NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, NAMESPACE, ordinalOf, PINNING, zoneOf } from "./names.ts";
 import { createPast } from "./past.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
 import { isReady } from "./stored.ts";
@@ -60,7 +60,7 @@ const isEviction = ({ call }: Caller): boolean => call.endsWith("/eviction");
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
 
 /** Paths of the webhooks that let pods go. */
-const [EVICTION, DOWNSCALE] = ["/admission/mutate-pod-eviction", "/admission/prepare-downscale"];
+const [EVICTION, DOWNSCALE] = [PINNING, "/admission/prepare-downscale"];
 
 /** Longer than a process stands still and a call is on its way: who judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
@@ -127,11 +127,14 @@ export function createSafety(options: SafetyOptions): Safety {
 
   function disrupt(pod: Disrupted): void {
     const name = `${pod.zone}-${pod.ordinal}`;
+    const isEvicted = !pod.isRollout && !pod.isLetGo;
     if (!pod.isRollout) {
       if (brokenSince !== undefined && now() - brokenSince > SICK_MS)
         violated(`${name} is ${pod.isLetGo ? "deleted" : "evicted"} although its budget has long been invalid`);
       if (!pod.isLetGo && !wasReviewed(EVICTION, name)) return;
     }
+    // What cannot be pinned may reach a pod that has come since.
+    if (isEvicted && shape.evictions?.validating && isNew(pod)) return;
     const isKept = pod.isRollout ? keepsReservations() : reservesNow();
     if (isKept && dig(reservations()[name], "uid") !== pod.uid)
       violated(`${name} is taken by ${pod.by} without a reservation`);
@@ -259,6 +262,12 @@ export function createSafety(options: SafetyOptions): Safety {
     }
   }
 
+  /** It was made after an eviction of it that takes effect now may have been judged. */
+  const isNew = ({ zone, uid }: Disrupted): boolean => {
+    const found = listPods(zone).find(({ metadata }) => metadata.uid === uid);
+    return found !== undefined && now() - Date.parse(found.metadata.creationTimestamp) < IN_FLIGHT_MS;
+  };
+
   const isOld = ({ metadata }: KubeObject): boolean => now() - Date.parse(metadata.creationTimestamp) > YOUNG_MS;
 
   function forgetUnwanted(): void {
@@ -300,10 +309,13 @@ export function createSafety(options: SafetyOptions): Safety {
       const response = fieldsOf(dig(JSON.parse(answer), "response"));
       if (response["uid"] !== request["uid"]) violated(`a webhook answers another request: ${answer}`);
       if (response["allowed"] !== true) return;
-      reviewed.set(`${path} ${String(request["name"])}`, now());
+      reviewed.set(`${EVICTION_PATHS.has(path) ? EVICTION : path} ${String(request["name"])}`, now());
       if (path === EVICTION) onAllowed(request, response);
     },
-    onUnanswered: (path, sent) => void reviewed.delete(`${path} ${String(dig(JSON.parse(sent), "request", "name"))}`),
+    onUnanswered: (path, sent) =>
+      void reviewed.delete(
+        `${EVICTION_PATHS.has(path) ? EVICTION : path} ${String(dig(JSON.parse(sent), "request", "name"))}`,
+      ),
     onHandshake(path, problem) {
       if (problem === undefined && now() - spoiltAt > SICK_MS) trusted.add(path);
       if (problem?.includes("unknown authority") && trusted.has(path) && isRenewedInTime(shape))

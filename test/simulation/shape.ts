@@ -38,6 +38,18 @@ export interface RequestsShape {
   readonly withdrawn: boolean;
 }
 
+/** What the incidents of evictions need. */
+export interface EvictionsShape {
+  /** Evictions are judged by a validating webhook, which cannot pin them to a pod. */
+  readonly validating: boolean;
+  /** The definition of budgets is an older one, without the field for what is reserved. */
+  readonly older: boolean;
+  /** For which a pod of another zone must have been ready, by partition; 0 for no such time. */
+  readonly delaySeconds: number;
+  /** By how much the clock of the controller that gives responders their turns is ahead. */
+  readonly aheadMs: number;
+}
+
 export interface Shape {
   readonly zones: readonly string[];
   readonly replicas: number;
@@ -84,6 +96,7 @@ export interface Shape {
   readonly deletions: DeletionsShape | undefined;
   /** Evictions are requested by objects, which the reconciler answers; undefined where there is no such kind. */
   readonly requests: RequestsShape | undefined;
+  readonly evictions?: EvictionsShape | undefined;
   /** Fields of manifests that people write wrong for a while; undefined for none. */
   readonly mistakes: number | undefined;
   /** Objects that nobody can read for a while; undefined for none. */
@@ -256,7 +269,11 @@ export function templateObject({ replicas }: Shape): Draft {
   };
 }
 
-export function budgetObject({ budget, partitioned }: Shape): Draft {
+/** For which a pod of another zone must have been ready, so that its budget lets its peer go. */
+export const delayMs = ({ partitioned, evictions }: Pick<Shape, "partitioned" | "evictions">): number =>
+  partitioned ? 1000 * (evictions?.delaySeconds ?? 0) : 0;
+
+export function budgetObject({ budget, partitioned, evictions }: Shape): Draft {
   return {
     apiVersion: "rollout-operator.grafana.com/v1",
     kind: "ZoneAwarePodDisruptionBudget",
@@ -265,6 +282,7 @@ export function budgetObject({ budget, partitioned }: Shape): Draft {
       maxUnavailable: budget,
       selector: { matchLabels: { app: GROUP } },
       ...(partitioned && { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
+      ...(delayMs({ partitioned, evictions }) > 0 && { crossZoneEvictionDelay: `${evictions?.delaySeconds}s` }),
     },
   };
 }

@@ -27,6 +27,8 @@ interface Tools {
   readonly ask: (method: string, path: string, status: number, body?: object) => void;
   /** The budget as it is stored. */
   readonly have: (generation: number, observedGeneration: number) => void;
+  /** The budget as the reconciler writes it. */
+  readonly say: (budget: KubeObject) => void;
   readonly group: (status: object) => void;
   /** The definition of groups is applied. */
   readonly define: () => void;
@@ -43,7 +45,8 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     isReadForMore: false,
     areZonesSettled: () => isSettled,
   });
-  const send: Tools["send"] = (method, path, body = {}) => oracle.onSent(caller, method, path, JSON.stringify(body));
+  const send: Tools["send"] = (method, path, body = path === PROBE ? SOFT : {}) =>
+    oracle.onSent(caller, method, path, JSON.stringify(body));
   const answer: Tools["answer"] = (method, path, status) => oracle.onAnswered(caller, method, path, "", status);
   const store = (resource: string, stored: KubeObject): void =>
     oracle.onEvent({ type: "MODIFIED", resource, object: stored }, caller);
@@ -53,6 +56,7 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
     answer,
     ask: (method, path, status, body) => (send(method, path, body), answer(method, path, status)),
     have: (generation, observedGeneration) => store(BUDGETS, object("budget", { observedGeneration }, generation)),
+    say: (budget) => store(BUDGETS, budget),
     group: (status) => store("rolloutgroups.zonewise.dev", object(GROUP, status)),
     define: () => store("customresourcedefinitions.apiextensions.k8s.io", object("rolloutgroups.zonewise.dev", {})),
   });
@@ -61,6 +65,12 @@ function judge(play: (tools: Tools) => void, isSettled = true): string {
 
 const told = (observedGeneration: number, reason = "Protecting"): object => ({
   status: { observedGeneration, conditions: [{ reason }] },
+});
+/** An eviction of no pod, as a dry run. */
+const SOFT = { deleteOptions: { dryRun: ["All"], preconditions: { uid: "none" } } };
+const budgetSaying = (reason: string, disruptionsAllowed = 1, maxUnavailable = 1): KubeObject => ({
+  ...object("budget", { observedGeneration: 1, conditions: [{ reason }], zones: [{ name: "a", disruptionsAllowed }] }),
+  spec: { maxUnavailable },
 });
 const RELEASED = { spec: { holderIdentity: "" } };
 
@@ -147,6 +157,53 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
 ];
 
 describe("the oracle of statuses", () => {
+  it("condemns a question that may take effect", () => {
+    const SAYS = /asks the webhook by an eviction that may take effect/;
+    assert.match(
+      judge(({ send }) => send("POST", PROBE, { deleteOptions: { preconditions: { uid: "none" } } })),
+      SAYS,
+    );
+    assert.match(
+      judge(({ send }) => send("POST", PROBE, { deleteOptions: { dryRun: ["All"] } })),
+      SAYS,
+    );
+    assert.equal(
+      judge(({ send }) => send("POST", PROBE, SOFT)),
+      "",
+    );
+  });
+
+  it("condemns a budget that says what nobody knows", () => {
+    const SAYS = /says that a webhook guards the pods, which has not answered it/;
+    assert.match(
+      judge(({ say }) => say(budgetSaying("Protecting"))),
+      SAYS,
+    );
+    assert.match(
+      judge(({ say, ask }) => (ask("POST", PROBE, 500), say(budgetSaying("Protecting")))),
+      SAYS,
+    );
+    assert.equal(
+      judge(({ say, ask }) => (ask("POST", PROBE, 400), say(budgetSaying("Protecting")))),
+      "",
+    );
+    assert.equal(
+      judge(({ say }) => say(budgetSaying("NotSeen"))),
+      "",
+    );
+  });
+
+  it("condemns more evictions than a budget allows", () => {
+    assert.match(
+      judge(({ say }) => say(budgetSaying("NotSeen", 2))),
+      /says that 2 evictions of a are allowed, of 1/,
+    );
+    assert.equal(
+      judge(({ say }) => say(budgetSaying("NotSeen", 2, 2))),
+      "",
+    );
+  });
+
   it("condemns a status that does not tell that all is settled", () => {
     const play =
       (ready: string, ms: number, isNew = false) =>

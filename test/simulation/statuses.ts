@@ -29,6 +29,8 @@ const BUDGET_LIST = /\/zoneawarepoddisruptionbudgets(?:\?|$)/;
 const BUDGET_STATUS = /\/zoneawarepoddisruptionbudgets\/([^/?]+)\/status/;
 const PROBE = /\/pods\/zonewise-probe\/eviction/;
 const RELEASED = /\/leases\/zonewise-reconciler(?:\?|$)/;
+/** A budget says so of a webhook that has answered. */
+const GUARDED = "Protecting";
 /** With this the webhook refuses a probe. */
 const REFUSED = 400;
 /** An answer counts for a minute, and a probe may take 5 s; less what clocks may differ. */
@@ -47,6 +49,8 @@ interface Asked {
   /** When it sent its last probe, and when the last one was refused as it should be. */
   sentAt: number;
   answeredAt: number;
+  /** It has had an answer, however late. */
+  hasAnswer: boolean;
   isOpen: boolean;
   /** When it wrote that no answer was seen, with its question open. */
   unseenAt: number;
@@ -66,14 +70,17 @@ export function createStatusSafety(options: StatusSafetyOptions) {
   let listed = { by: "", at: Infinity };
 
   function of(actor: string): Asked {
-    const never = { sentAt: -Infinity, answeredAt: -Infinity, isOpen: false, unseenAt: -Infinity };
+    const never = { sentAt: -Infinity, answeredAt: -Infinity, hasAnswer: false, isOpen: false, unseenAt: -Infinity };
     const found = byActor.get(actor) ?? { ...never, readAt: new Map(), tried: new Map() };
     byActor.set(actor, found);
     return found;
   }
 
-  function onProbe(actor: string): void {
+  function onProbe(actor: string, text: string): void {
     const its = of(actor);
+    const { dryRun, preconditions } = fieldsOf(dig(JSON.parse(text || "{}"), "deleteOptions"));
+    if (!listOf(dryRun).includes("All") || !textOf(dig(preconditions, "uid")))
+      violated(`${actor} asks the webhook by an eviction that may take effect: ${text}`);
     const ms = now() - its.answeredAt;
     if (ms < PROBED_MS && isQuiet()) violated(`${actor} asks the webhook again ${ms} ms after it has answered`);
     Object.assign(its, { sentAt: now(), isOpen: true });
@@ -88,6 +95,23 @@ export function createStatusSafety(options: StatusSafetyOptions) {
     }
     const reason = textOf(dig(listOf(status["conditions"])[0], "reason"));
     if (reason === "NotSeen" && its.isOpen && now() - its.sentAt < PROBE_MS && isQuiet()) its.unseenAt = now();
+  }
+
+  /** What a budget says of itself, as it is stored: nothing that nobody knows, and no more than its spec allows. */
+  function onStated(object: KubeObject, previous: KubeObject | undefined, actor: string): void {
+    const isGuarded = (one: KubeObject | undefined): boolean =>
+      listOf(dig(one, "status", "conditions")).some((condition) => dig(condition, "reason") === GUARDED);
+    if (isGuarded(object) && !isGuarded(previous) && !of(actor).hasAnswer)
+      violated(`${actor} says that a webhook guards the pods, which has not answered it`);
+    const { maxUnavailable, podNamePartitionRegex } = fieldsOf(object["spec"]);
+    const isOwn = numberOf(dig(object, "status", "observedGeneration")) === object.metadata.generation;
+    const limit = numberOf(maxUnavailable);
+    if (!isOwn || limit === undefined || podNamePartitionRegex !== undefined) return;
+    for (const zone of listOf(dig(object, "status", "zones"))) {
+      const allowed = numberOf(dig(zone, "disruptionsAllowed")) ?? 0;
+      if (allowed > limit)
+        violated(`${actor} says that ${allowed} evictions of ${textOf(dig(zone, "name"))} are allowed, of ${limit}`);
+    }
   }
 
   /** Generations that it has read and not answered. */
@@ -122,7 +146,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
     /** A request leaves a process. */
     onSent({ actor }: Caller, method: string, path: string, text: string): void {
       if (!actor.startsWith("reconciler-") || method === "GET") return;
-      if (PROBE.test(path)) onProbe(actor);
+      if (PROBE.test(path)) onProbe(actor, text);
       const [, budget] = BUDGET_STATUS.exec(path) ?? [];
       if (budget !== undefined) onBudgetStatus(actor, budget, fieldsOf(dig(JSON.parse(text), "status")));
       if (!RELEASED.test(path)) return;
@@ -144,15 +168,17 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (method !== "POST" || !PROBE.test(path)) return;
       const its = of(actor);
       its.isOpen = false;
+      if (status === REFUSED) its.hasAnswer = true;
       if (status === REFUSED && isQuiet()) its.answeredAt = now();
     },
 
-    onEvent({ type, resource, object }: StoreEvent, caller: Caller | undefined): void {
+    onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace } = object.metadata;
       if (resource === DEFINITIONS && name === GROUPS) changedAt = now() + KNOWN_MS;
       if (namespace !== NAMESPACE) return;
       if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
       if (resource === GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
+      if (resource === BUDGETS && caller?.actor.startsWith("reconciler-")) onStated(object, previous, caller.actor);
       if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
       else if (resource === BUDGETS) budgets.set(name, object);
       if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;

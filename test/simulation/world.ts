@@ -14,7 +14,7 @@ import { type CertificateOptions, generateCertificates } from "../../infra/certs
 import { runJob } from "../../infra/certs/act/run-job.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { createApi } from "../emulator/index.ts";
-import { type Draft, listOf } from "../emulator/objects.ts";
+import { dig, type Draft, fieldsOf, listOf, put } from "../emulator/objects.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import {
@@ -41,7 +41,7 @@ import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
 import { EVICTION_DEFINITION, refuseUnfit, startRequestControl } from "./requests/control.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, NAMESPACE, VALIDATING } from "./names.ts";
 import { budgetObject, DELAYED_PATH, type Shape, templateObject, TEMPLATES, zoneObject } from "./shape.ts";
 
 export interface WorldOptions {
@@ -97,6 +97,8 @@ export interface World {
   readonly shown: () => readonly (X509Certificate | undefined)[];
   /** The nodes whose hosts get updates. */
   readonly fleet: Fleet | undefined;
+  /** The StatefulSet controller stands still. */
+  readonly stallSets: (ms: number) => void;
   /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
   readonly calm: () => void;
   readonly stop: () => void;
@@ -125,6 +127,10 @@ const CONFIGURATIONS = Object.entries(WEBHOOKS).map(
   ([name, type]) =>
     [`${type}webhookconfigurations.admissionregistration.k8s.io`, readManifest(`webhooks/${name}.yaml`)] as const,
 );
+const [EVICTION_WEBHOOK, VALIDATING_CONFIGURATIONS] = [
+  "pod-eviction-zonewise",
+  "validatingwebhookconfigurations.admissionregistration.k8s.io",
+];
 const DELETION = readManifest("pod-deletion-webhook/pod-deletion.yaml");
 
 const ENVIRONMENT = {
@@ -140,6 +146,24 @@ const RESTART_MS = 3000;
 const STALLS_MS = [200, 1000, 5000];
 /** Between two certificate jobs. */
 const CERTIFICATES_MS = 180_000;
+
+const STATUS_FIELDS = ["schema", "openAPIV3Schema", "properties", "status", "properties"];
+
+/** As it was before it had the field for what is reserved. */
+const withoutReservations = (definition: Draft): Draft => {
+  const copy = structuredClone(definition);
+  for (const version of listOf(dig(copy, "spec", "versions")))
+    delete fieldsOf(dig(version, ...STATUS_FIELDS))["disruptedPods"];
+  return copy;
+};
+
+/** A webhook that judges, and cannot change what it is asked about. */
+const asValidating = (configuration: Draft): Draft => ({
+  ...configuration,
+  kind: "ValidatingWebhookConfiguration",
+  webhooks: listOf(configuration["webhooks"]).map((webhook) => put(fieldsOf(webhook), PATH, VALIDATING)),
+});
+const PATH = ["clientConfig", "service", "path"];
 
 const underIgnore = (configuration: Draft): Draft => ({
   ...configuration,
@@ -187,7 +211,10 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
 
   const requested = shape.requests ? [EVICTION_DEFINITION] : [];
   for (const definition of [...DEFINITIONS, ...requested])
-    store.create("customresourcedefinitions.apiextensions.k8s.io", definition);
+    store.create(
+      "customresourcedefinitions.apiextensions.k8s.io",
+      shape.evictions?.older && definition.metadata.name === BUDGETS ? withoutReservations(definition) : definition,
+    );
   const labels = { "kubernetes.io/metadata.name": NAMESPACE };
   store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE, labels } });
   const spec = { type: "ExternalName", externalName: "localhost" };
@@ -195,7 +222,11 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   store.create("services", { apiVersion: "v1", kind: "Service", metadata, spec });
   const deletion = shape.deletions && (shape.deletions.conditions ? DELETION : withoutConditions(DELETION));
   for (const [resource, configuration] of [
-    ...CONFIGURATIONS,
+    ...CONFIGURATIONS.map(([resource, configuration]) =>
+      shape.evictions?.validating && configuration.metadata.name === EVICTION_WEBHOOK
+        ? ([VALIDATING_CONFIGURATIONS, asValidating(configuration)] as const)
+        : ([resource, configuration] as const),
+    ),
     ...(deletion ? [[DELETION_CONFIGURATIONS, deletion] as const] : []),
   ])
     store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
@@ -222,7 +253,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     createFleet({ ...on, api, reviews, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
-  if (shape.requests) startRequestControl({ store, schedule, draw, ask: network.ask });
+  if (shape.requests)
+    startRequestControl({ store, schedule, draw, ask: network.ask, aheadMs: shape.evictions?.aheadMs ?? 0 });
   if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);
 
   /** A controller that stands still does nothing of its kind until it goes on. */
@@ -336,6 +368,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     leaving,
     shown: () => [...servers].map(({ mount }) => mount.shown()),
     fleet,
+    stallSets: (ms) => void stalledUntil.set("statefulSets", schedule.now() + ms),
     calm() {
       prometheus.calm();
       fleet?.calm();

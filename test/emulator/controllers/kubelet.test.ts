@@ -53,6 +53,19 @@ test("a pod becomes not ready as soon as its annotation says so, and ready again
   assert.equal(isReady(get("a")), true);
 });
 
+test("a pod whose gate is closed is not ready, and its containers are", async () => {
+  const { store, clock, pod: get, annotate } = createCluster();
+  store.create("pods", pod("a"));
+  await clock.advance(1000);
+  annotate("a", { "sim/ready": "gated" });
+  await clock.advance(2);
+  assert.equal(isReady(get("a")), false);
+  assert.equal(
+    get("a").status.containerStatuses?.every(({ ready }) => ready),
+    true,
+  );
+});
+
 test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no longer crashes", async () => {
   const { store, clock, pod: get, annotate } = createCluster();
   store.create("pods", pod("a", { "sim/crash": "true" }));

@@ -4,6 +4,7 @@
  *
  *   sim/ready-after-ms  from bound to Ready, 300      sim/ready  "false" keeps it not Ready, at any time
  *   sim/exit-after-ms   from deletion to gone, 100    sim/crash  "true": containers wait in CrashLoopBackOff
+ *   sim/ready "gated"   its containers are ready, and it is not, as if a readiness gate of it were closed
  *
  * An image of a registry in `.invalid` cannot be pulled, as on a real cluster (RFC 2606: no such name exists).
  *
@@ -67,7 +68,14 @@ export function kubelets(store: Store, clock: Clock): Controller {
       const pull = unpullable ? pullAfter(now - state.pulledFrom) : undefined;
       if (!shouldBeUp) state.upAt = Infinity;
       const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
-      const observed = { up: state.upAt <= now, gatesOpen, crashing, ip: state.ip, ...(pull && { pull: pull.reason }) };
+      const isGated = annotation(pod, "ready") === "gated";
+      const observed = {
+        up: state.upAt <= now,
+        gatesOpen: gatesOpen && !isGated,
+        crashing,
+        ip: state.ip,
+        ...(pull && { pull: pull.reason }),
+      };
       // A kubelet writes the status when what it observes changes; it leaves other writers' changes until
       // then.
       const report = JSON.stringify(observed);

@@ -6,13 +6,20 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { evictions } from "./evictions.ts";
 import { GATE_INCIDENTS } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { leases } from "./leases.ts";
 import { NODES } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 
-const AREAS: Readonly<Record<string, Area>> = { gates: GATE_INCIDENTS, phased: PHASED_AREA, nodes: NODES, leases };
+const AREAS: Readonly<Record<string, Area>> = {
+  gates: GATE_INCIDENTS,
+  phased: PHASED_AREA,
+  nodes: NODES,
+  leases,
+  evictions,
+};
 const ONE_OF = 12;
 const MOST = 4;
 

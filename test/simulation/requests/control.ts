@@ -32,6 +32,8 @@ export interface RequestControlOptions {
   readonly schedule: Schedule;
   readonly draw: Draw;
   readonly ask: ReturnType<typeof createNetwork>["ask"];
+  /** By how much its clock is ahead. */
+  readonly aheadMs: number;
 }
 
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
@@ -57,7 +59,7 @@ export function requestOf({ metadata: { name, uid } }: KubeObject, now: number, 
   return { ...eviction, metadata: { ...eviction.metadata, namespace: NAMESPACE } };
 }
 
-export function startRequestControl({ store, schedule, draw, ask }: RequestControlOptions): void {
+export function startRequestControl({ store, schedule, draw, ask, aheadMs }: RequestControlOptions): void {
   const triedAt = new Map<string, number>();
   const endedAt = new Map<string, number>();
   schedule.after(LOOK_MS, look);
@@ -68,7 +70,7 @@ export function startRequestControl({ store, schedule, draw, ask }: RequestContr
   }
 
   function control(eviction: KubeObject): void {
-    const [now, { name }, target] = [schedule.now(), eviction.metadata, targetOf(eviction)];
+    const [now, { name }, target] = [schedule.now() + aheadMs, eviction.metadata, targetOf(eviction)];
     const isGone = store.get("pods", NAMESPACE, target.name)?.metadata.uid !== target.uid;
     const before = statusOf(eviction);
     if (isOver(before)) return end(name, now);

@@ -11,13 +11,13 @@ const isServed = ({ world }: People): boolean => world.store.get(DEFINITIONS, un
 
 /** Asks for the eviction of these pods, unless somebody has. */
 function request(people: People, pods: readonly string[]): readonly string[] {
-  const { world, draw, schedule } = people;
+  const { world, draw, schedule, shape } = people;
   if (!isServed(people)) return [];
   const responders = draw.chance(0.25) ? [OTHER, RESPONDER, EVICTOR] : [RESPONDER, EVICTOR];
   return pods.flatMap((name) => {
     const pod = world.store.get("pods", NAMESPACE, name);
     if (!pod || pod.metadata.deletionTimestamp) return [];
-    const eviction = requestOf(pod, schedule.now(), responders);
+    const eviction = requestOf(pod, schedule.now() + (shape.evictions?.aheadMs ?? 0), responders);
     const own = String(eviction.metadata.name);
     if (!world.store.get(EVICTIONS, NAMESPACE, own)) world.store.create(EVICTIONS, eviction);
     return [own];

@@ -3,11 +3,12 @@
  * request; it hands on only what it has reserved, answers nobody who has given up, and falls silent
  * for no longer than its successor takes. It shares no rule with the product.
  */
-import { dig, fieldsOf, isTrue } from "../../emulator/objects.ts";
+import { dig, isTrue } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Shape } from "../shape.ts";
+import { reservedOn } from "../stored.ts";
 import { activeOf, EVICTIONS, isOver, RESPONDER, statusOf, targetOf } from "./control.ts";
 
 export interface RequestSafetyOptions {
@@ -45,7 +46,7 @@ export function createRequestSafety(options: RequestSafetyOptions): RequestSafet
   const told = new Set<string>();
 
   function onBudget({ object, previous }: StoreEvent): void {
-    const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
+    const [before = {}, after = {}] = [previous, object].map(reservedOn);
     for (const one of [...Object.values(before), ...Object.values(after)])
       reservedAt.set(String(dig(one, "uid")), now());
   }

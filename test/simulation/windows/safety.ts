@@ -14,7 +14,7 @@ export interface WindowSafetyOptions {
   readonly now: () => number;
   readonly setOf: (zone: string) => KubeObject | undefined;
   /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
-  readonly decidedMs: (actor: string, zone?: string) => number;
+  readonly decidedMs: (actor: string, zone?: string, sentAt?: number) => number;
 }
 
 export interface WindowSafety {
@@ -67,8 +67,8 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
   }
 
   /** Closed by all that the zone has said since this may have been decided. */
-  function onTaken(pod: KubeObject, zone: string, by: string): void {
-    const since = now() - decidedMs(by, zone);
+  function onTaken(pod: KubeObject, zone: string, { actor: by, sentAt }: Caller): void {
+    const since = now() - decidedMs(by, zone, sentAt);
     const all = said.get(zone) ?? [];
     const seen = all.filter((_, i) => (all[i + 1]?.from ?? Infinity) >= since);
     const revision = pod.metadata.labels?.["controller-revision-hash"];
@@ -138,7 +138,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
       if (resource === "pods") onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
       if (resource !== "pods" || !begins || !previous || !isTrue(previous, "Ready")) return;
-      if (caller?.actor.startsWith("reconciler")) onTaken(previous, zoneOf(name), caller.actor);
+      if (caller?.actor.startsWith("reconciler")) onTaken(previous, zoneOf(name), caller);
     },
   };
 }
