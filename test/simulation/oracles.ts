@@ -134,10 +134,10 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     trackedOf: (zone) => textOf(dig(world().store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
     misjudgedMs: misjudgedMs(shape),
   });
-  const { admittedBut } = records;
+  const { admittedBut, tooEarly } = records;
   const reviews = createReviewSafety({ shape, violated, now });
   const { missedBut } = reviews;
-  const known = { losses, setOf, listBudgets, admittedBut, missedBut, wasInvalid: safety.wasInvalid };
+  const known = { losses, setOf, listBudgets, admittedBut, tooEarly, missedBut, wasInvalid: safety.wasInvalid };
   const downscales = createDownscaleReviews({
     shape,
     violated,

@@ -10,26 +10,25 @@ import { requestActions, setRequestsRight } from "./requests/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
-import { type Action, annotatePod, insist, pause, type People, PODS, recreate, SETS } from "./person.ts";
+import {
+  type Action,
+  annotatePod,
+  changeTemplate,
+  insist,
+  pause,
+  type People,
+  PODS,
+  recreate,
+  scaleZone,
+  SETS,
+  TEMPLATES_PATH,
+} from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
 
-const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
 const BOUND_MS = 120_000;
-/** A person or an autoscaler asks again for replicas that were refused. */
-const REPEAT_MS = 15_000;
 
 const podsOf = ({ world }: People): readonly string[] =>
   world.store.list("pods", NAMESPACE).map(({ metadata }) => metadata.name);
-
-const changeTemplate = (people: People, zone: string, image: string, crashes: boolean): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, {
-    spec: {
-      template: {
-        metadata: { annotations: { "sim/crash": crashes ? "true" : null } },
-        spec: { containers: [{ name: "main", image }] },
-      },
-    },
-  });
 
 async function inEachZone(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
   for (const zone of people.shape.zones) {
@@ -63,17 +62,6 @@ async function autoscale(people: People): Promise<void> {
 /** Mostly fewer: a zone grows without a question. */
 const drawReplicas = ({ draw, shape }: People): number =>
   draw.chance(0.6) ? draw.between(0, Math.max(0, shape.replicas - 1)) : draw.between(0, shape.replicas + 2);
-
-/** As long as it is refused, and nothing else is wanted, it is asked for again. */
-async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
-  const { world, wanted, isTroubled } = people;
-  wanted.set(zone, replicas);
-  for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {
-    const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
-    if ((status >= 200 && status < 300) || attempt >= attempts) return;
-    await pause(people, REPEAT_MS);
-  }
-}
 
 /** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
 async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {

@@ -28,6 +28,8 @@ interface World {
   readonly admittedAt?: number;
   /** Since when a budget counts a pod of another zone as missing. */
   readonly missedAt?: number;
+  /** Since when another zone's last downscale keeps it from shrinking. */
+  readonly earlySince?: number;
   /** Since when its budget is invalid. */
   readonly brokenAt?: number;
   readonly isWhole?: boolean;
@@ -67,7 +69,7 @@ function scale(world: World): readonly string[] {
     violated: (what) => violations.push(what),
     now: () => now,
     losses: {
-      takesReady: (name: string, replicas: number) => name === "a" && replicas < 2,
+      takesServing: (name: string, replicas: number) => name === "a" && replicas < 2,
       isWhole: () => isWhole,
       hasOutdated: () => false,
       find: (query: { losses: readonly string[]; before: number }) =>
@@ -84,7 +86,8 @@ function scale(world: World): readonly string[] {
     setOf: () => before,
     listBudgets: () => [stored],
     admittedBut: (_, at) => (admittedAt < at ? "a downscale of b is admitted" : undefined),
-    missedBut: (_, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    missedBut: (_, __, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    tooEarly: (_, __, at) => ((world.earlySince ?? Infinity) < at ? "b was scaled down just now" : undefined),
     wasInvalid: (at) => (world.brokenAt ?? Infinity) < at,
     isQuiet: () => world.isLoud !== true,
   });
@@ -152,6 +155,8 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one while a pod of another zone ends", { lost: [19, "ends"] }, /has read that b ends/],
   ["one while its budget misses a pod of another", { missedAt: 19 }, /has read that b-1 is missing/],
   ["one before it does", { missedAt: 21 }, undefined],
+  ["one too early after another zone's", { earlySince: 19 }, /has read that b was scaled down just now/],
+  ["one before another zone was scaled down", { earlySince: 21 }, undefined],
   ["one under an invalid budget", { brokenAt: 19 }, /has read that its budget is invalid/],
   ["one before its budget is", { brokenAt: 21 }, undefined],
   ["one before a pod of another ends", { lost: [21, "ends"] }, undefined],

@@ -13,7 +13,7 @@ import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 import type { ReadSafety } from "./reads.ts";
 import { type Shape, TEMPLATES } from "./shape.ts";
-import { replicasOf } from "./stored.ts";
+import { isPinned, replicasOf } from "./stored.ts";
 
 export interface ScalingSafetyOptions extends DownscaleKnowledge {
   readonly shape: Pick<Shape, "zones">;
@@ -32,6 +32,9 @@ const REFUSED: ReadonlySet<number> = new Set([400, 403, 404, 422]);
 const [CONFLICT, SERVER_ERROR] = [409, 500];
 /** A reservation of a refused write is released within this time. */
 const RELEASED_MS = 10_000;
+/** The downscale Lease is given back within this time, and lasts so long if it is not. */
+const [GIVEN_BACK_MS, LEASE_MS] = [5000, 10_000];
+const LAST_DOWNSCALE = "grafana.com/last-downscale";
 /** What a reconciler needs from the list that it decides by to its write. */
 const DECIDED_LISTS = 4;
 const DELAY = "grafana.com/rollout-delayed-downscale";
@@ -60,10 +63,19 @@ interface Left {
   readonly refusedAt: number;
 }
 
+/** Of replicas, and how it was answered. */
+interface Write {
+  readonly zone: string;
+  readonly body: unknown;
+  readonly status: number;
+  /** Until when it may take effect, from when it was sent. */
+  readonly limitMs: number;
+}
+
 /** Calls `violated` with what happened, in words. */
 export function createScalingSafety(options: ScalingSafetyOptions) {
-  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, missedBut, wasInvalid, isQuiet } =
-    options;
+  const { shape, violated, now, losses, reads, setOf, listBudgets, isQuiet } = options;
+  const { admittedBut, missedBut, wasInvalid, tooEarly } = options;
   const byActor = new Map<string, Acts>();
   /** By version of a zone when another one took its place. */
   const outdatedAt = new Map<string, number>();
@@ -72,6 +84,11 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   /** Since when a zone is being deleted. */
   const leavingSince = new Map<string, number>();
   const left: Left[] = [];
+  /** Leases of refused writes, and times of downscales that did not happen. */
+  const kept: { readonly at: number; readonly isKept: () => boolean; readonly what: string }[] = [];
+  /** By zone the replicas that it had before its last change, and the time of a downscale that happened. */
+  const replicasBefore = new Map<string, number>();
+  const happenedAt = new Map<string, unknown>();
 
   function actsOf(actor: string): Acts {
     const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
@@ -86,15 +103,17 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   function whyNotShrink(set: KubeObject, to: number, actor: string): string | undefined {
     const { name } = set.metadata;
     const before = knownAt(actor);
-    if (!losses.takesReady(name, to, before)) return undefined;
+    const early = tooEarly(name, "reconciler", before);
+    if (early !== undefined || !losses.takesServing(name, to, before)) return early;
     if (wasInvalid(before)) return "its budget is invalid";
     // Others may wait for a zone that is not whole: only the webhook makes it wait for all that it refuses.
     const waits = isJudged(set) && losses.isWhole(name, before);
-    const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, before });
+    const under = set.metadata.annotations?.[LEADER] !== undefined || mirrors(set) ? to : undefined;
+    const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, under, before });
     const isOutdated = waits && !losses.hasOutdated(name);
     return (
       lost ??
-      missedBut(name, reads.askedAt(actor)) ??
+      missedBut(name, to, reads.askedAt(actor)) ??
       (isOutdated ? losses.find({ but: name, losses: ["is outdated"], before }) : undefined)
     );
   }
@@ -131,7 +150,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (admitted !== undefined) violated(`${what}, and has read that ${admitted}`);
     const lost = whyNotShrink(before, after, actor);
     if (lost !== undefined) violated(`${what}, and has read that ${lost}`);
-    if (!isJudged(before) && losses.takesReady(name, after, now())) {
+    if (!isJudged(before) && losses.takesServing(name, after, now())) {
       if (heldSince === undefined && reads.releasedAt(actor) < sentAt)
         violated(`${what} without the downscale Lease of its group`);
       else if (reads.releasedAt(actor) > sentAt)
@@ -142,7 +161,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   }
 
   /** A write of replicas reaches the API server, which may refuse it. */
-  function onWrite({ actor, call }: Caller, zone: string, body: unknown, status: number): void {
+  function onWrite({ actor, call, sentAt = 0 }: Caller, { zone, body, status, limitMs }: Write): void {
     const to = numberOf(dig(body, "spec", "replicas"));
     if (to === undefined) return;
     const acts = actsOf(actor);
@@ -158,10 +177,41 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
     const reserved = acts.reserved.get(zone);
     if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
+    if (!set) return;
+    const heldSince = reads.heldSince(actor);
+    const isUnderLease = heldSince !== undefined && !isJudged(set) && !isForced(set);
+    if (isUnderLease && sentAt + limitMs > heldSince + LEASE_MS)
+      violated(`${actor} sends ${call}, which may end after its downscale Lease has passed to another`);
+    if (isUnderLease && REFUSED.has(status))
+      kept.push({
+        at: now() + GIVEN_BACK_MS,
+        isKept: () => reads.heldSince(actor) === heldSince,
+        what: `${actor} keeps the downscale Lease after ${call} was refused`,
+      });
+    if (status < 300) onTime(actor, { set, to, time: dig(body, "metadata", "annotations", LAST_DOWNSCALE) });
+  }
+
+  /** Others may have given it another number than was asked for, or left it as it is. */
+  function onTime(actor: string, { set, to, time }: { set: KubeObject; to: number; time: unknown }): void {
+    const { name } = set.metadata;
+    const [before = 0, after] = [replicasBefore.get(name), replicasOf(set)];
+    if (typeof time !== "string" || to >= before) return;
+    if (after < before) happenedAt.set(name, time);
+    else
+      kept.push({
+        at: now() + RELEASED_MS,
+        isKept: () => setOf(name)?.metadata.annotations?.[LAST_DOWNSCALE] === time,
+        what: `${actor} leaves the time ${time} of a downscale of ${name} that did not happen`,
+      });
   }
 
   /** What was refused is released by now, if no call has failed. */
   function judgeLeft(): void {
+    for (const [i, { at, isKept, what }] of [...kept.entries()].toReversed()) {
+      if (now() < at) continue;
+      kept.splice(i, 1);
+      if (isKept() && isQuiet(at - RELEASED_MS)) violated(what);
+    }
     while (left[0] && now() - left[0].refusedAt > RELEASED_MS) {
       const [{ key, time, refusedAt }] = left.splice(0, 1) as [Left];
       const isLeft = listBudgets().some((one) => dig(dig(one, "status", "disruptedPods"), key, "time") === time);
@@ -198,8 +248,14 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     else if (deletionTimestamp !== undefined && !leavingSince.has(name)) leavingSince.set(name, now());
     if (!previous || type !== "MODIFIED") return;
     outdatedAt.set(previous.metadata.resourceVersion, now());
+    replicasBefore.set(name, replicasOf(previous));
+    if (!caller || !isReconciler(caller)) return;
     const isScaled = replicasOf(previous) !== replicasOf(object);
-    if (isScaled && caller && isReconciler(caller)) onScaled(previous, replicasOf(object), caller);
+    if (isScaled) onScaled(previous, replicasOf(object), caller);
+    const [before, after] = [previous, object].map((set) => set.metadata.annotations?.[LAST_DOWNSCALE]);
+    const isBack = before !== undefined && !(Date.parse(after ?? "") >= Date.parse(before));
+    if (isBack && happenedAt.get(name) === before)
+      violated(`${caller.actor} forgets that ${name} was scaled down at ${before}`);
   }
 
   return {
@@ -220,7 +276,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       const request = `${method} ${path}`;
       const acts = actsOf(caller.actor);
       const [, zone] = SCALED.exec(request) ?? [];
-      if (zone !== undefined && shape.zones.includes(zone)) onWrite(caller, zone, JSON.parse(body || "{}"), status);
+      const limitMs = Number(/\btimeout=(\d+)ms/.exec(path)?.[1] ?? Infinity);
+      if (zone !== undefined && shape.zones.includes(zone))
+        onWrite(caller, { zone, body: JSON.parse(body || "{}"), status, limitMs });
       if (TRACKER.test(request) && (status < 300 || status === 404)) acts.trackedAt = caller.sentAt ?? now();
       if (REFERENCE.test(request) && status < 300) acts.referredAt = caller.sentAt ?? now();
     },
@@ -228,8 +286,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 }
 
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
-const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
-  labels?.["grafana.com/prepare-downscale"] === "true";
+/** A webhook judges its downscales; of a zone that must not shrink it refuses them unasked. */
+const isJudged = (set: KubeObject): boolean =>
+  set.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(set);
 const isForced = ({ metadata: { annotations } }: KubeObject): boolean =>
   annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
 const mirrors = ({ metadata: { annotations } }: KubeObject): boolean =>

@@ -8,3 +8,10 @@ export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(po
 /** True for a pod that ends and whose StatefulSet was deleted without it: no other one takes it. */
 export const isOrphan = (pod: KubeObject): boolean =>
   isEnding(pod) && (pod.metadata.ownerReferences ?? []).length === 0;
+/** Cannot come up by itself: it is replaced at once. */
+export const isBroken = (pod: KubeObject): boolean =>
+  dig(pod, "status", "phase") === "Failed" ||
+  /"reason":"(?:\w*BackOff|Err\w+|\w+Error|InvalidImageName|Unschedulable)"/.test(JSON.stringify(pod["status"] ?? {}));
+/** True for a zone that must not shrink, by its label. */
+export const isPinned = (set: KubeObject | undefined): boolean =>
+  set?.metadata.labels?.["grafana.com/no-downscale"] === "true";

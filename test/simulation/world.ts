@@ -14,7 +14,7 @@ import { type CertificateOptions, generateCertificates } from "../../infra/certs
 import { runJob } from "../../infra/certs/act/run-job.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { createApi } from "../emulator/index.ts";
-import { type Draft, listOf } from "../emulator/objects.ts";
+import { dig, type Draft, listOf } from "../emulator/objects.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
 import type { KubeObject, Store } from "../emulator/store.ts";
 import {
@@ -90,6 +90,8 @@ export interface World {
   readonly shown: () => readonly (X509Certificate | undefined)[];
   /** The nodes whose hosts get updates. */
   readonly fleet: Fleet | undefined;
+  /** A controller of the cluster does nothing of its kind for so many milliseconds. */
+  readonly stall: (controller: "statefulSets", ms: number) => void;
   /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
   readonly calm: () => void;
   readonly stop: () => void;
@@ -137,6 +139,18 @@ const CERTIFICATES_MS = 180_000;
 const underIgnore = (configuration: Draft): Draft => ({
   ...configuration,
   webhooks: listOf(configuration["webhooks"]).map((webhook) => ({ ...(webhook as object), failurePolicy: "Ignore" })),
+});
+
+/** The original's configurations have no conditions, and send whole StatefulSets, too. */
+const asOriginal = (configuration: Draft): Draft => ({
+  ...configuration,
+  webhooks: listOf(withoutConditions(configuration)["webhooks"]).map((webhook) => {
+    const rules = listOf(dig(webhook, "rules")).map((rule) => ({
+      ...(rule as object),
+      resources: ["statefulsets", "statefulsets/scale"],
+    }));
+    return { ...(webhook as object), rules };
+  }),
 });
 
 export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, loaded, ...on }: WorldOptions): World {
@@ -189,7 +203,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...CONFIGURATIONS,
     ...(deletion ? [[DELETION_CONFIGURATIONS, deletion] as const] : []),
   ])
-    store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
+    store.create(resource, registered(configuration));
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
   for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
@@ -198,6 +212,13 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
   if (shape.phased) store.create(PHASED_ROLLOUTS, phasedObject(shape.phased));
   for (const [resource, object] of loaded?.objects ?? []) store.create(resource, object);
+
+  /** As this cluster's administrators have it. */
+  function registered(configuration: Draft): Draft {
+    const isOriginal = shape.downscales?.asOriginal === true && /downscale/.test(configuration.metadata.name ?? "");
+    const one = isOriginal ? asOriginal(configuration) : configuration;
+    return shape.ignore ? underIgnore(one) : one;
+  }
 
   const environment = {
     ...ENVIRONMENT,
@@ -298,13 +319,18 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
   }
 
-  function answerForPod({ metadata: { uid } }: KubeObject, { method, path }: Sent): HostAnswer {
+  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have. */
+  function answerForPod({ metadata: { uid, annotations } }: KubeObject, { method, path }: Sent): HostAnswer {
     const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
+    const lateMs = Number(annotations?.["sim/answer-after-ms"] ?? 0);
+    if (annotations?.["sim/refuses"] !== undefined)
+      return { status: 503, body: JSON.stringify({ timestamp: 1 }), lateMs };
     if (method !== "POST") (isDelayed ? leaving : prepared).delete(uid);
     else if (!isDelayed) prepared.add(uid);
     else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
     const at = leaving.get(uid);
-    return { status: 200, body: JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) }) };
+    const body = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
+    return { status: 200, body, lateMs };
   }
 
   return {
@@ -319,6 +345,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     leaving,
     shown: () => [...servers].map(({ mount }) => mount.shown()),
     fleet,
+    stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     calm() {
       prometheus.calm();
       fleet?.calm();

@@ -6,10 +6,11 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { downscales } from "./downscales.ts";
 import type { Area } from "./incident.ts";
 
-const AREAS: Readonly<Record<string, Area>> = {};
-const ONE_OF = 12;
+const AREAS: Readonly<Record<string, Area>> = { downscales };
+const ONE_OF = 1;
 const MOST = 4;
 
 /** By area, so that another one changes no draw of it. */

@@ -1,0 +1,308 @@
+/** Zones that shrink while another one is in trouble that lasts, or while others have a say in it. */
+import { type Draft, dig, put } from "../../emulator/objects.ts";
+import { GROUP, NAMESPACE, ZONE_TRACKER } from "../names.ts";
+import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
+import {
+  type Action,
+  annotatePod,
+  changeTemplate,
+  insist,
+  pause,
+  type People,
+  PODS,
+  recreate,
+  scaleZone,
+  SETS,
+  TEMPLATES_PATH,
+} from "../person.ts";
+import { type Shape, zoneObject } from "../shape.ts";
+import { replicasOf } from "../stored.ts";
+import type { Area } from "./incident.ts";
+
+const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
+const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
+const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
+const LAST_DOWNSCALE = "grafana.com/last-downscale";
+const [NO_DOWNSCALE, PREPARE] = ["grafana.com/no-downscale", "grafana.com/prepare-downscale"];
+/** In which a pod is deleted, or a write stored. */
+const SOON_MS = 300;
+const TROUBLED_MS = 240_000;
+
+const setOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
+const sizeOf = (people: People, zone: string): number => replicasOf(setOf(people, zone));
+const newImage = (people: People, zone: string): Promise<void> =>
+  changeTemplate(people, zone, `app:${people.draw.between(4, 1000)}`, false);
+const afterwards = (people: People, least = 5000): Promise<void> =>
+  pause(people, people.draw.between(least, people.draw.of([20_000, 60_000])));
+const deletePod = ({ world }: People, pod: string): Promise<unknown> => world.ask("human", "DELETE", `${PODS}/${pod}`);
+const annotate = (people: People, zone: string, annotations: object): Promise<void> =>
+  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
+const label = (people: People, zone: string, labels: object): Promise<void> =>
+  insist(people, `${SETS}/${zone}`, { metadata: { labels } });
+
+/** Two zones: one that is in trouble, and another one. Followers shrink after the first one. */
+function twoZones({ shape, draw }: People): { readonly ill: string; readonly other: string } {
+  const ill = shape.followers || draw.chance(0.5) ? (shape.zones.at(-1) ?? "") : draw.of(shape.zones);
+  const others = shape.zones.filter((zone) => zone !== ill);
+  return { ill, other: others.length > 0 ? draw.of(others) : ill };
+}
+
+/** A zone is to have fewer pods: by a person, its leader or the template. */
+async function shrink(people: People, zone: string, by = 1): Promise<void> {
+  const { shape, world, draw } = people;
+  const first = shape.followers && draw.chance(0.7) ? (shape.zones[0] ?? zone) : zone;
+  const replicas = Math.max(1, sizeOf(people, first) - by);
+  if (!shape.mirrored) return await scaleZone(people, first, replicas, draw.between(1, 3));
+  await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
+}
+
+/** What becomes of the group meanwhile: a zone shrinks, or rolls. */
+const disturb = (people: People, zone: string): Promise<void> =>
+  people.draw.chance(0.65) ? shrink(people, zone) : newImage(people, zone);
+
+/** Meanwhile no pod is made. */
+async function underQuota(people: People, act: () => Promise<unknown>): Promise<void> {
+  const metadata = { name: "pods", namespace: NAMESPACE };
+  await recreate(people, QUOTAS, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard: { pods: "0" } } });
+  await act();
+  await people.world.ask("human", "DELETE", `${QUOTAS}/pods`);
+}
+
+/** Meanwhile others judge downscales of a zone, too. */
+async function withOthers(people: People, others: OfOthers, act: () => Promise<unknown>): Promise<void> {
+  const { plural, object } = configurationOfOthers(others);
+  await recreate(people, `${CONFIGURATIONS}/${plural}`, object);
+  await act();
+  await people.world.ask("human", "DELETE", `${CONFIGURATIONS}/${plural}/zz-${OTHERS}`);
+}
+
+/** Annotations of the last pods of a zone, for a while. */
+async function withPods(people: People, zone: string, annotations: Readonly<Record<string, string>>, act: Action) {
+  const size = sizeOf(people, zone);
+  const pods = Array.from({ length: Math.min(2, size) }, (_, i) => `${zone}-${size - 1 - i}`);
+  for (const pod of pods) await annotatePod(people, pod, annotations);
+  await act(people);
+  const none = Object.fromEntries(Object.keys(annotations).map((key) => [key, null]));
+  for (const pod of pods) await annotatePod(people, pod, none);
+}
+
+const incidents: Readonly<Record<string, Action>> = {
+  /** A pod goes, and none can be made: a quota is used up. */
+  quota: (people) => {
+    const { ill, other } = twoZones(people);
+    return underQuota(people, async () => {
+      await deletePod(people, `${ill}-${people.draw.chance(0.5) ? 0 : sizeOf(people, ill) - 1}`);
+      await pause(people, people.shape.exitAfterMs + SOON_MS);
+      await disturb(people, other);
+      await afterwards(people, 20_000);
+    });
+  },
+  /** A zone shrinks, and its controller cannot delete the pods; perhaps another pod of it goes and cannot come back. */
+  keptSurplus: (people) => {
+    const { ill, other } = twoZones(people);
+    const keep = (): Promise<void> =>
+      withPods(people, ill, { "sim/kept": "true" }, async () => {
+        await scaleZone(people, ill, Math.max(1, sizeOf(people, ill) - 1), 2);
+        await pause(people, SOON_MS);
+        if (people.draw.chance(0.4)) await deletePod(people, `${ill}-0`);
+        await pause(people, people.draw.of([SOON_MS, people.shape.exitAfterMs + SOON_MS]));
+        await disturb(people, other);
+        await afterwards(people, 20_000);
+      });
+    return people.draw.chance(0.5) ? underQuota(people, keep) : keep();
+  },
+  /** The StatefulSet controller stands still: statuses are older than specs, and than pods. */
+  slowController: async (people) => {
+    const { draw, world, shape } = people;
+    const { ill, other } = twoZones(people);
+    const pod = `${ill}-${draw.below(sizeOf(people, ill))}`;
+    const isIll = draw.chance(0.4);
+    if (isIll) await annotatePod(people, pod, { "sim/ready": "false" });
+    if (draw.chance(0.5)) await newImage(people, other);
+    await pause(people, SOON_MS);
+    world.stall("statefulSets", draw.between(15_000, 40_000));
+    if (isIll) await annotatePod(people, pod, { "sim/ready": null });
+    else if (draw.chance(0.5)) await deletePod(people, pod);
+    else await newImage(people, ill);
+    await pause(people, draw.between(1, shape.exitAfterMs));
+    await disturb(people, other);
+  },
+  /** What is admitted is refused by others, now or again and again; meanwhile another zone wants to shrink. */
+  othersRefuse: (people) => {
+    const { draw } = people;
+    const { ill, other } = twoZones(people);
+    const others = { zone: ill, ms: draw.of([1, 3000, 15_000]) };
+    return withOthers(people, others, async () => {
+      const tried = scaleZone(people, ill, Math.max(1, sizeOf(people, ill) - 1), draw.of([1, 1, 3, 12]));
+      await pause(people, draw.of([2000, 20_000, 50_000, 75_000]) + draw.below(12_000));
+      await shrink(people, other);
+      await tried;
+      await pause(people, draw.of([1000, 90_000]));
+    });
+  },
+  /** Others give a zone another number than was asked for, or leave it as it is. */
+  othersChange: (people) => {
+    const { draw } = people;
+    const { other: zone } = twoZones(people);
+    const size = sizeOf(people, zone);
+    const replicas = draw.chance(0.5) ? size : Math.max(1, size - 1);
+    return withOthers(people, { zone, ms: draw.of([1, 1000]), replicas }, async () => {
+      await shrink(people, zone, 2);
+      await pause(people, draw.between(20_000, 70_000));
+    });
+  },
+  /** Pods refuse their preparation. */
+  refusingPods: (people) => {
+    const { other: zone } = twoZones(people);
+    return withPods(people, zone, { "sim/refuses": "true" }, async () => {
+      await shrink(people, zone);
+      await pause(people, people.draw.between(10_000, 70_000));
+    });
+  },
+  /** Pods answer slowly, and the template grows just as they have been told for long enough. */
+  templateTurns: async (people) => {
+    const { draw, shape, world, schedule } = people;
+    if (!shape.mirrored) return;
+    const zone = shape.zones[0] ?? "";
+    const size = sizeOf(people, zone);
+    const slow = { "sim/answer-after-ms": "6000" };
+    for (const one of shape.zones.slice(1)) for (let i = 0; i < size; i++) await annotatePod(people, `${one}-${i}`, slow);
+    await withPods(people, zone, slow, async () => {
+      await shrink(people, zone);
+      const uid = world.store.get("pods", NAMESPACE, `${zone}-${size - 1}`)?.metadata.uid ?? "";
+      for (let waits = 0; waits < 60 && !world.leaving.has(uid); waits++) await pause(people, 500);
+      const overAt = (world.leaving.get(uid) ?? schedule.now()) + (shape.mirrored?.delayMs ?? 0);
+      await pause(people, Math.max(1, overAt - schedule.now() + draw.between(-3000, 5000)));
+      await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas: size } });
+      await pause(people, 10_000);
+    });
+  },
+  /** The time of a zone's last downscale is written by somebody: nobody can read it, or it is now. */
+  writtenTime: async (people) => {
+    const { draw, world, schedule } = people;
+    const { ill, other } = twoZones(people);
+    const time = draw.of(["yesterday", new Date(schedule.now()).toISOString().replace(/\.\d+/, "")]);
+    const before = dig(setOf(people, ill), "metadata", "annotations", LAST_DOWNSCALE);
+    const tracker = world.store.get("configmaps", NAMESPACE, ZONE_TRACKER);
+    const isTracked = tracker !== undefined && draw.chance(0.4);
+    if (isTracked) world.store.update("configmaps", put(tracker, ["data", ill], `lastDownscale: ${time}`));
+    else await annotate(people, ill, { [LAST_DOWNSCALE]: time });
+    await pause(people, SOON_MS);
+    await shrink(people, other);
+    await afterwards(people, 20_000);
+    if (isTracked) world.store.update("configmaps", put(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER) ?? tracker, ["data", ill], undefined));
+    else await annotate(people, ill, { [LAST_DOWNSCALE]: before ?? null });
+  },
+  /** A zone must not shrink, by its label; who takes the label away in the same write is refused, too. */
+  pinnedZone: async (people) => {
+    const { draw, world } = people;
+    const { other: zone } = twoZones(people);
+    await label(people, zone, { [NO_DOWNSCALE]: "true" });
+    const replicas = Math.max(1, sizeOf(people, zone) - 1);
+    const labels = { [NO_DOWNSCALE]: null, ...(draw.chance(0.5) && { [PREPARE]: null }) };
+    await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+    // Otherwise a policy refuses that, which this API server does not have.
+    if (people.shape.downscales?.asOriginal)
+      await world.ask("human", "PATCH", `${SETS}/${zone}`, {
+        ...(draw.chance(0.7) && { metadata: { labels } }),
+        spec: { replicas },
+      });
+    await shrink(people, zone);
+    await afterwards(people, 10_000);
+    await label(people, zone, { [NO_DOWNSCALE]: null, ...(people.shape.prepared && { [PREPARE]: "true" }) });
+  },
+  /** Whoever only tries takes nothing. */
+  dryRun: async ({ draw, world, shape }) => {
+    for (const zone of shape.zones)
+      await world.ask("human", "PATCH", `${SETS}/${zone}${draw.of(["", "/scale"])}?dryRun=All`, { spec: { replicas: 1 } });
+  },
+  /** The first pod of a prepared zone would go with another first ordinal. */
+  otherOrdinals: async ({ draw, world, shape }) => {
+    if (!shape.prepared) return;
+    const path = `${SETS}/${draw.of(shape.zones)}`;
+    await world.ask("human", "PATCH", path, { spec: { ordinals: { start: draw.of([1, 2]) } } });
+  },
+  /** A zone takes its replicas from a StatefulSet, whose status is its controller's. */
+  mirrorsSet: async (people) => {
+    const { shape } = people;
+    if (shape.followers) return;
+    const [from = "", zone = ""] = shape.zones;
+    const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
+    const values = ["StatefulSet", from, "apps/v1"];
+    const own = zoneObject(shape, zone).metadata.annotations ?? {};
+    await annotate(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+    await shrink(people, from);
+    await afterwards(people, 20_000);
+    await annotate(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
+  },
+  /** A pod with a zone's labels that no StatefulSet controls. */
+  stranger: async (people) => {
+    const { draw, shape, world } = people;
+    const { ill, other } = twoZones(people);
+    const found = dig(zoneObject(shape, ill), "spec", "template") as Draft & { readonly spec: object };
+    const annotations = { ...found.metadata.annotations, ...(draw.chance(0.5) && { "sim/ready": "false" }) };
+    const metadata = { ...found.metadata, annotations, name: `${ill}-debug`, namespace: NAMESPACE };
+    await recreate(people, PODS, { apiVersion: "v1", kind: "Pod", metadata, spec: found.spec });
+    await newImage(people, draw.of([ill, other]));
+    if (draw.chance(0.5)) await shrink(people, other);
+    await afterwards(people, 20_000);
+    await world.ask("human", "DELETE", `${PODS}/${ill}-debug`);
+  },
+  /** The pod that is to go has just fallen ill, and so has one of another zone. */
+  illTogether: async (people) => {
+    const { draw } = people;
+    const { ill, other } = twoZones(people);
+    const kind = draw.of(["sim/ready", "sim/ready", "sim/crash"]);
+    const size = sizeOf(people, other);
+    const pods = [`${ill}-${draw.of([0, sizeOf(people, ill) - 1])}`, ...(draw.chance(0.7) ? [`${other}-${size - 1}`] : [])];
+    for (const pod of pods) await annotatePod(people, pod, { [kind]: kind === "sim/ready" ? "false" : "true" });
+    await pause(people, draw.between(SOON_MS, 20_000));
+    await shrink(people, other, draw.between(1, 2));
+    await afterwards(people, 20_000);
+    for (const pod of pods) await annotatePod(people, pod, { [kind]: null });
+  },
+  /** The Service of a zone's pods has a name that is no label of a host. */
+  wrongService: async (people) => {
+    const { world, shape } = people;
+    const { other: zone } = twoZones(people);
+    const make = async (serviceName: string): Promise<void> => {
+      await world.ask("human", "DELETE", `${SETS}/${zone}`, { propagationPolicy: "Orphan" });
+      await recreate(people, SETS, put(zoneObject(shape, zone), ["spec", "serviceName"], serviceName));
+    };
+    await make("elsewhere.example");
+    await pause(people, 2000);
+    await shrink(people, zone);
+    await afterwards(people, 20_000);
+    await make(zone);
+  },
+};
+
+export const downscales: Area = {
+  shape: (shape, draw) => {
+    if (shape.nodes) return undefined;
+    const by = draw.of(["people", "leader", "template"]);
+    const prepared = draw.chance(0.5);
+    const followers = by === "leader";
+    const faults = Object.fromEntries(Object.keys(shape.faults).map((fault) => [fault, 0])) as Shape["faults"];
+    return {
+      downscales: { asOriginal: draw.chance(0.6) },
+      replicas: draw.between(2, 4),
+      followers,
+      prepared,
+      mirrored: by === "template" ? { delayMs: draw.of([0, 60_000]) } : undefined,
+      secondsBetween: (followers && prepared) || draw.chance(0.4) ? 60 : 0,
+      budget: draw.chance(0.5) ? 1 : undefined,
+      gate: undefined,
+      windows: undefined,
+      certificate: undefined,
+      ignore: false,
+      skewMs: 0,
+      firstCalls: undefined,
+      answers: undefined,
+      ...(draw.chance(0.7) && { faults }),
+      actions: Math.min(shape.actions, draw.of([0, 3, 8])),
+      troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
+    };
+  },
+  incidents,
+};
