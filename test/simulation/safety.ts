@@ -236,7 +236,9 @@ export function createSafety(options: SafetyOptions): Safety {
     if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || shape.prepared))
       shrink(name, after, caller, isPinned(previous));
     if (type !== "MODIFIED" || !caller || !previous) return;
-    if (after < before && isPinned(previous) && shape.downscales?.asOriginal && wasReviewed(PINNED, name))
+    // Of a Scale the webhook reads the labels, perhaps as they were.
+    const isWhole = !caller.call.endsWith("/scale");
+    if (isWhole && after < before && isPinned(previous) && shape.downscales?.asOriginal && wasReviewed(PINNED, name))
       violated(`${caller.actor} scales ${name} to ${after}, which must not shrink by its label`);
     const [first, start] = [previous, object].map((set) => Number(dig(set, "spec", "ordinals", "start") ?? 0));
     const isPrepared = previous.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(previous);

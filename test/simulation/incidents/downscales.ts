@@ -289,6 +289,7 @@ export const downscales: Area = {
       replicas: draw.between(2, 4),
       followers,
       prepared,
+      accelerates: false,
       mirrored: by === "template" ? { delayMs: draw.of([0, 60_000]) } : undefined,
       secondsBetween: (followers && prepared) || draw.chance(0.4) ? 60 : 0,
       budget: draw.chance(0.5) ? 1 : undefined,
@@ -299,7 +300,7 @@ export const downscales: Area = {
       skewMs: 0,
       firstCalls: undefined,
       answers: undefined,
-      ...(draw.chance(0.7) && { faults }),
+      faults: draw.chance(0.7) ? faults : { ...shape.faults, stale: 0 },
       actions: Math.min(shape.actions, draw.of([0, 3, 8])),
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
     };

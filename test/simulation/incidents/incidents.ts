@@ -10,7 +10,7 @@ import { downscales } from "./downscales.ts";
 import type { Area } from "./incident.ts";
 
 const AREAS: Readonly<Record<string, Area>> = { downscales };
-const ONE_OF = 1;
+const ONE_OF = 12;
 const MOST = 4;
 
 /** By area, so that another one changes no draw of it. */
