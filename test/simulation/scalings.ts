@@ -179,7 +179,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
     if (!set) return;
     const heldSince = reads.heldSince(actor);
-    const isUnderLease = heldSince !== undefined && !isJudged(set) && !isForced(set);
+    const from = status < 300 ? (replicasBefore.get(zone) ?? 0) : replicasOf(set);
+    const isUnderLease = heldSince !== undefined && to < from && !isJudged(set) && !isForced(set);
     if (isUnderLease && sentAt + limitMs > heldSince + LEASE_MS)
       violated(`${actor} sends ${call}, which may end after its downscale Lease has passed to another`);
     if (isUnderLease && REFUSED.has(status))
@@ -188,15 +189,14 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
         isKept: () => reads.heldSince(actor) === heldSince,
         what: `${actor} keeps the downscale Lease after ${call} was refused`,
       });
-    if (status < 300) onTime(actor, { set, to, time: dig(body, "metadata", "annotations", LAST_DOWNSCALE) });
+    const time = dig(body, "metadata", "annotations", LAST_DOWNSCALE);
+    if (status < 300 && to < from && typeof time === "string") onTimed(actor, { set, from, time });
   }
 
   /** Others may have given it another number than was asked for, or left it as it is. */
-  function onTime(actor: string, { set, to, time }: { set: KubeObject; to: number; time: unknown }): void {
+  function onTimed(actor: string, { set, from, time }: { set: KubeObject; from: number; time: string }): void {
     const { name } = set.metadata;
-    const [before = 0, after] = [replicasBefore.get(name), replicasOf(set)];
-    if (typeof time !== "string" || to >= before) return;
-    if (after < before) happenedAt.set(name, time);
+    if (replicasOf(set) < from) happenedAt.set(name, time);
     else
       kept.push({
         at: now() + RELEASED_MS,

@@ -185,7 +185,7 @@ const incidents: Readonly<Record<string, Action>> = {
     const before = dig(setOf(people, ill), "metadata", "annotations", LAST_DOWNSCALE);
     const tracker = world.store.get("configmaps", NAMESPACE, ZONE_TRACKER);
     const isTracked = tracker !== undefined && draw.chance(0.4);
-    if (isTracked) world.store.update("configmaps", put(tracker, ["data", ill], `lastDownscale: ${time}`));
+    if (isTracked) world.store.update("configmaps", put(tracker, ["data", ill], JSON.stringify({ lastDownscaled: time })));
     else await annotate(people, ill, { [LAST_DOWNSCALE]: time });
     await pause(people, SOON_MS);
     await shrink(people, other);
