@@ -31,6 +31,7 @@ function play(steps: readonly Step[], { misjudgedMs = 1000, tracked }: { misjudg
     isPrepared: () => isPrepared,
     trackedOf: (name) => (name === "a" ? tracked : undefined),
     misjudgedMs,
+    hasTrueClocks: false,
   });
   for (const [at, ...step] of steps) {
     now = at;

@@ -27,6 +27,8 @@ export interface DownscaleRecordOptions {
   readonly trackedOf: (zone: string) => string | undefined;
   /** By how much a process may misjudge the time. */
   readonly misjudgedMs: number;
+  /** True if all processes have the API server's time. */
+  readonly hasTrueClocks: boolean;
 }
 
 const LEASE = /^zonewise-downscale-/;
@@ -41,7 +43,7 @@ const APART_MS = 100_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleRecords(options: DownscaleRecordOptions) {
-  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs } = options;
+  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs, hasTrueClocks } = options;
   /** By zone what the Lease records. */
   let records: Readonly<Record<string, unknown>> = {};
   /** By zone since when its record has been as it is. */
@@ -91,7 +93,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
         const at = Date.parse(text);
         const needsTime = by === "webhook" || minTime !== undefined;
         if (Number.isNaN(at) && needsTime) return `nobody can read when ${other} was scaled down: ${text}`;
-        if (now() - at < minMs - misjudgedMs) return `${other} was scaled down at ${text}`;
+        if (now() - at < minMs - (hasTrueClocks ? 0 : misjudgedMs)) return `${other} was scaled down at ${text}`;
       }
     }
     return undefined;

@@ -133,6 +133,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     isPrepared: (uid) => world().prepared.has(uid),
     trackedOf: (zone) => textOf(dig(world().store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
     misjudgedMs: misjudgedMs(shape),
+    hasTrueClocks: shape.skewMs === 0,
   });
   const { admittedBut, tooEarly } = records;
   const reviews = createReviewSafety({ shape, violated, now });

@@ -90,6 +90,8 @@ export interface World {
   readonly shown: () => readonly (X509Certificate | undefined)[];
   /** The nodes whose hosts get updates. */
   readonly fleet: Fleet | undefined;
+  /** The API server answers 500 to the calls of a site, such as "webhooks LIST pods", for so many milliseconds. */
+  readonly fail: (site: string, ms: number) => void;
   /** A controller of the cluster does nothing of its kind for so many milliseconds. */
   readonly stall: (controller: "statefulSets", ms: number) => void;
   /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
@@ -160,6 +162,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   const leaving = new Map<string, number>();
   const counts = new Map<string, number>();
   const stalledUntil = new Map<string, number>();
+  const failingUntil = new Map<string, number>();
   const prometheus = createPrometheus({
     schedule,
     draw,
@@ -175,7 +178,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...on,
     schedule,
     draw,
-    strikes,
+    strikes: (fault, site) =>
+      (fault === "serverError" && (failingUntil.get(site) ?? 0) > schedule.now()) || strikes(fault, site),
     servers: () => [...servers],
     hosts,
     // Who asks matters to nobody else, and is told in logs.
@@ -345,6 +349,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     leaving,
     shown: () => [...servers].map(({ mount }) => mount.shown()),
     fleet,
+    fail: (site, ms) => void failingUntil.set(site, schedule.now() + ms),
     stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     calm() {
       prometheus.calm();

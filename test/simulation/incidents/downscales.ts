@@ -1,5 +1,5 @@
 /** Zones that shrink while another one is in trouble that lasts, or while others have a say in it. */
-import { type Draft, dig, put } from "../../emulator/objects.ts";
+import { type Draft, dig, put, timestamp } from "../../emulator/objects.ts";
 import { GROUP, NAMESPACE, ZONE_TRACKER } from "../names.ts";
 import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
 import {
@@ -123,7 +123,7 @@ const incidents: Readonly<Record<string, Action>> = {
     world.stall("statefulSets", draw.between(15_000, 40_000));
     if (isIll) await annotatePod(people, pod, { "sim/ready": null });
     else if (draw.chance(0.5)) await deletePod(people, pod);
-    else await newImage(people, ill);
+    else return await newImage(people, ill).then(() => shrink(people, other));
     await pause(people, draw.between(1, shape.exitAfterMs));
     await disturb(people, other);
   },
@@ -142,8 +142,8 @@ const incidents: Readonly<Record<string, Action>> = {
   },
   /** Others give a zone another number than was asked for, or leave it as it is. */
   othersChange: (people) => {
-    const { draw } = people;
-    const { other: zone } = twoZones(people);
+    const { draw, shape } = people;
+    const zone = shape.followers ? draw.of(shape.zones.slice(1).concat(shape.zones)) : draw.of(shape.zones);
     const size = sizeOf(people, zone);
     const replicas = draw.chance(0.5) ? size : Math.max(1, size - 1);
     return withOthers(people, { zone, ms: draw.of([1, 1000]), replicas }, async () => {
@@ -162,7 +162,7 @@ const incidents: Readonly<Record<string, Action>> = {
   /** Pods answer slowly, and the template grows just as they have been told for long enough. */
   templateTurns: async (people) => {
     const { draw, shape, world, schedule } = people;
-    if (!shape.mirrored) return;
+    if (!shape.mirrored) return void (await incidents["othersChange"]?.(people));
     const zone = shape.zones[0] ?? "";
     const size = sizeOf(people, zone);
     const slow = { "sim/answer-after-ms": "6000" };
@@ -179,15 +179,16 @@ const incidents: Readonly<Record<string, Action>> = {
   },
   /** The time of a zone's last downscale is written by somebody: nobody can read it, or it is now. */
   writtenTime: async (people) => {
-    const { draw, world, schedule } = people;
+    const { draw, world, schedule, shape } = people;
     const { ill, other } = twoZones(people);
-    const time = draw.of(["yesterday", new Date(schedule.now()).toISOString().replace(/\.\d+/, "")]);
+    const now = schedule.now();
+    // Nobody can read it, it is now, or the time that others have to wait is over in a second.
+    const time = draw.of(["yesterday", timestamp(now), timestamp(now - 1000 * shape.secondsBetween + 999)]);
     const before = dig(setOf(people, ill), "metadata", "annotations", LAST_DOWNSCALE);
     const tracker = world.store.get("configmaps", NAMESPACE, ZONE_TRACKER);
     const isTracked = tracker !== undefined && draw.chance(0.4);
     if (isTracked) world.store.update("configmaps", put(tracker, ["data", ill], JSON.stringify({ lastDownscaled: time })));
     else await annotate(people, ill, { [LAST_DOWNSCALE]: time });
-    await pause(people, SOON_MS);
     await shrink(people, other);
     await afterwards(people, 20_000);
     if (isTracked) world.store.update("configmaps", put(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER) ?? tracker, ["data", ill], undefined));
@@ -211,21 +212,26 @@ const incidents: Readonly<Record<string, Action>> = {
     await afterwards(people, 10_000);
     await label(people, zone, { [NO_DOWNSCALE]: null, ...(people.shape.prepared && { [PREPARE]: "true" }) });
   },
-  /** Whoever only tries takes nothing. */
-  dryRun: async ({ draw, world, shape }) => {
-    for (const zone of shape.zones)
-      await world.ask("human", "PATCH", `${SETS}/${zone}${draw.of(["", "/scale"])}?dryRun=All`, { spec: { replicas: 1 } });
+  /** Webhooks cannot read pods, and a zone is to shrink while another one rolls. */
+  blindWebhooks: async (people) => {
+    const { ill, other } = twoZones(people);
+    await newImage(people, ill);
+    people.world.fail("webhooks LIST pods", people.draw.between(10_000, 30_000));
+    await shrink(people, other);
   },
-  /** The first pod of a prepared zone would go with another first ordinal. */
-  otherOrdinals: async ({ draw, world, shape }) => {
-    if (!shape.prepared) return;
-    const path = `${SETS}/${draw.of(shape.zones)}`;
-    await world.ask("human", "PATCH", path, { spec: { ordinals: { start: draw.of([1, 2]) } } });
+  /** Whoever only tries takes nothing; and of a prepared zone the first pod would go with another first ordinal. */
+  attempts: async (people) => {
+    const { draw, world, shape } = people;
+    const patch = (path: string, spec: object): Promise<unknown> =>
+      world.ask("human", "PATCH", `${SETS}/${path}`, { spec });
+    for (const zone of shape.zones) await patch(`${zone}${draw.of(["", "/scale"])}?dryRun=All`, { replicas: 1 });
+    if (shape.prepared) await patch(draw.of(shape.zones), { ordinals: { start: draw.of([1, 2]) } });
+    await incidents["stranger"]?.(people);
   },
   /** A zone takes its replicas from a StatefulSet, whose status is its controller's. */
   mirrorsSet: async (people) => {
     const { shape } = people;
-    if (shape.followers) return;
+    if (shape.followers) return void (await incidents["writtenTime"]?.(people));
     const [from = "", zone = ""] = shape.zones;
     const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
     const values = ["StatefulSet", from, "apps/v1"];
