@@ -72,6 +72,15 @@ interface Write {
   readonly limitMs: number;
 }
 
+/** A write with the time of a downscale, by the zone before and after it. */
+interface Timed {
+  readonly set: KubeObject;
+  readonly before: KubeObject;
+  readonly time: string;
+}
+
+const timeOf = (set: KubeObject | undefined): string | undefined => set?.metadata.annotations?.[LAST_DOWNSCALE];
+
 /** Calls `violated` with what happened, in words. */
 export function createScalingSafety(options: ScalingSafetyOptions) {
   const { shape, violated, now, losses, reads, setOf, listBudgets, isQuiet } = options;
@@ -86,8 +95,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   const left: Left[] = [];
   /** Leases of refused writes, and times of downscales that did not happen. */
   const kept: { readonly at: number; readonly isKept: () => boolean; readonly what: string }[] = [];
-  /** By zone the replicas that it had before its last change, and the time of a downscale that happened. */
-  const replicasBefore = new Map<string, number>();
+  /** By zone what it was before its last change, and the time of a downscale that happened. */
+  const earlier = new Map<string, KubeObject>();
   const happenedAt = new Map<string, unknown>();
 
   function actsOf(actor: string): Acts {
@@ -179,7 +188,8 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
     if (!set) return;
     const heldSince = reads.heldSince(actor);
-    const from = status < 300 ? (replicasBefore.get(zone) ?? 0) : replicasOf(set);
+    const before = status < 300 ? earlier.get(zone) : set;
+    const from = before ? replicasOf(before) : 0;
     const isUnderLease = heldSince !== undefined && to < from && !isJudged(set) && !isForced(set);
     if (isUnderLease && sentAt + limitMs > heldSince + LEASE_MS)
       violated(`${actor} sends ${call}, which may end after its downscale Lease has passed to another`);
@@ -190,17 +200,17 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
         what: `${actor} keeps the downscale Lease after ${call} was refused`,
       });
     const time = dig(body, "metadata", "annotations", LAST_DOWNSCALE);
-    if (status < 300 && to < from && typeof time === "string") onTimed(actor, { set, from, time });
+    if (status < 300 && before && to < from && typeof time === "string") onTimed(actor, { set, before, time });
   }
 
   /** Others may have given it another number than was asked for, or left it as it is. */
-  function onTimed(actor: string, { set, from, time }: { set: KubeObject; from: number; time: string }): void {
+  function onTimed(actor: string, { set, before, time }: Timed): void {
     const { name } = set.metadata;
-    if (replicasOf(set) < from) happenedAt.set(name, time);
-    else
+    if (replicasOf(set) < replicasOf(before)) happenedAt.set(name, time);
+    else if (timeOf(before) !== time)
       kept.push({
         at: now() + RELEASED_MS,
-        isKept: () => setOf(name)?.metadata.annotations?.[LAST_DOWNSCALE] === time,
+        isKept: () => timeOf(setOf(name)) === time,
         what: `${actor} leaves the time ${time} of a downscale of ${name} that did not happen`,
       });
   }
@@ -248,11 +258,11 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     else if (deletionTimestamp !== undefined && !leavingSince.has(name)) leavingSince.set(name, now());
     if (!previous || type !== "MODIFIED") return;
     outdatedAt.set(previous.metadata.resourceVersion, now());
-    replicasBefore.set(name, replicasOf(previous));
+    earlier.set(name, previous);
     if (!caller || !isReconciler(caller)) return;
     const isScaled = replicasOf(previous) !== replicasOf(object);
     if (isScaled) onScaled(previous, replicasOf(object), caller);
-    const [before, after] = [previous, object].map((set) => set.metadata.annotations?.[LAST_DOWNSCALE]);
+    const [before, after] = [previous, object].map(timeOf);
     const isBack = before !== undefined && !(Date.parse(after ?? "") >= Date.parse(before));
     if (isBack && happenedAt.get(name) === before)
       violated(`${caller.actor} forgets that ${name} was scaled down at ${before}`);

@@ -145,10 +145,10 @@ const incidents: Readonly<Record<string, Action>> = {
     const { draw, shape } = people;
     const zone = shape.followers ? draw.of(shape.zones.slice(1).concat(shape.zones)) : draw.of(shape.zones);
     const size = sizeOf(people, zone);
-    const replicas = draw.chance(0.5) ? size : Math.max(1, size - 1);
+    const replicas = draw.chance(0.4) ? size : Math.max(1, size - 1);
     return withOthers(people, { zone, ms: draw.of([1, 1000]), replicas }, async () => {
       await shrink(people, zone, 2);
-      await pause(people, draw.between(20_000, 70_000));
+      await pause(people, draw.between(5000, 20_000));
     });
   },
   /** Pods refuse their preparation. */
@@ -296,7 +296,7 @@ export const downscales: Area = {
       followers,
       prepared,
       accelerates: false,
-      mirrored: by === "template" ? { delayMs: draw.of([0, 60_000]) } : undefined,
+      mirrored: by === "template" ? { delayMs: draw.of([0, 60_000, 60_000]) } : undefined,
       secondsBetween: (followers && prepared) || draw.chance(0.4) ? 60 : 0,
       budget: draw.chance(0.5) ? 1 : undefined,
       gate: undefined,
