@@ -17,7 +17,10 @@ type Step = readonly [
   ...(["record", by: string, record: object | undefined] | ["zone", KubeObject, by?: string] | ["prepare", boolean]),
 ];
 
-function play(steps: readonly Step[], { misjudgedMs = 1000, tracked }: { misjudgedMs?: number; tracked?: string } = {}) {
+function play(
+  steps: readonly Step[],
+  { misjudgedMs = 1000, tracked }: { misjudgedMs?: number; tracked?: string } = {},
+) {
   let now = 0;
   const violations: string[] = [];
   let set = zone("a", 3, 1);
@@ -241,7 +244,11 @@ describe("the oracle of recorded downscales", () => {
     ["does not hold a webhook's without a time to wait for", early({ [LAST]: timeOf(0) }, 50_000), undefined],
     ["holds a reconciler's by its own", early({ [LAST]: timeOf(0) }, 50_000, "reconciler"), /a was scaled down at/],
     ["holds them by the tracker", early(labelled, 50_000, "webhook", entry), /a was scaled down at/],
-    ["holds nobody who has read before it was written", early({ [LAST]: "yesterday" }, 90_000, "webhook", "", 1), undefined],
+    [
+      "holds nobody who has read before it was written",
+      early({ [LAST]: "yesterday" }, 90_000, "webhook", "", 1),
+      undefined,
+    ],
   ] as const)
     it(`a zone's last downscale ${name}`, () =>
       expected ? assert.match(found ?? "", expected) : assert.equal(found, undefined));

@@ -101,8 +101,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
 
   function noteTimes(zone: string): void {
     const written = new Set(timesOf(zone).map((text) => `${zone} ${text}`));
-    for (const key of times.all.keys())
-      if (key.startsWith(`${zone} `) && !written.has(key)) times.note(key, false);
+    for (const key of times.all.keys()) if (key.startsWith(`${zone} `) && !written.has(key)) times.note(key, false);
     for (const key of written) times.note(key, true);
   }
 

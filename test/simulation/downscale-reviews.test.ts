@@ -105,7 +105,10 @@ function judge(world: World): readonly string[] {
   const selector = world.isBlind ? "app%3Dx" : "app%3Dx%2Cname+in+%28a%2Cb%29";
   reviews.onRequest({ actor: "webhooks-1", call: "" }, "GET", `/api/v1/pods?labelSelector=${selector}&limit=500`);
   if (world.prepares)
-    reviews.onSent({ actor: "webhooks-1", call: `POST http://${world.prepares}.a.zonewise.svc.cluster.local./prepare` });
+    reviews.onSent({
+      actor: "webhooks-1",
+      call: `POST http://${world.prepares}.a.zonewise.svc.cluster.local./prepare`,
+    });
   for (const [i, time] of reserved.entries()) {
     now = 110 + i;
     store(time);
@@ -137,7 +140,11 @@ describe("the oracle of the webhook of downscales", () => {
     ["one before its budget is", { brokenAt: 100 }, undefined],
     ["one while another is admitted", { admittedAt: 99 }, /although a downscale of b is admitted/],
     ["one before another is admitted", { admittedAt: 100 }, undefined],
-    ["one while pods of another are outdated", { lostSince: 99, loss: "is outdated", isUpdated: true }, /b-0 is outdated/],
+    [
+      "one while pods of another are outdated",
+      { lostSince: 99, loss: "is outdated", isUpdated: true },
+      /b-0 is outdated/,
+    ],
     ["one that ends its own rollout", { lostSince: 99, loss: "is outdated" }, undefined],
     ["one too early after another", { earlySince: 99 }, /although b was scaled down just now/],
     ["one before another was scaled down", { earlySince: 100 }, undefined],

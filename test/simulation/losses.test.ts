@@ -132,14 +132,17 @@ describe("what a zone loses", () => {
     const tell = (object: KubeObject): void => losses.onEvent({ type: "MODIFIED", resource: "pods", object });
     tell(pod({}));
     now = 10_000;
-    tell({ ...pod({}), status: { conditions: [{ type: "Ready", status: "False" }], ...status } } as never);
+    tell({ ...pod({}), status: { conditions: [{ type: "Ready", status: "False" }], ...status } });
     now = ms;
     return losses.takesServing("a", 0, ms);
   }
 
   it("is a pod that was ready until lately and may recover", () => {
     assert.deepEqual([servesAt(11_000), servesAt(289_000), servesAt(291_000)], [true, true, false]);
-    assert.equal(servesAt(11_000, { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] }), false);
+    assert.equal(
+      servesAt(11_000, { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] }),
+      false,
+    );
   });
 
   it("knows since when no pod is outdated", () => {

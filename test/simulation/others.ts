@@ -17,7 +17,10 @@ export interface OfOthers {
 export const OTHERS = "others";
 
 /** The kind of configuration that they need, and the configuration. */
-export function configurationOfOthers({ zone, ms, replicas }: OfOthers): { readonly plural: string; readonly object: Draft } {
+export function configurationOfOthers({ zone, ms, replicas }: OfOthers): {
+  readonly plural: string;
+  readonly object: Draft;
+} {
   const [kind, plural] =
     replicas === undefined
       ? ["ValidatingWebhookConfiguration", "validatingwebhookconfigurations"]
@@ -51,7 +54,10 @@ export function configurationOfOthers({ zone, ms, replicas }: OfOthers): { reado
 }
 
 /** What they answer to a review, and after how many milliseconds; undefined for a webhook of ours. */
-export function answerOfOthers({ pathname }: URL, data: string): { readonly ms: number; readonly body: string } | undefined {
+export function answerOfOthers(
+  { pathname }: URL,
+  data: string,
+): { readonly ms: number; readonly body: string } | undefined {
   if (!pathname.startsWith(PATH)) return undefined;
   const [ms = "0", replicas] = pathname.slice(PATH.length).split("/");
   const uid = dig(JSON.parse(data), "request", "uid");
@@ -60,5 +66,8 @@ export function answerOfOthers({ pathname }: URL, data: string): { readonly ms: 
     replicas === undefined
       ? { uid, allowed: false, status: { code: 403, message: "not now" } }
       : { uid, allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") };
-  return { ms: Number(ms), body: JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response }) };
+  return {
+    ms: Number(ms),
+    body: JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response }),
+  };
 }

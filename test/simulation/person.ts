@@ -83,12 +83,7 @@ export const changeTemplate = (people: People, zone: string, image: string, cras
   });
 
 /** As long as it is refused, and nothing else is wanted, it is asked for again. */
-export async function scaleZone(
-  people: People,
-  zone: string,
-  replicas: number,
-  attempts = Infinity,
-): Promise<void> {
+export async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
   const { world, wanted, isTroubled } = people;
   wanted.set(zone, replicas);
   for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {

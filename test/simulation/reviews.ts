@@ -228,7 +228,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
         const goes = (ordinal: number): boolean => ordinal >= to && pods.has(`${zone}-${ordinal}`);
         const limit = Math.max(1, limitSince(seen(at)));
         const found = unready.find(
-          (name) => goes(ordinalOf(name)) && unready.filter((one) => ordinalOf(one) === ordinalOf(name)).length >= limit,
+          (name) =>
+            goes(ordinalOf(name)) && unready.filter((one) => ordinalOf(one) === ordinalOf(name)).length >= limit,
         );
         return found && `${found} is missing, as many peers as may be`;
       }

@@ -1,90 +1,31 @@
 /** Zones that shrink while another one is in trouble that lasts, or while others have a say in it. */
 import { type Draft, dig, put, timestamp } from "../../emulator/objects.ts";
 import { GROUP, NAMESPACE, ZONE_TRACKER } from "../names.ts";
-import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
-import {
-  type Action,
-  annotatePod,
-  changeTemplate,
-  insist,
-  pause,
-  type People,
-  PODS,
-  recreate,
-  scaleZone,
-  SETS,
-  TEMPLATES_PATH,
-} from "../person.ts";
+import { type Action, annotatePod, pause, PODS, recreate, scaleZone, SETS, TEMPLATES_PATH } from "../person.ts";
 import { type Shape, zoneObject } from "../shape.ts";
-import { replicasOf } from "../stored.ts";
 import type { Area } from "./incident.ts";
+import {
+  afterwards,
+  annotate,
+  deletePod,
+  disturb,
+  label,
+  newImage,
+  setOf,
+  shrink,
+  sizeOf,
+  twoZones,
+  underQuota,
+  withOthers,
+  withPods,
+} from "./shrinking.ts";
 
-const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
-const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
 const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 const [NO_DOWNSCALE, PREPARE] = ["grafana.com/no-downscale", "grafana.com/prepare-downscale"];
 /** In which a pod is deleted, or a write stored. */
 const SOON_MS = 300;
 const TROUBLED_MS = 240_000;
-
-const setOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
-const sizeOf = (people: People, zone: string): number => replicasOf(setOf(people, zone));
-const newImage = (people: People, zone: string): Promise<void> =>
-  changeTemplate(people, zone, `app:${people.draw.between(4, 1000)}`, false);
-const afterwards = (people: People, least = 5000): Promise<void> =>
-  pause(people, people.draw.between(least, people.draw.of([20_000, 60_000])));
-const deletePod = ({ world }: People, pod: string): Promise<unknown> => world.ask("human", "DELETE", `${PODS}/${pod}`);
-const annotate = (people: People, zone: string, annotations: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
-const label = (people: People, zone: string, labels: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { labels } });
-
-/** Two zones: one that is in trouble, and another one. Followers shrink after the first one. */
-function twoZones({ shape, draw }: People): { readonly ill: string; readonly other: string } {
-  const ill = shape.followers || draw.chance(0.5) ? (shape.zones.at(-1) ?? "") : draw.of(shape.zones);
-  const others = shape.zones.filter((zone) => zone !== ill);
-  return { ill, other: others.length > 0 ? draw.of(others) : ill };
-}
-
-/** A zone is to have fewer pods: by a person, its leader or the template. */
-async function shrink(people: People, zone: string, by = 1): Promise<void> {
-  const { shape, world, draw } = people;
-  const first = shape.followers && draw.chance(0.7) ? (shape.zones[0] ?? zone) : zone;
-  const replicas = Math.max(1, sizeOf(people, first) - by);
-  if (!shape.mirrored) return await scaleZone(people, first, replicas, draw.between(1, 3));
-  await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
-}
-
-/** What becomes of the group meanwhile: a zone shrinks, or rolls. */
-const disturb = (people: People, zone: string): Promise<void> =>
-  people.draw.chance(0.65) ? shrink(people, zone) : newImage(people, zone);
-
-/** Meanwhile no pod is made. */
-async function underQuota(people: People, act: () => Promise<unknown>): Promise<void> {
-  const metadata = { name: "pods", namespace: NAMESPACE };
-  await recreate(people, QUOTAS, { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard: { pods: "0" } } });
-  await act();
-  await people.world.ask("human", "DELETE", `${QUOTAS}/pods`);
-}
-
-/** Meanwhile others judge downscales of a zone, too. */
-async function withOthers(people: People, others: OfOthers, act: () => Promise<unknown>): Promise<void> {
-  const { plural, object } = configurationOfOthers(others);
-  await recreate(people, `${CONFIGURATIONS}/${plural}`, object);
-  await act();
-  await people.world.ask("human", "DELETE", `${CONFIGURATIONS}/${plural}/zz-${OTHERS}`);
-}
-
-/** Annotations of the last pods of a zone, for a while. */
-async function withPods(people: People, zone: string, annotations: Readonly<Record<string, string>>, act: Action) {
-  const size = sizeOf(people, zone);
-  const pods = Array.from({ length: Math.min(2, size) }, (_, i) => `${zone}-${size - 1 - i}`);
-  for (const pod of pods) await annotatePod(people, pod, annotations);
-  await act(people);
-  const none = Object.fromEntries(Object.keys(annotations).map((key) => [key, null]));
-  for (const pod of pods) await annotatePod(people, pod, none);
-}
 
 const incidents: Readonly<Record<string, Action>> = {
   /** A pod goes, and none can be made: a quota is used up. */
@@ -166,7 +107,8 @@ const incidents: Readonly<Record<string, Action>> = {
     const zone = shape.zones[0] ?? "";
     const size = sizeOf(people, zone);
     const slow = { "sim/answer-after-ms": "6000" };
-    for (const one of shape.zones.slice(1)) for (let i = 0; i < size; i++) await annotatePod(people, `${one}-${i}`, slow);
+    for (const one of shape.zones.slice(1))
+      for (let i = 0; i < size; i++) await annotatePod(people, `${one}-${i}`, slow);
     await withPods(people, zone, slow, async () => {
       await shrink(people, zone);
       const uid = world.store.get("pods", NAMESPACE, `${zone}-${size - 1}`)?.metadata.uid ?? "";
@@ -187,11 +129,16 @@ const incidents: Readonly<Record<string, Action>> = {
     const before = dig(setOf(people, ill), "metadata", "annotations", LAST_DOWNSCALE);
     const tracker = world.store.get("configmaps", NAMESPACE, ZONE_TRACKER);
     const isTracked = tracker !== undefined && draw.chance(0.4);
-    if (isTracked) world.store.update("configmaps", put(tracker, ["data", ill], JSON.stringify({ lastDownscaled: time })));
+    if (isTracked)
+      world.store.update("configmaps", put(tracker, ["data", ill], JSON.stringify({ lastDownscaled: time })));
     else await annotate(people, ill, { [LAST_DOWNSCALE]: time });
     await shrink(people, other);
     await afterwards(people, 20_000);
-    if (isTracked) world.store.update("configmaps", put(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER) ?? tracker, ["data", ill], undefined));
+    if (isTracked)
+      world.store.update(
+        "configmaps",
+        put(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER) ?? tracker, ["data", ill], undefined),
+      );
     else await annotate(people, ill, { [LAST_DOWNSCALE]: before ?? null });
   },
   /** A zone must not shrink, by its label; who takes the label away in the same write is refused, too. */
@@ -260,7 +207,10 @@ const incidents: Readonly<Record<string, Action>> = {
     const { ill, other } = twoZones(people);
     const kind = draw.of(["sim/ready", "sim/ready", "sim/crash"]);
     const size = sizeOf(people, other);
-    const pods = [`${ill}-${draw.of([0, sizeOf(people, ill) - 1])}`, ...(draw.chance(0.7) ? [`${other}-${size - 1}`] : [])];
+    const pods = [
+      `${ill}-${draw.of([0, sizeOf(people, ill) - 1])}`,
+      ...(draw.chance(0.7) ? [`${other}-${size - 1}`] : []),
+    ];
     for (const pod of pods) await annotatePod(people, pod, { [kind]: kind === "sim/ready" ? "false" : "true" });
     await pause(people, draw.between(SOON_MS, 20_000));
     await shrink(people, other, draw.between(1, 2));

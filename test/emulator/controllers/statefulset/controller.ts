@@ -60,8 +60,7 @@ export function statefulSets(store: Store, clock: Clock): Controller {
       for (const pod of created) store.create("pods", { ...pod, status: { phase: "Pending", qosClass: "BestEffort" } });
       for (const pod of identify) store.update("pods", withIdentity(pod));
       for (const { metadata } of remove)
-        if (metadata.annotations?.["sim/kept"] === undefined)
-          store.remove("pods", metadata.namespace, metadata.name);
+        if (metadata.annotations?.["sim/kept"] === undefined) store.remove("pods", metadata.namespace, metadata.name);
       // The status comes last: once a client sees the generation observed, it also sees the changes to pods.
       store.update(STATEFUL_SETS, { ...set, status: statusOf(set, pods, revisions, now) });
       const next = Math.min(...pods.map((pod) => availableAt(pod, set.spec.minReadySeconds)).filter((at) => at > now));
