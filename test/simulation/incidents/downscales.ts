@@ -21,6 +21,7 @@ import {
 } from "./shrinking.ts";
 
 const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
+const PAUSED = "grafana.com/rollout-paused";
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 const [NO_DOWNSCALE, PREPARE] = ["grafana.com/no-downscale", "grafana.com/prepare-downscale"];
 /** In which a pod is deleted, or a write stored. */
@@ -57,16 +58,19 @@ const incidents: Readonly<Record<string, Action>> = {
     const { draw, world, shape } = people;
     const { ill, other } = twoZones(people);
     const pod = `${ill}-${draw.below(sizeOf(people, ill))}`;
-    const isIll = draw.chance(0.4);
+    const [isIll, rolls] = [draw.chance(0.4), draw.chance(0.5)];
     if (isIll) await annotatePod(people, pod, { "sim/ready": "false" });
-    if (draw.chance(0.5)) await newImage(people, other);
+    // Its rollout waits for what is to come.
+    await annotate(people, other, { [PAUSED]: "true" });
+    if (rolls) await newImage(people, other);
     await pause(people, SOON_MS);
-    world.stall("statefulSets", draw.between(15_000, 40_000));
+    world.stall("statefulSets", draw.between(20_000, 40_000));
     if (isIll) await annotatePod(people, pod, { "sim/ready": null });
-    else if (draw.chance(0.5)) await deletePod(people, pod);
-    else return await newImage(people, ill).then(() => shrink(people, other));
-    await pause(people, draw.between(1, shape.exitAfterMs));
-    await disturb(people, other);
+    else if (rolls || draw.chance(0.4)) await deletePod(people, pod);
+    else await newImage(people, ill);
+    await pause(people, isIll || rolls ? shape.readyAfterMs + shape.exitAfterMs + SOON_MS : SOON_MS);
+    await annotate(people, other, { [PAUSED]: null });
+    if (!rolls) await shrink(people, other);
   },
   /** What is admitted is refused by others, now or again and again; meanwhile another zone wants to shrink. */
   othersRefuse: (people) => {

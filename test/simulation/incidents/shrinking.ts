@@ -48,9 +48,12 @@ export async function shrink(people: People, zone: string, by = 1): Promise<void
   await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
 }
 
-/** What becomes of the group meanwhile: a zone shrinks, or rolls. */
-export const disturb = (people: People, zone: string): Promise<void> =>
-  people.draw.chance(0.65) ? shrink(people, zone) : newImage(people, zone);
+/** What becomes of the group meanwhile: a zone shrinks, if anybody judges that, or rolls. */
+export function disturb(people: People, zone: string): Promise<void> {
+  const { followers, mirrored, prepared } = people.shape;
+  const isJudged = followers || prepared || mirrored !== undefined;
+  return isJudged && people.draw.chance(0.6) ? shrink(people, zone) : newImage(people, zone);
+}
 
 /** Meanwhile no pod is made. */
 export async function underQuota(people: People, act: () => Promise<unknown>): Promise<void> {
