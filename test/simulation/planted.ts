@@ -114,15 +114,26 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/finds another name/, "nobody takes a Lease here while its holder may still write, which is judged"],
   [/waits for its slow steps/, "a slow step writes nothing afterwards, which is judged: it only reads"],
   [/answer is given before the deadline/, "what a webhook waits for ends by the same deadline"],
+  [/must be over, not just reached/, "it differs in one millisecond, and the write that follows takes longer"],
+  [
+    /nothing is written once the downscale Lease/,
+    "its time limit is over then, so that the client does not send it (Timeout)",
+  ],
+  [/share one read of their group/, "a bound of cost: the group is read once more, and the zone waits all the same"],
+  [
+    /number of replicas that they were called for/,
+    "a step reads a zone's reference once before its pods are called, so that the number is the same",
+  ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 
 /** Why a planted bug was not found, in words; "" for one that was. */
 export function reasonOf({ result, what = "" }: Planted, breaks: string): string {
   if (result !== "not found") return "";
-  if (what.endsWith("would differ in none")) return NOT_MET;
   const known = REASONS.find(([pattern]) => pattern.test(breaks))?.[1];
-  return known ?? (what.endsWith("changes 0") ? NOTHING_FOLLOWS : "a hole: no oracle judges what it does");
+  if (known !== undefined) return known;
+  if (what.endsWith("would differ in none")) return NOT_MET;
+  return what.endsWith("changes 0") ? NOTHING_FOLLOWS : "a hole: no oracle judges what it does";
 }
 
 const MAX_CHARS = 160;

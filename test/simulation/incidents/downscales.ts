@@ -41,17 +41,22 @@ const incidents: Readonly<Record<string, Action>> = {
   },
   /** A zone shrinks, and its controller cannot delete the pods; perhaps another pod of it goes and cannot come back. */
   keptSurplus: (people) => {
-    const { ill, other } = twoZones(people);
+    const { draw, shape } = people;
+    // Others shrink after it.
+    const isFirst = shape.followers || shape.mirrored !== undefined;
+    const ill = isFirst ? (shape.zones[0] ?? "") : twoZones(people).ill;
+    const other = shape.zones.find((zone) => zone !== ill) ?? ill;
     const keep = (): Promise<void> =>
       withPods(people, ill, { "sim/kept": "true" }, async () => {
-        await scaleZone(people, ill, Math.max(1, sizeOf(people, ill) - 1), 2);
+        if (shape.mirrored) await shrink(people, ill);
+        else await scaleZone(people, ill, Math.max(1, sizeOf(people, ill) - 1), 2);
         await pause(people, SOON_MS);
-        if (people.draw.chance(0.4)) await deletePod(people, `${ill}-0`);
-        await pause(people, people.draw.of([SOON_MS, people.shape.exitAfterMs + SOON_MS]));
+        if (draw.chance(0.4)) await deletePod(people, `${ill}-0`);
+        await pause(people, draw.of([SOON_MS, shape.exitAfterMs + SOON_MS]));
         await disturb(people, other);
         await afterwards(people, 20_000);
       });
-    return people.draw.chance(0.5) ? underQuota(people, keep) : keep();
+    return draw.chance(0.5) ? underQuota(people, keep) : keep();
   },
   /** The StatefulSet controller stands still: statuses are older than specs, and than pods. */
   slowController: async (people) => {
