@@ -93,11 +93,12 @@ const incidents: Readonly<Record<string, Action>> = {
   /** Others give a zone another number than was asked for, or leave it as it is. */
   othersChange: (people) => {
     const { draw, shape } = people;
-    const zone = shape.followers ? draw.of(shape.zones.slice(1).concat(shape.zones)) : draw.of(shape.zones);
+    const [first = "", ...others] = shape.zones;
+    const zone = draw.of(shape.followers && others.length > 0 ? others : shape.zones);
     const size = sizeOf(people, zone);
     const replicas = draw.chance(0.4) ? size : Math.max(1, size - 1);
     return withOthers(people, { zone, ms: draw.of([1, 1000]), replicas }, async () => {
-      await shrink(people, zone, 2);
+      await shrink(people, shape.followers ? first : zone, { by: 2, least: 0 });
       await pause(people, draw.between(5000, 20_000));
     });
   },
@@ -222,7 +223,7 @@ const incidents: Readonly<Record<string, Action>> = {
     ];
     for (const pod of pods) await annotatePod(people, pod, { [kind]: kind === "sim/ready" ? "false" : "true" });
     await pause(people, draw.between(SOON_MS, 20_000));
-    await shrink(people, other, draw.between(1, 2));
+    await shrink(people, other, { by: draw.between(1, 2) });
     await afterwards(people, 20_000);
     for (const pod of pods) await annotatePod(people, pod, { [kind]: null });
   },

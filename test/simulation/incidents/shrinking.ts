@@ -40,10 +40,10 @@ export function twoZones({ shape, draw }: People): { readonly ill: string; reado
 }
 
 /** A zone is to have fewer pods: by a person, its leader or the template. */
-export async function shrink(people: People, zone: string, by = 1): Promise<void> {
+export async function shrink(people: People, zone: string, { by = 1, least = 1 } = {}): Promise<void> {
   const { shape, world, draw } = people;
   const first = shape.followers && draw.chance(0.7) ? (shape.zones[0] ?? zone) : zone;
-  const replicas = Math.max(1, sizeOf(people, first) - by);
+  const replicas = Math.max(least, sizeOf(people, first) - by);
   if (!shape.mirrored) return await scaleZone(people, first, replicas, draw.between(1, 3));
   await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
 }
