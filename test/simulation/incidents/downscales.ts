@@ -135,7 +135,8 @@ const incidents: Readonly<Record<string, Action>> = {
     const { ill, other } = twoZones(people);
     const now = schedule.now();
     // Nobody can read it, it is now, or the time that others have to wait is over in a second.
-    const time = draw.of(["yesterday", timestamp(now), timestamp(now - 1000 * shape.secondsBetween + 999)]);
+    const over = timestamp(now - 1000 * shape.secondsBetween + 999);
+    const time = draw.of(["yesterday", "yesterday", timestamp(now), over]);
     const before = dig(setOf(people, ill), "metadata", "annotations", LAST_DOWNSCALE);
     const tracker = world.store.get("configmaps", NAMESPACE, ZONE_TRACKER);
     const isTracked = tracker !== undefined && draw.chance(0.4);
