@@ -292,6 +292,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
     decidedAt,
     listedAt,
     askedAt: (actor: string): number => actsOf(actor).askedAt,
+    /** When its last pass over all groups began. */
+    passedAt: (actor: string): number => actsOf(actor).passes[0] ?? -Infinity,
     heldSince,
     seen,
     /** When a write of a reconciler to a zone last got no answer. */

@@ -46,6 +46,9 @@ interface World {
   readonly unknownAt?: number;
   /** Another zone is scaled at this time. */
   readonly scaledAt?: number;
+  /** When its last pass over all groups began, and when the same write was sent before. */
+  readonly passedAt?: number;
+  readonly triedAt?: number;
   /** The milliseconds that its write may take. */
   readonly limitMs?: number;
   /** What others make of the replicas that it writes with a time of the downscale, and when that time goes again. */
@@ -89,6 +92,7 @@ function scale(world: World): readonly string[] {
     reads: {
       listedAt: () => askedAt,
       askedAt: () => askedAt,
+      passedAt: () => world.passedAt ?? 5,
       heldSince: () => (heldSince < Infinity && !(now > (world.leftAt ?? 1000)) ? heldSince : undefined),
       releasedAt: () => releasedAt,
       unknownAt: () => unknownAt,
@@ -143,6 +147,7 @@ function scale(world: World): readonly string[] {
     [world.changedAt, () => event("statefulsets.apps", zone("a", metadata, 2, "4"), before, "human")],
     [world.reservedAt, reserve("2026-01-01T00:00:00Z")],
     [world.freedAt, reserve(undefined)],
+    [world.triedAt, () => patch("a")],
     [world.scaledAt, () => patch("b")],
     [
       100,
@@ -224,6 +229,8 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
     { reservedAt: 70, unknownAt: 80, freedAt: 89 },
     /releases a-1\+, although its write may still take effect/,
   ],
+  ["one that is refused again in a tick", { status: 403, triedAt: 40 }, /again in the tick in which it was refused/],
+  ["one that is refused again in the next", { status: 403, triedAt: 40, passedAt: 50 }, undefined],
   ["one that ends before its Lease", { limitMs: 9_920 }, undefined],
   ["one that may end after it", { limitMs: 9_921 }, /may end after its downscale Lease has passed to another/],
   ["a Lease that is kept", { status: 403, leftAt: Infinity }, /keeps the downscale Lease after .* was refused/],

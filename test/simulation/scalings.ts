@@ -19,7 +19,10 @@ export interface ScalingSafetyOptions extends DownscaleKnowledge {
   readonly shape: Pick<Shape, "zones">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt">;
+  readonly reads: Pick<
+    ReadSafety,
+    "listedAt" | "askedAt" | "passedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt"
+  >;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -50,6 +53,8 @@ interface Acts {
   /** When it last read the zone tracker, and the template. */
   trackedAt: number;
   referredAt: number;
+  /** By zone when its write was last refused. */
+  readonly refusedAt: Map<string, number>;
   /** By zone when it sent the write that released its reservation. */
   readonly released: Map<string, number>;
   /** By zone when it reserved its downscale. */
@@ -101,7 +106,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 
   function actsOf(actor: string): Acts {
     const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
-    const found = byActor.get(actor) ?? { ...never, released: new Map(), reserved: new Map() };
+    const found = byActor.get(actor) ?? { ...never, refusedAt: new Map(), released: new Map(), reserved: new Map() };
     byActor.set(actor, found);
     return found;
   }
@@ -177,6 +182,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const listedAt = reads.listedAt(actor);
     if (acts.scaled && listedAt <= acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
+    if (reads.passedAt(actor) < (acts.refusedAt.get(zone) ?? -Infinity))
+      violated(`${actor} sends ${call} again in the tick in which it was refused`);
+    if (REFUSED.has(status)) acts.refusedAt.set(zone, now());
     acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
     // A zone that grows needs no second look: the write is refused.
