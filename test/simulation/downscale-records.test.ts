@@ -4,9 +4,11 @@ import { describe, it } from "node:test";
 import type { KubeObject } from "../emulator/store.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 
+const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 const zone = (name: string, replicas: number, generation: number, annotations: object = {}): KubeObject =>
   ({ metadata: { name, namespace: "zonewise", uid: name, generation, annotations }, spec: { replicas } }) as never;
+const OTHER = { ...zone("b", 3, 1), metadata: { ...zone("b", 3, 1).metadata, labels: { [MIN_TIME]: "60s" } } };
 const RECORD = { uid: "a", generation: 1, from: 3, to: 2, lowest: 2, at: timeOf(0), since: timeOf(0) };
 
 /** What happens: the Lease records this, zone "a" is changed, or pod "a-2" is prepared or made undone. */
@@ -15,7 +17,14 @@ type Step = readonly [
   ...(["record", by: string, record: object | undefined] | ["zone", KubeObject, by?: string] | ["prepare", boolean]),
 ];
 
-function play(steps: readonly Step[], { misjudgedMs = 1000, failsOpen = false } = {}) {
+interface Given {
+  readonly misjudgedMs: number;
+  readonly failsOpen: boolean;
+  /** What the zone tracker tells of the zone. */
+  readonly tracked: string;
+}
+
+function play(steps: readonly Step[], { misjudgedMs = 1000, failsOpen = false, tracked }: Partial<Given> = {}) {
   let now = 0;
   const violations: string[] = [];
   let set = zone("a", 3, 1);
@@ -24,12 +33,13 @@ function play(steps: readonly Step[], { misjudgedMs = 1000, failsOpen = false } 
     zones: ["a", "b"],
     violated: (what) => violations.push(what),
     now: () => now,
-    setOf: (name) => (name === "a" ? set : undefined),
+    setOf: (name) => (name === "a" ? set : name === "b" ? OTHER : undefined),
     listPods: (name) => (name === "a" ? [{ metadata: { name: "a-2", uid: "a-2" } } as never] : []),
     isPrepared: () => isPrepared,
-    trackedOf: () => undefined,
+    trackedOf: (name) => (name === "a" ? tracked : undefined),
     misjudgedMs,
     failsOpen,
+    hasTrueClocks: false,
   });
   for (const [at, ...step] of steps) {
     now = at;
@@ -50,7 +60,11 @@ function play(steps: readonly Step[], { misjudgedMs = 1000, failsOpen = false } 
       );
     }
   }
-  return { violations, admitted: (before: number) => records.admittedBut("b", before) };
+  return {
+    violations,
+    admitted: (before: number) => records.admittedBut("b", before),
+    early: (by: "webhook" | "reconciler", before = now) => records.tooEarly("b", by, before),
+  };
 }
 
 const shrunk = zone("a", 2, 2);
@@ -230,4 +244,38 @@ describe("the oracle of recorded downscales", () => {
     ],
   ] as const satisfies readonly (readonly [string, readonly Step[], boolean])[])
     it(name, () => assert.equal(play(steps).admitted(11) !== undefined, isAdmitted));
+
+  const LAST = "grafana.com/last-downscale";
+  const labelled = { [MIN_TIME]: "60s" };
+  const entry = JSON.stringify({ lastDownscaled: timeOf(0) });
+  for (const [name, found, expected] of [
+    ["holds others by a time that nobody can read", early({ [LAST]: "yesterday" }, 90_000), /nobody can read/],
+    ["holds them while it is not over", early({ [LAST]: timeOf(0), ...labelled }, 50_000), /a was scaled down at/],
+    ["does not hold them once it is", early({ [LAST]: timeOf(0), ...labelled }, 60_000), undefined],
+    ["does not hold a webhook's without a time to wait for", early({ [LAST]: timeOf(0) }, 50_000), undefined],
+    ["holds a reconciler's by its own", early({ [LAST]: timeOf(0) }, 50_000, "reconciler"), /a was scaled down at/],
+    ["holds them by the tracker", early(labelled, 50_000, "webhook", entry), /a was scaled down at/],
+    [
+      "holds nobody who has read before it was written",
+      early({ [LAST]: "yesterday" }, 90_000, "webhook", "", 1),
+      undefined,
+    ],
+  ] as const)
+    it(`a zone's last downscale ${name}`, () =>
+      expected ? assert.match(found ?? "", expected) : assert.equal(found, undefined));
 });
+
+/** Why another zone waits at that time for one with these annotations since 1. */
+function early(
+  annotations: object,
+  at: number,
+  by: "webhook" | "reconciler" = "webhook",
+  tracked = "",
+  before?: number,
+): string | undefined {
+  const steps: readonly Step[] = [
+    [1, "zone", zone("a", 3, 1, annotations)],
+    [at, "prepare", false],
+  ];
+  return play(steps, tracked === "" ? {} : { tracked }).early(by, before);
+}

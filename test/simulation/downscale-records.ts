@@ -5,12 +5,14 @@
  *   a downscale that may still be stored       others lose no pods meanwhile: whoever has the Lease has read it
  *   a pod that is prepared and stays           has a record of its zone, which reaches down to it
  *   a zone whose downscales are never stored   rests after its turn, which the record tells
+ *   a time of a downscale that is written     other zones wait for it, also if nobody can read it
  *   a downscale that happened by its record    the record goes once the StatefulSet, or the zone tracker, has its time
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { NAMESPACE, ordinalOf } from "./names.ts";
 import type { Caller } from "./network.ts";
+import { createSince } from "./past.ts";
 import { replicasOf } from "./stored.ts";
 
 export interface DownscaleRecordOptions {
@@ -27,9 +29,12 @@ export interface DownscaleRecordOptions {
   readonly misjudgedMs: number;
   /** Where it does, or people delete its configuration, a downscale may be stored that no webhook has admitted. */
   readonly failsOpen: boolean;
+  /** True if all processes have the API server's time. */
+  readonly hasTrueClocks: boolean;
 }
 
 const LEASE = /^zonewise-downscale-/;
+const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 /** What is recorded as admitted may be stored for so long. */
 const STORED_MS = 90_000;
@@ -40,7 +45,8 @@ const APART_MS = 100_000;
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleRecords(options: DownscaleRecordOptions) {
-  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf, misjudgedMs, failsOpen } = options;
+  const { zones, violated, now, setOf, listPods, isPrepared, trackedOf } = options;
+  const { misjudgedMs, failsOpen, hasTrueClocks } = options;
   /** By zone what the Lease records. */
   let records: Readonly<Record<string, unknown>> = {};
   /** By zone since when its record has been as it is. */
@@ -49,6 +55,8 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   const gone = new Set<string>();
   /** By zone when a downscale that is recorded was stored. */
   const shrunkAt = new Map<string, number>();
+  /** "zone time" of all last downscales that are written, and since when. */
+  const times = createSince(now);
 
   /** The record of the zone as it is; undefined for one of an earlier StatefulSet. */
   function recordOf(zone: string): unknown {
@@ -68,6 +76,36 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
       return isOpen && (recordedAt.get(other) ?? Infinity) < before && leftMs > misjudgedMs;
     });
     return found && `a downscale of ${found} is admitted, and may still be stored`;
+  }
+
+  const timesOf = (zone: string): readonly string[] => {
+    const annotated = setOf(zone)?.metadata.annotations?.[LAST_DOWNSCALE];
+    const tracked = trackedOf(zone);
+    const entry = tracked === undefined ? undefined : (/"lastDownscaled":"([^"]*)"/.exec(tracked)?.[1] ?? tracked);
+    return [annotated, entry].filter((text) => text !== undefined);
+  };
+
+  /** Another zone was scaled down at a time that nobody can read, or too lately for this one (§2.2, §4.7c). */
+  function tooEarly(zone: string, by: "webhook" | "reconciler", before: number): string | undefined {
+    for (const other of zones.filter((one) => one !== zone && setOf(one))) {
+      const { metadata } = setOf(by === "webhook" ? other : zone) ?? {};
+      const minTime = metadata?.annotations?.[MIN_TIME] ?? metadata?.labels?.[MIN_TIME];
+      // Without it a webhook does not wait, and of reconcilers only the followers do, which know no time to wait for.
+      const minMs = 1000 * Number(/^(\d+)s$/.exec(minTime ?? "")?.[1] ?? 0);
+      for (const text of timesOf(other).filter((one) => times.before(`${other} ${one}`, before))) {
+        const at = Date.parse(text);
+        const needsTime = by === "webhook" || minTime !== undefined;
+        if (Number.isNaN(at) && needsTime) return `nobody can read when ${other} was scaled down: ${text}`;
+        if (now() - at < minMs - (hasTrueClocks ? 0 : misjudgedMs)) return `${other} was scaled down at ${text}`;
+      }
+    }
+    return undefined;
+  }
+
+  function noteTimes(zone: string): void {
+    const written = new Set(timesOf(zone).map((text) => `${zone} ${text}`));
+    for (const key of times.all.keys()) if (key.startsWith(`${zone} `) && !written.has(key)) times.note(key, false);
+    for (const key of written) times.note(key, true);
   }
 
   /** Others have their turn before a zone of which no downscale is ever stored: by its earlier record. */
@@ -144,10 +182,12 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
 
   return {
     admittedBut,
+    tooEarly,
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       const { resource, object } = event;
       const { name, namespace } = object.metadata;
       if (namespace !== NAMESPACE) return;
+      if (resource === "statefulsets.apps" || resource === "configmaps") for (const zone of zones) noteTimes(zone);
       if (resource === "statefulsets.apps" && zones.includes(name)) onZone(event, caller);
       if (resource === "leases.coordination.k8s.io" && LEASE.test(name) && caller) onLease(event, caller);
     },

@@ -11,6 +11,7 @@ const SET = {
   metadata: { name: "a", uid: "a", labels: { "grafana.com/prepare-downscale": "true" } },
   spec: { replicas: 2 },
 } as never;
+const PINNED = { metadata: { name: "a", uid: "a", labels: { "grafana.com/no-downscale": "true" } } } as never;
 const budget = (time: string | undefined): KubeObject =>
   ({
     metadata: { name: "ingester", namespace: "zonewise" },
@@ -21,6 +22,11 @@ const budget = (time: string | undefined): KubeObject =>
 interface World {
   /** What another zone loses, and since when; and since when one is admitted. The review arrives at 100. */
   readonly lostSince?: number;
+  readonly loss?: string;
+  /** Its own pods have the new template. */
+  readonly isUpdated?: boolean;
+  /** Since when another zone's last downscale keeps it from shrinking. */
+  readonly earlySince?: number;
   readonly admittedAt?: number;
   /** Since when a budget counts a pod of another zone as missing. */
   readonly missedAt?: number;
@@ -37,6 +43,9 @@ interface World {
   readonly request?: object;
   /** It does not read the pods of the other zones. */
   readonly isBlind?: boolean;
+  /** The pod that is prepared, and whether its zone must not shrink. */
+  readonly prepares?: string;
+  readonly isPinned?: boolean;
   /** Another review of the zone is answered meanwhile. */
   readonly isTwice?: boolean;
 }
@@ -51,13 +60,16 @@ function judge(world: World): readonly string[] {
     violated: (what) => violations.push(what),
     now: () => now,
     losses: {
-      takesReady: () => true,
-      find: ({ before }: { before: number }) => (lostSince < before ? "b-0 ends" : undefined),
+      takesServing: () => true,
+      isUpdated: () => world.isUpdated === true,
+      find: ({ before, losses }: { before: number; losses: readonly string[] }) =>
+        lostSince < before && losses.includes(world.loss ?? "ends") ? `b-0 ${world.loss ?? "ends"}` : undefined,
     } as never,
-    setOf: () => SET,
+    setOf: () => (world.isPinned ? PINNED : SET),
     listBudgets: () => (hasBudget ? [stored] : []),
     admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
-    missedBut: (_, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    missedBut: (_, __, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    tooEarly: (_, __, before) => ((world.earlySince ?? Infinity) < before ? "b was scaled down just now" : undefined),
     wasInvalid: (before) => (world.brokenAt ?? Infinity) < before,
     isQuiet: () => world.isLoud !== true,
   });
@@ -92,6 +104,11 @@ function judge(world: World): readonly string[] {
   if (world.isTwice) reviews.onArrival(PATH, other);
   const selector = world.isBlind ? "app%3Dx" : "app%3Dx%2Cname+in+%28a%2Cb%29";
   reviews.onRequest({ actor: "webhooks-1", call: "" }, "GET", `/api/v1/pods?labelSelector=${selector}&limit=500`);
+  if (world.prepares)
+    reviews.onSent({
+      actor: "webhooks-1",
+      call: `POST http://${world.prepares}.a.zonewise.svc.cluster.local./prepare`,
+    });
   for (const [i, time] of reserved.entries()) {
     now = 110 + i;
     store(time);
@@ -123,6 +140,17 @@ describe("the oracle of the webhook of downscales", () => {
     ["one before its budget is", { brokenAt: 100 }, undefined],
     ["one while another is admitted", { admittedAt: 99 }, /although a downscale of b is admitted/],
     ["one before another is admitted", { admittedAt: 100 }, undefined],
+    [
+      "one while pods of another are outdated",
+      { lostSince: 99, loss: "is outdated", isUpdated: true },
+      /b-0 is outdated/,
+    ],
+    ["one that ends its own rollout", { lostSince: 99, loss: "is outdated" }, undefined],
+    ["one too early after another", { earlySince: 99 }, /although b was scaled down just now/],
+    ["one before another was scaled down", { earlySince: 100 }, undefined],
+    ["a preparation", { prepares: "a-1" }, undefined],
+    ["one for a dry run", { prepares: "a-1", request: { dryRun: true }, reserved: [] }, /a-1, which nobody has asked/],
+    ["one of a zone that must not shrink", { prepares: "a-1", isPinned: true }, /whose zone must not shrink/],
     ["one without a list of pods", { isBlind: true }, /without having read the pods/],
     ["one that is only tried", { lostSince: 99, reserved: [], request: { dryRun: true } }, undefined],
     [

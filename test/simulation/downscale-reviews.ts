@@ -3,17 +3,17 @@
  * the review arrives until it is answered is known to it.
  *
  *   arrives -> Lease -> lists of zones and pods -> reservation -> POST to the pods -> answer
- *      allowed: no other zone loses pods or has an admitted downscale; reserved; the turn of the zone is not over
+ *      allowed: no other zone loses pods, has an admitted downscale or was scaled down too lately; reserved
  *      denied:  what it reserved is released soon, unless its calls fail
  */
 import { dig, fieldsOf, numberOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { type DownscaleKnowledge, UNREADY } from "./losses.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, NAMESPACE, zoneOf } from "./names.ts";
 import type { Caller, Review } from "./network.ts";
 import { createPast } from "./past.ts";
 import { mayBeStale, type Shape } from "./shape.ts";
-import { replicasOf } from "./stored.ts";
+import { isPinned, replicasOf } from "./stored.ts";
 
 export interface DownscaleReviewOptions extends DownscaleKnowledge {
   readonly shape: Shape;
@@ -49,7 +49,8 @@ interface Left {
 
 /** Calls `violated` with what happened, in words. */
 export function createDownscaleReviews(options: DownscaleReviewOptions) {
-  const { shape, violated, now, losses, setOf, listBudgets, admittedBut, missedBut, wasInvalid, isQuiet } = options;
+  const { shape, violated, now, losses, setOf, listBudgets, isQuiet } = options;
+  const { admittedBut, missedBut, wasInvalid, tooEarly } = options;
   const past = createPast(now, mayBeStale(shape));
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
@@ -62,28 +63,39 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const left: Left[] = [];
   /** Since when the budget has been what it is. */
   let budgetSince = -Infinity;
+  /** By zone when a webhook was last asked to prepare pods of it, and whether its label forbids that. */
+  const mayPrepare = new Map<string, { readonly at: number; readonly isPinned: boolean }>();
+  /** Zones that take the replicas of one another, or of a template, lose the same pods. */
+  const isTheirs = shape.followers || shape.mirrored !== undefined;
   const seen = past.seenAt;
 
   /** Why the zone should not shrink, by what holds since before its review. */
   function whyNot({ zone, to, arrivedAt }: Asked): string | undefined {
     const before = seen(arrivedAt);
-    const takesReady = losses.takesReady(zone, to, before);
-    if (takesReady && wasInvalid(before)) return "its budget is invalid";
-    const lost = takesReady && losses.find({ but: zone, losses: UNREADY, before });
-    return lost || (takesReady && missedBut(zone, arrivedAt)) || admittedBut(zone, arrivedAt);
+    const early = tooEarly(zone, "webhook", before);
+    if (early !== undefined || !losses.takesServing(zone, to, before)) return early ?? admittedBut(zone, arrivedAt);
+    if (wasInvalid(before)) return "its budget is invalid";
+    const under = isTheirs ? to : undefined;
+    return (
+      losses.find({ but: zone, losses: UNREADY, under, before }) ??
+      // Otherwise its own rollout may wait for this downscale.
+      (losses.isUpdated(zone, before) ? losses.find({ but: zone, losses: ["is outdated"], before }) : undefined) ??
+      missedBut(zone, to, arrivedAt) ??
+      admittedBut(zone, arrivedAt)
+    );
   }
 
   function onAllowed(review: Asked): void {
     const { zone, to, arrivedAt } = review;
     const what = `a webhook lets ${zone} shrink to ${to}`;
     const before = seen(arrivedAt);
-    const takesReady = losses.takesReady(zone, to, before);
+    const takesServing = losses.takesServing(zone, to, before);
     const why = whyNot(review);
     if (why !== undefined) violated(`${what} although ${why}`);
     if (podsReadAt < arrivedAt) violated(`${what} without having read the pods of its group`);
     const [budget, second] = listBudgets();
     const isJudged = budget && !second && budgetSince < before;
-    if (isJudged && takesReady && !isReserved(budget, zone)) violated(`${what} without a reservation`);
+    if (isJudged && takesServing && !isReserved(budget, zone)) violated(`${what} without a reservation`);
   }
 
   function isReserved(budget: KubeObject, zone: string): boolean {
@@ -141,6 +153,7 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       const request = fieldsOf(dig(JSON.parse(sent), "request"));
       const zone = textOf(request["name"]) ?? "";
       const to = replicasToBe(request, setOf(zone));
+      if (request["dryRun"] !== true) mayPrepare.set(zone, { at: now(), isPinned: isPinned(setOf(zone)) });
       if (shape.zones.includes(zone) && to !== undefined)
         asked.set(String(request["uid"]), { zone, to, arrivedAt: now() });
     },
@@ -153,6 +166,17 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       if (dig(JSON.parse(answer), "response", "allowed") === true) onAllowed(one);
       else onDenied(one);
       answeredAt.set(one.zone, now());
+    },
+    /** A request leaves a process, also one to a pod. */
+    onSent({ actor, call }: Caller): void {
+      const [, pod = ""] = /^POST http:\/\/([^./]+)\./.exec(call) ?? [];
+      const zone = zoneOf(pod);
+      if (!actor.startsWith("webhooks") || !shape.zones.includes(zone)) return;
+      const asks = mayPrepare.get(zone);
+      if (asks === undefined || now() - asks.at > OPEN_MS)
+        violated(`${actor} prepares ${pod}, which nobody has asked it to but in a dry run`);
+      else if (asks.isPinned && isPinned(setOf(zone)))
+        violated(`${actor} prepares ${pod}, whose zone must not shrink by its label`);
     },
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       const isRead = method === "GET" && actor.startsWith("webhooks") && PODS_OF_ZONES.test(path);
@@ -178,7 +202,7 @@ function replicasToBe(request: ReturnType<typeof fieldsOf>, set: KubeObject | un
   // It will be refused by its version.
   const isStale = next !== undefined && next !== "" && next !== old;
   if (dryRun === true || namespace !== NAMESPACE || isStale || !set) return undefined;
-  if (set.metadata.labels?.["grafana.com/prepare-downscale"] !== "true") return undefined;
+  if (set.metadata.labels?.["grafana.com/prepare-downscale"] !== "true" || isPinned(set)) return undefined;
   return from !== undefined && to !== undefined && to < from && from === replicasOf(set) ? to : undefined;
 }
 

@@ -53,6 +53,7 @@ function lossesOf(shape: PodShape, status: object = {}, wasReady = true): readon
   tell("statefulsets.apps", zone(status));
   const all: readonly Loss[] = [
     "ends",
+    "is missing",
     "is one more than its zone should have",
     "has not come up yet",
     "is no longer ready",
@@ -73,7 +74,11 @@ describe("what a zone loses", () => {
     ["a zone that is whole", lossesOf({}), []],
     ["a pod that ends", lossesOf({ ends: true }), ["ends"]],
     ["one that ends and never served", lossesOf({ ends: true, ready: false }, {}, false), []],
-    ["one too many", lossesOf({ ordinal: 1 }, { replicas: 2 }), ["is one more than its zone should have"]],
+    [
+      "one too many beside one that is not there",
+      lossesOf({ ordinal: 1 }, { replicas: 2 }),
+      ["is missing", "is one more than its zone should have"],
+    ],
     ["one that is not ready any more", lossesOf({ ready: false }), ["is no longer ready"]],
     ["one that was never ready", lossesOf({ ready: false }, {}, false), ["has not come up yet"]],
     ["one of an earlier StatefulSet", lossesOf({ ends: true, owner: "b" }), []],
@@ -121,7 +126,44 @@ describe("what a zone loses", () => {
       const losses = createLosses({ zones: ["a"], now: () => 5, listPods: () => pods });
       losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
       for (const one of pods) losses.onEvent({ type: "MODIFIED", resource: "pods", object: one });
-      assert.equal(losses.takesReady("a", 1, 6), takes);
+      assert.equal(losses.takesServing("a", 1, 6), takes);
     }
+  });
+
+  it("is a missing pod, unless its zone is to lose that as well", () => {
+    const losses = createLosses({ zones: ["a"], now: () => 5, listPods: () => [] });
+    losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
+    const find = (under: number | undefined): string | undefined =>
+      losses.find({ losses: ["is missing"], under, before: 6 });
+    assert.deepEqual([find(undefined), find(1), find(0)], ["a-0 is missing", "a-0 is missing", undefined]);
+  });
+
+  /** Its pod is ready from 1000 on, is not from 10,000 on, and is asked about at that time. */
+  function servesAt(ms: number, status: object = {}): boolean {
+    let now = 1000;
+    const losses = createLosses({ zones: ["a"], now: () => now, listPods: () => [pod({})] });
+    const tell = (object: KubeObject): void => losses.onEvent({ type: "MODIFIED", resource: "pods", object });
+    tell(pod({}));
+    now = 10_000;
+    tell({ ...pod({}), status: { conditions: [{ type: "Ready", status: "False" }], ...status } });
+    now = ms;
+    return losses.takesServing("a", 0, ms);
+  }
+
+  it("is a pod that was ready until lately and may recover", () => {
+    assert.deepEqual([servesAt(11_000), servesAt(289_000), servesAt(291_000)], [true, true, false]);
+    assert.equal(
+      servesAt(11_000, { containerStatuses: [{ state: { waiting: { reason: "CrashLoopBackOff" } } }] }),
+      false,
+    );
+  });
+
+  it("knows since when no pod is outdated", () => {
+    const told = (revision: string): boolean => {
+      const losses = createLosses({ zones: ["a"], now: () => 5, listPods: () => [pod({ revision })] });
+      losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
+      return losses.isUpdated("a", 6);
+    };
+    assert.deepEqual([told("new"), told("old")], [true, false]);
   });
 });

@@ -5,10 +5,11 @@
 import { dig, isTrue } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { NAMESPACE, ordinalOf, zoneOf } from "./names.ts";
-import { isEnding, replicasOf } from "./stored.ts";
+import { isBroken, isEnding, replicasOf } from "./stored.ts";
 
 export type Loss =
   | "ends"
+  | "is missing"
   | "is one more than its zone should have"
   | "has not come up yet"
   | "is no longer ready"
@@ -21,6 +22,7 @@ export type Loss =
 /** Loses pods now, by a rollout or by a downscale that is under way. */
 export const LEAVING: readonly Loss[] = [
   "ends",
+  "is missing",
   "is one more than its zone should have",
   "has not come up yet",
   "has not observed its spec",
@@ -47,6 +49,8 @@ export interface LossQuery {
   readonly but?: string;
   readonly of?: string;
   readonly losses: readonly Loss[];
+  /** Missing pods of this ordinal and of later ones are nobody's loss: their zone is to lose them as well. */
+  readonly under?: number | undefined;
   /** It has been so since before that time. */
   readonly before: number;
   /** Also what nobody waits for any more. */
@@ -57,6 +61,8 @@ export interface LossQuery {
 const SERVED_MS = 2500;
 /** A pod that does not come up for longer may be given up: nobody waits for it any more. */
 const GIVEN_UP_MS = 280_000;
+/** For which a pod that was ready may recover by itself, at least. */
+const RECOVERS_MS = 280_000;
 
 const statusOf = (set: KubeObject, field: string): number => Number(dig(set, "status", field) ?? 0);
 /** Pods of a StatefulSet that is gone are nobody's until another one adopts them. */
@@ -72,6 +78,10 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
   const [readySince, readyUntil] = [new Map<string, number>(), new Map<string, number>()];
   /** By zone since when nothing of it is lost, and its status says so. */
   const wholeSince = new Map<string, number>();
+  /** By zone since when no pod of it has been outdated. */
+  const updatedSince = new Map<string, number>();
+  /** By UID since when a pod has served: it is ready, or was so until lately and may recover. */
+  const servesSince = new Map<string, number>();
 
   const hasServed = ({ metadata: { uid, creationTimestamp } }: KubeObject): boolean =>
     (readySince.has(uid) ? now() : (readyUntil.get(uid) ?? -Infinity)) - Date.parse(creationTimestamp) > SERVED_MS;
@@ -80,9 +90,14 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     const { uid } = object.metadata;
     const isReady = type !== "DELETED" && isTrue(object, "Ready");
     if (isReady && !readySince.has(uid)) readySince.set(uid, now());
-    if (isReady || !readySince.has(uid)) return;
-    readySince.delete(uid);
-    readyUntil.set(uid, now());
+    if (!isReady && readySince.delete(uid)) readyUntil.set(uid, now());
+    const isThere = type !== "DELETED" && !isEnding(object);
+    keep(servesSince, uid, isThere && (isReady || (hasServed(object) && !isBroken(object))));
+  }
+
+  function keep(since: Map<string, number>, what: string, holds: boolean): void {
+    if (!holds) since.delete(what);
+    else if (!since.has(what)) since.set(what, now());
   }
 
   function lossesOf(pod: KubeObject, set: KubeObject): readonly Loss[] {
@@ -117,6 +132,13 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     ];
   }
 
+  /** The ordinals of a zone that have no pod. */
+  function missingOf(set: KubeObject, pods: readonly KubeObject[]): readonly number[] {
+    if (isEnding(set)) return [];
+    const there = new Set(pods.map(({ metadata }) => ordinalOf(metadata.name)));
+    return Array.from({ length: replicasOf(set) }, (_, ordinal) => ordinal).filter((ordinal) => !there.has(ordinal));
+  }
+
   function look(zone: string): void {
     const set = sets.get(zone);
     const before = lost.get(zone);
@@ -130,14 +152,18 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     const pods = set ? listPods(zone) : [];
     if (set) add(zone, set.metadata.uid, ofSet(set));
     if (set) for (const pod of pods) add(pod.metadata.name, pod.metadata.uid, lossesOf(pod, set));
+    if (set)
+      for (const ordinal of missingOf(set, pods))
+        add(`${zone}-${ordinal}`, `${set.metadata.uid} ${ordinal}`, ["is missing"]);
     lost.set(zone, found);
+    const isOld = (pod: KubeObject): boolean => revisionOf(pod) !== dig(set, "status", "updateRevision");
+    keep(updatedSince, zone, set !== undefined && !pods.some(isOld));
     const isWhole =
       set !== undefined &&
       pods.length === replicasOf(set) &&
       statusOf(set, "replicas") === replicasOf(set) &&
       [...found.values()].every(({ loss }) => loss === "is outdated");
-    if (!isWhole) wholeSince.delete(zone);
-    else if (!wholeSince.has(zone)) wholeSince.set(zone, now());
+    keep(wholeSince, zone, isWhole);
   }
 
   return {
@@ -153,10 +179,12 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
       look(zone);
     },
     /** What zones have been losing since before that time, in words; undefined for nothing. */
-    find({ but, of, losses, before, isEver = false }: LossQuery): string | undefined {
+    find({ but, of, losses, under = Infinity, before, isEver = false }: LossQuery): string | undefined {
+      const isNobodys = ({ loss, name }: Lost): boolean => loss === "is missing" && ordinalOf(name) >= under;
       const found = [...lost]
         .flatMap(([zone, ones]) => (zone === but || zone !== (of ?? zone) ? [] : [...ones.values()]))
-        .find(({ loss, since }) => losses.includes(loss) && since < before && (isEver || since > now() - GIVEN_UP_MS));
+        .filter((one) => losses.includes(one.loss) && !isNobodys(one))
+        .find(({ since }) => since < before && (isEver || since > now() - GIVEN_UP_MS));
       return found && `${found.name} ${found.loss}`;
     },
     /** True if the zone has had all its pods ready since before that time, outdated or not. */
@@ -164,12 +192,16 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     /** True if a pod of the zone has been outdated or ill since then, or at any time since. */
     hasOutdated: (zone: string): boolean =>
       [...(lost.get(zone)?.values() ?? [])].some(({ loss }) => loss === "is outdated"),
-    /** True if a pod that goes as the zone gets so many replicas has been ready since before that time. */
-    takesReady(zone: string, replicas: number, before: number): boolean {
+    /** True if no pod of the zone has been outdated since before that time. */
+    isUpdated: (zone: string, before: number): boolean => (updatedSince.get(zone) ?? Infinity) < before,
+    /** True if a pod that goes as the zone gets so many replicas has served since before that time. */
+    takesServing(zone: string, replicas: number, before: number): boolean {
       const set = sets.get(zone);
-      const hasBeenReady = ({ metadata }: KubeObject): boolean => (readySince.get(metadata.uid) ?? Infinity) < before;
+      const serves = ({ metadata: { uid } }: KubeObject): boolean =>
+        (servesSince.get(uid) ?? Infinity) < before &&
+        (readySince.has(uid) || now() - (readyUntil.get(uid) ?? -Infinity) < RECOVERS_MS);
       const goes = ({ metadata }: KubeObject): boolean => ordinalOf(metadata.name) >= replicas;
-      return set !== undefined && listPods(zone).some((pod) => goes(pod) && isOf(pod, set) && hasBeenReady(pod));
+      return set !== undefined && listPods(zone).some((pod) => goes(pod) && isOf(pod, set) && serves(pod));
     },
   };
 }
@@ -184,8 +216,13 @@ export interface DownscaleKnowledge {
   readonly listBudgets: () => readonly KubeObject[];
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
   readonly admittedBut: (zone: string, before: number) => string | undefined;
-  /** A pod that another zone misses since before that time, where a budget counts it, in words. */
-  readonly missedBut: (zone: string, at: number) => string | undefined;
+  /**
+   * A pod that another zone misses since before that time, where a budget counts it as the zone gets so many replicas, in
+   * words.
+   */
+  readonly missedBut: (zone: string, to: number, at: number) => string | undefined;
+  /** Why the time of another zone's last downscale keeps the zone from shrinking, since before that time, in words. */
+  readonly tooEarly: (zone: string, by: "webhook" | "reconciler", before: number) => string | undefined;
   /** True if the budget has been invalid since before that time. */
   readonly wasInvalid: (before: number) => boolean;
 }

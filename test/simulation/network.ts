@@ -25,6 +25,7 @@ import {
   serverEnd,
   serveSent,
 } from "../emulator/in-process.ts";
+import { answerOfOthers } from "./others.ts";
 import type { Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Fault } from "./shape.ts";
@@ -200,6 +201,8 @@ export function createNetwork(options: NetworkOptions) {
     new Promise((resolve, reject) => {
       const site = `apiserver ${url.pathname}`;
       const servers = options.servers();
+      const others = answerOfOthers(url, data);
+      if (others) return void schedule.after(others.ms, () => resolve(others.body));
       let isOver = false;
       const fail = (text: string): void => {
         if (isOver) return;

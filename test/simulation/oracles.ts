@@ -141,11 +141,12 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     trackedOf: (zone) => textOf(dig(world().store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
     misjudgedMs: misjudgedMs(shape),
     failsOpen: shape.ignore || shape.certificate !== undefined,
+    hasTrueClocks: shape.skewMs === 0,
   });
-  const { admittedBut } = records;
+  const { admittedBut, tooEarly } = records;
   const reviews = createReviewSafety({ shape, violated, now });
   const { missedBut } = reviews;
-  const known = { losses, setOf, listBudgets, admittedBut, missedBut, wasInvalid: safety.wasInvalid };
+  const known = { losses, setOf, listBudgets, admittedBut, tooEarly, missedBut, wasInvalid: safety.wasInvalid };
   const downscales = createDownscaleReviews({
     shape,
     violated,

@@ -21,13 +21,11 @@ import {
   PODS,
   podsOf,
   recreate,
+  scaleZone,
   SETS,
+  TEMPLATES_PATH,
 } from "./person.ts";
 import { BURST_MS, type Shape, zoneObject } from "./shape.ts";
-
-const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
-/** A person or an autoscaler asks again for replicas that were refused. */
-const REPEAT_MS = 15_000;
 
 async function inEachZone(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
   for (const zone of people.shape.zones) {
@@ -61,17 +59,6 @@ async function autoscale(people: People): Promise<void> {
 /** Mostly fewer: a zone grows without a question. */
 const drawReplicas = ({ draw, shape }: People): number =>
   draw.chance(0.6) ? draw.between(0, Math.max(0, shape.replicas - 1)) : draw.between(0, shape.replicas + 2);
-
-/** As long as it is refused, and nothing else is wanted, it is asked for again. */
-async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
-  const { world, wanted, isTroubled } = people;
-  wanted.set(zone, replicas);
-  for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {
-    const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
-    if ((status >= 200 && status < 300) || attempt >= attempts) return;
-    await pause(people, REPEAT_MS);
-  }
-}
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   newImage: (people) => {

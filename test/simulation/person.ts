@@ -19,9 +19,12 @@ export interface People {
 }
 
 export const SETS = `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets`;
+export const TEMPLATES_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/replicatemplates`;
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 /** For which a drain goes on. */
 const BOUND_MS = 120_000;
+/** A person or an autoscaler asks again for replicas that were refused. */
+const REPEAT_MS = 15_000;
 const MAX_ATTEMPTS = 30;
 /** A finalizer waits for a reconciler. */
 const GONE_MS = 600_000;
@@ -139,3 +142,14 @@ export const scale = ({ world }: People, zone: string, replicas: number) =>
 /** The replicas that a zone is to have. */
 export const replicasOf = ({ world }: People, zone: string): number =>
   Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
+
+/** As long as it is refused, and nothing else is wanted, it is asked for again. */
+export async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
+  const { world, wanted, isTroubled } = people;
+  wanted.set(zone, replicas);
+  for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {
+    const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+    if ((status >= 200 && status < 300) || attempt >= attempts) return;
+    await pause(people, REPEAT_MS);
+  }
+}

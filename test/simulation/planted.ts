@@ -135,15 +135,26 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /downscale is of one StatefulSet/,
     "who counts the pods of a reserved downscale compares the UID as well: the old entry only stays until its time is over",
   ],
+  [/must be over, not just reached/, "it differs in one millisecond, and the write that follows takes longer"],
+  [
+    /nothing is written once the downscale Lease/,
+    "its time limit is over then, so that the client does not send it (Timeout)",
+  ],
+  [/share one read of their group/, "a bound of cost: the group is read once more, and the zone waits all the same"],
+  [
+    /number of replicas that they were called for/,
+    "a step reads a zone's reference once before its pods are called, so that the number is the same",
+  ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 
 /** Why a planted bug was not found, in words; "" for one that was. */
 export function reasonOf({ result, what = "" }: Planted, breaks: string): string {
   if (result !== "not found") return "";
-  if (what.endsWith("would differ in none")) return NOT_MET;
   const known = REASONS.find(([pattern]) => pattern.test(breaks))?.[1];
-  return known ?? (what.endsWith("changes 0") ? NOTHING_FOLLOWS : "a hole: no oracle judges what it does");
+  if (known !== undefined) return known;
+  if (what.endsWith("would differ in none")) return NOT_MET;
+  return what.endsWith("changes 0") ? NOTHING_FOLLOWS : "a hole: no oracle judges what it does";
 }
 
 const MAX_CHARS = 160;

@@ -15,7 +15,7 @@ import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isEnding, isOrphan } from "./stored.ts";
+import { isBroken, isEnding, isOrphan, isPinned } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -97,17 +97,17 @@ const HOLDS: Readonly<Record<string, (set: KubeObject) => boolean>> = {
 /** A paused zone holds no other. */
 const OWN = "is paused";
 /** What keeps pods that serve where they are, as the zones tell; and pods that may still come up. */
-const SHORT: readonly Loss[] = ["has fewer ready pods than it should have", "is one more than its zone should have"];
+const SHORT: readonly Loss[] = [
+  "has fewer ready pods than it should have",
+  "is missing",
+  "is one more than its zone should have",
+];
 const TRIED: readonly Loss[] = ["may still come up with a new template"];
-/** Cannot come up by itself: it is replaced at once. */
-const isBroken = (pod: KubeObject): boolean =>
-  dig(pod, "status", "phase") === "Failed" ||
-  /"reason":"(?:\w*BackOff|Err\w+|\w+Error|InvalidImageName|Unschedulable)"/.test(JSON.stringify(pod["status"] ?? {}));
 
 /** Holds nobody, but pods of other zones go under the downscale Lease of the group. */
 const JUDGED = "is scaled down by leave of a webhook";
-const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
-  labels?.["grafana.com/prepare-downscale"] === "true";
+const isJudged = (set: KubeObject): boolean =>
+  set.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(set);
 
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createReadSafety(options: ReadSafetyOptions) {
@@ -352,6 +352,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
     readAgainAt,
     listedAt,
     askedAt: (actor: string): number => actsOf(actor).askedAt,
+    /** When its last pass over all groups began. */
+    passedAt: (actor: string): number => actsOf(actor).passes[0] ?? -Infinity,
     heldSince,
     seen,
     /** When a write of a reconciler to a zone last got no answer. */

@@ -234,4 +234,33 @@ describe("the oracle of what webhooks let go", () => {
   ];
   for (const [name, given, says] of CASES)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(play(given), says));
+
+  /** What zone "a" misses elsewhere, as it gets one pod. */
+  function missed(shape: Partial<Shape>, ...objects: readonly KubeObject[]): string | undefined {
+    let now = -10_000;
+    const safety = createReviewSafety({ shape: { ...SHAPE, ...shape }, violated: () => {}, now: () => now });
+    const pods = [`${A}-0`, `${A}-1`, `${B}-0`, `${B}-1`].map((name) => pod(name));
+    for (const one of [budget(), zone(A), zone(B), ...pods, ...objects])
+      safety.onEvent({
+        type: one["kind"] === "Gone" ? "DELETED" : "MODIFIED",
+        resource: RESOURCES[one.metadata.name] ?? "pods",
+        object: one,
+      });
+    now = 0;
+    return safety.missedBut(A, 1, now);
+  }
+  const gone = (name: string): KubeObject => ({ ...pod(name), kind: "Gone" });
+  const MIRRORED = { followers: false, mirrored: { delayMs: 0 } };
+  const FREE = { followers: false, mirrored: undefined };
+  for (const [name, found, says] of [
+    ["nothing while all are there", missed(FREE), undefined],
+    ["a pod that is not ready", missed(FREE, pod(`${B}-1`, "False")), `${B}-1 is missing`],
+    ["one that is not there", missed(FREE, gone(`${B}-1`)), `${B}-1 is missing`],
+    ["not one that its zone is to lose as well", missed(MIRRORED, gone(`${B}-1`)), undefined],
+    ["one that it keeps", missed(MIRRORED, gone(`${B}-0`)), `${B}-0 is missing`],
+    ["a peer", missed(PARTITIONED, pod(`${B}-1`, "False")), `${B}-1 is missing, as many peers as may be`],
+    ["not the peer of a pod that stays", missed(PARTITIONED, pod(`${B}-0`, "False")), undefined],
+    ["not a peer that is not there", missed(PARTITIONED, gone(`${B}-1`)), undefined],
+  ] as const)
+    it(`knows that a downscale misses ${name}`, () => assert.equal(found, says));
 });

@@ -297,13 +297,28 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   return {
     /**
      * A pod that a zone other than this one has missed since before that time, so that its budget lets this one lose none
-     * (§5.11), in words.
+     * as it gets so many replicas (§5.11), in words; by partition the peers of a pod that goes.
      */
-    missedBut(zone: string, at: number): string | undefined {
-      if (shape.partitioned || !since.before("one", seen(at))) return undefined;
+    missedBut(zone: string, to: number, at: number): string | undefined {
+      if (!since.before("one", seen(at))) return undefined;
       const isGivenUp = (name: string): boolean => since.before(`${name} away`, now() - GIVEN_UP_MS);
+      // It is to go as well, and is not made.
+      const isNobodys = (name: string): boolean =>
+        (shape.followers || shape.mirrored !== undefined) && ordinalOf(name) >= to && !pods.has(name);
       const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
-      const missed = others.find((name) => isMissed(name, { at }) && !isGivenUp(name));
+      if (shape.partitioned) {
+        const isUnready = (name: string): boolean =>
+          pods.has(name) && since.before(`${name} away`, seen(at)) && since.before(`${name} wanted`, seen(at));
+        const unready = others.filter((name) => isUnready(name) && !isGivenUp(name));
+        const goes = (ordinal: number): boolean => ordinal >= to && pods.has(`${zone}-${ordinal}`);
+        const limit = Math.max(1, limitSince(seen(at)));
+        const found = unready.find(
+          (name) =>
+            goes(ordinalOf(name)) && unready.filter((one) => ordinalOf(one) === ordinalOf(name)).length >= limit,
+        );
+        return found && `${found} is missing, as many peers as may be`;
+      }
+      const missed = others.find((name) => isMissed(name, { at }) && !isGivenUp(name) && !isNobodys(name));
       return missed && `${missed} is missing`;
     },
     onEvent(event: StoreEvent): void {

@@ -5,7 +5,7 @@ import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { drawFrom } from "./draw.ts";
 import type { Caller } from "./network.ts";
 import { createSafety, type Safety } from "./safety.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import { drawShape, type Shape } from "./shape.ts";
 
 const [A, B] = ["ingester-zone-a", "ingester-zone-b"];
@@ -477,5 +477,41 @@ describe("the oracle of safety", () => {
       onReview({ path: EVICTION, sent: review("a"), status: 200, answer: answer("a"), lateMs: 1 }),
     );
     assert.match(late.join(), /1 ms after its deadline/);
+  });
+
+  it("condemns a reconciler that takes a pod which no StatefulSet controls", () => {
+    const deleted = (labels: Record<string, string>, owners: object[]): string => {
+      const one = pod(`${A}-debug`);
+      const metadata = { ...one.metadata, labels, ownerReferences: owners as never };
+      const object = { ...one, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:10:00Z" } };
+      const event: StoreEvent = { type: "MODIFIED", resource: "pods", object, previous: { ...one, metadata } };
+      return judge({}, ({ onEvent }) => onEvent(event, RECONCILER)).join();
+    };
+    assert.match(deleted({ app: GROUP }, []), /takes ingester-zone-a-debug, which no StatefulSet controls/);
+    assert.equal(deleted({ app: GROUP }, [{ uid: "a" }]), "");
+    assert.equal(deleted({ app: "other" }, []), "");
+  });
+
+  it("condemns a call to what is no host of a pod", () => {
+    const called = (host: string): string =>
+      judge({}, ({ onSent }) => onSent({ ...RECONCILER, call: `POST http://${host}/prepare` })).join();
+    assert.equal(called(`${A}-0.${A}.zonewise.svc.cluster.local.:80`), "");
+    assert.equal(called("prometheus:9090"), "");
+    assert.match(called(`${A}-0.elsewhere.example.zonewise.svc.cluster.local.`), /which is no host of a pod/);
+  });
+
+  it("condemns a zone that shrinks against its label, or whose first pods go unprepared", () => {
+    const changed = (labels: Record<string, string>, spec: object, call = "PATCH statefulsets/x"): string => {
+      const before = { ...pod(A), metadata: { ...pod(A).metadata, labels }, spec: { replicas: 3 } };
+      const object = { ...before, spec: { replicas: 3, ...spec } };
+      const event: StoreEvent = { type: "MODIFIED", resource: "statefulsets.apps", object, previous: before };
+      return judge({ downscales: { asOriginal: true } }, ({ onEvent }) => onEvent(event, { ...HUMAN, call })).join();
+    };
+    const [pinned, prepared] = [{ "grafana.com/no-downscale": "true" }, { "grafana.com/prepare-downscale": "true" }];
+    assert.match(changed(pinned, { replicas: 2 }), /must not shrink by its label/);
+    assert.equal(changed(pinned, { replicas: 2 }, "PATCH statefulsets/x/scale"), "");
+    assert.equal(changed({}, { replicas: 2 }), "");
+    assert.match(changed(prepared, { ordinals: { start: 1 } }), /first ordinal 1: its pods are not prepared/);
+    assert.equal(changed({}, { ordinals: { start: 1 } }), "");
   });
 });

@@ -7,10 +7,10 @@
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
 import { dig, type Fields, fieldsOf, textOf } from "../emulator/objects.ts";
 import type { Caller, Review } from "./network.ts";
-import { BUDGET, BUDGETS, EVICTION_PATHS, NAMESPACE, ordinalOf, PINNING, zoneOf } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "./names.ts";
 import { createPast } from "./past.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
-import { isReady } from "./stored.ts";
+import { isPinned, isReady } from "./stored.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
@@ -33,6 +33,8 @@ export interface SafetyOptions {
 
 export interface Safety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
+  /** A request leaves a process, also one to a pod. */
+  readonly onSent: (caller: Caller) => void;
   /** A request of one of our processes, as it reached the API server. */
   readonly onRequest: (caller: Caller, method: string, path: string, body: string) => void;
   readonly onReview: (review: Review) => void;
@@ -61,6 +63,10 @@ const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconcile
 
 /** Paths of the webhooks that let pods go. */
 const [EVICTION, DOWNSCALE] = [PINNING, "/admission/prepare-downscale"];
+
+/** Of a pod: its name, its Service, its namespace. */
+const HOST = new RegExp(`^[a-z0-9-]+\\.[a-z0-9-]+\\.${NAMESPACE}\\.svc\\.cluster\\.local\\.?$`);
+const PINNED = "/admission/no-downscale";
 
 /** Longer than a process stands still and a call is on its way: who judges has seen that the pod is not ready. */
 const SICK_MS = 150_000;
@@ -104,6 +110,7 @@ export function createSafety(options: SafetyOptions): Safety {
     const { type, object, previous } = event;
     const { name, uid, deletionTimestamp, namespace } = object.metadata;
     const [, zone = "", ordinal = ""] = /^(.*)-(\d+)$/.exec(name) ?? [];
+    if (namespace === NAMESPACE) judgeStranger(event, caller);
     if (namespace !== NAMESPACE || !replicas.has(zone)) return;
     const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
     if (begins && caller && previous && isReady(previous)) {
@@ -123,6 +130,14 @@ export function createSafety(options: SafetyOptions): Safety {
       if (disrupted.get(name)?.uid !== uid) disrupted.delete(name);
     } else if (!sick.has(name)) sick.set(name, now());
     forgetUnwanted();
+  }
+
+  /** A pod that looks like one of a zone, and that no StatefulSet controls. */
+  function judgeStranger({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
+    const { name, labels, ownerReferences = [], deletionTimestamp } = object.metadata;
+    const isTaken = (type === "DELETED" || deletionTimestamp !== undefined) && !previous?.metadata.deletionTimestamp;
+    if (isTaken && caller && isReconciler(caller) && labels?.["app"] === GROUP && ownerReferences.length === 0)
+      violated(`${caller.actor} takes ${name}, which no StatefulSet controls`);
   }
 
   function disrupt(pod: Disrupted): void {
@@ -222,16 +237,26 @@ export function createSafety(options: SafetyOptions): Safety {
     replicas.set(name, after);
     forgetUnwanted();
     if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || shape.prepared))
-      shrink(name, after, caller);
+      shrink(name, after, caller, isPinned(previous));
+    if (type !== "MODIFIED" || !caller || !previous) return;
+    // Of a Scale the webhook reads the labels, perhaps as they were.
+    const isWhole = !caller.call.endsWith("/scale");
+    if (isWhole && after < before && isPinned(previous) && shape.downscales?.asOriginal && wasReviewed(PINNED, name))
+      violated(`${caller.actor} scales ${name} to ${after}, which must not shrink by its label`);
+    const [first, start] = [previous, object].map((set) => Number(dig(set, "spec", "ordinals", "start") ?? 0));
+    const isPrepared = previous.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(previous);
+    if (first !== start && before > 0 && isPrepared && wasReviewed(DOWNSCALE, name))
+      violated(`${caller.actor} gives ${name} the first ordinal ${start}: its pods are not prepared`);
   }
 
   /** A downscale by the reconciler, or one that the webhook has admitted. */
-  function shrink(zone: string, to: number, { actor }: Caller): void {
+  function shrink(zone: string, to: number, { actor }: Caller, isPinnedZone: boolean): void {
     const surplus = listPods(zone).filter(
       (pod) => ordinalOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
     if (!actor.startsWith("reconciler") && !wasReviewed(DOWNSCALE, zone)) return;
-    if (shape.prepared && wasReviewed(DOWNSCALE, zone))
+    // Whoever may not shrink at all is asked no further.
+    if (shape.prepared && !isPinnedZone && wasReviewed(DOWNSCALE, zone))
       for (const { metadata } of surplus)
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
     if (actor.startsWith("reconciler")) tooSoon(zone, to, surplus);
@@ -284,6 +309,10 @@ export function createSafety(options: SafetyOptions): Safety {
       if (event.resource === "statefulsets.apps") onSet(event, caller);
       if (event.resource === BUDGETS) onBudget(event);
       onSpoilt(event, caller);
+    },
+    onSent({ actor, call }) {
+      const [, host = "", pod = ""] = /^\w+ http:\/\/(([^./]+)[^/:]*)/.exec(call) ?? [];
+      if (replicas.has(zoneOf(pod)) && !HOST.test(host)) violated(`${actor} calls ${host}, which is no host of a pod`);
     },
     onRequest({ actor }, method, path, body) {
       if (!actor.startsWith("reconciler") && !actor.startsWith("webhooks")) return;

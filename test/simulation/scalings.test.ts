@@ -19,6 +19,8 @@ interface World {
   /** When the reconciler took the Lease, gave it back, and listed the zones of the group. */
   readonly heldSince?: number;
   readonly releasedAt?: number;
+  /** Until when it has it. */
+  readonly leftAt?: number;
   readonly askedAt?: number;
   /** When it read the zone tracker and the template, which asks for this. */
   readonly trackedAt?: number;
@@ -28,6 +30,8 @@ interface World {
   readonly admittedAt?: number;
   /** Since when a budget counts a pod of another zone as missing. */
   readonly missedAt?: number;
+  /** Since when another zone's last downscale keeps it from shrinking. */
+  readonly earlySince?: number;
   /** Since when its budget is invalid. */
   readonly brokenAt?: number;
   readonly isWhole?: boolean;
@@ -42,6 +46,14 @@ interface World {
   readonly unknownAt?: number;
   /** Another zone is scaled at this time. */
   readonly scaledAt?: number;
+  /** When its last pass over all groups began, and when the same write was sent before. */
+  readonly passedAt?: number;
+  readonly triedAt?: number;
+  /** The milliseconds that its write may take. */
+  readonly limitMs?: number;
+  /** What others make of the replicas that it writes with a time of the downscale, and when that time goes again. */
+  readonly stored?: number;
+  readonly restoredAt?: number;
   /** A fault has befallen a call. */
   readonly isLoud?: boolean;
 }
@@ -62,12 +74,16 @@ function scale(world: World): readonly string[] {
   let stored = budget(undefined);
   const actor = "reconciler-1";
   const before = zone("a", metadata, 2, "1");
+  const timed = { ...metadata, annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } };
+  const after = zone("a", world.stored === undefined ? metadata : timed, world.stored ?? to, "5");
+  let isWritten = false;
+  let isRestored = false;
   const scalings = createScalingSafety({
     shape: { zones: ["a", "b"] },
     violated: (what) => violations.push(what),
     now: () => now,
     losses: {
-      takesReady: (name: string, replicas: number) => name === "a" && replicas < 2,
+      takesServing: (name: string, replicas: number) => name === "a" && replicas < 2,
       isWhole: () => isWhole,
       hasOutdated: () => false,
       find: (query: { losses: readonly string[]; before: number }) =>
@@ -76,15 +92,17 @@ function scale(world: World): readonly string[] {
     reads: {
       listedAt: () => askedAt,
       askedAt: () => askedAt,
-      heldSince: () => (heldSince < Infinity ? heldSince : undefined),
+      passedAt: () => world.passedAt ?? 5,
+      heldSince: () => (heldSince < Infinity && !(now > (world.leftAt ?? 1000)) ? heldSince : undefined),
       releasedAt: () => releasedAt,
       unknownAt: () => unknownAt,
       seen: (at: number) => at,
     },
-    setOf: () => before,
+    setOf: () => (isRestored ? zone("a", metadata, 2, "6") : isWritten && world.stored !== undefined ? after : before),
     listBudgets: () => [stored],
     admittedBut: (_, at) => (admittedAt < at ? "a downscale of b is admitted" : undefined),
-    missedBut: (_, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    missedBut: (_, __, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
+    tooEarly: (_, __, at) => ((world.earlySince ?? Infinity) < at ? "b was scaled down just now" : undefined),
     wasInvalid: (at) => (world.brokenAt ?? Infinity) < at,
     isQuiet: () => world.isLoud !== true,
   });
@@ -99,8 +117,11 @@ function scale(world: World): readonly string[] {
   const patch = (name: string): void =>
     call(
       "PATCH",
-      `${SETS}/${name}?timeout=1ms`,
-      JSON.stringify({ metadata: { resourceVersion: "1" }, spec: { replicas: to } }),
+      `${SETS}/${name}?timeout=${world.limitMs ?? 1}ms`,
+      JSON.stringify({
+        metadata: { resourceVersion: "1", ...(world.stored !== undefined && { annotations: timed.annotations }) },
+        spec: { replicas: to },
+      }),
       status,
     );
   const reserve = (time: string | undefined) => (): void => {
@@ -126,9 +147,23 @@ function scale(world: World): readonly string[] {
     [world.changedAt, () => event("statefulsets.apps", zone("a", metadata, 2, "4"), before, "human")],
     [world.reservedAt, reserve("2026-01-01T00:00:00Z")],
     [world.freedAt, reserve(undefined)],
+    [world.triedAt, () => patch("a")],
     [world.scaledAt, () => patch("b")],
-    [100, () => status < 300 && event("statefulsets.apps", zone("a", metadata, to, "5"), before)],
+    [
+      100,
+      () => {
+        isWritten = status < 300;
+        if (isWritten) event("statefulsets.apps", after, before);
+      },
+    ],
     [100, () => patch("a")],
+    [
+      world.restoredAt,
+      () => {
+        isRestored = true;
+        event("statefulsets.apps", zone("a", metadata, world.stored ?? to, "6"), after);
+      },
+    ],
     [20_000, () => event("events", zone("x", {}, 0, "6"))],
   ];
   for (const [at = Infinity, run] of steps.toSorted(([a = Infinity], [b = Infinity]) => a - b)) {
@@ -152,6 +187,8 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one while a pod of another zone ends", { lost: [19, "ends"] }, /has read that b ends/],
   ["one while its budget misses a pod of another", { missedAt: 19 }, /has read that b-1 is missing/],
   ["one before it does", { missedAt: 21 }, undefined],
+  ["one too early after another zone's", { earlySince: 19 }, /has read that b was scaled down just now/],
+  ["one before another zone was scaled down", { earlySince: 21 }, undefined],
   ["one under an invalid budget", { brokenAt: 19 }, /has read that its budget is invalid/],
   ["one before its budget is", { brokenAt: 21 }, undefined],
   ["one before a pod of another ends", { lost: [21, "ends"] }, undefined],
@@ -193,6 +230,17 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
     { reservedAt: 70, unknownAt: 80, freedAt: 89 },
     /releases a-1\+, although its write may still take effect/,
   ],
+  ["one that is refused again in a tick", { status: 403, triedAt: 40 }, /again in the tick in which it was refused/],
+  ["one that is refused again in the next", { status: 403, triedAt: 40, passedAt: 50 }, undefined],
+  ["one that ends before its Lease", { limitMs: 9_920 }, undefined],
+  ["one that may end after it", { limitMs: 9_921 }, /may end after its downscale Lease has passed to another/],
+  ["a Lease that is kept", { status: 403, leftAt: Infinity }, /keeps the downscale Lease after .* was refused/],
+  ["one that is given back", { status: 403 }, undefined],
+  ["one that is kept after a write that may be stored", { status: 500, leftAt: Infinity }, undefined],
+  ["a time that is left though nothing happened", { stored: 2 }, /leaves the time .* that did not happen/],
+  ["one that is taken back", { stored: 2, restoredAt: 200 }, undefined],
+  ["the time of a downscale to another number", { stored: 1, to: 0 }, undefined],
+  ["one that is taken back", { stored: 1, to: 0, restoredAt: 200 }, /forgets that a was scaled down at/],
   ["one that was reserved", { reservedAt: 80, freedAt: 101 }, undefined],
   [
     "a reservation while a pod of another zone ends",

@@ -13,13 +13,16 @@ import { BUDGETS, GROUP, NAMESPACE } from "./names.ts";
 import type { Caller } from "./network.ts";
 import type { ReadSafety } from "./reads.ts";
 import { type Shape, TEMPLATES } from "./shape.ts";
-import { replicasOf } from "./stored.ts";
+import { isPinned, replicasOf } from "./stored.ts";
 
 export interface ScalingSafetyOptions extends DownscaleKnowledge {
   readonly shape: Pick<Shape, "zones">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt">;
+  readonly reads: Pick<
+    ReadSafety,
+    "listedAt" | "askedAt" | "passedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt"
+  >;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -32,6 +35,9 @@ const REFUSED: ReadonlySet<number> = new Set([400, 403, 404, 422]);
 const [CONFLICT, SERVER_ERROR] = [409, 500];
 /** A reservation of a refused write is released within this time. */
 const RELEASED_MS = 10_000;
+/** The downscale Lease is given back within this time, and lasts so long if it is not. */
+const [GIVEN_BACK_MS, LEASE_MS] = [5000, 10_000];
+const LAST_DOWNSCALE = "grafana.com/last-downscale";
 /** What a reconciler needs from the list that it decides by to its write. */
 const DECIDED_LISTS = 4;
 const DELAY = "grafana.com/rollout-delayed-downscale";
@@ -47,6 +53,8 @@ interface Acts {
   /** When it last read the zone tracker, and the template. */
   trackedAt: number;
   referredAt: number;
+  /** By zone when its write was last refused. */
+  readonly refusedAt: Map<string, number>;
   /** By zone when it sent the write that released its reservation. */
   readonly released: Map<string, number>;
   /** By zone when it reserved its downscale. */
@@ -62,10 +70,28 @@ interface Left {
   readonly refusedAt: number;
 }
 
+/** Of replicas, and how it was answered. */
+interface Write {
+  readonly zone: string;
+  readonly body: unknown;
+  readonly status: number;
+  /** Until when it may take effect, from when it was sent. */
+  readonly limitMs: number;
+}
+
+/** A write with the time of a downscale, by the zone before and after it. */
+interface Timed {
+  readonly set: KubeObject;
+  readonly before: KubeObject;
+  readonly time: string;
+}
+
+const timeOf = (set: KubeObject | undefined): string | undefined => set?.metadata.annotations?.[LAST_DOWNSCALE];
+
 /** Calls `violated` with what happened, in words. */
 export function createScalingSafety(options: ScalingSafetyOptions) {
-  const { shape, violated, now, losses, reads, setOf, listBudgets, admittedBut, missedBut, wasInvalid, isQuiet } =
-    options;
+  const { shape, violated, now, losses, reads, setOf, listBudgets, isQuiet } = options;
+  const { admittedBut, missedBut, wasInvalid, tooEarly } = options;
   const byActor = new Map<string, Acts>();
   /** By version of a zone when another one took its place. */
   const outdatedAt = new Map<string, number>();
@@ -74,10 +100,15 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   /** Since when a zone is being deleted. */
   const leavingSince = new Map<string, number>();
   const left: Left[] = [];
+  /** Leases of refused writes, and times of downscales that did not happen. */
+  const kept: { readonly at: number; readonly isKept: () => boolean; readonly what: string }[] = [];
+  /** By zone what it was before its last change, and the time of a downscale that happened. */
+  const earlier = new Map<string, KubeObject>();
+  const happenedAt = new Map<string, unknown>();
 
   function actsOf(actor: string): Acts {
     const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
-    const found = byActor.get(actor) ?? { ...never, released: new Map(), reserved: new Map() };
+    const found = byActor.get(actor) ?? { ...never, refusedAt: new Map(), released: new Map(), reserved: new Map() };
     byActor.set(actor, found);
     return found;
   }
@@ -88,15 +119,17 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   function whyNotShrink(set: KubeObject, to: number, actor: string): string | undefined {
     const { name } = set.metadata;
     const before = knownAt(actor);
-    if (!losses.takesReady(name, to, before)) return undefined;
+    const early = tooEarly(name, "reconciler", before);
+    if (early !== undefined || !losses.takesServing(name, to, before)) return early;
     if (wasInvalid(before)) return "its budget is invalid";
     // Others may wait for a zone that is not whole: only the webhook makes it wait for all that it refuses.
     const waits = isJudged(set) && losses.isWhole(name, before);
-    const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, before });
+    const under = set.metadata.annotations?.[LEADER] !== undefined || mirrors(set) ? to : undefined;
+    const lost = losses.find({ but: name, losses: waits ? UNREADY : LEAVING, under, before });
     const isOutdated = waits && !losses.hasOutdated(name);
     return (
       lost ??
-      missedBut(name, reads.askedAt(actor)) ??
+      missedBut(name, to, reads.askedAt(actor)) ??
       (isOutdated ? losses.find({ but: name, losses: ["is outdated"], before }) : undefined)
     );
   }
@@ -133,7 +166,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (admitted !== undefined) violated(`${what}, and has read that ${admitted}`);
     const lost = whyNotShrink(before, after, actor);
     if (lost !== undefined) violated(`${what}, and has read that ${lost}`);
-    if (!isJudged(before) && losses.takesReady(name, after, now())) {
+    if (!isJudged(before) && losses.takesServing(name, after, now())) {
       if (heldSince === undefined && reads.releasedAt(actor) < sentAt)
         violated(`${what} without the downscale Lease of its group`);
       else if (reads.releasedAt(actor) > sentAt)
@@ -144,13 +177,16 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
   }
 
   /** A write of replicas reaches the API server, which may refuse it. */
-  function onWrite({ actor, call, sentAt = now() }: Caller, zone: string, body: unknown, status: number): void {
+  function onWrite({ actor, call, sentAt = now() }: Caller, { zone, body, status, limitMs }: Write): void {
     const to = numberOf(dig(body, "spec", "replicas"));
     if (to === undefined) return;
     const acts = actsOf(actor);
     const listedAt = reads.listedAt(actor);
     if (acts.scaled && listedAt < acts.scaled.at && sentAt > acts.scaled.at)
       violated(`${actor} sends ${call} without another list since it scaled ${acts.scaled.zone}`);
+    if (reads.passedAt(actor) < (acts.refusedAt.get(zone) ?? -Infinity))
+      violated(`${actor} sends ${call} again in the tick in which it was refused`);
+    if (REFUSED.has(status)) acts.refusedAt.set(zone, now());
     acts.answeredAt = now();
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
     // A zone that grows needs no second look: the write is refused.
@@ -160,10 +196,42 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
     const reserved = acts.reserved.get(zone);
     if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
+    if (!set) return;
+    const heldSince = reads.heldSince(actor);
+    const before = status < 300 ? earlier.get(zone) : set;
+    const from = before ? replicasOf(before) : 0;
+    const isUnderLease = heldSince !== undefined && to < from && !isJudged(set) && !isForced(set);
+    if (isUnderLease && sentAt + limitMs > heldSince + LEASE_MS)
+      violated(`${actor} sends ${call}, which may end after its downscale Lease has passed to another`);
+    if (isUnderLease && REFUSED.has(status))
+      kept.push({
+        at: now() + GIVEN_BACK_MS,
+        isKept: () => reads.heldSince(actor) === heldSince,
+        what: `${actor} keeps the downscale Lease after ${call} was refused`,
+      });
+    const time = dig(body, "metadata", "annotations", LAST_DOWNSCALE);
+    if (status < 300 && before && to < from && typeof time === "string") onTimed(actor, { set, before, time });
+  }
+
+  /** Others may have given it another number than was asked for, or left it as it is. */
+  function onTimed(actor: string, { set, before, time }: Timed): void {
+    const { name } = set.metadata;
+    if (replicasOf(set) < replicasOf(before)) happenedAt.set(name, time);
+    else if (timeOf(before) !== time)
+      kept.push({
+        at: now() + RELEASED_MS,
+        isKept: () => timeOf(setOf(name)) === time,
+        what: `${actor} leaves the time ${time} of a downscale of ${name} that did not happen`,
+      });
   }
 
   /** What was refused is released by now, if no call has failed. */
   function judgeLeft(): void {
+    for (const [i, { at, isKept, what }] of [...kept.entries()].toReversed()) {
+      if (now() < at) continue;
+      kept.splice(i, 1);
+      if (isKept() && isQuiet(at - RELEASED_MS)) violated(what);
+    }
     while (left[0] && now() - left[0].refusedAt > RELEASED_MS) {
       const [{ key, time, at, refusedAt }] = left.splice(0, 1) as [Left];
       const isLeft = listBudgets().some((one) => dig(dig(one, "status", "disruptedPods"), key, "time") === time);
@@ -200,8 +268,14 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     else if (deletionTimestamp !== undefined && !leavingSince.has(name)) leavingSince.set(name, now());
     if (!previous || type !== "MODIFIED") return;
     outdatedAt.set(previous.metadata.resourceVersion, now());
+    earlier.set(name, previous);
+    if (!caller || !isReconciler(caller)) return;
     const isScaled = replicasOf(previous) !== replicasOf(object);
-    if (isScaled && caller && isReconciler(caller)) onScaled(previous, replicasOf(object), caller);
+    if (isScaled) onScaled(previous, replicasOf(object), caller);
+    const [before, after] = [previous, object].map(timeOf);
+    const isBack = before !== undefined && !(Date.parse(after ?? "") >= Date.parse(before));
+    if (isBack && happenedAt.get(name) === before)
+      violated(`${caller.actor} forgets that ${name} was scaled down at ${before}`);
   }
 
   return {
@@ -222,7 +296,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       const request = `${method} ${path}`;
       const acts = actsOf(caller.actor);
       const [, zone] = SCALED.exec(request) ?? [];
-      if (zone !== undefined && shape.zones.includes(zone)) onWrite(caller, zone, JSON.parse(body || "{}"), status);
+      const limitMs = Number(/\btimeout=(\d+)ms/.exec(path)?.[1] ?? Infinity);
+      if (zone !== undefined && shape.zones.includes(zone))
+        onWrite(caller, { zone, body: JSON.parse(body || "{}"), status, limitMs });
       if (TRACKER.test(request) && (status < 300 || status === 404)) acts.trackedAt = caller.sentAt ?? now();
       if (REFERENCE.test(request) && status < 300) acts.referredAt = caller.sentAt ?? now();
     },
@@ -230,8 +306,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 }
 
 const isReconciler = ({ actor }: Caller): boolean => actor.startsWith("reconciler");
-const isJudged = ({ metadata: { labels } }: KubeObject): boolean =>
-  labels?.["grafana.com/prepare-downscale"] === "true";
+/** A webhook judges its downscales; of a zone that must not shrink it refuses them unasked. */
+const isJudged = (set: KubeObject): boolean =>
+  set.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(set);
 const isForced = ({ metadata: { annotations } }: KubeObject): boolean =>
   annotations?.["grafana.com/rollout-force-replicas"] !== undefined;
 const mirrors = ({ metadata: { annotations } }: KubeObject): boolean =>

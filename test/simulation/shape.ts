@@ -101,6 +101,11 @@ export interface Shape {
   readonly mistakes: number | undefined;
   /** Objects that nobody can read for a while; undefined for none. */
   readonly unreadable: number | undefined;
+  /** What incidents of downscales need. */
+  readonly downscales?: {
+    /** The webhooks of downscales are registered as the original has them: without conditions, for whole objects, too. */
+    readonly asOriginal: boolean;
+  };
   /** How many incidents of each area there are; undefined for none. */
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */

@@ -100,9 +100,15 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): s
   ];
 }
 
-/** True if each zone is as it was asked for, whatever its group says of it. */
+/** Its status may be that of an earlier spec. */
+function isObserved(store: Judged["store"], zone: string): boolean {
+  const set = store.get("statefulsets.apps", NAMESPACE, zone);
+  return Number(dig(set, "status", "observedGeneration") ?? 0) >= (set?.metadata.generation ?? 0);
+}
+
+/** True if each zone is as it was asked for, and its status shows it, whatever its group says of it. */
 export const areZonesSettled = (store: Judged["store"], zones: readonly string[]): boolean =>
-  zones.every((zone) => unsettledZone(store, zone, false).length === 0) &&
+  zones.every((zone) => isObserved(store, zone) && unsettledZone(store, zone, false).length === 0) &&
   // One of a node that is lost ends for as long as that.
   !store
     .list("pods", NAMESPACE)

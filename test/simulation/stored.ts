@@ -26,3 +26,11 @@ export function reservedOn(object: KubeObject | undefined): Fields {
   const note = textOf(object?.metadata.annotations?.["zonewise/disrupted-pods"]);
   return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : JSON.parse(note));
 }
+
+/** Cannot come up by itself: it is replaced at once. */
+export const isBroken = (pod: KubeObject): boolean =>
+  dig(pod, "status", "phase") === "Failed" ||
+  /"reason":"(?:\w*BackOff|Err\w+|\w+Error|InvalidImageName|Unschedulable)"/.test(JSON.stringify(pod["status"] ?? {}));
+/** True for a zone that must not shrink, by its label. */
+export const isPinned = (set: KubeObject | undefined): boolean =>
+  set?.metadata.labels?.["grafana.com/no-downscale"] === "true";

@@ -84,8 +84,6 @@ export interface World {
   readonly disturb: ReturnType<typeof createNetwork>["disturb"];
   /** Somebody starts a Job as the CronJob has it. */
   readonly startRun: () => void;
-  /** A controller of the cluster does nothing for so many milliseconds. */
-  readonly stall: (controller: string, ms: number) => void;
   /** A process of somebody who is no part of the world. */
   readonly admit: (name: string) => { readonly process: Process; readonly connection: Connection };
   readonly processes: () => readonly Process[];
@@ -97,8 +95,10 @@ export interface World {
   readonly shown: () => readonly (X509Certificate | undefined)[];
   /** The nodes whose hosts get updates. */
   readonly fleet: Fleet | undefined;
-  /** The StatefulSet controller stands still. */
-  readonly stallSets: (ms: number) => void;
+  /** The API server answers 500 to the calls of a site, such as "webhooks LIST pods", for so many milliseconds. */
+  readonly fail: (site: string, ms: number) => void;
+  /** A controller of the cluster does nothing of its kind for so many milliseconds. */
+  readonly stall: (controller: "statefulSets", ms: number) => void;
   /** Checks are answered as the shape says from now on, and hosts do no more wrong. */
   readonly calm: () => void;
   readonly stop: () => void;
@@ -170,6 +170,18 @@ const underIgnore = (configuration: Draft): Draft => ({
   webhooks: listOf(configuration["webhooks"]).map((webhook) => ({ ...(webhook as object), failurePolicy: "Ignore" })),
 });
 
+/** The original's configurations have no conditions, and send whole StatefulSets, too. */
+const asOriginal = (configuration: Draft): Draft => ({
+  ...configuration,
+  webhooks: listOf(withoutConditions(configuration)["webhooks"]).map((webhook) => {
+    const rules = listOf(dig(webhook, "rules")).map((rule) => ({
+      ...(rule as object),
+      resources: ["statefulsets", "statefulsets/scale"],
+    }));
+    return { ...(webhook as object), rules };
+  }),
+});
+
 export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, loaded, ...on }: WorldOptions): World {
   const processes = new Set<Process>();
   const servers = new Set<WebhookServer>();
@@ -177,6 +189,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   const leaving = new Map<string, number>();
   const counts = new Map<string, number>();
   const stalledUntil = new Map<string, number>();
+  const failingUntil = new Map<string, number>();
   const prometheus = createPrometheus({
     schedule,
     draw,
@@ -193,7 +206,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...on,
     schedule,
     draw,
-    strikes,
+    strikes: (fault, site) =>
+      (fault === "serverError" && (failingUntil.get(site) ?? 0) > schedule.now()) || strikes(fault, site),
     servers: () => [...servers],
     hosts,
     // Who asks matters to nobody else, and is told in logs.
@@ -229,7 +243,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ),
     ...(deletion ? [[DELETION_CONFIGURATIONS, deletion] as const] : []),
   ])
-    store.create(resource, shape.ignore ? underIgnore(configuration) : configuration);
+    store.create(resource, registered(configuration));
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
   for (const [resource, object] of volumesOf(shape.nodes?.bound, shape.zones)) store.create(resource, object);
@@ -239,6 +253,13 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
   if (shape.phased) store.create(PHASED_ROLLOUTS, phasedObject(shape.phased));
   for (const [resource, object] of loaded?.objects ?? []) store.create(resource, object);
+
+  /** As this cluster's administrators have it. */
+  function registered(configuration: Draft): Draft {
+    const isOriginal = shape.downscales?.asOriginal === true && /downscale/.test(configuration.metadata.name ?? "");
+    const one = isOriginal ? asOriginal(configuration) : configuration;
+    return shape.ignore ? underIgnore(one) : one;
+  }
 
   const environment = {
     ...ENVIRONMENT,
@@ -344,13 +365,18 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
   }
 
-  function answerForPod({ metadata: { uid } }: KubeObject, { method, path }: Sent): HostAnswer {
+  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have. */
+  function answerForPod({ metadata: { uid, annotations } }: KubeObject, { method, path }: Sent): HostAnswer {
     const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
+    const lateMs = Number(annotations?.["sim/answer-after-ms"] ?? 0);
+    if (annotations?.["sim/refuses"] !== undefined)
+      return { status: 503, body: JSON.stringify({ timestamp: 1 }), lateMs };
     if (method !== "POST") (isDelayed ? leaving : prepared).delete(uid);
     else if (!isDelayed) prepared.add(uid);
     else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
     const at = leaving.get(uid);
-    return { status: 200, body: JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) }) };
+    const body = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
+    return { status: 200, body, lateMs };
   }
 
   return {
@@ -358,7 +384,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ask: network.ask,
     disturb: network.disturb,
     startRun,
-    stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     admit: (name) => {
       const process = createProcess(schedule, name, 0);
       return { process, connection: network.connectionOf(process) };
@@ -368,7 +393,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     leaving,
     shown: () => [...servers].map(({ mount }) => mount.shown()),
     fleet,
-    stallSets: (ms) => void stalledUntil.set("statefulSets", schedule.now() + ms),
+    fail: (site, ms) => void failingUntil.set(site, schedule.now() + ms),
+    stall: (controller, ms) => void stalledUntil.set(controller, schedule.now() + ms),
     calm() {
       prometheus.calm();
       fleet?.calm();

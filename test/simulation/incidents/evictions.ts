@@ -147,12 +147,12 @@ const ACTS = {
       await scale(people, zone, replicas + 1);
       await until(people, () => podOf(people, `${zone}-${replicas}`) !== undefined);
       await annotatePod(people, `${zone}-${replicas}`, { "sim/ready": "false" });
-      world.stallSets(30_000);
+      world.stall("statefulSets", 30_000);
       await scale(people, zone, replicas);
       const peers = podsIn(people).filter((name) => zoneOf(name) !== zone && ordinalOf(name) === replicas);
       return await drainSome(people, peers);
     }
-    world.stallSets(draw.between(5000, 25_000));
+    world.stall("statefulSets", draw.between(5000, 25_000));
     await scale(people, zone, Math.max(0, replicas - 1));
     return await drainSome(
       people,

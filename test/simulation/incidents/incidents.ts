@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { downscales } from "./downscales.ts";
 import { evictions } from "./evictions.ts";
 import { GATE_INCIDENTS } from "./gates.ts";
 import type { Area } from "./incident.ts";
@@ -19,6 +20,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   nodes: NODES,
   leases,
   evictions,
+  downscales,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -1,6 +1,6 @@
 /**
  * The StatefulSet controller: executes the plan (plan.ts) a few milliseconds after a StatefulSet or a pod has
- * changed.
+ * changed. A pod with the annotation `sim/kept` cannot be deleted by it, as if a webhook of others refused that.
  */
 import type { Clock } from "../../clock.ts";
 import { dig, type OwnerReference, put } from "../../objects.ts";
@@ -59,7 +59,8 @@ export function statefulSets(store: Store, clock: Clock): Controller {
       const created = create.slice(0, roomFor(store, set));
       for (const pod of created) store.create("pods", { ...pod, status: { phase: "Pending", qosClass: "BestEffort" } });
       for (const pod of identify) store.update("pods", withIdentity(pod));
-      for (const { metadata } of remove) store.remove("pods", metadata.namespace, metadata.name);
+      for (const { metadata } of remove)
+        if (metadata.annotations?.["sim/kept"] === undefined) store.remove("pods", metadata.namespace, metadata.name);
       // The status comes last: once a client sees the generation observed, it also sees the changes to pods.
       store.update(STATEFUL_SETS, { ...set, status: statusOf(set, pods, revisions, now) });
       const next = Math.min(...pods.map((pod) => availableAt(pod, set.spec.minReadySeconds)).filter((at) => at > now));

@@ -92,3 +92,18 @@ test("a pod whose name another owner's pod uses is created once the name is free
   await clock.advance(1000);
   assert.deepEqual([pod("z-1").metadata.labels?.["app"], counts().readyReplicas], ["z", 3]);
 });
+
+test("a pod whose deletion is refused to the controller stays beyond the replicas, and goes once it is not", async () => {
+  const { store, clock, pod, podNames, change } = createCluster();
+  store.create("statefulsets.apps", statefulSet(2));
+  await clock.advance(1000);
+  const keep = (annotations: Record<string, string>): void =>
+    void store.update("pods", { ...pod("z-1"), metadata: { ...pod("z-1").metadata, annotations } });
+  keep({ "sim/kept": "true" });
+  change({ replicas: 1 });
+  await clock.advance(1000);
+  assert.deepEqual([podNames(), pod("z-1").metadata.deletionTimestamp], [["z-0", "z-1"], undefined]);
+  keep({});
+  await clock.advance(1000);
+  assert.deepEqual(podNames(), ["z-0"]);
+});
