@@ -143,6 +143,7 @@ describe("what a zone loses", () => {
     let now = 1000;
     const losses = createLosses({ zones: ["a"], now: () => now, listPods: () => [pod({})] });
     const tell = (object: KubeObject): void => losses.onEvent({ type: "MODIFIED", resource: "pods", object });
+    losses.onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object: zone() });
     tell(pod({}));
     now = 10_000;
     tell({ ...pod({}), status: { conditions: [{ type: "Ready", status: "False" }], ...status } });
