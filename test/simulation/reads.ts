@@ -15,7 +15,7 @@ import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isBroken, isEnding, isOrphan, isPinned } from "./stored.ts";
+import { isBroken, isOrphan, isPinned } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -76,7 +76,7 @@ interface Acts {
   readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
   readonly deletedAt: Map<string, number>;
-  /** The pods that it has taken, by their names. */
+  /** The pods that it has taken, by their names, until one of the name is ready. */
   readonly taken: Set<string>;
   /** When it sent the write that gave its last downscale Lease back. */
   releasedAt: number;
@@ -262,11 +262,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
 
   /** Such pods go within the limit of their zone, and what the reconciler itself has taken counts until it is back. */
   function judgeLimit({ metadata: { name } }: KubeObject, zone: string, actor: string): void {
-    const isBack = (other: string): boolean =>
-      listPods(zone).some((pod) => pod.metadata.name === other && !isEnding(pod) && isTrue(pod, "Ready"));
-    const taken = [...actsOf(actor).taken].filter(
-      (other) => other !== name && zoneOf(other) === zone && !isBack(other),
-    );
+    const taken = [...actsOf(actor).taken].filter((other) => other !== name && zoneOf(other) === zone);
     if (taken.length >= shape.maxUnavailable)
       violated(`${name} is taken by ${actor}, which has taken ${taken.join(", ")} of the zone as well`);
   }
@@ -287,6 +283,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     if (isTrue(object, "Ready")) {
       wereReady.add(uid);
       servedUntil.delete(uid);
+      if (deletionTimestamp === undefined) for (const { taken } of byActor.values()) taken.delete(name);
     } else if (wereReady.has(uid) && !servedUntil.has(uid)) servedUntil.set(uid, now());
     if (type === "DELETED") endingAt.delete(uid);
     else if (deletionTimestamp !== undefined && !endingAt.has(uid)) endingAt.set(uid, now());
