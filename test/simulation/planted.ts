@@ -146,6 +146,25 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "a step reads a zone's reference once before its pods are called, so that the number is the same",
   ],
   [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
+  [
+    /^a window of which nobody knows/,
+    "whatever a tick decides has its time: snapshots without one are those of tests alone",
+  ],
+  [/^a window is closed in a freeze/, "it is open for the first millisecond of the freeze alone"],
+  [
+    /^no data is no comparison/,
+    "an answer without a series has no number: it is an error all the same, in other words",
+  ],
+  [
+    /^an answer without its comparison/,
+    "a spec that compares without a baseline cannot be read, and with one each answer is a comparison or an error",
+  ],
+  [/^gates judge the zones that are asked/, "a bound of cost: the verdicts are the same"],
+  [/has 4\.5 s at least/, "two checks are asked at most: each has its turn at once"],
+  [
+    /^a tick waits 10 s|end of the round cuts off/,
+    "each query begins at once here, no Secret is read for it, and it ends by itself after 5 s",
+  ],
 ];
 
 /** Why a planted bug was not found, in words; "" for one that was. */

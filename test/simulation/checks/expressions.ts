@@ -30,7 +30,7 @@ export const FILLED = [
 /** A baseline that has pods only once a zone has begun. */
 export const EMPTY = `${BASELINE_CHECK}{pod=~"$(candidate_pods)"}`;
 /** No value of a label. */
-export const NO_GROUP = 'a"} or up{';
+export const NO_GROUP = "a b";
 
 const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 

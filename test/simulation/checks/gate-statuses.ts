@@ -273,14 +273,13 @@ export function createGateStatusSafety(options: GateStatusOptions) {
   }
 
   /** A stage from before its rollout, and a result from before its stage, count as none (§14.3). */
-  function dropsWhatIsOlder({ before, after }: Write): string[] {
-    const startedAt = timeOf(before["startTime"]);
-    return stagesOf(before).flatMap((stage) => {
-      const next = stagesOf(after).find(isAt(stage));
+  function dropsWhatIsOlder(write: Write): string[] {
+    const startedAt = timeOf(write.before["startTime"]);
+    return stagesOf(write.before).flatMap((stage) => {
       const sinceMs = timeOf(stage["since"]);
       const isOlder = ({ lastTime }: Fields): boolean => sinceMs < startedAt || timeOf(lastTime) < sinceMs;
       return itemsOf(stage, "checks")
-        .filter((result) => isOlder(result) && keeps(next, result))
+        .filter((result) => isOlder(result) && keeps(write, stage, result))
         .map(
           ({ name }) => `keeps the result of ${String(name)} for ${String(stage["zone"])}, which is older than that`,
         );
@@ -288,14 +287,15 @@ export function createGateStatusSafety(options: GateStatusOptions) {
   }
 
   /** A time that is more than a minute ahead is that of a clock which was wrong (§14.3). */
-  function dropsWhatIsToCome({ before, after }: Write): string[] {
+  function dropsWhatIsToCome(write: Write): string[] {
+    const { before, after } = write;
     const isToCome = (time: unknown): boolean => timeOf(time) > now() + KEPT_MS + shape.skewMs;
     return stagesOf(before).flatMap((stage) => {
       const next = stagesOf(after).find(isAt(stage));
       if (!next || next["state"] === "Failed") return [];
       return [
         ...itemsOf(stage, "checks")
-          .filter((result) => isToCome(result["lastTime"]) && keeps(next, result))
+          .filter((result) => isToCome(result["lastTime"]) && keeps(write, stage, result))
           .map(({ name }) => `keeps the result of ${String(name)} from a time that is to come`),
         ...(isToCome(next["since"]) ? [`waits for ${String(next["zone"])} since a time that is to come`] : []),
       ];
@@ -303,13 +303,16 @@ export function createGateStatusSafety(options: GateStatusOptions) {
   }
 
   const timeOf = (time: unknown): number => Date.parse(String(time));
-  /** The result is there as it was, or was added to. */
-  const keeps = (stage: Fields | undefined, result: Fields): boolean =>
-    itemsOf(stage ?? {}, "checks").some(
-      (one) =>
-        one["name"] === result["name"] &&
-        (one["lastTime"] === result["lastTime"] || count(one, "consecutiveSuccesses") > 1),
+
+  /** The result is there as it was, or a success was added to it. */
+  function keeps({ spec, after, storedAt }: Write, stage: Fields, { name, lastTime }: Fields): boolean {
+    const next = itemsOf(stagesOf(after).find(isAt(stage)) ?? {}, "checks").find((one) => one["name"] === name);
+    // Another one of the same second.
+    const isAsked = exprsOf(checkOf(spec, name)).some((expr) => toldOf(expr).some(({ at }) => at >= storedAt));
+    return (
+      next !== undefined && ((next["lastTime"] === lastTime && !isAsked) || count(next, "consecutiveSuccesses") > 1)
     );
+  }
 
   function beginsInAnOpenRollout(write: Write): string[] {
     return write.after["settledTime"] === undefined

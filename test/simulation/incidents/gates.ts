@@ -238,10 +238,11 @@ function emptyComparison(gate: GateShape): Fields {
   return { ...specOf(gate), checks: [{ ...fieldsOf(check), successWhen: "WithinBaseline", baseline }] };
 }
 
-/** Each has a gate, and half of them no fault of the network. */
-function shape({ gate, prepared }: Shape, draw: Draw): Partial<Shape> {
+/** Each has a gate and zones that are not replaced at once, and half of them no fault of the network. */
+function shape({ gate, prepared, replicas, maxUnavailable }: Shape, draw: Draw): Partial<Shape> {
   const none = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
   return {
+    maxUnavailable: Math.min(maxUnavailable, Math.max(1, replicas - 1)),
     gate: gate ?? { ...drawGate(draw), when: BOTH, ...(prepared && { last: "good" as const }) },
     ...(draw.chance(0.5) && { faults: none, firstCalls: undefined, answers: undefined }),
   };

@@ -87,6 +87,10 @@ export const TAKEN_BACK: Readonly<Record<string, Action>> = {
   takenBack: async (people) => {
     await undisturbed(people);
     const { draw, shape, schedule } = people;
+    const isSettled = (one: string): boolean =>
+      statusOf(people, one, "updateRevision") === statusOf(people, one, "currentRevision") &&
+      Number(statusOf(people, one, "updatedReplicas")) >= Number(dig(setOf(people, one), "spec", "replicas"));
+    await until(people, () => shape.zones.every(isSettled), 400 * SECOND);
     const zone = draw.of(shape.zones.slice(0, 2));
     const [old, others] = [imageOf(people, zone), shape.zones.filter((one) => one !== zone)];
     await rollInto(people, zone);
