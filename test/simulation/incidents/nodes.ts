@@ -136,15 +136,19 @@ const INCIDENTS: Area["incidents"] = {
     const host = await hostThat(people, (one) => (statusOf(people, one).drain?.remaining ?? 0) > 0);
     if (host) await speakAs(people, host, { rebooting: reboot(people, host) });
   },
-  /** A drained node whose reboot nobody wants any more, or whose agent says that all is over. */
+  /** A drained node whose reboot nobody wants any more: its agent announces it, and then says that all is over. */
   drainedInVain: async (people) => {
+    const { silence, speak } = fleetOf(people);
     const host = await hostThat(people, (one) => Boolean(statusOf(people, one).drain));
     if (!host) return;
-    const isIdle = people.draw.chance(0.4);
-    fleetOf(people).silence(host, 20_000);
-    if (isIdle) return await speakAs(people, host, { current_state: "Idle" });
+    silence(host, 2 * PASSES_MS);
+    for (let rounds = 0; rounds < 6 && statusOf(people, host).drain?.remaining !== 0; rounds++) {
+      await pause(people, 3000);
+      await speak(host, { route: "cordonAndDrain" });
+    }
     await insist(people, shadowPath(host), { spec: { state: "Idle" } });
     await speakAs(people, host, { rebooting: reboot(people, host) });
+    await speakAs(people, host, { current_state: "Idle" });
   },
   uncordonInReboot: async (people) => {
     const host = await hostThat(people, isAnnounced(people));
@@ -186,7 +190,8 @@ const INCIDENTS: Area["incidents"] = {
     await hostThat(people, () => false);
     show();
   },
-  rollBack: (people) => Promise.resolve(anyHost(people).model.rollBack(1)),
+  /** A version that no boot loader keeps. */
+  rollBack: (people) => Promise.resolve(fleetOf(people).hosts.forEach(({ model }) => model.rollBack(1))),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
   failure: async (people) => {
     const { draw } = people;
