@@ -58,7 +58,7 @@ export const FALSE_AGENTS: Readonly<Record<string, Action>> = {
     const host = await hostThat(people, (one) => (statusOf(people, one).drain?.remaining ?? 0) > 0);
     if (host) await speakAs(people, host, { rebooting: reboot(people, host) });
   },
-  /** A drained node whose reboot nobody wants any more: its agent announces it, and then says that all is over. */
+  /** A drained node whose reboot nobody wants any more: its agent announces it; or says that all is over. */
   drainedInVain: async (people) => {
     const { silence, speak } = fleetOf(people);
     const host = await hostThat(people, (one) => Boolean(statusOf(people, one).drain));
@@ -68,9 +68,9 @@ export const FALSE_AGENTS: Readonly<Record<string, Action>> = {
       await pause(people, 3000);
       await speak(host, { route: "cordonAndDrain" });
     }
+    if (people.draw.chance(0.5)) return await speakAs(people, host, { current_state: "Idle" });
     await insist(people, shadowPath(host), { spec: { state: "Idle" } });
     await speakAs(people, host, { rebooting: reboot(people, host) });
-    await speakAs(people, host, { current_state: "Idle" });
   },
   uncordonInReboot: async (people) => {
     const host = await hostThat(people, isAnnounced(people));
