@@ -273,6 +273,21 @@ describe("the oracle of PhasedRollouts' statuses", () => {
     });
 });
 
+it("accepts a step that a status tells of again, after one by an old read", () => {
+  const { oracle, history, read, violations } = start(setOf(HALF), []);
+  const older = statusOf({ partition: 3 }, { targetObservedGeneration: 4 });
+  const write = (from: object, to: object): void => {
+    const [previous, next] = [rolloutOf(from), rolloutOf(to)];
+    history.note(ROLLOUT_KEY, previous);
+    read();
+    oracle.onEvent({ type: "MODIFIED", resource: PHASED_ROLLOUTS, object: next, previous }, RECONCILER);
+  };
+  write(statusOf(answered(2, 50)), statusOf(HALF));
+  write(statusOf(HALF), older);
+  write(older, statusOf(HALF));
+  assert.deepEqual(violations, []);
+});
+
 describe("the oracle of partitions", () => {
   const passed = rolloutOf(statusOf(answered(2, 50)));
   const paused = (more: object): KubeObject => {

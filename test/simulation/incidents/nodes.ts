@@ -1,80 +1,35 @@
 /** People, other controllers, hosts and false agents at moments of a node's update that chance rarely meets. */
-import {
-  CORDONED_BY,
-  EXCLUDED_BY,
-  LB_LABEL,
-  MANAGED_VALUE,
-  type ShadowStatus,
-} from "../../../reconciler/nodes/shadow.ts";
-import { fieldsOf } from "../../emulator/objects.ts";
-import type { KubeObject } from "../../emulator/store.ts";
+import { CORDONED_BY, EXCLUDED_BY, LB_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import type { CheckShape } from "../checks/objects.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import { wantedOf } from "../nodes/facts.ts";
-import { type Fleet, podOf } from "../nodes/fleet.ts";
+import { FALSE_AGENTS } from "../nodes/false-agents.ts";
 import { endMaintenance, say } from "../nodes/maintenance.ts";
+import {
+  anyHost,
+  fleetOf,
+  hostThat,
+  isAnnounced,
+  LOOK_MS,
+  nodePath,
+  PASSES_MS,
+  phaseOf,
+  shadowOf,
+  shadowPath,
+  speakAs,
+  statusOf,
+} from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
-import { applyPolicy, cordon, label, NODES_PATH, policyPath, SHADOWS_PATH } from "../nodes/people.ts";
-import { entriesOf } from "../nodes/policies.ts";
-import { drawNodesShape, POLICIES, POLICY, SHADOWS } from "../nodes/shape.ts";
+import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
+import { drawNodesShape } from "../nodes/shape.ts";
 import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
 import { FAULTS, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
-const LOOK_MS = 100;
-const WAIT_MS = 240_000;
-/** Longer than passes over the nodes take. */
-const PASSES_MS = 30_000;
 const MORE = 3;
-const OTHERS = "default";
 const KEPT = "sim/kept";
 const STUCK = "stray-stuck";
-
-const fleetOf = ({ world }: People): Fleet => {
-  if (!world.fleet) throw new Error("a world without nodes has no such incidents");
-  return world.fleet;
-};
-const anyHost = (people: People): NodeHost => people.draw.of(fleetOf(people).hosts);
-const nodePath = ({ name }: NodeHost): string => `${NODES_PATH}/${name}`;
-const shadowPath = ({ name }: NodeHost): string => `${SHADOWS_PATH}/brs-${name}`;
-const shadowOf = ({ world }: People, { name }: NodeHost): KubeObject | undefined =>
-  world.store.get(SHADOWS, NAMESPACE, `brs-${name}`);
-const statusOf = (people: People, host: NodeHost): Partial<ShadowStatus> =>
-  fieldsOf(shadowOf(people, host)?.["status"]);
-const phaseOf = ({ world }: People, { name }: NodeHost): string | undefined =>
-  entriesOf(world.store.get(POLICIES, undefined, POLICY)).find(({ node }) => node === name)?.phase;
-
-/** The first host of which this is so, before people stop and before it takes too long; there is an update to make. */
-async function hostThat(people: People, is: (host: NodeHost) => boolean): Promise<NodeHost | undefined> {
-  const fleet = fleetOf(people);
-  const end = people.schedule.now() + WAIT_MS;
-  if (!fleet.hosts.some((host) => phaseOf(people, host) !== undefined)) fleet.offer(`1.${people.draw.between(1, 9)}.0`);
-  while (people.isTroubled() && people.schedule.now() < end) {
-    const found = fleet.hosts.find(is);
-    if (found) return found;
-    await pause(people, LOOK_MS);
-  }
-  return undefined;
-}
-
-const isAnnounced = (people: People) => (host: NodeHost) => Boolean(statusOf(people, host).rebooting);
-
-/** As the agent of its node, which is not ours any more. */
-const speakAs = (people: People, host: NodeHost, changes: object): Promise<void> =>
-  fleetOf(people).speak(host, {
-    route: "update",
-    status: { ...statusOf(people, host), ...changes } as ShadowStatus,
-  });
-
-const drainOf = (people: People, remaining: number): object => {
-  const at = new Date(people.schedule.now()).toISOString();
-  return { started_at: at, round_at: at, remaining, blocked: [] };
-};
-const reboot = (people: People, { model }: NodeHost): object => ({
-  boot_id: model.facts().bootId,
-  at: new Date(people.schedule.now()).toISOString(),
-});
 
 /** A pod that stays on the node until somebody removes its finalizer. */
 async function stick(people: People, { name }: NodeHost): Promise<void> {
@@ -99,57 +54,7 @@ const NO_MARKS = { annotations: { [CORDONED_BY]: null, [EXCLUDED_BY]: null }, la
 const long = (people: People): Promise<void> => pause(people, people.draw.between(30_000, 150_000));
 
 const INCIDENTS: Area["incidents"] = {
-  /** A token of another account, of another node's agent, or one that nobody has reviewed for us. */
-  falseAgent: async (people) => {
-    const { draw, world } = people;
-    const { reviews, tokenOf, speak } = fleetOf(people);
-    const host = anyHost(people);
-    const route = draw.of(["create", "cordonAndDrain", "uncordon", "excludeFromLb"] as const);
-    const how = draw.of(["account", "node", "audience"] as const);
-    if (how === "account") {
-      const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: OTHERS, namespace: NAMESPACE } };
-      if (!world.store.get("serviceaccounts", NAMESPACE, OTHERS)) world.store.create("serviceaccounts", account);
-      const token = await tokenOf(podOf(host.name), OTHERS);
-      await speak(host, { route, token, as: "another account" });
-    }
-    if (how === "node") {
-      const others = fleetOf(people).hosts.filter(({ name }) => name !== host.name);
-      reviews.tellsNoNodes = true;
-      const token = await tokenOf(podOf(draw.of(others).name));
-      await speak(host, { route, token, as: "the agent of another node" });
-      reviews.tellsNoNodes = false;
-    }
-    if (how === "audience") {
-      reviews.knowsNoAudiences = true;
-      await speak(host, { route, as: "a token that is reviewed for another audience" });
-      reviews.knowsNoAudiences = false;
-    }
-  },
-  /** An agent drains a node that need not, and writes what the node API alone may know. */
-  falseDrain: async (people) => {
-    const host = anyHost(people);
-    await fleetOf(people).speak(host, { route: "cordonAndDrain" });
-    await speakAs(people, host, { drain: drainOf(people, 0) });
-    await speakAs(people, host, { rebooting: reboot(people, host) });
-  },
-  falseAnnouncement: async (people) => {
-    const host = await hostThat(people, (one) => (statusOf(people, one).drain?.remaining ?? 0) > 0);
-    if (host) await speakAs(people, host, { rebooting: reboot(people, host) });
-  },
-  /** A drained node whose reboot nobody wants any more, or whose agent says that all is over. */
-  drainedInVain: async (people) => {
-    const host = await hostThat(people, (one) => Boolean(statusOf(people, one).drain));
-    if (!host) return;
-    const isIdle = people.draw.chance(0.4);
-    fleetOf(people).silence(host, 20_000);
-    if (isIdle) return await speakAs(people, host, { current_state: "Idle" });
-    await insist(people, shadowPath(host), { spec: { state: "Idle" } });
-    await speakAs(people, host, { rebooting: reboot(people, host) });
-  },
-  uncordonInReboot: async (people) => {
-    const host = await hostThat(people, isAnnounced(people));
-    if (host) await fleetOf(people).speak(host, { route: "uncordon" });
-  },
+  ...FALSE_AGENTS,
   /** A node about to reboot loses its policy, or the wish, and then its label, and somebody uncordons it. */
   takeBack: async (people) => {
     const { draw, shape, world } = people;
@@ -186,7 +91,8 @@ const INCIDENTS: Area["incidents"] = {
     await hostThat(people, () => false);
     show();
   },
-  rollBack: (people) => Promise.resolve(anyHost(people).model.rollBack(1)),
+  /** A version that no boot loader keeps. */
+  rollBack: (people) => Promise.resolve(fleetOf(people).hosts.forEach(({ model }) => model.rollBack(1))),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
   failure: async (people) => {
     const { draw } = people;
