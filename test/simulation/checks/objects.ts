@@ -59,6 +59,8 @@ export function drawGateMore(seed: number, gate: GateShape): GateShape {
 export interface PhasedShape extends CheckShape {
   readonly ordered: boolean;
   readonly finalCheck: boolean;
+  /** Until its pods are ready; undefined for soon. */
+  readonly readyAfterMs?: number;
 }
 
 function drawCheck(draw: Draw): CheckShape {
@@ -141,8 +143,9 @@ export function phasedObject(shape: PhasedShape, expr = PHASED_CHECK): Draft {
 }
 
 /** As its user wrote it, beside the group. */
-export function phasedSet({ ordered }: PhasedShape, build = 1, partition = 0): Draft {
+export function phasedSet({ ordered, readyAfterMs }: PhasedShape, build = 1, partition = 0): Draft {
   const labels = { app: PHASED, name: PHASED };
+  const annotations = readyAfterMs !== undefined && { annotations: { "sim/ready-after-ms": String(readyAfterMs) } };
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",
@@ -153,7 +156,10 @@ export function phasedSet({ ordered }: PhasedShape, build = 1, partition = 0): D
       selector: { matchLabels: labels },
       podManagementPolicy: ordered ? "OrderedReady" : "Parallel",
       updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition } },
-      template: { metadata: { labels }, spec: { containers: [{ name: "main", image: `db:${build}` }] } },
+      template: {
+        metadata: { labels, ...annotations },
+        spec: { containers: [{ name: "main", image: `db:${build}` }] },
+      },
     },
   };
 }

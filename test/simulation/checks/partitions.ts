@@ -15,6 +15,7 @@ import {
   claimOf,
   exprOf,
   HELD,
+  isGoingBack,
   isObserved,
   isOf,
   isOutdated,
@@ -181,11 +182,11 @@ export function createPartitionSafety(options: PartitionOptions) {
     if (!set || claimOf(set) !== PHASED) return;
     if (sets.every((one) => isAlone(one) && !isOutdated(pod, dig(one, "status", "updateRevision"))))
       violated(`${name} is taken by ${actor}, and will come back as it is`);
-    const { replicas } = specOf(set);
+    const replicas = Math.min(...sets.map((one) => specOf(one).replicas));
     const isDown = (one: KubeObject | undefined): boolean => !one || !isReady(one);
     const down = podsOf([0, replicas], known).findIndex((pods) => pods.length > 0 && pods.every(isDown));
     const own = history.since(name, known);
-    if (down !== -1 && sets.length === 1 && own.length > 0 && own.every((one) => !isDown(one)))
+    if (down !== -1 && own.length > 0 && own.every((one) => !isDown(one)))
       violated(`${name}, which serves, is taken by ${actor} while ${PHASED}-${down} does not`);
     const isWaiting = listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "state", "waiting"));
     if (isWaiting || !isAlone(set) || !isOutdated(pod, dig(set, "status", "updateRevision"))) return;
@@ -240,13 +241,18 @@ export function createPartitionSafety(options: PartitionOptions) {
       pod.metadata.creationTimestamp > set.metadata.creationTimestamp &&
       !isTrue(pod, "Ready") &&
       !isEnding(pod);
-    for (let i = 0; i < MAX_PODS; i++) {
-      const pod = history.since(`${PHASED}-${i}`, now()).at(-1);
+    const isSpared = history.since(BUDGET_KEY, now()).at(-1) !== undefined;
+    const pods = Array.from({ length: MAX_PODS }, (_, i) => history.since(`${PHASED}-${i}`, now()).at(-1));
+    for (const [i, pod] of pods.entries())
       since.note(
-        `${PHASED}-${i}, which does not serve, with a template that was taken back`,
-        isBack === true && isParallel && isLost(pod),
+        `${PHASED}-${i} as it is, which does not serve, and has a template that was taken back`,
+        isBack === true && isParallel && !isSpared && isLost(pod),
       );
-    }
+    const highest = pods.findLastIndex((pod) => pod !== undefined && isOutdated(pod, updateRevision) && isReady(pod));
+    since.note(
+      "several pods to the StatefulSet controller that have a template which was taken back",
+      isBack === true && isGoingBack(rollout) && specOf(set).partition < highest,
+    );
   }
 
   /** The step that knew which pods are judged is gone, or others say by the partition which of them are. */

@@ -32,6 +32,11 @@ export const isOutdated = (pod: KubeObject | undefined, revision: unknown): bool
 export const isOf = (pod: KubeObject | undefined, uid: unknown): pod is KubeObject =>
   listOf(pod?.metadata.ownerReferences).some((owner) => dig(owner, "uid") === uid);
 export const isZone = (set: KubeObject | undefined): boolean => set?.metadata.labels?.["rollout-group"] !== undefined;
+/** True of a PhasedRollout that says that its pods return to the revision before. */
+export const isGoingBack = ({ status }: Readonly<Record<string, unknown>>): boolean =>
+  listOf(dig(status, "conditions")).some(
+    (one) => dig(one, "type") === "Updated" && dig(one, "reason") === "RollingBack",
+  );
 export const isRolling = (set: KubeObject | undefined): boolean =>
   (dig(set, "spec", "updateStrategy", "type") ?? "RollingUpdate") === "RollingUpdate";
 export const isObserved = (set: KubeObject): boolean =>

@@ -4,13 +4,14 @@
  *
  *   PhasedRollout is read -> its StatefulSet -> pods are listed -> Prometheus is asked -> the status is written
  */
-import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, type Fields, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import type { Caller } from "../network.ts";
 import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import {
   exprOf,
   HELD,
+  isGoingBack,
   isObserved,
   isOf,
   isOutdated,
@@ -208,9 +209,7 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
   /** Pods that are older than their StatefulSet have never had its revision: they do not go back. */
   function goesBackAlone(write: Write): string | undefined {
     const { before, after, set } = write;
-    const isBack = listOf(after["conditions"]).some(
-      (one) => dig(one, "type") === "Updated" && dig(one, "reason") === "RollingBack",
-    );
+    const isBack = isGoingBack({ status: after });
     if (!isBack || !set) return undefined;
     const uid = after["targetUID"];
     if (before["targetUID"] !== uid) return "goes back to a revision of which it knows nothing";

@@ -7,7 +7,7 @@ import type { Caller } from "../network.ts";
 import { createHistory, createReads } from "./history.ts";
 import { PHASED, PHASED_CHECK, PHASED_ROLLOUTS, phasedObject } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
-import { HELD, PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
+import { BUDGET_KEY, HELD, PHASED_READS, ROLLOUT_KEY } from "./phased-set.ts";
 import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Verdict } from "./prometheus.ts";
 
@@ -39,6 +39,9 @@ interface SetGiven {
   readonly type?: string;
   readonly image?: number;
   readonly group?: boolean;
+  readonly ordered?: boolean;
+  readonly start?: number;
+  readonly claim?: boolean;
 }
 
 const setOf = ({
@@ -51,13 +54,18 @@ const setOf = ({
   type = "RollingUpdate",
   image = 1,
   group = false,
+  ordered = true,
+  start: first = 0,
+  claim = true,
 }: SetGiven = {}): KubeObject =>
   object(
     PHASED,
     {
       spec: {
         replicas,
+        podManagementPolicy: ordered ? "OrderedReady" : "Parallel",
         template: { image },
+        ordinals: { start: first },
         updateStrategy: { type, ...(type === "RollingUpdate" && { rollingUpdate: { partition } }) },
       },
       status: {
@@ -72,7 +80,7 @@ const setOf = ({
     {
       uid: UID,
       generation,
-      annotations: { "sts.plus/phasedRollout": PHASED },
+      annotations: claim ? { "sts.plus/phasedRollout": PHASED } : {},
       ...(group && { labels: { "rollout-group": "other" } }),
     },
   );
@@ -266,7 +274,72 @@ const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | unde
   ],
 ];
 
+const PASSED_AT_3 = statusOf({ ...answered(2, 50) });
+const BACK_AGAIN: SetGiven = { current: REVISION, partition: HELD };
+const OWN = [0, 1, 2].map((i) => podOf(i, i === 2 ? "old" : REVISION));
+const NEXT_STATUSES: typeof STATUSES = [
+  [
+    "a lower step that passes over a pod without checks",
+    { before: PASSED_AT_3, after: statusOf({ partition: 1 }), set: { partition: 1 }, pods: OLD },
+    /at partition 1 after 3, and nobody has checked db-2/,
+  ],
+  [
+    "a lower step that passes over an updated pod",
+    { before: PASSED_AT_3, after: statusOf({ partition: 1 }), set: { partition: 1 }, pods: MIXED },
+    undefined,
+  ],
+  [
+    "answers about another StatefulSet",
+    { before: statusOf(answered(1, 50), { targetUID: "set-0" }), after: statusOf(answered(1, 50)) },
+    /keeps answers about another StatefulSet/,
+  ],
+  ["answers about the same one", { before: statusOf(answered(1, 50)), after: statusOf(answered(1, 50)) }, undefined],
+  [
+    "a time that is to come",
+    { after: statusOf({ partition: 3, stepStartTime: "2026-01-01T01:02:00Z" }) },
+    /keeps stepStartTime .* which is to come/,
+  ],
+  ["a time in this minute", { after: statusOf({ partition: 3, stepStartTime: "2026-01-01T01:00:30Z" }) }, undefined],
+  [
+    "checks of pods on their way back",
+    {
+      before: statusOf({ partition: 2 }, { updateRevision: "second" }),
+      after: statusOf({ partition: 3 }),
+      set: BACK_AGAIN,
+      pods: OWN,
+    },
+    /checks pods of a template that was taken back/,
+  ],
+  [
+    "checks of pods that are older than their StatefulSet",
+    {
+      before: statusOf({ partition: 2 }, { updateRevision: "second" }),
+      after: statusOf({ partition: 3 }),
+      set: BACK_AGAIN,
+      pods: [0, 1, 2].map((i) => podOf(i, "old", { created: "2026-01-01T00:20:00Z" })),
+    },
+    undefined,
+  ],
+  [
+    "a way back of a StatefulSet that it has not seen",
+    { before: statusOf(undefined, { targetUID: undefined }), after: statusOf(undefined, BACK), pods: OLD },
+    /a revision of which it knows nothing/,
+  ],
+  [
+    "a StatefulSet of which nothing is observed",
+    {
+      before: statusOf(undefined, { ...DONE, targetUID: "set-0" }),
+      after: statusOf(undefined, { phase: "Updated", updateRevision: undefined }),
+    },
+    /records a StatefulSet of which nothing is observed/,
+  ],
+];
+
 describe("the oracle of PhasedRollouts' statuses", () => {
+  for (const [what, given, expected] of NEXT_STATUSES)
+    it(`${expected ? "condemns" : "accepts"} ${what}`, () => {
+      assert.match(judge(given), expected ?? /^$/);
+    });
   for (const [what, given, expected] of STATUSES)
     it(`${expected ? "condemns" : "accepts"} ${what}`, () => {
       assert.match(judge(given), expected ?? /^$/);
@@ -315,6 +388,134 @@ describe("the oracle of partitions", () => {
       assert.match(violations.join("; "), expected ?? /^$/);
     });
 
+  /** Writes of a reconciler in turn, beside these pods and maybe a budget of them; the PhasedRollout is as it is. */
+  function writes(
+    sets: readonly KubeObject[],
+    {
+      rollout = passed,
+      pods = [],
+      budget = false,
+    }: { rollout?: KubeObject; pods?: readonly KubeObject[]; budget?: boolean } = {},
+  ): string {
+    const [first = setOf()] = sets;
+    const { partitions, history, read, violations } = start(first, pods);
+    history.note(ROLLOUT_KEY, rollout);
+    if (budget) history.note(BUDGET_KEY, object(PHASED, {}));
+    read();
+    for (const [i, next] of sets.slice(1).entries())
+      partitions.onEvent(
+        { type: "MODIFIED", resource: "statefulsets.apps", object: next, previous: sets[i] ?? next },
+        RECONCILER,
+      );
+    return violations.join("; ");
+  }
+  const claimed = (partition: number, annotations: object): KubeObject => {
+    const set = setOf({ partition });
+    return { ...set, metadata: { ...set.metadata, annotations: annotations as Record<string, string> } };
+  };
+  const [CLAIM, ORIGINAL] = ["sts.plus/phasedRollout", "sts.plus/original-partition"];
+  const ready = { conditions: [{ type: "Ready", status: "True" }] };
+  const added = [...MIXED, podOf(3, REVISION)];
+  const step = (partition: number, minute = 59): KubeObject =>
+    rolloutOf(statusOf({ ...answered(2, 50), partition, lastCheckTime: `2026-01-01T00:${minute}:30Z` }));
+
+  for (const [what, violations, expected] of [
+    ["a release that a budget denies", writes([setOf(), setOf(HALF)], { pods: OLD, budget: true }), /does not let go/],
+    ["a release of what is updated, under a budget", writes([setOf(), setOf(HALF)], { pods: NEW, budget: true }), /^$/],
+    ["a release by an old success", writes([setOf(), setOf(HALF)], { rollout: step(3, 50) }), /that are old/],
+    ["a release by a new one", writes([setOf(), setOf(HALF)], { rollout: step(3) }), /^$/],
+    [
+      "a release beside a pod that was added",
+      writes([setOf(), setOf(HALF), setOf({ ...HALF, replicas: 4 }), setOf({ partition: 1, replicas: 4 })], {
+        rollout: step(2),
+        pods: added,
+      }),
+      /db-3, which was added, has had no step/,
+    ],
+    [
+      "a release beside a pod that was there",
+      writes([setOf({ replicas: 4 }), setOf({ ...HALF, replicas: 4 })], { rollout: step(4), pods: added }),
+      /^$/,
+    ],
+    [
+      "a claim that takes the guard for the partition from before",
+      writes([claimed(HELD, {}), claimed(HELD, { [CLAIM]: PHASED, [ORIGINAL]: String(HELD) })], {
+        rollout: rolloutOf(statusOf(undefined, ready)),
+      }),
+      /takes the partition 2147483647/,
+    ],
+    [
+      "a claim after another one",
+      writes([claimed(2, { [CLAIM]: "gone" }), claimed(2, { [CLAIM]: PHASED, [ORIGINAL]: "2" })]),
+      /takes the partition 2, which gone has set/,
+    ],
+    [
+      "a first claim",
+      writes([claimed(2, {}), claimed(2, { [CLAIM]: PHASED, [ORIGINAL]: "2" })], { rollout: rolloutOf({}) }),
+      /^$/,
+    ],
+    [
+      "a release to another partition",
+      writes([claimed(HELD, { [CLAIM]: PHASED, [ORIGINAL]: "2" }), claimed(0, {})]),
+      /gives db back with partition 0 instead of 2/,
+    ],
+    ["a release to its own", writes([claimed(HELD, { [CLAIM]: PHASED, [ORIGINAL]: "2" }), claimed(2, {})]), /^$/],
+  ] as const)
+    it(`judges ${what}`, () => assert.match(violations, expected));
+
+  for (const [what, owners, expected] of [
+    ["that another one manages", [PHASED], /takes db-rival up/],
+    ["whose owner is gone", [], /^$/],
+  ] as const)
+    it(`judges a PhasedRollout that takes up a StatefulSet ${what}`, () => {
+      const { partitions, history, read, violations } = start(setOf(), []);
+      for (const name of owners) history.note(ROLLOUT_KEY, object(name, {}));
+      read();
+      const [previous, next] = [object("db-rival", {}), object("db-rival", {}, { finalizers: ["sts.plus/finalizer"] })];
+      partitions.onEvent({ type: "MODIFIED", resource: PHASED_ROLLOUTS, object: next, previous }, RECONCILER);
+      assert.match(violations.join("; "), expected);
+    });
+
+  const taken = (set: KubeObject, pods: readonly KubeObject[]): string => {
+    const { partitions, read, violations } = start(set, pods);
+    read();
+    const previous = pods.at(-1) ?? podOf(0, REVISION);
+    const metadata = { ...previous.metadata, deletionTimestamp: "2026-01-01T01:00:00Z" };
+    partitions.onEvent({ type: "MODIFIED", resource: "pods", object: { ...previous, metadata }, previous }, RECONCILER);
+    return violations.join("; ");
+  };
+  for (const [what, violations, expected] of [
+    ["that would come back as it is", taken(setOf({ current: REVISION }), NEW), /will come back as it is/],
+    ["that comes back at the current revision", taken(setOf(), MIXED), /^$/],
+    [
+      "that serves while another one does not",
+      taken(setOf(), [podOf(0, "old", { ready: false }), ...MIXED.slice(1)]),
+      /db-2, which serves, is taken by reconciler-1 while db-0 does not/,
+    ],
+  ] as const)
+    it(`judges a pod ${what}`, () => assert.match(violations, expected));
+
+  for (const [what, set, isBack, pods, expected] of [
+    [
+      "a pod that does not serve",
+      { current: REVISION, ordered: false },
+      false,
+      [podOf(0, "old", { ready: false })],
+      /leaves db-0 as it is/,
+    ],
+    ["a pod of a template that still rolls", { ordered: false }, false, [podOf(0, "old", { ready: false })], /^$/],
+    ["several pods that are released", { current: REVISION, partition: 0 }, true, OLD, /leaves several pods/],
+    ["one pod that is released", { current: REVISION, partition: 2 }, true, OLD, /^$/],
+  ] as const)
+    it(`judges who leaves ${what}`, () => {
+      const { partitions, history, read, violations } = start(setOf(set), pods);
+      history.note(ROLLOUT_KEY, rolloutOf(statusOf(undefined, isBack ? BACK : {})));
+      partitions.onEvent({ type: "MODIFIED", resource: "nodes", object: object("node", {}) }, undefined);
+      for (let i = 0; i < 6; i++) read();
+      partitions.onRead(RECONCILER);
+      assert.match(violations.join("; "), expected);
+    });
+
   const back = setOf({ current: REVISION });
   for (const [what, created, expected] of [
     ["a pod that is older than its StatefulSet", "2026-01-01T00:20:00Z", /db-0 is taken by reconciler-1, and is older/],
@@ -345,6 +546,9 @@ describe("the oracle of partitions", () => {
     ["a lower partition", { partition: 2 }, { partition: 1 }, undefined, /partition 1 instead of 2/],
     ["more replicas", { partition: 2 }, { partition: 2, replicas: 4 }, undefined, /partition 2 instead of/],
     ["other fields", { partition: 2 }, { partition: 2 }, undefined, /^$/],
+    ["other ordinals", { partition: 2 }, { partition: 2, start: 1 }, undefined, /2 instead of 2147483647/],
+    ["a manifest without the claim", { partition: 2 }, { partition: 0, claim: false }, 2, /takes the claim of db away/],
+    ["a removed claim", { partition: 2 }, { partition: 2, claim: false }, undefined, /^$/],
   ];
   for (const [what, old, now, patched, expected] of REVIEWS)
     it(`judges an answer about ${what}`, () => {

@@ -112,23 +112,26 @@ const isPassed = (people: People): boolean =>
 const annotate = (people: People, path: string, annotations: object): Promise<void> =>
   insist(people, path, { metadata: { annotations } });
 
-/** It is deleted without its pods, and made again around them. */
-async function recreateSet(people: People, phased: PhasedShape, change: (manifest: Draft) => Draft): Promise<void> {
+/** It is deleted without its pods, and made again around them, before anybody has seen that it was away. */
+async function recreateSet(people: People, manifest: Draft): Promise<void> {
   const { world, draw } = people;
   const stored = setOf(people);
+  // What was its current revision could never be ready.
   if (!stored || dig(stored, "spec", "template", "metadata", "annotations", "sim/crash") !== undefined) return;
-  const manifest = phasedSet(phased, draw.between(100, 999), draw.of([0, PHASED_REPLICAS, HELD]));
-  if (draw.chance(0.7)) freeze(people, draw.between(2000, 8000));
+  if (draw.chance(0.8)) freeze(people, draw.between(3000, 8000));
   await world.ask("human", "DELETE", setPath, { propagationPolicy: "Orphan" });
-  await recreate(people, SETS, change(manifest));
+  await recreate(people, SETS, manifest);
   await until(people, () => dig(setOf(people), "status", "currentRevision") !== undefined);
 }
+
+const anotherSet = ({ draw }: People, phased: PhasedShape): Draft =>
+  phasedSet(phased, draw.between(100, 999), draw.of([0, PHASED_REPLICAS, HELD]));
 
 /** Its pods are updated, but for some, by a template that is taken back. */
 async function revert(people: People, crashes: boolean): Promise<void> {
   const { draw } = people;
   const before = templateNow(people);
-  await release(people, draw.between(1, 2), crashes);
+  await release(people, crashes ? 1 : draw.between(1, 2), crashes);
   await pause(people, draw.between(1, 3000));
   if (draw.chance(0.3)) freeze(people, draw.between(2000, 10_000));
   if (draw.chance(0.4)) await unguarded(people, () => write(people, before));
@@ -207,16 +210,12 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   /** In the middle of a release, with the template that it has. */
   recreateAlike: withPhased(async (people, phased) => {
     await release(people, 1);
-    await until(people, () => numberOf(dig(statusOf(people), "rollingPodStatus", "partition")) === PHASED_REPLICAS - 1);
-    const template = dig(setOf(people), "spec", "template");
-    await recreateSet(people, phased, ({ spec, ...manifest }) => ({
-      ...manifest,
-      spec: { ...(spec as object), template },
-    }));
+    await until(people, () => dig(statusOf(people), "rollingPodStatus", "lastAttemptTime") !== undefined);
+    await recreateSet(people, { ...phasedSet(phased), spec: setOf(people)?.["spec"] });
   }),
   /** And grows before its pods have the template. */
   recreateAndScale: withPhased(async (people, phased) => {
-    await recreateSet(people, phased, (manifest) => manifest);
+    await recreateSet(people, anotherSet(people, phased));
     await until(people, () => statusOf(people)["rollingPodStatus"] !== undefined, 20_000);
     await scale(people, PHASED_REPLICAS + people.draw.between(1, 2));
     await pause(people, people.draw.between(10_000, 40_000));
@@ -224,7 +223,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   }),
   /** Around its pods, and a template that does not serve comes and goes before these are replaced. */
   recreateAndRevert: withPhased(async (people, phased) => {
-    await recreateSet(people, phased, (manifest) => manifest);
+    await recreateSet(people, anotherSet(people, phased));
     await until(people, () => statusOf(people)["rollingPodStatus"] !== undefined, 20_000);
     await revert(people, true);
   }),
@@ -279,7 +278,7 @@ export const PHASED_AREA: Area = {
     const own = { ...(phased ?? drawPhased(draw)), initialDelaySeconds: 0, periodSeconds: 5 };
     const isCalm = draw.chance(0.5);
     return {
-      phased: { ...own, successThreshold: draw.between(1, 2) },
+      phased: { ...own, successThreshold: draw.between(1, 2), readyAfterMs: draw.of([300, 3000, 8000]) },
       troubledMs: Math.max(troubledMs, TROUBLED_MS),
       actions: Math.min(actions, ACTIONS),
       faults: isCalm ? (Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"]) : faults,
