@@ -265,7 +265,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
     for (const [name, one] of Object.entries(before)) {
       const uid = textOf(dig(one, "uid")) ?? "";
-      const isThere = listPods(zoneOf(name)).some((pod) => pod.metadata.uid === uid && !isOrphan(pod));
+      const isThere = listPods(zoneOf(name)).some(
+        (pod) => pod.metadata.uid === uid && !isOrphan(pod, sets.get(zoneOf(name))),
+      );
       const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
       if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)
         violated(`${actor} releases the reservation of ${name}, which it has taken`);

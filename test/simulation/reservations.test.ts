@@ -31,6 +31,8 @@ interface Play {
   readonly by?: string;
   readonly path?: string;
   readonly replicas?: number;
+  /** The pod ends, and is of the StatefulSet of this UID. */
+  readonly endsOf?: string;
   /** What was reserved before that. */
   readonly earlier?: object;
   /** It has sent a deletion of the pod before, and what was answered; nothing for 0. */
@@ -47,7 +49,12 @@ function play(given: Play): string {
     shape: { skewMs: 0 },
     violated: (what) => void violations.push(what),
     now: () => now,
-    podOf: (name) => object(name, "a"),
+    podOf: (name) => {
+      const pod = object(name, "a");
+      const ownerReferences = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "z", uid: given.endsOf ?? "" }];
+      const ending = { ...pod.metadata, deletionTimestamp: "2026-01-01T00:00:00Z", ownerReferences };
+      return given.endsOf === undefined ? pod : { ...pod, metadata: ending };
+    },
     setOf: (name) => object(name, "z", { spec: { replicas: given.replicas ?? 3 } }),
   });
   for (const [secondsAgo, request] of asked) {
@@ -162,6 +169,16 @@ describe("the oracle of reservations", () => {
     ],
     ["an eviction's that is gone", { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {} }, /forgets that/],
     ["an eviction's that has expired", { before: { [POD]: entry("webhook_webhooks-1_x", 121) }, after: {} }, /^$/],
+    [
+      "an eviction's that ends",
+      { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {}, endsOf: "z" },
+      /forgets/,
+    ],
+    [
+      "an eviction's that ends, and whose StatefulSet was made anew",
+      { before: { [POD]: entry("webhook_webhooks-1_x") }, after: {}, endsOf: "old" },
+      /^$/,
+    ],
     [
       "an eviction's of a pod that is gone",
       { before: { [POD]: entry("webhook_webhooks-1_x", 0, "old") }, after: {} },

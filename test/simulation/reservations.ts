@@ -8,7 +8,7 @@
  */
 import { dig, fieldsOf, listOf, textOf } from "../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../emulator/store.ts";
-import { BUDGET, BUDGETS, EVICTION_PATHS } from "./names.ts";
+import { BUDGET, BUDGETS, EVICTION_PATHS, zoneOf } from "./names.ts";
 import type { Caller } from "./network.ts";
 import { EVICTIONS, targetOf } from "./requests/control.ts";
 import { misjudgedMs, type Shape } from "./shape.ts";
@@ -81,7 +81,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   function isLeft(key: string, { uid }: Entry): boolean {
     const [, zone, from] = /^(.+)-(\d+)\+$/.exec(key) ?? [];
     const pod = zone === undefined ? podOf(key) : undefined;
-    if (zone === undefined) return pod?.metadata.uid === uid && !isOrphan(pod);
+    if (zone === undefined) return pod?.metadata.uid === uid && !isOrphan(pod, setOf(zoneOf(key)));
     const set = setOf(zone);
     return set?.metadata.uid === uid && Number(dig(set, "spec", "replicas") ?? 1) > Number(from);
   }

@@ -5,9 +5,9 @@ import type { KubeObject } from "../emulator/store.ts";
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
-/** True for a pod that ends and whose StatefulSet was deleted without it: no other one takes it. */
-export const isOrphan = (pod: KubeObject): boolean =>
-  isEnding(pod) && (pod.metadata.ownerReferences ?? []).length === 0;
+/** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
+export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean =>
+  isEnding(pod) && !(pod.metadata.ownerReferences ?? []).some(({ uid }) => uid === set?.metadata.uid);
 
 /** True of a pod of which a container is ready, whatever else it waits for. */
 export const hasWorking = (pod: KubeObject): boolean =>
