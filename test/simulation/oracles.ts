@@ -159,7 +159,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     processes: () => world().processes(),
-    setOf,
     listPods,
     losses,
     admittedBut,

@@ -31,7 +31,7 @@ const CASES: readonly (readonly [string, readonly Request[], RegExp | undefined]
 ];
 
 /** What nobody loses, and nobody has admitted. */
-const NOTHING = { losses: { find: () => undefined } as never, admittedBut: () => undefined, setOf: () => undefined };
+const NOTHING = { losses: { find: () => undefined } as never, admittedBut: () => undefined };
 
 interface World {
   /** Pods of the zones, with what happens to them. */
@@ -88,7 +88,6 @@ function take(world: World): readonly string[] {
     violated: (what) => violations.push(what),
     now: () => now,
     processes: () => [{ name: actor, stoodStillMs: () => 0 } as never],
-    setOf: zone,
     listPods: () => pods,
     losses: {
       find: ({ before }: { before: number }) => (lost && lost[0] < before ? `b ${lost[1]}` : undefined),
@@ -250,7 +249,6 @@ function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = 
     violated: (what) => violations.push(what),
     now: () => now,
     processes: () => [],
-    setOf: () => undefined,
     listPods: () => [...pods.values()],
     losses: { find: ({ isEver }: { isEver: boolean }) => (tried && isEver ? "b tries it" : undefined) } as never,
     admittedBut: () => undefined,

@@ -22,7 +22,6 @@ interface ReadSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly processes: () => readonly Process[];
-  readonly setOf: (zone: string) => KubeObject | undefined;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly losses: Losses;
   /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
@@ -111,7 +110,7 @@ const isJudged = (set: KubeObject): boolean =>
 
 /** Calls `violated` with what happened, in words. `onRequest` is told of requests that took effect. */
 export function createReadSafety(options: ReadSafetyOptions) {
-  const { shape, violated, now, processes, setOf, listPods, losses, admittedBut } = options;
+  const { shape, violated, now, processes, listPods, losses, admittedBut } = options;
   const byActor = new Map<string, Acts>();
   /** The zones as they are stored. */
   const sets = new Map<string, KubeObject>();
@@ -299,7 +298,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     for (const [name, one] of Object.entries(before)) {
       const uid = textOf(dig(one, "uid")) ?? "";
       const isThere = listPods(zoneOf(name)).some(
-        (pod) => pod.metadata.uid === uid && !isOrphan(pod, setOf(zoneOf(name))),
+        (pod) => pod.metadata.uid === uid && !isOrphan(pod, sets.get(zoneOf(name))),
       );
       const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
       if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)

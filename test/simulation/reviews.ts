@@ -216,7 +216,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   function judgeReserved({ name, at, isUnpinned }: Asked, uid: string): void {
     const stored = written.get(name)?.at ?? now();
     const skewMs = 2 * misjudgedMs(shape);
-    const leftMs = LASTS_MS - (now() - stored);
+    // One that is far ahead counts for longer than its time, until somebody writes it again.
+    const leftMs = LASTS_MS - (now() - Math.max(stored, Date.parse(written.get(name)?.time ?? "") || 0));
     if (leftMs < EFFECT_MS - skewMs) violated(`a webhook lets ${name} go, which is reserved for ${leftMs} ms more`);
     if (isUnpinned && stored < at) violated(`a webhook lets whatever pod is ${name} go by an earlier reservation`);
     const { eviction, unpinned, rollout } = reservedFor;

@@ -9,7 +9,7 @@ export const selectsGroup = (budget: KubeObject): boolean =>
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
-/** True for a pod that ends and whose StatefulSet was deleted: no other one takes it. */
+/** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
 export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean =>
   isEnding(pod) && !(pod.metadata.ownerReferences ?? []).some(({ uid }) => uid === set?.metadata.uid);
 
