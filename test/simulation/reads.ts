@@ -15,7 +15,7 @@ import type { Caller } from "./network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "./process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "./shape.ts";
-import { isOrphan } from "./stored.ts";
+import { isOfEarlier, isOrphan } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -246,7 +246,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const [before = {}, after = {}] = [previous, object].map((one) => fieldsOf(dig(one, "status", "disruptedPods")));
     for (const [name, one] of Object.entries(before)) {
       const uid = textOf(dig(one, "uid")) ?? "";
-      const isThere = listPods(zoneOf(name)).some((pod) => pod.metadata.uid === uid && !isOrphan(pod));
+      const isGone = (pod: KubeObject): boolean => isOrphan(pod) || isOfEarlier(pod, sets.get(zoneOf(name)));
+      const isThere = listPods(zoneOf(name)).some((pod) => pod.metadata.uid === uid && !isGone(pod));
       const isYoung = now() - Date.parse(textOf(dig(one, "time")) ?? "") < RESERVED_MS - misjudgedMs(shape);
       if (after[name] === undefined && isThere && isYoung && takenBy.get(uid) === actor)
         violated(`${actor} releases the reservation of ${name}, which it has taken`);

@@ -8,3 +8,8 @@ export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(po
 /** True for a pod that ends and whose StatefulSet was deleted without it: no other one takes it. */
 export const isOrphan = (pod: KubeObject): boolean =>
   isEnding(pod) && (pod.metadata.ownerReferences ?? []).length === 0;
+/** True for a pod that ends and whose StatefulSet was made again since: it is none of the new one. */
+export const isOfEarlier = (pod: KubeObject, set: KubeObject | undefined): boolean =>
+  isEnding(pod) &&
+  set !== undefined &&
+  !(pod.metadata.ownerReferences ?? []).some(({ uid }) => uid === set.metadata.uid);
