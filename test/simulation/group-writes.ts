@@ -6,6 +6,7 @@
  *   one process writes it again        no row tells of an earlier version of its zone than before
  *   it is made anew                    no step of its progress is older than its zones
  *   it states a generation             the zones were listed after that was stored
+ *   a zone's spec, or its own, changes   it says so once a process has listed the zones, if nothing is lost
  *   its counts                         never go back
  *   it was made by somebody else       no reconciler deletes it
  */
@@ -20,18 +21,27 @@ export interface GroupWritesOptions {
   readonly now: () => number;
   /** True if what is read may be old: then a process does not know what was counted. */
   readonly mayBeStale: boolean;
+  /** True while no call is lost, late or refused. */
+  readonly isQuiet: () => boolean;
   readonly setOf: (zone: string) => KubeObject | undefined;
 }
 
 const LEASES = "leases.coordination.k8s.io";
 const GROUPS = "rolloutgroups.zonewise.dev";
+const SETS = "statefulsets.apps";
 const ZONES = /\/statefulsets(?:\?(?!.*(?:watch|continue)=)|$)/;
 /** Clocks and versions of one life tell nothing of the one before: a process may have read a zone so long ago. */
 const LIFE_MS = 60_000;
+/** A tick ends and its status is written within this time, at most once a second. */
+const SAID_MS = 8000;
+const LISTS = 4;
 
-export function createGroupWrites({ violated, now, mayBeStale, setOf }: GroupWritesOptions) {
-  /** When each process sent its last list of StatefulSets that was answered. */
-  const listedAt = new Map<string, number>();
+export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }: GroupWritesOptions) {
+  /** When each process sent its lists of StatefulSets that were answered, the last one first. */
+  const lists = new Map<string, readonly number[]>();
+  /** By name when the spec of a zone or of a group changed. */
+  const changedAt = new Map<string, number>();
+  const groups = new Map<string, KubeObject>();
   /** By process and UID of a zone the latest generation that it has told of under its Lease. */
   const told = new Map<string, Map<string, number>>();
   /** By "group generation" when that was stored. */
@@ -81,21 +91,44 @@ export function createGroupWrites({ violated, now, mayBeStale, setOf }: GroupWri
 
   function judgeGeneration({ metadata: { name, uid } }: KubeObject, status: Fields, actor: string): void {
     const generation = numberOf(status["observedGeneration"]) ?? 0;
-    if ((storedAt.get(`${uid} ${generation}`) ?? 0) > (listedAt.get(actor) ?? Infinity))
+    if ((storedAt.get(`${uid} ${generation}`) ?? 0) > (lists.get(actor)?.[0] ?? Infinity))
       violated(`${actor} writes that ${name} is as of generation ${generation}, and has listed the zones before that`);
+  }
+
+  /** A process lists the zones again. */
+  function judgeAge(group: KubeObject, actor: string): void {
+    const { name, generation = 0 } = group.metadata;
+    const isRead = (of: string): boolean =>
+      (lists.get(actor) ?? []).some((at) => at > (changedAt.get(of) ?? Infinity) && now() - at > SAID_MS);
+    const status = fieldsOf(group["status"]);
+    if (isRead(name) && (numberOf(status["observedGeneration"]) ?? 0) < generation)
+      violated(`${actor} knows generation ${generation} of ${name}, and says nothing of it`);
+    for (const row of listOf(status["zones"])) {
+      const zone = String(dig(row, "name"));
+      const is = setOf(zone)?.metadata.generation ?? 0;
+      if (isRead(zone) && (numberOf(dig(row, "generation")) ?? 0) < is)
+        violated(`${actor} has listed ${zone} as of generation ${is}, and ${name} says nothing of it`);
+    }
   }
 
   return {
     /** A request was answered, also by a refusal. */
     onAnswered({ actor, sentAt = 0 }: Caller, method: string, path: string, _: string, status: number): void {
-      if (method === "GET" && status === 200 && ZONES.test(path)) listedAt.set(actor, sentAt);
+      if (method !== "GET" || status !== 200 || !ZONES.test(path) || !actor.startsWith("reconciler-")) return;
+      if (isQuiet()) for (const group of groups.values()) judgeAge(group, actor);
+      lists.set(actor, [sentAt, ...(lists.get(actor) ?? [])].slice(0, LISTS));
     },
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       // What it has read before it gave its Lease back counts no more.
-      if (resource === LEASES && holderOf(object) !== holderOf(previous)) told.delete(caller?.actor ?? "");
+      if (resource === LEASES && holderOf(object) !== holderOf(previous))
+        for (const its of [told, lists]) its.delete(caller?.actor ?? "");
+      const isNew = object.metadata.generation !== previous?.metadata.generation;
+      if ((resource === SETS || resource === GROUPS) && isNew) changedAt.set(object.metadata.name, now());
       if (resource !== GROUPS || object.metadata.namespace !== NAMESPACE) return;
       const { name, uid, generation } = object.metadata;
+      if (type === "DELETED") groups.delete(name);
+      else groups.set(name, object);
       const actor = caller?.actor ?? "";
       const isOurs = actor.startsWith("reconciler-");
       if (type === "ADDED") makers.set(uid, actor);

@@ -45,6 +45,8 @@ export interface NetworkOptions {
   readonly onCall: (caller: Caller, sent: Sent, status: number) => void;
   /** A request leaves a process, also one to a pod or to Prometheus. */
   readonly onSent?: ((caller: Caller, sent: Sent) => void) | undefined;
+  /** An incident, and no fault of the seed, befalls a call, in the words of faults. */
+  readonly onDisturbed?: ((cell: string) => void) | undefined;
   /** Answers requests to pods and to Prometheus; undefined if nobody listens there. */
   readonly hosts: (sent: Sent) => HostAnswer | "silent" | undefined;
   /** Objects in an answer to a list, at most. */
@@ -149,7 +151,8 @@ export function createNetwork(options: NetworkOptions) {
         if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
         const cut = sent.method === "GET" && strikes("bodyCut", site);
         const disturbance = disturbanceOf(process, sent);
-        const { bodyLateMs = 0 } = disturbance;
+        const { bodyLateMs = 0, unsaid } = disturbance;
+        if (unsaid !== undefined) options.onDisturbed?.(`serverError at ${site}`);
         if (disturbance.isRefused) return deliver(quick(), () => answerWith(client, 500));
         const answering: Answering = {
           head(status, headers) {

@@ -164,7 +164,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     admittedBut,
   });
   const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
-  const groupWrites = createGroupWrites({ violated, now, mayBeStale: mayBeStale(shape), setOf });
+  const groupWrites = createGroupWrites({ violated, now, mayBeStale: mayBeStale(shape), isQuiet, setOf });
   const scalings = createScalingSafety({
     shape,
     violated,

@@ -27,10 +27,11 @@ interface Played {
 const OUT_OF_REACH: readonly (readonly [RegExp, string])[] = [
   [/^cli\/|protection\.ts|a probe evicts/, "the command line is not played"],
   [
-    /^reconciler\/(?:plan|remedies)\/|budget is deleted only if/,
+    /^reconciler\/(?:plan|remedies)\/|budget is deleted only if|judge-ticking\.ts/,
     "only the command line and the status page ask for this",
   ],
   [/^infra\/helm\//, "no chart is rendered"],
+  [/pod-deletion-policy\//, "no world has this policy: the webhook judges deletions of pods"],
   [/^infra\/metrics\/|^functions\/(?:totals|status)\//, "nobody asks for metrics or for the status page"],
   [/^functions\/http\/(?:drain|body|certificate)\.ts/, "there are no sockets and no TLS servers"],
   [/tokens\.ts|callers that cannot be checked/, "the API server in memory presents no token"],
@@ -111,7 +112,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/whose pods cannot be read/, "lists of pods fail for a moment here: the next status, 30 s later, is written"],
   [/wait for its slowest group/, "the world has one group: what else a tick does comes later, and only time is lost"],
   [/changes during its slow step/, "the next tick comes within 5 s: only time is lost"],
-  [/PhasedRollout manages wakes no tick/, "a bound of cost: there is a tick more"],
+  [/PhasedRollout (?:manages )?wakes no tick/, "a bound of cost: there is a tick more"],
   [/while the lists are read/, "what is written by an older list carries its version, and is refused"],
   [/given up only once/, "the pods that it does not wait for are not ready, and are to go"],
   [/whose answer could not be written/, "the answer is written with the next visit: only time is lost"],

@@ -130,6 +130,10 @@ async function playSeeded(
     nodeDraw,
     shape,
     strikes: faults.strikes,
+    onDisturbed(cell) {
+      tell("fault", cell);
+      oracles.onFault(cell);
+    },
     onHost(host) {
       tell("host", `${host.node} ${host.what}`);
       oracles.onHost(host);

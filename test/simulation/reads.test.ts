@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../emulator/store.ts";
 import { createReadSafety } from "./reads.ts";
+import { isOrphan } from "./stored.ts";
 
 type Request = readonly [appliedAt: number, sentAt: number, method: string, path: string];
 
@@ -326,4 +327,16 @@ describe("the oracle of reads", () => {
   it("allows a process that stood still to be late", () =>
     assert.deepEqual(judge([listed(0), confirmed(10), listed(50_000), deleted(50_020)], 1), []));
   it("judges reconcilers alone", () => assert.deepEqual(judge([deleted(0)], 0, "human"), []));
+  it("knows a pod that ends from before its StatefulSet was made again", () => {
+    const owned = (uid: string, ends: boolean): KubeObject => {
+      const { metadata, ...rest } = pod("a-0", { ends });
+      return { ...rest, metadata: { ...metadata, ownerReferences: [{ uid }] } } as never;
+    };
+    assert.ok(isOrphan(owned("before", true), zone("a")));
+    for (const [uid, ends] of [
+      ["a", true],
+      ["before", false],
+    ] as const)
+      assert.ok(!isOrphan(owned(uid, ends), zone("a")));
+  });
 });

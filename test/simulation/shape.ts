@@ -180,9 +180,9 @@ const WHOLE_SECONDS_MS = 3000;
 export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
-/** True without any fault of the network; hosts of nodes may have some. */
-export const isCalm = ({ faults, firstCalls, answers }: Shape): boolean =>
-  (firstCalls ?? answers) === undefined && Object.values(faults).every((rate) => rate === 0);
+/** True without any fault of the network, also by incidents; hosts of nodes may have some. */
+export const isCalm = ({ faults, firstCalls, answers, incidents }: Shape): boolean =>
+  (firstCalls ?? answers ?? incidents?.["leases"]) === undefined && Object.values(faults).every((rate) => rate === 0);
 
 /** True if what is read may be some writes old. */
 export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>

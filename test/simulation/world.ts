@@ -50,6 +50,7 @@ export interface WorldOptions {
   readonly shape: Shape;
   readonly onCall: NetworkOptions["onCall"];
   readonly onSent?: NetworkOptions["onSent"];
+  readonly onDisturbed?: NetworkOptions["onDisturbed"];
   readonly onReview: NetworkOptions["onReview"];
   readonly onArrival: NetworkOptions["onArrival"];
   readonly onUnanswered: NetworkOptions["onUnanswered"];

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { Draft } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { createCertificateSafety } from "./safety.ts";
-import { CONFIGURATIONS, SECRET, secretObject } from "./trust.ts";
+import { CONFIGURATIONS, OTHER_INJECTOR, SECRET, secretObject } from "./trust.ts";
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE_MS = 60_000;
@@ -51,7 +51,24 @@ function judge({ by = "certificates-1", from = OLD, to = NEW, trustedMs = 30_000
   return violations.join("; ");
 }
 
+/** The bundle of a configuration that names another injector changes. */
+function judgeForeign(actor: string): string {
+  const violations: string[] = [];
+  const oracle = createCertificateSafety({ violated: (what) => void violations.push(what), now: () => START });
+  const [resource = ""] = CONFIGURATIONS;
+  const having = (caBundle: string): KubeObject => {
+    const plain = object("hooks", { webhooks: [{ clientConfig: { caBundle } }] });
+    return { ...plain, metadata: { ...plain.metadata, annotations: { [OTHER_INJECTOR]: "a/b" } } };
+  };
+  const event = { type: "MODIFIED", resource, object: having("YQ=="), previous: having("Yg==") } as const;
+  oracle.onEvent(event, { actor, call: "" });
+  return violations.join("; ");
+}
+
 describe("the oracle of the certificate", () => {
+  it("condemns a reconciler that changes the bundle of another injector", () =>
+    assert.match(judgeForeign("reconciler-1"), /reconciler-1 changes the bundle of hooks, which another injector/));
+  it("accepts that injector itself", () => assert.equal(judgeForeign("cert-manager"), ""));
   for (const [name, given, says] of [
     ["a certificate that all have trusted for half a minute", {}, /^$/],
     [

@@ -13,13 +13,17 @@ import type { Area } from "./incident.ts";
 const LEASES = "leases.coordination.k8s.io";
 const LEASE = "zonewise-reconciler";
 const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
+const GROUPS = "rolloutgroups.zonewise.dev";
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
+/** The oracles take no lost call for a reason so long after the last one. */
+const QUIET_MS = 160_000;
 
 const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
+const zoneOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
 const runs = ({ world }: People): readonly Process[] =>
   world.processes().filter(({ name }) => name.startsWith("reconciler-"));
@@ -39,24 +43,24 @@ async function disturbFor({ world, ...people }: People, ms: number, how: Disturb
 }
 
 /**
- * The holder stands still just after a renewal, before which `prepare` is called, while somebody starts another run.
- * Resolves with that.
+ * The holder stands still just after a renewal, before which `prepare` is called again and again, while somebody starts
+ * another run. Resolves with that.
  */
 async function contend(people: People, prepare: (holder: Process) => void = () => {}): Promise<Process | undefined> {
-  const { world } = people;
   const holder = (): Process | undefined => runs(people).find(({ name }) => renewedBy(people).startsWith(`${name}_`));
-  if (!(await until(people, () => holder() !== undefined, 60_000))) return undefined;
-  const version = leaseOf(people)?.metadata.resourceVersion;
-  await until(people, () => leaseOf(people)?.metadata.resourceVersion !== version, 10_000, 1);
+  const version = (): string | undefined => leaseOf(people)?.metadata.resourceVersion;
+  const renewal = async (ms: number, act: () => void): Promise<boolean> => {
+    const before = version();
+    return await until(people, () => version() !== before || (act(), false), ms, 2);
+  };
+  if (!(await until(people, () => holder() !== undefined, 150_000))) return undefined;
+  await renewal(10_000, () => {});
   // The next renewal leaves it 5 s after the answer to this one.
-  await pause(people, 4990);
+  await pause(people, 4996);
   const found = holder();
-  if (!found) return undefined;
-  prepare(found);
-  const before = leaseOf(people)?.metadata.resourceVersion;
-  if (!(await until(people, () => leaseOf(people)?.metadata.resourceVersion !== before, 1000, 1))) return undefined;
+  if (!found || !(await renewal(50, () => prepare(found)))) return undefined;
   found.freeze(14_000);
-  world.startRun();
+  people.world.startRun();
   return runs(people).at(-1);
 }
 
@@ -87,22 +91,43 @@ const foreignConfiguration = (caBundle: string): Draft => ({
   ],
 });
 
+/** The spec of a zone changes in a field that makes no pods. */
+function changeRetention(people: People): Promise<void> {
+  const zone = people.draw.of(people.shape.zones);
+  const policy = (of: string): unknown =>
+    dig(
+      people.world.store.get("statefulsets.apps", NAMESPACE, zone),
+      "spec",
+      "persistentVolumeClaimRetentionPolicy",
+      of,
+    );
+  const whenScaled = policy("whenScaled") === "Delete" ? "Retain" : "Delete";
+  return insist(people, `${SETS}/${zone}`, {
+    spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled } },
+  });
+}
+
 /** All pods have the template of their zone, and the group is not ready yet. */
-const isAlmostDone = ({ world: { store }, shape }: People): boolean =>
-  shape.zones.every((zone) => {
-    const set = store.get("statefulsets.apps", NAMESPACE, zone);
+function isAlmostDone(people: People): boolean {
+  const { store } = people.world;
+  const isUpdated = (zone: string): boolean => {
+    const revision = dig(zoneOf(people, zone), "status", "updateRevision");
     const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
-    const revision = dig(set, "status", "updateRevision");
     return pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision);
-  }) && store.list("rolloutgroups.zonewise.dev", NAMESPACE).some((one) => !isTrue(one, "Ready"));
+  };
+  return people.shape.zones.every(isUpdated) && store.list(GROUPS, NAMESPACE).some((one) => !isTrue(one, "Ready"));
+}
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
   /** The holder's clock is set back as it renews its Lease. */
   clockSetBack: async (people) => {
-    let holder: Process | undefined;
-    await contend(people, (found) => (holder = found).setClock(-SET_MS));
+    const undo: (() => void)[] = [];
+    await contend(people, (holder) => {
+      holder.setClock(-SET_MS);
+      undo.push(() => holder.setClock(SET_MS));
+    });
     await pause(people, 20_000);
-    holder?.setClock(SET_MS);
+    for (const back of undo) back();
   },
   /** The clock of a run that waits is set forward while an answer arrives. */
   clockSetForward: async (people) => {
@@ -128,6 +153,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   isolated: async (people) => {
     const { world, draw } = people;
     const version = world.store.version();
+    await changeRetention(people);
     await pause(people, 12_000);
     const run = runs(people).at(-1);
     await disturbFor(people, draw.between(40_000, 60_000), (actor, sent) =>
@@ -135,7 +161,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     );
   },
   editGroup: async (people) => {
-    const { draw } = people;
+    const { draw, world } = people;
+    await until(people, () => world.store.get(GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
     for (let edits = draw.between(2, 6); edits > 0; edits--) {
       const progressDeadlineSeconds = draw.between(600, 3600);
       await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds } });
@@ -215,12 +242,17 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       isList(sent, "pods") && lists++ % 2 === 0 ? { isShort: true } : undefined,
     );
   },
-  /** Pods send whoever prepares them to another pod. */
-  redirected: (people) => {
-    const other = `${people.draw.of(people.shape.zones)}-0.pod`;
-    return disturbFor(people, people.draw.between(20_000, 90_000), (_, { host, path }) =>
+  /** Pods send whoever prepares them to another pod, while a zone is to shrink. */
+  redirected: async (people) => {
+    const { world, draw, shape } = people;
+    const [first = ""] = shape.zones;
+    const other = `${draw.of(shape.zones)}-0.pod`;
+    const disturbed = disturbFor(people, draw.between(20_000, 90_000), (_, { host, path }) =>
       path.includes("prepare") && !host.startsWith(other) ? { location: `http://${other}${path}` } : undefined,
     );
+    const spec = { replicas: Math.max(0, Number(dig(zoneOf(people, first), "spec", "replicas")) - 1) };
+    await world.ask("human", "PATCH", `${SETS}/${first}/scale`, { spec });
+    await disturbed;
   },
 };
 
@@ -230,14 +262,13 @@ export const leases: Area = {
     certificate: certificate ?? (draw.chance(0.3) ? drawCertificate(draw) : undefined),
   }),
   incidents: INCIDENTS,
-  /** Once all is settled, a field of a zone changes that makes no pods. */
+  /** Once all is settled, and long quiet, a field of a zone changes that makes no pods, and one of the group. */
   async setRight(people) {
-    const { draw, shape, world } = people;
+    const { shape, world } = people;
     await until(people, () => areZonesSettled(world.store, shape.zones), 240_000, 1000);
-    await pause(people, 10_000);
-    const [whenDeleted, whenScaled] = [draw.of(["Retain", "Delete"]), draw.of(["Retain", "Delete"])];
-    await insist(people, `/apis/apps/v1/namespaces/${NAMESPACE}/statefulsets/${draw.of(shape.zones)}`, {
-      spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted, whenScaled } },
-    });
+    await pause(people, QUIET_MS);
+    await changeRetention(people);
+    await pause(people, 5000);
+    await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds: 1200 } });
   },
 };
