@@ -124,7 +124,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /number of replicas that they were called for/,
     "a step reads a zone's reference once before its pods are called, so that the number is the same",
   ],
-  [/serve nothing/, "what goes serves nothing, and the oracles judge pods that are ready"],
 ];
 
 /** Why a planted bug was not found, in words; "" for one that was. */
