@@ -330,7 +330,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
         );
         const isBack = (set: KubeObject): boolean =>
           settled.every((one) => one === dig(set, "status", "updateRevision"));
-        return state === "Waiting" && write.isSameRollout && wasAlways(write, zone, isBack);
+        return state === "Waiting" && wasAlways(write, zone, isBack);
       })
       .map(({ zone }) => `asks for ${String(zone)}, which gets back what it had`);
   }
