@@ -10,7 +10,7 @@ import { GROUP, NAMESPACE } from "../names.ts";
 import type { Review } from "../network.ts";
 import type { Shape } from "../shape.ts";
 import type { History } from "./history.ts";
-import { BASELINE_CHECK, GATE, GATE_CHECK, gateObject, PHASED_CHECK } from "./objects.ts";
+import { BASELINE_CHECK, GATE, GATE_CHECK, gateObject, NODES_CHECK, PHASED_CHECK } from "./objects.ts";
 import type { Told } from "./prometheus.ts";
 
 /** A placeholder that there is not, and places where none can stand: the definition or the webhook refuses them. */
@@ -106,6 +106,7 @@ export function createExpressionSafety({ shape, violated, now, history }: Expres
   };
   if (shape.gate) write(gateObject(shape.gate)["spec"]);
   if (shape.phased) write({ check: { query: { expr: PHASED_CHECK } } });
+  if (shape.nodes?.check) write({ check: { query: { expr: NODES_CHECK } } });
 
   /** A zone that has kept the revision of the last rollout is none of this one's, whatever it is about. */
   function isLeftOut(zone: string): boolean {
