@@ -102,6 +102,7 @@ const entry = (by: string, secondsAgo = 0, uid = "a"): object => ({
 
 describe("the oracle of reservations", () => {
   const [DRY, WET] = [{ dryRun: true }, { dryRun: false }];
+  const AHEAD = { [POD]: entry("webhook_ahead", -3600) };
   const IN_OPTIONS = { dryRun: false, object: { deleteOptions: { dryRun: ["All"] } } };
   const CASES: readonly (readonly [name: string, given: Play, says: RegExp])[] = [
     ["a reservation for a dry run", { asked: [[1, DRY]] }, /webhooks-1 reserves ingester-zone-a-0/],
@@ -129,6 +130,12 @@ describe("the oracle of reservations", () => {
     ["one for a dry run of a deletion", { asked: [[1, DRY]], path: "/admission/pod-deletion" }, /in a dry run/],
     ["one for a deletion", { asked: [[1, WET]], path: "/admission/pod-deletion" }, /^$/],
     ["one for an eviction", { asked: [[1, WET]] }, /^$/],
+    [
+      "one beside another from far ahead",
+      { by: "reconciler-1", before: AHEAD, after: { ...AHEAD, "ingester-zone-a-1": entry("reconciler-1_x") } },
+      /writes that ingester-zone-a-0 is reserved from a time far ahead on/,
+    ],
+    ["one from far ahead that stays as it is", { by: "reconciler-1", before: AHEAD, after: AHEAD }, /^$/],
     ["one that was made before", { asked: [[1, DRY]], before: { [POD]: { uid: "a" } } }, /^$/],
     [
       "one for the eviction of another pod of the name",

@@ -35,6 +35,8 @@ const PATHS: ReadonlySet<string> = new Set([...EVICTION_PATHS, "/admission/pod-d
 const DECIDED_MS = 120_000;
 /** For which what is reserved for a pod, and for a downscale, counts. */
 const [LASTS_MS, DOWNSCALE_LASTS_MS] = [120_000, 90_000];
+/** No clock is that wrong: whoever reserves writes the present in the place of such a time. */
+const AHEAD_MS = 300_000;
 /** In which the rollout and an eviction have no pod in common, as the later of the two counts. */
 const NOT_SHARED_MS = 15_000;
 /** In which a reconciler that runs takes away what is over. */
@@ -170,6 +172,10 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       const [before, after] = [entriesOf(previous), entriesOf(object)];
       for (const [key, entry] of after)
         if (!isSame(entry, before.get(key))) onReserved(key, entry, before.get(key), actor);
+      const isAdded = [...after.keys()].some((key) => !before.has(key));
+      const [ahead] = [...after].find(([, { at }]) => at - now() > AHEAD_MS + 2 * misjudgedMs(shape)) ?? [];
+      if (isAdded && ahead !== undefined)
+        violated(`${actor} writes that ${ahead} is reserved from a time far ahead on`);
       for (const [key, entry] of before) if (after.get(key)?.uid !== entry.uid) onReleased(key, entry, actor);
     },
 
