@@ -404,8 +404,8 @@ describe("the oracle of gates' statuses", () => {
       assert.match(judge({ ...given, isTaken: true }), expected ?? /^$/);
     });
 
-  const gateAt = (url: string, mode: string): object => ({ spec: { mode, checks: [{ query: { url, expr: "up" } }] } });
-  const [GOOD, BAD] = ["http://prometheus", "ftp://prometheus"];
+  const gateAt = (expr: string, mode: string): object => ({ spec: { mode, checks: [{ query: { expr } }] } });
+  const [GOOD, BAD] = ['up{group="$(group)"}', 'up{group="$(group)"'];
   for (const [what, now, before, allowed, expected] of [
     ["a new one that no server can answer", gateAt(BAD, "Enforce"), undefined, true, /let through that no server/],
     ["one that is refused", gateAt(BAD, "Enforce"), gateAt(GOOD, "Enforce"), false, /^$/],

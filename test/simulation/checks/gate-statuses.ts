@@ -522,15 +522,15 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       violated(`${pod} is taken by ${actor} by a pass of ${zone} that is old, and no pod was replaced since`);
   }
 
-  /** A gate that no server can ever answer is refused, unless it was stored as that: then it can be changed. */
+  /** A gate whose expression does not end, once its placeholder is filled in, is refused, unless it was stored as that: then it can be changed. */
   function onReview({ path, sent, status, answer }: Review): void {
     if (!path.includes("validate-sts-plus") || status !== 200) return;
     const { resource, object, oldObject } = fieldsOf(dig(JSON.parse(sent), "request"));
     if (dig(resource, "resource") !== LISTS.gates) return;
     const [is, was] = [object, oldObject].map((gate) =>
-      listOf(dig(gate, "spec", "checks")).map((check) => textOf(dig(check, "query", "url")) ?? ""),
+      listOf(dig(gate, "spec", "checks")).map((check) => textOf(dig(check, "query", "expr")) ?? ""),
     );
-    const isImpossible = is?.some((url) => !/^https?:/.test(url));
+    const isImpossible = is?.some((expr) => /\{[^}]*\$\([^}]*$/.test(expr));
     const isAllowed = dig(JSON.parse(answer), "response", "allowed") === true;
     const isStored = isDeepStrictEqual(is, was);
     if (isImpossible && isAllowed && !isStored) violated("a gate is let through that no server can answer");

@@ -12,6 +12,7 @@ import {
 } from "../checks/objects.ts";
 import { GATES_PATH, PHASED_PATH, phasedPath, podTemplate, promoteStep, setPath } from "../checks/people.ts";
 import { HELD } from "../checks/phased-set.ts";
+import { PROMETHEUS_URL } from "../checks/prometheus.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
 import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, recreate, SETS, without } from "../person.ts";
@@ -262,7 +263,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   /** A gate that no server can be asked for: it is tried, and one that an earlier version let in is changed. */
   impossibleGate: async ({ world }) => {
     const metadata = { name: "impossible", namespace: NAMESPACE };
-    const check = { name: "one", query: { url: "ftp://prometheus", expr: "up" }, successWhen: "Data" };
+    const check = { name: "one", query: { url: PROMETHEUS_URL, expr: 'up{group="$(group)"' }, successWhen: "Data" };
     const spec = { group: "nobody", when: ["BetweenZones"], mode: "Enforce", checks: [check] };
     const gate = { apiVersion: "zonewise.dev/v1", kind: "RolloutGate", metadata, spec };
     await world.ask("human", "POST", `${GATES_PATH}?dryRun=All`, gate);
