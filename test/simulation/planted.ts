@@ -91,10 +91,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "the second write of the shadow has the version before the first, and is refused",
   ],
   [
-    /drained only if its reboot is wanted/,
-    "in the one history the shadow that was read is old: the reboot is wanted by then",
-  ],
-  [
     /^after the first pod that refuses/,
     "all pods of a zone are called at once here: none is left that would not be called",
   ],
