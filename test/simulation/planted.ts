@@ -98,10 +98,6 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /no pod is called once/,
     "only a clock that is set ahead makes its time seem over here: the Lease is held all the same",
   ],
-  [
-    /^pods that are missing|^pods that the status counts/,
-    "a zone's pods and its status tell the same but for moments, and either of them holds",
-  ],
   [/whose pods cannot be read/, "lists of pods fail for a moment here: the next status, 30 s later, is written"],
   [/wait for its slowest group/, "the world has one group: what else a tick does comes later, and only time is lost"],
   [/changes during its slow step/, "the next tick comes within 5 s: only time is lost"],
