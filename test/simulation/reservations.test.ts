@@ -82,6 +82,7 @@ function play(given: Play): string {
   const caller = { actor: by, call: "" };
   const [deletion, target] = [JSON.stringify({ preconditions: { uid: "a" } }), `/api/v1/pods/${POD}`];
   if (given.deletion !== undefined) safety.onSent(caller, "DELETE", target, deletion);
+  if (given.deletion === 500) safety.onFault("serverError at reconciler DELETE pods");
   if (given.deletion === 429) safety.onFault("throttled at reconciler DELETE pods");
   else if (given.deletion) safety.onAnswered(caller, "DELETE", target, deletion, given.deletion);
   if (given.earlier) safety.onEvent(changed(given.earlier, before), caller);
@@ -210,6 +211,11 @@ describe("the oracle of reservations", () => {
     [
       "a rollout's whose deletion is refused",
       { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 409 },
+      /^$/,
+    ],
+    [
+      "a rollout's that it takes back as a webhook could not be asked",
+      { before: { [POD]: entry("reconciler-1_x") }, after: {}, by: "reconciler-1", deletion: 503 },
       /^$/,
     ],
     [

@@ -45,7 +45,7 @@ const TIDIED_MS = 60_000;
 const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
 
 /** The API server refuses a deletion before it looks at it. */
-const THROTTLED = "throttled at reconciler DELETE pods";
+const [THROTTLED, UNSAID] = ["throttled at reconciler DELETE pods", "serverError at reconciler DELETE pods"];
 const POD = /\/pods\/[^/?]+(?:\?|$)/;
 
 const preconditionOf = (body: string): string | undefined =>
@@ -70,6 +70,8 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   /** "process UID" of the pods whose deletion was sent, and not refused. */
   const deleting = new Set<string>();
   let lastDeletion = "";
+  /** An error of the server is answered to a deletion that may have taken effect. */
+  let isUnsaid = false;
   /** "pod UID" of the pods that some Eviction has asked for. */
   const requested = new Set<string>();
   /** By `placeOf` since when what is reserved has been over. */
@@ -152,11 +154,14 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     /** A fault has befallen a call, by its words. */
     onFault(cell: string): void {
       if (cell.startsWith(THROTTLED)) deleting.delete(lastDeletion);
+      if (cell.startsWith(UNSAID)) isUnsaid = true;
     },
     /** The API server answers: what it refuses takes no effect. */
     onAnswered({ actor }: Caller, method: string, path: string, body: string, status: number): void {
-      const isRefused = status >= 400 && status < 500;
-      if (method === "DELETE" && POD.test(path) && isRefused) deleting.delete(`${actor} ${preconditionOf(body)}`);
+      if (method !== "DELETE" || !POD.test(path)) return;
+      // Also that it could not ask a webhook, if no fault has made it say so.
+      if (status >= 400 && !isUnsaid) deleting.delete(`${actor} ${preconditionOf(body)}`);
+      isUnsaid = false;
     },
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
