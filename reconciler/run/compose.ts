@@ -143,6 +143,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       podHttp,
       clusterDomain,
       zoneTracker,
+      pinnedUntil: new Map(),
       mayDownscale: createMayDownscale(reserver, clock),
     },
     budgetStatuses,

@@ -97,6 +97,7 @@ async function once(): Promise<number> {
       }),
       clusterDomain: "cluster.local.",
       zoneTracker: "rollout-operator-zone-tracker",
+      pinnedUntil: new Map(),
       mayDownscale: async () => undefined,
     },
     budgets: {

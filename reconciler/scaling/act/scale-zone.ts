@@ -25,6 +25,9 @@ import { isShrinking } from "../shrink.ts";
 import type { Scaler } from "./scaler.ts";
 import { whyNotShrink } from "./why-not-shrink.ts";
 
+/** Milliseconds for which a zone is not written again that has kept its replicas. */
+const PINNED_MS = 30_000;
+
 /**
  * Undefined once the zone is scaled. Resolves with a hold if the zone has to wait or was refused: nothing was written
  * then. After any error that is thrown, the group must be gathered again (see `takeStep`).
@@ -33,6 +36,7 @@ export async function scaleZone(step: ScaleZone, scaler: Scaler): Promise<Hold |
   const { zone, replicas, message } = step;
   const isChecked = isShrinking(step);
   try {
+    if ((scaler.pinnedUntil.get(pinKey(step)) ?? -Infinity) > scaler.clock.monotonic()) throw pinnedError(zone);
     const why = isChecked ? await whyNotShrink(step, scaler) : undefined;
     if (why) return why;
     if (isChecked && !zone.scaling.judgedByWebhook) return await shrinkUnderLease(step, scaler);
@@ -104,8 +108,9 @@ async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void>
  * `Conflict` if the zone has changed since it was read or was given another number, `Invalid` if the write was
  * accepted and left the zone as it was, `LeaseLost`, or the error of the API server.
  */
-async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Actor): Promise<void> {
-  const { cluster, fence, freshness } = actor;
+async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<void> {
+  const { zone, replicas, recordAt } = step;
+  const { cluster, fence, freshness } = scaler;
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? {} : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
@@ -116,9 +121,15 @@ async function changeReplicas({ zone, replicas, recordAt }: ScaleZone, actor: Ac
   // The zone may lose pods by this write: all earlier reads are outdated.
   if (stored !== zone.replicas)
     throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
-  if (recordAt !== undefined) await restoreLastDownscale(zone, result, actor);
-  throw new RolloutError("Invalid", `it was accepted, but ${name} still has ${stored} replicas: something pins them`);
+  // Both writes of a pinned zone change it, and so start the next tick at once.
+  scaler.pinnedUntil.set(pinKey(step), scaler.clock.monotonic() + PINNED_MS);
+  if (recordAt !== undefined) await restoreLastDownscale(zone, result, scaler);
+  throw pinnedError(zone);
 }
+
+const pinKey = ({ zone: { uid }, replicas }: ScaleZone): string => `${uid} ${replicas}`;
+const pinnedError = ({ name, replicas }: Zone): RolloutError =>
+  new RolloutError("Invalid", `it was accepted, but ${name} still has ${replicas} replicas: something pins them`);
 
 /** Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. */
 async function restoreLastDownscale(

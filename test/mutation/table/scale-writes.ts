@@ -28,8 +28,15 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "a downscale that changed nothing leaves no time behind",
     ...SCALE,
     tests: CHANGED,
-    find: "if (recordAt !== undefined) await restoreLastDownscale(zone, result, actor);",
-    replacement: "if (stored === undefined) await restoreLastDownscale(zone, result, actor);",
+    find: "if (recordAt !== undefined) await restoreLastDownscale(zone, result, scaler);",
+    replacement: "if (stored === undefined) await restoreLastDownscale(zone, result, scaler);",
+  },
+  {
+    breaks: "a zone whose replicas something pins is not written again at once",
+    ...SCALE,
+    tests: CHANGED,
+    find: "const PINNED_MS = 30_000;",
+    replacement: "const PINNED_MS = 0;",
   },
   {
     breaks: "a list of StatefulSets from before other groups had their turn is read again",

@@ -59,6 +59,36 @@ describe("a downscale that is accepted and changes nothing", () => {
     assert.match(outcomes[0]?.scalingHolds[0]?.message ?? "", /something pins them/);
     assert.equal(b?.metadata.annotations?.[LAST], undefined);
   });
+
+  it("is written again after half a minute, and not at once, as its own writes start the next tick", async (t) => {
+    const stage = await open(t);
+    const labels = { "grafana.com/min-time-between-zones-downscale": "1m" };
+    deploy(stage, "x:1", { zones: ["a"], replicas: 2, labels });
+    deploy(stage, "x:1", { zones: ["b"], replicas: 4, labels, annotations: LEADER });
+    await stage.time.advance(3000);
+    const pinned = changing(stage.connect().cluster, "b", undefined);
+    let writes = 0;
+    const counted: Cluster = {
+      ...pinned,
+      change(resource, patch, call) {
+        if (patch.name.endsWith("b")) writes++;
+        return pinned.change(resource, patch, call);
+      },
+    };
+    const pinnedUntil = new Map<string, number>();
+    const tick = async (): Promise<readonly [writes: number, hold: string | undefined]> => {
+      const { outcomes } = await tickOnce(stage, counted, { pinnedUntil });
+      return [writes, outcomes[0]?.scalingHolds[0]?.message];
+    };
+    const [first, hold] = await tick();
+    assert.equal(first, 1);
+    assert.match(hold ?? "", /something pins them/);
+    assert.deepEqual(await tick(), [1, hold]);
+    await stage.time.advance(29_000);
+    assert.deepEqual(await tick(), [1, hold]);
+    await stage.time.advance(2000);
+    assert.deepEqual(await tick(), [2, hold]);
+  });
 });
 
 describe("a group whose StatefulSets were listed long before its pods", () => {

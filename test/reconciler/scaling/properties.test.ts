@@ -41,6 +41,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
       references: createReferences(cluster),
       clusterDomain: "cluster.local.",
       zoneTracker: "tracker",
+      pinnedUntil: new Map(),
       mayDownscale: async () => undefined,
     },
     budgets: { mayDisrupt: async () => undefined, maintenance: noMaintenance },
