@@ -191,7 +191,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const version = textOf(dig(body, "metadata", "resourceVersion")) ?? "";
     // A zone that grows needs no second look: the write is refused.
     const set = setOf(zone);
-    if (set && to < replicasOf(set) && (outdatedAt.get(version) ?? Infinity) < knownAt(actor))
+    const known = knownAt(actor);
+    // What it has read while the write was on its way changes nothing.
+    if (set && to < replicasOf(set) && known <= sentAt && (outdatedAt.get(version) ?? Infinity) < known)
       violated(`${actor} sends ${call} by a version that it has read to be outdated`);
     if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
     const reserved = acts.reserved.get(zone);

@@ -16,7 +16,7 @@ import type { Caller, Review } from "../network.ts";
 import { createPast } from "../past.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../stored.ts";
-import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
 import { BUDGET_KEY, claimOf, PHASED_READS, rolloutKey, selectsPhased } from "./phased-set.ts";
 import { createPhasedStatusSafety } from "./phased-statuses.ts";
@@ -272,8 +272,6 @@ export function createCheckSafety({
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
-    expressions.onWritten(object);
-    if (resource === GATES && object.metadata.name !== GATE) return;
     const before = specs.get(resource);
     const isSame =
       before?.object.metadata.uid === object.metadata.uid &&
@@ -292,6 +290,7 @@ export function createCheckSafety({
       if (zoneOf(object.metadata.name) === PHASED || resource === PHASED_ROLLOUTS)
         for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
       note(event);
+      if (resource === GATES || resource === PHASED_ROLLOUTS) expressions.onWritten(object);
       if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
