@@ -107,7 +107,8 @@ function take(world: World): readonly string[] {
   const path = "/apis/coordination.k8s.io/v1/namespaces/zonewise/leases/zonewise-downscale-x";
   const spec = { holderIdentity: "x", leaseDurationSeconds: 10 };
   const lease = { metadata: { name: "zonewise-downscale-x" }, spec };
-  if (holdsLease) reads.onRequest({ actor, call: path }, "PUT", path, JSON.stringify(lease));
+  const take = (): void => void reads.onRequest({ actor, call: path }, "PUT", path, JSON.stringify(lease));
+  if (holdsLease) take();
   for (const at of passes) {
     now = at;
     reads.onRequest({ actor, call: "", sentAt: at }, "GET", `${SETS}?labelSelector=rollout-group&limit=500`);
@@ -115,6 +116,9 @@ function take(world: World): readonly string[] {
   now = 4999;
   const isSent = world.further || world.limitMs !== undefined;
   if (isSent) reads.onRequest({ actor, call: "", sentAt: 4999 }, "GET", `${SETS}?limit=500`);
+  now = 5001;
+  // With the pods that it has listed.
+  if (holdsLease && isSent) take();
   now = 5002;
   reads.onRequest({ actor, call: "" }, "PATCH", `${SETS}/a/status`);
   now = 5012;

@@ -195,7 +195,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
     deletedAt.set(zone, now());
     const limitMs = Number(/\btimeout=(\d+)ms/.exec(path)?.[1] ?? 0);
     const { since = Infinity, until = Infinity } = [...holders.values()].find((one) => one.actor === actor) ?? {};
-    if (since <= sentAt && sentAt + limitMs > until && !shape.suspends)
+    // Not one that is left to expire, of a zone that it has scaled before.
+    const isUnderIt = since <= sentAt && since > at - listedMs;
+    if (isUnderIt && sentAt + limitMs > until && !shape.suspends)
       violated(
         `${actor} sends ${call} with a time limit ${sentAt + limitMs - until} ms after its downscale Lease may pass to another`,
       );

@@ -179,8 +179,11 @@ export function createStatusSafety(options: StatusSafetyOptions) {
       if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
       if (resource === GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && caller?.actor.startsWith("reconciler-")) onStated(object, previous, caller.actor);
-      if (resource === BUDGETS && type === "DELETED") budgets.delete(name);
-      else if (resource === BUDGETS) budgets.set(name, object);
+      if (resource === BUDGETS && type === "DELETED") {
+        budgets.delete(name);
+        for (const { readAt } of byActor.values()) readAt.delete(name);
+      }
+      if (resource === BUDGETS && type !== "DELETED") budgets.set(name, object);
       if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;
       const { phase, progress } = fieldsOf(object["status"]);
       const end = textOf(dig(progress, "estimatedCompletionTime"));

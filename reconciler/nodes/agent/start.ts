@@ -41,10 +41,11 @@ export async function startAgent(
   const connect = machine.connect ?? (() => loadOwnAccount(env, account));
   const log = createLog({ ...logging, write, now: () => new Date(machine.now()) });
   const cluster = connectCluster(await connect({}), { timeoutMs: 10_000, clock: machine });
-  const node = await cluster.get(nodes, { name: nodeName });
+  const readUid = async (): Promise<string> => (await cluster.get(nodes, { name: nodeName })).metadata?.uid ?? "";
   const callApi = createNodeApi({
     url: nodeApi(configuration),
-    node: { name: nodeName, uid: node.metadata?.uid ?? "" },
+    node: { name: nodeName, uid: await readUid() },
+    readUid,
     readToken: () => read(token),
     readCa: () => read(ca),
     open,

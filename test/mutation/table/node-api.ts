@@ -12,6 +12,13 @@ const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconcil
 
 export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "an agent that is refused reads the UID of its node again",
+    file: "reconciler/nodes/agent/call-node-api.ts",
+    tests: ["test/reconciler/nodes/agent/call-node-api.test.ts"],
+    find: "if (answer.status === FORBIDDEN && readUid)",
+    replacement: "if (answer.status === -1 && readUid)",
+  },
+  {
     breaks: "a node whose policy is frozen is not drained",
     ...DRAIN,
     find: "if (policy?.status.frozen)",

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
 import { it } from "node:test";
 import { createNodeApi } from "../../../../reconciler/nodes/agent/call-node-api.ts";
 
@@ -8,4 +11,32 @@ it("an agent sends its token to no node API without TLS", () => {
   assert.throws(() => createNodeApi({ ...options, url: new URL("http://brupop-apiserver:443") }), {
     code: "BadConfiguration",
   });
+});
+
+it("an agent reads the UID of its node again once it is refused: the node may have been registered again", async (t) => {
+  const uids: unknown[] = [];
+  const server = http.createServer((request, response) => {
+    uids.push(request.headers["brupopnodeuid"]);
+    response.writeHead(request.headers["brupopnodeuid"] === "new" ? 200 : 403).end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const answers: (string | Error)[] = [new Error("the API server does not answer"), "new"];
+  const call = createNodeApi({
+    url: new URL("https://brupop-apiserver:443"),
+    node: { name: "node-1", uid: "old" },
+    readUid: async () => {
+      const answer = answers.shift() ?? assert.fail("the node was read without need");
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    readToken: async () => "token",
+    readCa: async () => "",
+    open: ({ method, path, headers }) => http.request({ method, path, headers, port, host: "127.0.0.1" }),
+  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 4; i++) statuses.push((await call("update")).status);
+  assert.deepEqual(statuses, [403, 403, 200, 200]);
+  assert.deepEqual(uids, ["old", "old", "new", "new"]);
 });
