@@ -6,13 +6,13 @@ import { createFaults } from "./faults.ts";
 import { setIncidents } from "./incidents/incidents.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
-import { createOracles } from "./oracles.ts";
+import { createOracles } from "./oracles/oracles.ts";
 import { setActions, setRight } from "./people.ts";
 import { seedPlatform } from "./platform.ts";
 import { reduceShape, type Reduction, WHOLE_HISTORY } from "./reduction.ts";
 import { createSchedule } from "./schedule.ts";
 import { delayMs, type Shape } from "./shape.ts";
-import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./stability.ts";
+import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./oracles/stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
 import { createWorld, type World } from "./world.ts";
 

@@ -7,8 +7,8 @@ import { isDeepStrictEqual } from "node:util";
 import { dig, fieldsOf, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import type { Caller, Review } from "../network.ts";
-import { createSince } from "../past.ts";
-import { isEnding, isReady } from "../stored.ts";
+import { createSince } from "../oracles/past.ts";
+import { isEnding, isReady } from "../oracles/stored.ts";
 import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import {
   BUDGET_KEY,

@@ -5,7 +5,7 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { CONTROLLERS } from "../accounts.ts";
 import { drawFrom } from "../draw.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
-import { createSafety } from "../safety.ts";
+import { createSafety } from "../oracles/safety.ts";
 import { drawShape } from "../shape.ts";
 import { createDeletionSafety, type DeletionSafety } from "./safety.ts";
 import { BY_HAND, CONFIGURATION, CONFIGURATIONS } from "./shape.ts";

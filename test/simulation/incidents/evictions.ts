@@ -23,7 +23,7 @@ import {
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
 import { budgetObject, delayMs, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
-import { LEASES } from "../stored.ts";
+import { LEASES } from "../oracles/stored.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";

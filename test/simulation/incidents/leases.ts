@@ -7,7 +7,7 @@ import { GROUP, NAMESPACE, OTHER_GROUP } from "../names.ts";
 import { type Action, insist, pause, type People, recreate, SETS } from "../person.ts";
 import type { Process } from "../process.ts";
 import { type Shape, zoneObject } from "../shape.ts";
-import { areZonesSettled } from "../stability.ts";
+import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
 
 const LEASES = "leases.coordination.k8s.io";

@@ -14,7 +14,7 @@ import {
   SETS,
   TEMPLATES_PATH,
 } from "../person.ts";
-import { replicasOf } from "../stored.ts";
+import { replicasOf } from "../oracles/stored.ts";
 
 const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";

@@ -6,7 +6,7 @@ import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/n
 import { dig, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, ordinalOf, zoneOf } from "../names.ts";
-import { createPast, createSince } from "../past.ts";
+import { createPast, createSince } from "../oracles/past.ts";
 import { mayBeStale, type Shape } from "../shape.ts";
 import { OTHER } from "./bound.ts";
 import { OURS, trueConditions } from "./lifecycle.ts";

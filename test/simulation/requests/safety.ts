@@ -8,7 +8,7 @@ import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
 import { BUDGETS, GROUP, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Shape } from "../shape.ts";
-import { reservedOn } from "../stored.ts";
+import { reservedOn } from "../oracles/stored.ts";
 import { activeOf, EVICTIONS, isOver, RESPONDER, statusOf, targetOf } from "./control.ts";
 
 export interface RequestSafetyOptions {

@@ -1,0 +1,326 @@
+/**
+ * All oracles of one history: what each is told, in one order. None knows another's rules; some share what is known of
+ * reads, losses and records.
+ */
+import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
+import type { Store, StoreEvent } from "../../emulator/store.ts";
+import { createBatchSafety } from "../batches/safety.ts";
+import { createCertificateSafety } from "../certificates/safety.ts";
+import { createCheckSafety } from "../checks/safety.ts";
+import { createDeletionSafety } from "../deletions/safety.ts";
+import { createDownscaleRecords } from "./downscale-records.ts";
+import { createDownscaleReviews } from "./downscale-reviews.ts";
+import { createGrantSafety } from "./grants.ts";
+import { createGroupClaims } from "./group-claims.ts";
+import { createGroupWrites } from "./group-writes.ts";
+import { createHeadroomOracle } from "./headroom.ts";
+import { createKept } from "./kept.ts";
+import { createLeaseSafety } from "./leases.ts";
+import { createLosses } from "./losses.ts";
+import { BUDGET, BUDGETS, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "../names.ts";
+import type { Caller, NetworkOptions } from "../network.ts";
+import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
+import { createFacts } from "../nodes/facts.ts";
+import { createLifecycleSafety } from "../nodes/lifecycle-safety.ts";
+import { createPassSafety } from "../nodes/pass-safety.ts";
+import { createNodeSafety } from "../nodes/safety.ts";
+import { createQuiet } from "./quiet.ts";
+import { createReadSafety } from "./reads.ts";
+import { createRequestSafety } from "../requests/safety.ts";
+import { createReservationSafety } from "./reservations.ts";
+import { createReviewSafety } from "./reviews.ts";
+import { createSafety } from "./safety.ts";
+import { createScalingSafety } from "./scalings.ts";
+import { isCalm, mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { areZonesSettled } from "./stability.ts";
+import { reservedOn, selectsGroup } from "./stored.ts";
+import { createStatusSafety } from "./statuses.ts";
+import { createWindowSafety } from "../windows/safety.ts";
+import type { World, WorldOptions } from "../world.ts";
+import { createWriteSafety } from "./writes.ts";
+
+export interface OraclesOptions {
+  readonly shape: Shape;
+  readonly violated: (what: string) => void;
+  readonly now: () => number;
+  readonly world: () => World;
+  /** Since when there are no faults any more; Infinity before. */
+  readonly calmAt: () => number;
+}
+
+/** What an oracle may be told. */
+interface Oracle {
+  /** Of an object that is stored; without a caller by a controller of the cluster. */
+  readonly onEvent?: (event: StoreEvent, caller: Caller | undefined) => void;
+  /** A request leaves a process. */
+  readonly onSent?: (caller: Caller, method: string, path: string, body: string) => void;
+  /** The API server answers a request, also by a refusal. */
+  readonly onAnswered?: (caller: Caller, method: string, path: string, body: string, status: number) => void;
+  /** A request took effect. */
+  readonly onRequest?: (caller: Caller, method: string, path: string, body: string) => void;
+  readonly onReview?: NetworkOptions["onReview"];
+  readonly onArrival?: NetworkOptions["onArrival"];
+  readonly onUnanswered?: NetworkOptions["onUnanswered"];
+  /** Every second in which all processes should go on: how long nothing may be said, in milliseconds. */
+  readonly look?: (silentMs: number) => void;
+}
+
+/** A process stands still, and a call is on its way; and without faults. */
+const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
+/** A reconciler dies or stands still, and the next one begins a minute later; and without that. */
+const [SILENT_MS, CALMLY_SILENT_MS] = [240_000, 120_000];
+/** Conditions of nodes are written in each pass. */
+const UNSAID_MS = 60_000;
+
+const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
+
+/** Calls `violated` with what happened, in words. */
+export function createOracles({ shape, violated, now, world, calmAt }: OraclesOptions) {
+  const listPods = (set: string) =>
+    world()
+      .store.list("pods", NAMESPACE)
+      .filter(({ metadata }) => metadata.labels?.["name"] === set);
+  const kept = createKept(() => world().store.list(BUDGETS, NAMESPACE));
+  const deletions =
+    shape.deletions && createDeletionSafety({ shape: { ...shape, deletions: shape.deletions }, violated, now });
+  const safety = createSafety({
+    shape,
+    isLetGo: deletions?.isLetGo,
+    violated,
+    now,
+    decidedMs: (actor, zone) => decidedMs(actor, zone),
+    leader: () => {
+      const spec = fieldsOf(
+        world().store.get("leases.coordination.k8s.io", NAMESPACE, "zonewise-reconciler")?.["spec"],
+      );
+      const holder = textOf(spec["holderIdentity"]);
+      return holder ? { holder, sinceMs: now() - takenAt(spec) } : undefined;
+    },
+    isPrepared: (uid) => world().prepared.has(uid),
+    leavingSince: (uid) => world().leaving.get(uid),
+    reservations: () => reservedOn(kept.list().find(({ metadata }) => metadata.name === BUDGET)),
+    listPods,
+  });
+  const quiet = createQuiet({ now, processes: () => world().processes() });
+  const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
+  const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
+  const statuses = createStatusSafety({
+    violated,
+    now,
+    isQuiet,
+    // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
+    isReadForMore: (shape.nodes ?? shape.requests ?? shape.incidents?.["phased"]) !== undefined,
+    // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
+    areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
+  });
+  const leases = createLeaseSafety({
+    violated,
+    now,
+    processes: () => world().processes(),
+    isQuiet,
+    mayBeStale: mayBeStale(shape),
+    mayClocksDiffer: shape.incidents?.["leases"] !== undefined,
+  });
+  /** True of a process that has not stood still for long. */
+  const hasGoneOn = (actor: string): boolean => {
+    const process = world()
+      .processes()
+      .find(({ name }) => name === actor);
+    return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
+  };
+  const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
+  const listBudgets = () => kept.list().filter(selectsGroup);
+  const losses = createLosses({ zones: shape.zones, now, listPods });
+  const records = createDownscaleRecords({
+    zones: shape.zones,
+    violated,
+    now,
+    setOf,
+    listPods,
+    isPrepared: (uid) => world().prepared.has(uid),
+    trackedOf: (zone) => textOf(dig(world().store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
+    misjudgedMs: misjudgedMs(shape),
+    failsOpen: shape.ignore || shape.certificate !== undefined,
+    hasTrueClocks: shape.skewMs === 0,
+  });
+  const { admittedBut, tooEarly } = records;
+  const reviews = createReviewSafety({ shape, violated, now });
+  const { missedBut } = reviews;
+  const known = { losses, setOf, listBudgets, admittedBut, tooEarly, missedBut, wasInvalid: safety.wasInvalid };
+  const downscales = createDownscaleReviews({
+    shape,
+    violated,
+    now,
+    ...known,
+    isQuiet: (since) => quiet.isQuiet("webhooks", since),
+  });
+  const reads = createReadSafety({
+    shape,
+    violated,
+    now,
+    processes: () => world().processes(),
+    listPods,
+    losses,
+    admittedBut,
+  });
+  const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
+  const groupWrites = createGroupWrites({ violated, now, mayBeStale: mayBeStale(shape), isQuiet, setOf });
+  const scalings = createScalingSafety({
+    shape,
+    violated,
+    now,
+    ...known,
+    reads,
+    isQuiet: (since) => quiet.isQuiet("reconciler", since),
+  });
+  /**
+   * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
+   * it is known what it had read.
+   */
+  const decidedMs = (actor: string, zone?: string): number => {
+    const isSlow = !isCalm(shape) || !hasGoneOn(actor);
+    const readMs = zone === undefined ? Infinity : now() - reads.decidedAt(actor, zone);
+    return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
+  };
+  /** The same of what zones say: before each further pod they are listed again. */
+  const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
+    Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
+  const headroom = createHeadroomOracle(violated);
+  const reservations = createReservationSafety({
+    shape,
+    violated,
+    now,
+    podOf: (name) => world().store.get("pods", NAMESPACE, name),
+    setOf: (name) => setOf(name),
+  });
+  const grants = createGrantSafety({ shape, violated, now });
+  const checks = createCheckSafety({
+    shape,
+    violated,
+    now,
+    listPods,
+    decidedMs,
+    isQuiet: (since) => quiet.isQuiet("reconciler", since),
+  });
+  const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
+  const facts = createFacts(shape, now);
+  const isSteady = (actor: string): boolean => isQuiet() && hasGoneOn(actor);
+  const ofNodes = { shape, facts, violated, now, store: () => world().store, isSteady };
+  const [nodeAnswers, passes] = [createNodeAnswerSafety(ofNodes), createPassSafety(ofNodes)];
+  const lifecycle =
+    nodeSafety &&
+    shape.nodes?.lifecycle &&
+    createLifecycleSafety({
+      nodes: shape.nodes,
+      violated,
+      now,
+      store: () => world().store,
+      decidedMs,
+      isSteady,
+      out: nodeSafety.out,
+    });
+  const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
+  const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
+  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs: zonesReadMs });
+  const certificates = shape.certificate && createCertificateSafety({ violated, now });
+  const requests =
+    shape.requests &&
+    createRequestSafety({
+      shape,
+      violated,
+      now,
+      store: () => world().store,
+      decidedMs,
+      keepsReservations: safety.keepsReservations,
+    });
+  const all: readonly Oracle[] = [
+    deletions,
+    safety,
+    leases,
+    statuses,
+    certificates,
+    scalings,
+    downscales,
+    records,
+    losses,
+    claims,
+    groupWrites,
+    writes,
+    reads,
+    reviews,
+    reservations,
+    { onSent: grants.onSent },
+    { onReview: headroom.onReview },
+    checks,
+    requests,
+    ...(shape.nodes ? [facts, nodeAnswers, passes] : []),
+    nodeSafety,
+    lifecycle && {
+      ...lifecycle,
+      look: (silentMs: number) => lifecycle.look(silentMs === SILENT_MS ? SILENT_MS : UNSAID_MS),
+    },
+    windows,
+    batches,
+  ].filter((oracle) => oracle !== undefined && oracle !== false);
+
+  return {
+    onEvent(event: StoreEvent, caller: Caller | undefined): void {
+      // What the oracles know of a group are the zones of the shape.
+      if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
+      grants.onEvent(event, caller);
+      const told = kept.tell(event);
+      for (const { onEvent } of all) onEvent?.(told, caller);
+    },
+    onSent(caller, { method, path, body }) {
+      const text = body.toString();
+      for (const { onSent } of all) onSent?.(caller, method, path, text);
+    },
+    onCall(caller, { method, path, body }, status) {
+      const text = body.toString();
+      for (const { onAnswered } of all) onAnswered?.(caller, method, path, text, status);
+      if (status < 300) for (const { onRequest } of all) onRequest?.(caller, method, path, text);
+    },
+    onReview(review) {
+      for (const { onReview } of all) onReview?.(review);
+    },
+    onArrival(path, sent, server) {
+      for (const { onArrival } of all) onArrival?.(path, sent, server);
+    },
+    onUnanswered(path, sent) {
+      for (const { onUnanswered } of all) onUnanswered?.(path, sent);
+    },
+    onHandshake: safety.onHandshake,
+    onAnswer(told) {
+      checks.onAnswer(told);
+      passes.onAnswer(told);
+    },
+    onNodeAnswer: nodeAnswers.onAnswer,
+    onHost: (told) => nodeSafety?.onHost(told),
+    onRefusal: (why) => requests?.onRefusal(why),
+    onProcess(name, text) {
+      if (text === "is killed") quiet.noteDeath(name);
+    },
+    onFault(cell: string): void {
+      quiet.noteFault(cell);
+      reads.onFault(cell);
+      reservations.onFault(cell);
+    },
+    /** Takes what is stored as the history begins for what has always been so. */
+    begin(store: Store): void {
+      for (const resource of [BUDGETS, "statefulsets.apps"])
+        for (const object of store.list(resource, NAMESPACE)) {
+          reviews.onEvent({ type: "ADDED", resource, object });
+          grants.onEvent({ type: "ADDED", resource, object }, undefined);
+        }
+      facts.begin(store);
+    },
+    /** Looks for what has not happened in time. */
+    look(): void {
+      const isOver = now() - calmAt() > SLOWLY_DECIDED_MS;
+      const silentMs = isOver ? CALMLY_SILENT_MS : isCalm(shape) ? SILENT_MS : undefined;
+      if (silentMs !== undefined) for (const { look } of all) look?.(silentMs);
+    },
+    /** Resolves once the evictions that are tried at the end have been compared. */
+    compare: (): Promise<void> => headroom.look(world(), shape.zones),
+  } satisfies Partial<WorldOptions> & Readonly<Record<string, unknown>>;
+}

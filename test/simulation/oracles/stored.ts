@@ -1,0 +1,36 @@
+/** What oracles read of pods and StatefulSets as they are stored. */
+import { dig, type Fields, fieldsOf, isTrue, listOf, textOf } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import { GROUP } from "../names.ts";
+
+/** True of a budget that selects the group's pods. */
+export const selectsGroup = (budget: KubeObject): boolean =>
+  (dig(budget, "spec", "selector", "matchLabels", "app") ?? GROUP) === GROUP;
+export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
+export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
+/** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
+export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean =>
+  isEnding(pod) && !(pod.metadata.ownerReferences ?? []).some(({ uid }) => uid === set?.metadata.uid);
+
+/** True of a pod of which a container is ready, whatever else it waits for. */
+export const hasWorking = (pod: KubeObject): boolean =>
+  !isEnding(pod) && listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "ready") === true);
+
+export const LEASES = "leases.coordination.k8s.io";
+/** The UID of the budget whose reservations a Lease keeps, by the Lease's name; undefined for any other Lease. */
+export const budgetOfLease = (name: string): string | undefined => /^zonewise-budget-(.+)$/.exec(name)?.[1];
+
+/** What is reserved, by pod or by downscale: on a budget, or on the Lease beside it. */
+export function reservedOn(object: KubeObject | undefined): Fields {
+  const note = textOf(object?.metadata.annotations?.["zonewise/disrupted-pods"]);
+  return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : JSON.parse(note));
+}
+
+/** Cannot come up by itself: it is replaced at once. */
+export const isBroken = (pod: KubeObject): boolean =>
+  dig(pod, "status", "phase") === "Failed" ||
+  /"reason":"(?:\w*BackOff|Err\w+|\w+Error|InvalidImageName|Unschedulable)"/.test(JSON.stringify(pod["status"] ?? {}));
+/** True for a zone that must not shrink, by its label. */
+export const isPinned = (set: KubeObject | undefined): boolean =>
+  set?.metadata.labels?.["grafana.com/no-downscale"] === "true";
