@@ -210,7 +210,7 @@ async function playSeeded(
     looks = unsettled.length > 0 ? wanted : looks - 1;
   } while (looks > 0 && schedule.now() < end && !isOver());
   if (!isOver()) for (const what of unsettled) violated(`not settled: ${what}`);
-  await runFor(LATE_MS + delayMs(shape) + 1000 * (shape.gate?.soakSeconds ?? 0));
+  await runFor(LATE_MS + 2 * delayMs(shape) + 1000 * (shape.gate?.soakSeconds ?? 0));
   unrest = "";
   await runFor(restMs);
   if (unrest !== "") violated(`not at rest: ${unrest}`);

@@ -44,6 +44,8 @@ const [SILENT_READS, SAID_MS] = [3, 11_000];
 const ANSWER_MS = 20;
 /** After an error a process pauses for a second before it asks again. */
 const PAUSE_MS = 900;
+/** A process that asks again after so long may have had no answer. */
+const UNANSWERED_MS = 4000;
 
 /** What a process knows of the Lease. */
 interface Knowledge {
@@ -129,10 +131,12 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
    */
   function onAsked(actor: string): void {
     const its = of(actor);
-    const hasRead = now() - its.sentAt < PAUSE_MS;
+    const sinceMs = now() - its.sentAt;
+    const hasRead = sinceMs < PAUSE_MS;
     its.sentAt = now();
     if (its.kept === "read") {
-      if (!hasStoodStill(actor)) violated(`${actor} does not give its Lease back, as it was refused once`);
+      if (!hasStoodStill(actor) && sinceMs < UNANSWERED_MS)
+        violated(`${actor} does not give its Lease back, as it was refused once`);
       its.kept = undefined;
     } else if (its.kept === "refused") its.kept = "read";
     const holder = holderOf(lease);
