@@ -28,6 +28,8 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "mistakes",
   "unreadable",
   "incidents",
+  "evictions",
+  "downscales",
   "answers",
   "firstCalls",
 ]);

@@ -102,10 +102,12 @@ export interface Shape {
   /** Objects that nobody can read for a while; undefined for none. */
   readonly unreadable: number | undefined;
   /** What incidents of downscales need. */
-  readonly downscales?: {
-    /** The webhooks of downscales are registered as the original has them: without conditions, for whole objects, too. */
-    readonly asOriginal: boolean;
-  };
+  readonly downscales?:
+    | {
+        /** The webhooks of downscales are registered as the original has them: without conditions, for whole objects, too. */
+        readonly asOriginal: boolean;
+      }
+    | undefined;
   /** How many incidents of each area there are; undefined for none. */
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
@@ -164,6 +166,8 @@ export function drawShape(draw: Draw): Shape {
     mistakes: undefined,
     unreadable: undefined,
     incidents: undefined,
+    evictions: undefined,
+    downscales: undefined,
     answers: undefined,
     firstCalls: undefined,
     faults: Object.fromEntries(FAULTS.map((fault) => [fault, level()])) as Shape["faults"],
