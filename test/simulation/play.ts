@@ -202,7 +202,8 @@ async function playSeeded(
     .then(() => (isRight = true));
   const end = schedule.now() + settleMs(shape);
   let unsettled: readonly string[] = [];
-  const wanted = shape.nodes ? NODES_LOOKS : 1;
+  // A drain may wait for as long as the peers of its pods must have been ready.
+  const wanted = shape.nodes ? NODES_LOOKS + Math.ceil((2 * delayMs(shape)) / LOOK_MS) : 1;
   let looks = wanted;
   do {
     await runFor(LOOK_MS);

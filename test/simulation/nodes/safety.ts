@@ -28,6 +28,8 @@ export interface NodeSafety {
 
 /** Longer than a process stands still and a write is on its way. */
 const LATE_MS = 150_000;
+/** Pods tell whole seconds of when they were made. */
+const WHOLE_SECOND_MS = 999;
 const MINUTE_MS = 60_000;
 /** The start of a drain is stored in whole seconds. */
 const STORED_MS = 1000;
@@ -49,8 +51,8 @@ const wantedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "spec"
 
 export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOptions): NodeSafety {
   const out = new Map<string, Out>();
-  /** Nodes whose hosts have been asked to reboot. */
-  const asked = new Set<string>();
+  /** Nodes whose hosts have been asked to reboot, and when. */
+  const asked = new Map<string, number>();
   /** By node the attempt in which its host has gone down for us. */
   const attempts = new Map<string, string>();
   /** Cordons of people. */
@@ -179,17 +181,21 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     if (attempt !== undefined && attempts.get(node) === attempt)
       violated(`${node} is rebooted again in an attempt in which it has rebooted`);
     if (object) takeOut(object, "its agent");
-    asked.add(node);
+    asked.set(node, now());
   }
 
   function onDown(node: string): void {
-    if (!asked.delete(node)) return;
+    const askedAt = asked.get(node);
+    if (askedAt === undefined) return;
+    asked.delete(node);
     attempts.set(node, attemptOf(node) ?? "");
     if (wasTouched(node)) return;
     if (!isCordoned(store().get("nodes", undefined, node))) violated(`${node} reboots without a cordon`);
     const left = store()
       .list("pods")
-      .filter((pod) => dig(pod, "spec", "nodeName") === node && mustLeave(pod));
+      .filter((pod) => dig(pod, "spec", "nodeName") === node && mustLeave(pod))
+      // Somebody may put a pod there once the host has been asked.
+      .filter(({ metadata }) => Date.parse(metadata.creationTimestamp) + WHOLE_SECOND_MS < askedAt);
     const forcedMs = nodes.drain.onTimeout === "Reboot" ? nodes.drain.timeoutSeconds * 1000 - STORED_MS : Infinity;
     if (left.length > 0 && now() - (out.get(node)?.since ?? now()) < forcedMs)
       violated(`${node} reboots with ${left.map(({ metadata }) => metadata.name).join(", ")} on it`);

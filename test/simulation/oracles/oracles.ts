@@ -164,7 +164,14 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     admittedBut,
   });
   const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
-  const groupWrites = createGroupWrites({ violated, now, mayBeStale: mayBeStale(shape), isQuiet, setOf });
+  const groupWrites = createGroupWrites({
+    violated,
+    now,
+    mayBeStale: mayBeStale(shape),
+    // Pods answer slowly where downscales have incidents, and a step goes on for as long.
+    isQuiet: () => shape.incidents?.["downscales"] === undefined && isQuiet(),
+    setOf,
+  });
   const scalings = createScalingSafety({
     shape,
     violated,
