@@ -74,13 +74,14 @@ function inPast(record: GateRecord, now: number): GateRecord {
   return { ...record, startedAt: past(record.startedAt), stages };
 }
 
-/** Results of checks that were edited since then no longer count. A zone that has begun goes on. */
-export function forgetOldSpec({ generation, observedGeneration }: Gate, record: GateRecord): GateRecord {
+/**
+ * Results of checks that were edited since then no longer count, and a point that the gate has no more is not asked. A
+ * zone that has begun goes on.
+ */
+export function forgetOldSpec({ generation, observedGeneration, when }: Gate, record: GateRecord): GateRecord {
   if (generation === observedGeneration) return record;
-  return {
-    ...record,
-    stages: record.stages.map((stage) => (stage.state === "Failed" ? stage : { ...stage, checks: [] })),
-  };
+  const stages = record.stages.filter(({ point }) => when.includes(point));
+  return { ...record, stages: stages.map((stage) => (stage.state === "Failed" ? stage : { ...stage, checks: [] })) };
 }
 
 /**

@@ -348,6 +348,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "if (generation >= 0) return record;",
   },
   {
+    breaks: "a point that is edited away is not asked any more",
+    file: "reconciler/gates/rollout.ts",
+    tests: ["test/reconciler/gates/advance.test.ts"],
+    find: "record.stages.filter(({ point }) => when.includes(point))",
+    replacement: "record.stages.filter(({ point }) => when.includes(point) || point.length > 0)",
+  },
+  {
     breaks: "a check that was edited begins again also in a tick without its group",
     file: "reconciler/gates/act/follow-gate.ts",
     find: "(gate.record && forgetOldSpec(gate, gate.record))",

@@ -135,6 +135,14 @@ describe("a gate between zones", () => {
     assert.deepEqual([kept.asked, kept.record.stages[0]?.state], [[], "Passed"]);
   });
 
+  it("asks no more at a point that is edited away, and says nothing of it", () => {
+    const { record } = play({}, [0, noData]);
+    assert.equal(record.stages[0]?.point, "BetweenZones");
+    const edited = { generation: 2, spec: { when: ["BeforeFirstZone"] } };
+    const next = follow(edited, { record, view: viewOf(zones, b, 10), answer: noData });
+    assert.deepEqual([next.asked, next.record.stages], [[], []]);
+  });
+
   it("asks again with other templates: results of another rollout do not count", () => {
     const { record } = play({}, [0, noData], [10, noData], [11, noData]);
     const third = [...zonesAt("2", "3").slice(0, 2), ...zonesAt("1", "3").slice(2)];

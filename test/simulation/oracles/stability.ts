@@ -100,10 +100,13 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): s
   ];
 }
 
-/** Its status may be that of an earlier spec. */
+/** Its status may be that of an earlier spec, or of earlier pods. */
 function isObserved(store: Judged["store"], zone: string): boolean {
   const set = store.get("statefulsets.apps", NAMESPACE, zone);
-  return Number(dig(set, "status", "observedGeneration") ?? 0) >= (set?.metadata.generation ?? 0);
+  const [observed = 0, ready = 0] = ["observedGeneration", "readyReplicas"].map((field) =>
+    Number(dig(set, "status", field) ?? 0),
+  );
+  return observed >= (set?.metadata.generation ?? 0) && ready >= Number(replicasOf(store, zone));
 }
 
 /** True if each zone is as it was asked for, and its status shows it, whatever its group says of it. */
