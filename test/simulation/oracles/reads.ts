@@ -40,8 +40,8 @@ const STANDS_MS = 150_000;
 const LISTS = 8;
 
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
-/** Of this group alone: before a pod or a downscale, and nowhere else. */
-const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)`);
+/** Of this group alone, its first page: before a pod or a downscale, and nowhere else. */
+const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)(?!.*continue=)`);
 /** Of all groups, its first page: each pass begins with it. */
 const OF_ALL = /[?&]labelSelector=rollout-group(?:&|$)(?!.*continue=)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
