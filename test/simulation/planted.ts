@@ -128,7 +128,7 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
   [/must be over, not just reached/, "it differs in one millisecond, and the write that follows takes longer"],
   [
     /nothing is written once the downscale Lease/,
-    "its time limit is over then, so that the client does not send it (Timeout)",
+    "the calls that follow have no time left, so that the client sends none of them (Timeout)",
   ],
   [/share one read of their group/, "a bound of cost: the group is read once more, and the zone waits all the same"],
   [
