@@ -143,3 +143,18 @@ describe("NR39: the agents' ServiceAccount", () => {
     assert.equal(await isAllowed({ group: "", resource: "secrets", verb: "get", namespace, name: "x" }), false);
   });
 });
+
+describe("a Node that is deleted and registered again", () => {
+  it("is served once its agent, whose pod has stayed, has read the new UID", async () => {
+    const { admin, callAs, requestToken } = stage;
+    const { name, labels } = other.metadata ?? {};
+    const call = callAs(other, () => requestToken({ pod: otherPod }));
+    assert.equal((await call("create")).status, 200);
+    await admin.call("DELETE", `/api/v1/nodes/${name}`);
+    const again = { apiVersion: "v1", kind: "Node", metadata: { name, labels } };
+    const registered = await admin.call<Node>("POST", "/api/v1/nodes", again);
+    assert.notEqual(registered.metadata?.uid, other.metadata?.uid);
+    assert.equal((await call("create")).status, 403);
+    await until("the new Node has its shadow", async () => (await call("create")).status === 200);
+  });
+});

@@ -128,6 +128,7 @@ export async function openNodeStage({
       createNodeApi({
         url: new URL(`https://localhost:${tlsPort}`),
         node: { name: metadata?.name ?? "", uid: metadata?.uid ?? "" },
+        readUid: async () => (await admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`)).metadata?.uid ?? "",
         readToken,
         readCa: async () => caPem,
       }),
