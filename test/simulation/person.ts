@@ -117,6 +117,7 @@ export async function without(
   const { labels = {} } = metadata;
   await recreate(people, path, { apiVersion, kind, metadata: { name, labels }, webhooks });
 }
+
 /** Names of the zones' pods, of one zone if one is named. */
 export const podsIn = (people: People, zone?: string): readonly string[] =>
   podsOf(people).filter((name) =>
@@ -126,10 +127,15 @@ export const podsIn = (people: People, zone?: string): readonly string[] =>
 /** A person waits no longer for what is to come. */
 export const PATIENCE_MS = 120_000;
 
-/** Waits until it holds, or a person has no patience any more. */
-export async function until(people: People, holds: () => boolean): Promise<void> {
-  const end = people.schedule.now() + PATIENCE_MS;
-  while (!holds() && people.schedule.now() < end) await pause(people, 200);
+/** Looks every `stepMs` whether it holds, until it does or `ms` are over. Resolves with whether it does. */
+export async function until(
+  people: People,
+  holds: () => boolean,
+  { ms = PATIENCE_MS, stepMs = 200 } = {},
+): Promise<boolean> {
+  const end = people.schedule.now() + ms;
+  while (people.schedule.now() < end && !holds()) await pause(people, stepMs);
+  return holds();
 }
 
 export const podOf = ({ world }: People, name: string): KubeObject | undefined =>
@@ -139,16 +145,22 @@ export const podOf = ({ world }: People, name: string): KubeObject | undefined =
 export const scale = ({ world }: People, zone: string, replicas: number) =>
   world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
 
+export const setOf = ({ world }: People, zone: string): KubeObject | undefined =>
+  world.store.get("statefulsets.apps", NAMESPACE, zone);
+
 /** The replicas that a zone is to have. */
-export const replicasOf = ({ world }: People, zone: string): number =>
-  Number(dig(world.store.get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
+export const replicasOf = (people: People, zone: string): number =>
+  Number(dig(setOf(people, zone), "spec", "replicas") ?? 0);
+
+export const annotateZone = (people: People, zone: string, annotations: object): Promise<void> =>
+  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
 
 /** As long as it is refused, and nothing else is wanted, it is asked for again. */
 export async function scaleZone(people: People, zone: string, replicas: number, attempts = Infinity): Promise<void> {
-  const { world, wanted, isTroubled } = people;
+  const { wanted, isTroubled } = people;
   wanted.set(zone, replicas);
   for (let attempt = 1; wanted.get(zone) === replicas && isTroubled(); attempt++) {
-    const { status } = await world.ask("human", "PATCH", `${SETS}/${zone}/scale`, { spec: { replicas } });
+    const { status } = await scale(people, zone, replicas);
     if ((status >= 200 && status < 300) || attempt >= attempts) return;
     await pause(people, REPEAT_MS);
   }

@@ -7,7 +7,7 @@ import { NAMESPACE } from "./names.ts";
 import { callers } from "./network.ts";
 import { seedPlatform } from "./platform.ts";
 import { createSchedule } from "./schedule.ts";
-import { FAULTS, type Shape } from "./shape.ts";
+import { NO_FAULTS, type Shape } from "./shape.ts";
 import { createWorld } from "./world.ts";
 
 export interface DumpPlayed {
@@ -66,7 +66,7 @@ const EMPTY: Shape = {
   incidents: undefined,
   answers: undefined,
   firstCalls: undefined,
-  faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"],
+  faults: NO_FAULTS,
   actions: 0,
   bursts: [],
   troubledMs: 0,

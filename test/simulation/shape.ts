@@ -124,6 +124,8 @@ export interface Shape {
   readonly troubledMs: number;
 }
 
+export const NO_FAULTS = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
+
 /** In which most of the faults and actions of a burst happen. */
 export const BURST_MS = 20_000;
 

@@ -5,22 +5,18 @@ import { callers } from "../network.ts";
 import {
   type Action,
   annotatePod,
+  annotateZone,
   changeTemplate,
-  insist,
   PATIENCE_MS,
   pause,
   type People,
   replicasOf,
   scale,
-  SETS,
 } from "../person.ts";
 import { FREEZES } from "../windows/shape.ts";
 
 const PAUSED = "grafana.com/rollout-paused";
 const HOUR_MS = 3_600_000;
-
-const annotateZone = (people: People, zone: string, annotations: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
 
 /** The zone of which a reconciler takes the next pod, as it does. */
 function nextTaken({ world, schedule, shape }: People): Promise<string | undefined> {

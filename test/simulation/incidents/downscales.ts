@@ -1,17 +1,26 @@
 /** Zones that shrink while another one is in trouble that lasts, or while others have a say in it. */
 import { type Draft, dig, put, timestamp } from "../../emulator/objects.ts";
 import { GROUP, NAMESPACE, ZONE_TRACKER } from "../names.ts";
-import { type Action, annotatePod, pause, PODS, recreate, scaleZone, SETS, TEMPLATES_PATH } from "../person.ts";
+import {
+  type Action,
+  annotatePod,
+  annotateZone,
+  setOf,
+  pause,
+  PODS,
+  recreate,
+  scaleZone,
+  SETS,
+  TEMPLATES_PATH,
+} from "../person.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import {
   afterwards,
-  annotate,
   deletePod,
   disturb,
   label,
   newImage,
-  setOf,
   shrink,
   sizeOf,
   twoZones,
@@ -66,7 +75,7 @@ const incidents: Readonly<Record<string, Action>> = {
     const [isIll, rolls] = [draw.chance(0.4), draw.chance(0.5)];
     if (isIll) await annotatePod(people, pod, { "sim/ready": "false" });
     // Its rollout waits for what is to come.
-    await annotate(people, other, { [PAUSED]: "true" });
+    await annotateZone(people, other, { [PAUSED]: "true" });
     if (rolls) await newImage(people, other);
     await pause(people, SOON_MS);
     world.stall("statefulSets", draw.between(20_000, 40_000));
@@ -74,7 +83,7 @@ const incidents: Readonly<Record<string, Action>> = {
     else if (rolls || draw.chance(0.4)) await deletePod(people, pod);
     else await newImage(people, ill);
     await pause(people, isIll || rolls ? shape.readyAfterMs + shape.exitAfterMs + SOON_MS : SOON_MS);
-    await annotate(people, other, { [PAUSED]: null });
+    await annotateZone(people, other, { [PAUSED]: null });
     if (!rolls) await shrink(people, other);
   },
   /** What is admitted is refused by others, now or again and again; meanwhile another zone wants to shrink. */
@@ -142,7 +151,7 @@ const incidents: Readonly<Record<string, Action>> = {
     const isTracked = tracker !== undefined && draw.chance(0.4);
     if (isTracked)
       world.store.update("configmaps", put(tracker, ["data", ill], JSON.stringify({ lastDownscaled: time })));
-    else await annotate(people, ill, { [LAST_DOWNSCALE]: time });
+    else await annotateZone(people, ill, { [LAST_DOWNSCALE]: time });
     await shrink(people, other);
     await afterwards(people, 20_000);
     if (isTracked)
@@ -150,7 +159,7 @@ const incidents: Readonly<Record<string, Action>> = {
         "configmaps",
         put(world.store.get("configmaps", NAMESPACE, ZONE_TRACKER) ?? tracker, ["data", ill], undefined),
       );
-    else await annotate(people, ill, { [LAST_DOWNSCALE]: before ?? null });
+    else await annotateZone(people, ill, { [LAST_DOWNSCALE]: before ?? null });
   },
   /** A zone must not shrink, by its label; who takes the label away in the same write is refused, too. */
   pinnedZone: async (people) => {
@@ -194,10 +203,10 @@ const incidents: Readonly<Record<string, Action>> = {
     const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
     const values = ["StatefulSet", from, "apps/v1"];
     const own = zoneObject(shape, zone).metadata.annotations ?? {};
-    await annotate(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+    await annotateZone(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
     await shrink(people, from);
     await afterwards(people, 20_000);
-    await annotate(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
+    await annotateZone(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
   },
   /** A pod with a zone's labels that no StatefulSet controls. */
   stranger: async (people) => {
@@ -244,7 +253,7 @@ const incidents: Readonly<Record<string, Action>> = {
   },
 };
 
-export const downscales: Area = {
+export const DOWNSCALES_AREA: Area = {
   shape: (shape, draw) => {
     if (shape.nodes) return undefined;
     const by = draw.of(["people", "leader", "template"]);

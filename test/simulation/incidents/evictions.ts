@@ -3,6 +3,7 @@
  * only just come back; and what befalls a batch, a budget or a zone meanwhile.
  */
 import { fieldsOf, isTrue, put } from "../../emulator/objects.ts";
+import { BUDGETS_PATH } from "../budgets.ts";
 import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import {
   type Action,
@@ -22,14 +23,14 @@ import {
   until,
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
-import { budgetObject, delayMs, type EvictionsShape, FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { budgetObject, delayMs, type EvictionsShape, NO_FAULTS, type Shape, zoneObject } from "../shape.ts";
 import { LEASES } from "../oracles/stored.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
-const BUDGET_PATH = `/apis/rollout-operator.grafana.com/v1/namespaces/${NAMESPACE}/zoneawarepoddisruptionbudgets/${BUDGET}`;
+const BUDGET_PATH = `${BUDGETS_PATH}/${BUDGET}`;
 const HOUR_MS = 3_600_000;
 /** Drains as many pods, each a little after the one before; some say which pod they mean. */
 async function drainSome(people: People, pods: readonly string[]): Promise<void> {
@@ -206,9 +207,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   requests: oneOf((shape) => (shape.requests ? ["denied"] : drainedIn(shape))),
 };
 
-const CALM = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
-
-export const evictions: Area = {
+export const EVICTIONS_AREA: Area = {
   shape(shape, draw) {
     const partitioned = shape.partitioned || draw.chance(0.3);
     const own: EvictionsShape = {
@@ -226,7 +225,7 @@ export const evictions: Area = {
       skewMs: draw.chance(0.6) ? Math.min(shape.skewMs, 500) : shape.skewMs,
       ...(draw.chance(0.3) && { requests: shape.requests ?? { withdrawn: draw.chance(0.3) } }),
       ...(draw.chance(0.3) && { windows: shape.windows ?? { windowed: draw.chance(0.5), removed: true } }),
-      ...(draw.chance(0.5) && { faults: CALM, firstCalls: undefined, answers: undefined }),
+      ...(draw.chance(0.5) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
     };
   },
   incidents: INCIDENTS,

@@ -1,5 +1,5 @@
 /** Rare moments of gates: expressions that nobody can answer, results of wrong clocks, gates that come and go. */
-import { dig, type Draft, type Fields, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, type Draft, type Fields, fieldsOf, listOf, textOf, timestamp } from "../../emulator/objects.ts";
 import { mendBudget } from "../budgets.ts";
 import { EMPTY, FILLED, FOREIGN, IMPOSSIBLE, NO_GROUP } from "../checks/expressions.ts";
 import { drawGate, GATE, gateObject, GATES, type GateShape } from "../checks/objects.ts";
@@ -7,7 +7,7 @@ import { bypass, BYPASS, DAY_MS, GATES_PATH, gatePath } from "../checks/people.t
 import type { Draw } from "../draw.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
 import { type Action, changeTemplate, insist, pause, type People, PODS, recreate, SETS } from "../person.ts";
-import { FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { NO_FAULTS, type Shape, zoneObject } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import {
   annotate,
@@ -20,7 +20,6 @@ import {
   SECOND,
   statusOf,
   TAKEN_BACK,
-  timeText,
   undisturbed,
   until,
 } from "./rollouts.ts";
@@ -48,7 +47,7 @@ function storeGate({ world }: People, spec: Fields): void {
 }
 
 /** The times of a gate's status as a process would have written them whose clock was ahead by so much. */
-const ahead = (time: unknown, ms: number): string => timeText(Date.parse(String(time)) + ms);
+const ahead = (time: unknown, ms: number): string => timestamp(Date.parse(String(time)) + ms);
 
 const OF_GATES: Readonly<Record<string, Action>> = {
   wrongTimes: async (people) => {
@@ -63,7 +62,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
     const shifted = stages().map((stage) => ({
       ...stage,
       ...(what === "all" && { since: ahead(stage["since"], hours) }),
-      ...(what === "stage" && { since: timeText(people.schedule.now() + 45 * SECOND) }),
+      ...(what === "stage" && { since: timestamp(people.schedule.now() + 45 * SECOND) }),
       ...((what === "all" || what === "results") && {
         checks: listOf(stage["checks"]).map((check) => ({
           ...fieldsOf(check),
@@ -75,7 +74,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
       what === "all"
         ? ahead(status["startTime"], hours)
         : what === "rollout"
-          ? timeText(people.schedule.now() + 45 * SECOND)
+          ? timestamp(people.schedule.now() + 45 * SECOND)
           : status["startTime"];
     await insist(people, `${gatePath}/status`, { status: { startTime, stages: shifted } });
   },
@@ -84,7 +83,7 @@ const OF_GATES: Readonly<Record<string, Action>> = {
     const { draw, schedule, shape } = people;
     const isJudged = draw.chance(0.6);
     const ms = isJudged ? 3 * DAY_MS : DAY_MS + draw.between(20, 40) * SECOND;
-    const time = timeText(schedule.now() + ms);
+    const time = timestamp(schedule.now() + ms);
     await annotate(people, { [BYPASS[0]]: time, [BYPASS[1]]: "drawn" });
     const isKnown = (): boolean => listOf(gateStatus(people)["bypasses"]).some((one) => dig(one, "until") === time);
     await until(people, isKnown, 60 * SECOND);
@@ -240,11 +239,10 @@ function emptyComparison(gate: GateShape): Fields {
 
 /** Each has a gate and zones that are not replaced at once, and half of them no fault of the network. */
 function shape({ gate, prepared, replicas, maxUnavailable }: Shape, draw: Draw): Partial<Shape> {
-  const none = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
   return {
     maxUnavailable: Math.min(maxUnavailable, Math.max(1, replicas - 1)),
     gate: gate ?? { ...drawGate(draw), when: BOTH, ...(prepared && { last: "good" as const }) },
-    ...(draw.chance(0.5) && { faults: none, firstCalls: undefined, answers: undefined }),
+    ...(draw.chance(0.5) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
   };
 }
 
@@ -253,4 +251,4 @@ const setRight: Action = async (people) => {
   await people.world.ask("human", "DELETE", `${GATES_PATH}/soak`);
 };
 
-export const GATE_INCIDENTS: Area = { shape, incidents: { ...TAKEN_BACK, ...OF_GATES, ...OF_PODS }, setRight };
+export const GATES_AREA: Area = { shape, incidents: { ...TAKEN_BACK, ...OF_GATES, ...OF_PODS }, setRight };

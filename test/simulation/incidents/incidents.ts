@@ -6,21 +6,21 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
-import { downscales } from "./downscales.ts";
-import { evictions } from "./evictions.ts";
-import { GATE_INCIDENTS } from "./gates.ts";
+import { DOWNSCALES_AREA } from "./downscales.ts";
+import { EVICTIONS_AREA } from "./evictions.ts";
+import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
-import { leases } from "./leases.ts";
-import { NODES } from "./nodes.ts";
+import { LEASES_AREA } from "./leases.ts";
+import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
-  gates: GATE_INCIDENTS,
+  gates: GATES_AREA,
   phased: PHASED_AREA,
-  nodes: NODES,
-  leases,
-  evictions,
-  downscales,
+  nodes: NODES_AREA,
+  leases: LEASES_AREA,
+  evictions: EVICTIONS_AREA,
+  downscales: DOWNSCALES_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -4,13 +4,13 @@ import { dig, type Draft, isTrue, textOf } from "../../emulator/objects.ts";
 import type { Sent } from "../../emulator/in-process.ts";
 import type { Disturb } from "../disturbances.ts";
 import { GROUP, NAMESPACE, OTHER_GROUP } from "../names.ts";
-import { type Action, insist, pause, type People, recreate, SETS } from "../person.ts";
+import { type Action, insist, pause, type People, recreate, setOf, SETS, until as waitUntil } from "../person.ts";
 import type { Process } from "../process.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
+import { LEASES } from "../oracles/stored.ts";
 import type { Area } from "./incident.ts";
 
-const LEASES = "leases.coordination.k8s.io";
 const LEASE = "zonewise-reconciler";
 const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
 const GROUPS = "rolloutgroups.zonewise.dev";
@@ -23,18 +23,14 @@ const STEP_MS = 100;
 const QUIET_MS = 160_000;
 
 const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
-const zoneOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
 const runs = ({ world }: People): readonly Process[] =>
   world.processes().filter(({ name }) => name.startsWith("reconciler-"));
 const isList = ({ method, path }: Sent, plural: string): boolean =>
   method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 
-/** Resolves once it is so, or after `ms`. */
-async function until(people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> {
-  for (let left = ms; left > 0 && !holds(); left -= stepMs) await pause(people, stepMs);
-  return holds();
-}
+const until = (people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> =>
+  waitUntil(people, holds, { ms, stepMs });
 
 async function disturbFor({ world, ...people }: People, ms: number, how: Disturb): Promise<void> {
   const undo = world.disturb(how);
@@ -111,7 +107,7 @@ function changeRetention(people: People): Promise<void> {
 function isAlmostDone(people: People): boolean {
   const { store } = people.world;
   const isUpdated = (zone: string): boolean => {
-    const revision = dig(zoneOf(people, zone), "status", "updateRevision");
+    const revision = dig(setOf(people, zone), "status", "updateRevision");
     const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
     return pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision);
   };
@@ -250,13 +246,13 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const disturbed = disturbFor(people, draw.between(20_000, 90_000), (_, { host, path }) =>
       path.includes("prepare") && !host.startsWith(other) ? { location: `http://${other}${path}` } : undefined,
     );
-    const spec = { replicas: Math.max(0, Number(dig(zoneOf(people, first), "spec", "replicas")) - 1) };
+    const spec = { replicas: Math.max(0, Number(dig(setOf(people, first), "spec", "replicas")) - 1) };
     await world.ask("human", "PATCH", `${SETS}/${first}/scale`, { spec });
     await disturbed;
   },
 };
 
-export const leases: Area = {
+export const LEASES_AREA: Area = {
   shape: ({ skewMs, certificate }, draw) => ({
     skewMs: Math.max(skewMs, SET_MS),
     certificate: certificate ?? (draw.chance(0.3) ? drawCertificate(draw) : undefined),

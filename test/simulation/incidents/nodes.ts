@@ -24,7 +24,7 @@ import type { NodeHost } from "../nodes/node-host.ts";
 import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape } from "../nodes/shape.ts";
 import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
-import { FAULTS, type Shape } from "../shape.ts";
+import { NO_FAULTS, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const MORE = 3;
@@ -187,7 +187,7 @@ const CHECK: CheckShape = {
 };
 /** Without faults what passes put right is judged by a few of them. */
 const CALM: Partial<Shape> = {
-  faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"],
+  faults: NO_FAULTS,
   firstCalls: undefined,
   answers: undefined,
 };
@@ -235,7 +235,7 @@ const andMore =
     }
   };
 
-export const NODES: Area = {
+export const NODES_AREA: Area = {
   shape: shapeOf,
   incidents: Object.fromEntries(Object.entries(INCIDENTS).map(([name, act]) => [name, andMore(act)])),
   setRight: unstick,

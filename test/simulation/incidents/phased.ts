@@ -1,5 +1,5 @@
 /** What befalls a StatefulSet that a PhasedRollout rolls, and the PhasedRollout, in the middle of a release. */
-import { dig, type Draft, fieldsOf, numberOf } from "../../emulator/objects.ts";
+import { dig, type Draft, fieldsOf, numberOf, timestamp } from "../../emulator/objects.ts";
 import {
   drawPhased,
   GATES,
@@ -15,8 +15,19 @@ import { HELD } from "../checks/phased-set.ts";
 import { PROMETHEUS_URL } from "../checks/prometheus.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
 import { NAMESPACE } from "../names.ts";
-import { type Action, insist, pause, type People, recreate, SETS, without } from "../person.ts";
-import { FAULTS, type Shape } from "../shape.ts";
+import {
+  type Action,
+  insist,
+  pause,
+  type People,
+  recreate,
+  scale as scaleSet,
+  setOf as zoneOf,
+  SETS,
+  until as waitUntil,
+  without,
+} from "../person.ts";
+import { NO_FAULTS } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const GUARD = ["mutatingwebhookconfigurations", "raise-partition-zonewise"] as const;
@@ -30,25 +41,22 @@ const SETTLE_MS = 20_000;
 const [TROUBLED_MS, ACTIONS] = [240_000, 8];
 const HOUR_MS = 3_600_000;
 
-const setOf = ({ world }: People) => world.store.get("statefulsets.apps", NAMESPACE, PHASED);
+const setOf = (people: People) => zoneOf(people, PHASED);
 const statusOf = ({ world }: People) => fieldsOf(world.store.get(PHASED_ROLLOUTS, NAMESPACE, PHASED)?.["status"]);
 const partitionOf = (people: People): number =>
   numberOf(dig(setOf(people), "spec", "updateStrategy", "rollingUpdate", "partition")) ?? 0;
 
 /** Until it is so, or nobody waits for it any longer. */
-async function until(people: People, isSo: () => boolean, ms = PATIENCE_MS): Promise<void> {
-  const end = people.schedule.now() + ms;
-  while (!isSo() && people.schedule.now() < end && people.isTroubled()) await pause(people, LOOK_MS);
-}
+const until = (people: People, isSo: () => boolean, ms = PATIENCE_MS): Promise<boolean> =>
+  waitUntil(people, () => isSo() || !people.isTroubled(), { ms, stepMs: LOOK_MS });
 
 const write = (people: People, spec: object): Promise<void> => insist(people, setPath, { spec });
-const scale = ({ world }: People, replicas: number) =>
-  world.ask("human", "PATCH", `${setPath}/scale`, { spec: { replicas } });
+const scale = (people: People, replicas: number) => scaleSet(people, PHASED, replicas);
 const roll = (people: People, crashes = false): Promise<void> =>
   write(people, { template: podTemplate(`db:${people.draw.between(100, 999)}`, crashes) });
 
 /** Nothing rolls, or nobody waits for that any longer. */
-const settle = (people: People): Promise<void> =>
+const settle = (people: People): Promise<boolean> =>
   until(
     people,
     () => statusOf(people)["phase"] === "Updated" && dig(setOf(people), "status", "readyReplicas") === PHASED_REPLICAS,
@@ -256,7 +264,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   timesAhead: async (people) => {
     await roll(people);
     await until(people, () => statusOf(people)["rollingPodStatus"] !== undefined);
-    const time = `${new Date(people.schedule.now() + HOUR_MS).toISOString().slice(0, 19)}Z`;
+    const time = timestamp(people.schedule.now() + HOUR_MS);
     const rollingPodStatus = { stepStartTime: time, analisysStartTime: time };
     await insist(people, `${phasedPath}/status`, { status: { rollingPodStatus } });
   },
@@ -282,7 +290,7 @@ export const PHASED_AREA: Area = {
       phased: { ...own, successThreshold: draw.between(1, 2), readyAfterMs: draw.of([300, 3000, 8000]) },
       troubledMs: Math.max(troubledMs, TROUBLED_MS),
       actions: Math.min(actions, ACTIONS),
-      faults: isCalm ? (Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"]) : faults,
+      faults: isCalm ? NO_FAULTS : faults,
       ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
     };
   },

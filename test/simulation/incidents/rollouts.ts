@@ -1,18 +1,22 @@
 /** Rare moments of rollouts: templates that are taken back, windows that close, pods that do not come up. */
-import { dig, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, listOf, textOf, timestamp } from "../../emulator/objects.ts";
 import { gateObject } from "../checks/objects.ts";
 import { DAY_MS, GATES_PATH, gatePath } from "../checks/people.ts";
 import { NAMESPACE } from "../names.ts";
 import {
   type Action,
   annotatePod,
+  annotateZone,
   changeTemplate,
   insist,
+  PATIENCE_MS,
   pause,
   type People,
   PODS,
   recreate,
+  setOf,
   SETS,
+  until as waitUntil,
 } from "../person.ts";
 import type { Shape } from "../shape.ts";
 import { FREEZES, WINDOW } from "../windows/shape.ts";
@@ -20,7 +24,6 @@ import { FREEZES, WINDOW } from "../windows/shape.ts";
 export const SECOND = 1000;
 const LOOK_MS = 500;
 
-export const setOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
 export const podsOf = ({ world }: People, zone: string) =>
   world.store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
 const imageOf = (people: People, zone: string): string =>
@@ -28,7 +31,6 @@ const imageOf = (people: People, zone: string): string =>
 export const statusOf = (people: People, zone: string, field: string): unknown =>
   dig(setOf(people, zone), "status", field);
 export const newImage = ({ draw }: People): string => `app:${draw.between(1000, 9999)}`;
-export const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 export async function roll(people: People, image = newImage(people), zones = people.shape.zones): Promise<void> {
   for (const zone of zones) await changeTemplate(people, zone, image);
@@ -36,13 +38,12 @@ export async function roll(people: People, image = newImage(people), zones = peo
 
 /** Annotations of all zones. */
 export async function annotate(people: People, annotations: Readonly<Record<string, string | null>>): Promise<void> {
-  for (const zone of people.shape.zones) await insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
+  for (const zone of people.shape.zones) await annotateZone(people, zone, annotations);
 }
 
 /** Resolves as it holds, or once that takes too long. */
-export async function until(people: People, holds: () => boolean, ms = 120 * SECOND): Promise<void> {
-  for (const end = people.schedule.now() + ms; !holds() && people.schedule.now() < end;) await pause(people, LOOK_MS);
-}
+export const until = (people: People, holds: () => boolean, ms = PATIENCE_MS): Promise<boolean> =>
+  waitUntil(people, holds, { ms, stepMs: LOOK_MS });
 
 /** Mostly begins once the others stop, who would be in the way. */
 export async function undisturbed(people: People): Promise<void> {
@@ -96,7 +97,7 @@ export const TAKEN_BACK: Readonly<Record<string, Action>> = {
     await rollInto(people, zone);
     const isFrozen = draw.chance(0.7);
     const now = schedule.now();
-    if (isFrozen) await annotate(people, { [FREEZES]: `${timeText(now)}/${timeText(now + 900 * SECOND)}` });
+    if (isFrozen) await annotate(people, { [FREEZES]: `${timestamp(now)}/${timestamp(now + 900 * SECOND)}` });
     // A pod that is not ready waits for no freeze.
     const isReady = (): boolean =>
       Number(statusOf(people, zone, "readyReplicas")) >= Number(dig(setOf(people, zone), "spec", "replicas"));

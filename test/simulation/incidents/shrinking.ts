@@ -11,6 +11,7 @@ import {
   PODS,
   recreate,
   scaleZone,
+  setOf,
   SETS,
   TEMPLATES_PATH,
 } from "../person.ts";
@@ -19,7 +20,6 @@ import { replicasOf } from "../oracles/stored.ts";
 const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
 
-export const setOf = ({ world }: People, zone: string) => world.store.get("statefulsets.apps", NAMESPACE, zone);
 export const sizeOf = (people: People, zone: string): number => replicasOf(setOf(people, zone));
 export const newImage = (people: People, zone: string): Promise<void> =>
   changeTemplate(people, zone, `app:${people.draw.between(4, 1000)}`, false);
@@ -27,8 +27,6 @@ export const afterwards = (people: People, least = 5000): Promise<void> =>
   pause(people, people.draw.between(least, people.draw.of([20_000, 60_000])));
 export const deletePod = ({ world }: People, pod: string): Promise<unknown> =>
   world.ask("human", "DELETE", `${PODS}/${pod}`);
-export const annotate = (people: People, zone: string, annotations: object): Promise<void> =>
-  insist(people, `${SETS}/${zone}`, { metadata: { annotations } });
 export const label = (people: People, zone: string, labels: object): Promise<void> =>
   insist(people, `${SETS}/${zone}`, { metadata: { labels } });
 
