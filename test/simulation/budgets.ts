@@ -1,6 +1,6 @@
 /** What people and GitOps do with budgets, definitions and manifests. */
 import type { Draft } from "../emulator/objects.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGET, BUDGETS, NAMESPACE, ROLLOUT_GROUPS } from "./names.ts";
 import { type Action, insist, pause, type People, recreate, SETS } from "./person.ts";
 import { budgetObject, type Shape, zoneObject } from "./shape.ts";
 
@@ -50,7 +50,7 @@ export const mendBudget = (people: People): Promise<void> => {
 
 /** What goes with a definition comes back with it; RolloutGroups are the reconciler's. */
 const ofDefinition = (shape: Shape): Readonly<Record<string, readonly Draft[]>> => ({
-  "rolloutgroups.zonewise.dev": [],
+  [ROLLOUT_GROUPS]: [],
   ...(shape.budget !== undefined && { [BUDGETS]: [budgetObject(shape)] }),
 });
 

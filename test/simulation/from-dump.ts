@@ -12,7 +12,7 @@ import { revisionOf } from "../emulator/controllers/statefulset/revisions.ts";
 import { dig, type Draft, type Fields, fieldsOf, isTrue, listOf, textOf } from "../emulator/objects.ts";
 import { GATES, PHASED_ROLLOUTS } from "./checks/objects.ts";
 import { PROMETHEUS_URL } from "./checks/prometheus.ts";
-import { BUDGETS, NAMESPACE } from "./names.ts";
+import { BUDGETS, NAMESPACE, ROLLOUT_GROUPS } from "./names.ts";
 import type { Loaded } from "./world.ts";
 
 const DumpObject = z.looseObject({
@@ -102,9 +102,7 @@ export function loadDump({ objects, group, takenAt }: Dump): LoadedDump {
       ),
       ...gates.map((gate) => [GATES, gate] as const),
       ...phased.map((rollout) => [PHASED_ROLLOUTS, rollout] as const),
-      ...ofKind("RolloutGroup").map(
-        (one) => ["rolloutgroups.zonewise.dev", place(one, { spec: one["spec"] })] as const,
-      ),
+      ...ofKind("RolloutGroup").map((one) => [ROLLOUT_GROUPS, place(one, { spec: one["spec"] })] as const),
     ],
   };
 }

@@ -3,7 +3,7 @@ import { dig, listOf, textOf } from "../emulator/objects.ts";
 import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { drawFrom } from "./draw.ts";
 import { type Dump, loadDump } from "./from-dump.ts";
-import { NAMESPACE } from "./names.ts";
+import { NAMESPACE, ROLLOUT_GROUPS } from "./names.ts";
 import { callers } from "./network.ts";
 import { seedPlatform } from "./platform.ts";
 import { createSchedule } from "./schedule.ts";
@@ -113,8 +113,7 @@ export async function playDump(
       replaced.push(name);
       say(actor, `deletes pod ${name}`);
     });
-    const statusOf = () =>
-      world.store.get("rolloutgroups.zonewise.dev", NAMESPACE, nameOfGroup(loaded.group))?.["status"];
+    const statusOf = () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, nameOfGroup(loaded.group))?.["status"];
     const isReady = (): boolean =>
       listOf(dig(statusOf(), "conditions")).some(
         (one) => dig(one, "type") === "Ready" && dig(one, "status") === "True",

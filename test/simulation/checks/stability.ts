@@ -1,7 +1,7 @@
 /** What checks leave: a rollout that they let end has ended, one that they hold stands for a reason that is named. */
 import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
-import { GROUP, NAMESPACE } from "../names.ts";
+import { GROUP, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import type { Shape } from "../shape.ts";
 import { GATE, GATES, PHASED, PHASED_REPLICAS, PHASED_ROLLOUTS } from "./objects.ts";
 
@@ -17,7 +17,7 @@ export function isGroupHeld(store: Pick<Store, "get" | "list">, shape: Shape): b
   if (opensAtLast(shape)) return false;
   const open = conditionOf(store.get(GATES, NAMESPACE, GATE), "Open");
   const blocks = store
-    .list("rolloutgroups.zonewise.dev", NAMESPACE)
+    .list(ROLLOUT_GROUPS, NAMESPACE)
     .filter((group) => dig(group, "status", "group") === GROUP)
     .flatMap((group) => listOf(dig(group, "status", "blocked")));
   const isNamed = (reason: unknown): boolean => /^Gate(Waiting|Failed|Unreachable)$/.test(String(reason));

@@ -4,7 +4,7 @@
  */
 import { fieldsOf, isTrue, put } from "../../emulator/objects.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
-import { BUDGET, BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
+import { BUDGET, BUDGETS, GROUP, LEASES, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import {
   type Action,
   annotatePod,
@@ -24,7 +24,6 @@ import {
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
 import { budgetObject, delayMs, type EvictionsShape, NO_FAULTS, type Shape, zoneObject } from "../shape.ts";
-import { LEASES } from "../oracles/stored.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";

@@ -3,17 +3,15 @@ import { drawCertificate, OTHER_INJECTOR } from "../certificates/trust.ts";
 import { dig, type Draft, isTrue, textOf } from "../../emulator/objects.ts";
 import type { Sent } from "../../emulator/in-process.ts";
 import type { Disturb } from "../disturbances.ts";
-import { GROUP, NAMESPACE, OTHER_GROUP } from "../names.ts";
+import { GROUP, LEASES, NAMESPACE, OTHER_GROUP, ROLLOUT_GROUPS } from "../names.ts";
 import { type Action, insist, pause, type People, recreate, setOf, SETS, until as waitUntil } from "../person.ts";
 import type { Process } from "../process.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
-import { LEASES } from "../oracles/stored.ts";
 import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
 const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
-const GROUPS = "rolloutgroups.zonewise.dev";
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
@@ -111,7 +109,9 @@ function isAlmostDone(people: People): boolean {
     const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
     return pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision);
   };
-  return people.shape.zones.every(isUpdated) && store.list(GROUPS, NAMESPACE).some((one) => !isTrue(one, "Ready"));
+  return (
+    people.shape.zones.every(isUpdated) && store.list(ROLLOUT_GROUPS, NAMESPACE).some((one) => !isTrue(one, "Ready"))
+  );
 }
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
@@ -158,7 +158,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
   editGroup: async (people) => {
     const { draw, world } = people;
-    await until(people, () => world.store.get(GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
+    await until(people, () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
     for (let edits = draw.between(2, 6); edits > 0; edits--) {
       const progressDeadlineSeconds = draw.between(600, 3600);
       await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds } });

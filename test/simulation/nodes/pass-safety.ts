@@ -10,7 +10,7 @@ import { dig, isTrue, listOf, numberOf, plainText, textOf } from "../../emulator
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NODES_CHECK } from "../checks/objects.ts";
 import type { Told } from "../checks/prometheus.ts";
-import { NAMESPACE, zoneOf } from "../names.ts";
+import { LEASES, NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
 import { createOverdue } from "./overdue.ts";
@@ -385,7 +385,7 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
       if (resource === "nodes" && caller && OURS.test(caller.actor)) onNode(event, caller);
       if (resource === POLICIES) onPolicy(event, caller);
       if (resource === SHADOWS && caller) onShadow(event, caller);
-      if (resource !== "leases.coordination.k8s.io" || object.metadata.name !== LEASE) return;
+      if (resource !== LEASES || object.metadata.name !== LEASE) return;
       const isRemembered = type !== "DELETED" && object.metadata.annotations?.[SEEN] !== undefined;
       rememberedSince = isRemembered ? Math.min(rememberedSince, now()) : Infinity;
     },

@@ -10,7 +10,7 @@
  */
 import { dig, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE, ordinalOf } from "../names.ts";
+import { LEASES, NAMESPACE, ordinalOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { createSince } from "./past.ts";
 import { replicasOf } from "./stored.ts";
@@ -189,7 +189,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
       if (namespace !== NAMESPACE) return;
       if (resource === "statefulsets.apps" || resource === "configmaps") for (const zone of zones) noteTimes(zone);
       if (resource === "statefulsets.apps" && zones.includes(name)) onZone(event, caller);
-      if (resource === "leases.coordination.k8s.io" && LEASE.test(name) && caller) onLease(event, caller);
+      if (resource === LEASES && LEASE.test(name) && caller) onLease(event, caller);
     },
   };
 }

@@ -5,9 +5,8 @@ import type { KubeObject } from "../../emulator/store.ts";
 import { drawFrom } from "../draw.ts";
 import { createGrantSafety } from "./grants.ts";
 import { createKept } from "./kept.ts";
-import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
 import { drawShape, type Shape } from "../shape.ts";
-import { LEASES } from "./stored.ts";
 
 const ZONE = "ingester-zone-a";
 const drawn = drawShape(drawFrom(1));

@@ -9,11 +9,11 @@
  */
 import { dig, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { BUDGET, BUDGETS, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { createPast, createSince } from "./past.ts";
 import { mayBeStale, type Shape } from "../shape.ts";
-import { budgetOfLease, hasWorking, isEnding, isReady, LEASES, replicasOf, reservedOn } from "./stored.ts";
+import { budgetOfLease, hasWorking, isEnding, isReady, replicasOf, reservedOn } from "./stored.ts";
 
 export interface GrantSafetyOptions {
   readonly shape: Shape;

@@ -11,7 +11,7 @@
 import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import type { Losses } from "./losses.ts";
-import { GROUP, NAMESPACE, zoneOf } from "../names.ts";
+import { GROUP, NAMESPACE, ROLLOUT_GROUPS, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { createSince } from "./past.ts";
 import type { ReadSafety } from "./reads.ts";
@@ -26,7 +26,6 @@ export interface GroupClaimsOptions {
   readonly reads: Pick<ReadSafety, "listedAt" | "seen">;
 }
 
-const GROUPS = "rolloutgroups.zonewise.dev";
 /** By the hold that comes first: each hides those after it. */
 const HOLDS: readonly (readonly [reason: string, holds: (set: KubeObject, row: unknown) => boolean])[] = [
   ["UpdateStrategyNotOnDelete", (set) => dig(set, "spec", "updateStrategy", "type") !== "OnDelete"],
@@ -137,7 +136,7 @@ export function createGroupClaims({ zones, violated, now, listPods, losses, read
       if (resource === "statefulsets.apps" && zones.includes(name)) versions.set(`${name} ${generation}`, object);
       const isWritten = JSON.stringify(object["status"]) !== JSON.stringify(previous?.["status"]);
       if (
-        resource === GROUPS &&
+        resource === ROLLOUT_GROUPS &&
         isWritten &&
         caller?.actor.startsWith("reconciler") &&
         dig(object, "status", "group") === GROUP

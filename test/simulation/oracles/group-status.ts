@@ -1,7 +1,7 @@
 /** What the RolloutGroup of a settled group says, against its StatefulSets and their pods. */
 import { dig, fieldsOf, isTrue, listOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
-import { GROUP, NAMESPACE } from "../names.ts";
+import { GROUP, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 
 /** What is not true, in words. `isHeld`: a gate holds zones, so that the group may not be Ready. */
 export function untrueStatus(
@@ -9,9 +9,7 @@ export function untrueStatus(
   zones: readonly string[],
   isHeld: boolean,
 ): readonly string[] {
-  const group = store
-    .list("rolloutgroups.zonewise.dev", NAMESPACE)
-    .find((one) => dig(one, "status", "group") === GROUP);
+  const group = store.list(ROLLOUT_GROUPS, NAMESPACE).find((one) => dig(one, "status", "group") === GROUP);
   if (!group) return [`no RolloutGroup tells of ${GROUP}`];
   const sets = zones.flatMap((zone) => store.get("statefulsets.apps", NAMESPACE, zone) ?? []);
   const rows = listOf(dig(group, "status", "zones"));

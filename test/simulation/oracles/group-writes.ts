@@ -13,7 +13,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { LEASES, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import type { Caller } from "../network.ts";
 
 export interface GroupWritesOptions {
@@ -26,8 +26,6 @@ export interface GroupWritesOptions {
   readonly setOf: (zone: string) => KubeObject | undefined;
 }
 
-const LEASES = "leases.coordination.k8s.io";
-const GROUPS = "rolloutgroups.zonewise.dev";
 const SETS = "statefulsets.apps";
 const ZONES = /\/statefulsets(?:\?(?!.*(?:watch|continue)=)|$)/;
 /** Clocks and versions of one life tell nothing of the one before: a process may have read a zone so long ago. */
@@ -124,8 +122,8 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
       if (resource === LEASES && holderOf(object) !== holderOf(previous))
         for (const its of [told, lists]) its.delete(caller?.actor ?? "");
       const isNew = object.metadata.generation !== previous?.metadata.generation;
-      if ((resource === SETS || resource === GROUPS) && isNew) changedAt.set(object.metadata.name, now());
-      if (resource !== GROUPS || object.metadata.namespace !== NAMESPACE) return;
+      if ((resource === SETS || resource === ROLLOUT_GROUPS) && isNew) changedAt.set(object.metadata.name, now());
+      if (resource !== ROLLOUT_GROUPS || object.metadata.namespace !== NAMESPACE) return;
       const { name, uid, generation } = object.metadata;
       if (type === "DELETED") groups.delete(name);
       else groups.set(name, object);

@@ -4,8 +4,8 @@
  */
 import { type Fields, put } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { BUDGETS } from "../names.ts";
-import { budgetOfLease, LEASES, reservedOn } from "./stored.ts";
+import { BUDGETS, LEASES } from "../names.ts";
+import { budgetOfLease, reservedOn } from "./stored.ts";
 
 export function createKept(budgets: () => readonly KubeObject[]) {
   /** By UID of a budget. */

@@ -7,7 +7,7 @@
  */
 import { dig, type Fields, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE } from "../names.ts";
+import { LEASES, NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
 import type { Process } from "../process.ts";
 
@@ -23,7 +23,6 @@ export interface LeaseSafetyOptions {
   readonly mayClocksDiffer?: boolean;
 }
 
-const LEASES = "leases.coordination.k8s.io";
 const NAME = "zonewise-reconciler";
 const READ = /\/leases\/zonewise-reconciler(?:\?|$)/;
 const WRITTEN = /\/leases(?:\/zonewise-reconciler)?(?:\?|$)/;

@@ -5,7 +5,7 @@
 import { dig, isTrue } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { isBroken, isEnding, replicasOf } from "./stored.ts";
+import { isBroken, isEnding, isOf, replicasOf } from "./stored.ts";
 
 export type Loss =
   | "ends"
@@ -65,9 +65,6 @@ const GIVEN_UP_MS = 280_000;
 const RECOVERS_MS = 280_000;
 
 const statusOf = (set: KubeObject, field: string): number => Number(dig(set, "status", field) ?? 0);
-/** Pods of a StatefulSet that is gone are nobody's until another one adopts them. */
-const isOf = ({ metadata }: KubeObject, set: KubeObject): boolean =>
-  metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
 const revisionOf = ({ metadata }: KubeObject): string | undefined => metadata.labels?.["controller-revision-hash"];
 
 export function createLosses({ zones, now, listPods }: LossOptions) {

@@ -17,7 +17,7 @@ import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
@@ -90,9 +90,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     now,
     decidedMs: (actor, zone) => decidedMs(actor, zone),
     leader: () => {
-      const spec = fieldsOf(
-        world().store.get("leases.coordination.k8s.io", NAMESPACE, "zonewise-reconciler")?.["spec"],
-      );
+      const spec = fieldsOf(world().store.get(LEASES, NAMESPACE, "zonewise-reconciler")?.["spec"]);
       const holder = textOf(spec["holderIdentity"]);
       return holder ? { holder, sinceMs: now() - takenAt(spec) } : undefined;
     },

@@ -5,7 +5,7 @@ import { untrusted } from "../certificates/trust.ts";
 import { GATES, PHASED_ROLLOUTS } from "../checks/objects.ts";
 import { isGroupHeld, unsettledPhased } from "../checks/stability.ts";
 import { untrueStatus } from "./group-status.ts";
-import { BUDGETS, GROUP, NAMESPACE } from "../names.ts";
+import { BUDGETS, GROUP, LEASES, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import { POLICIES } from "../nodes/shape.ts";
 import { unsettledNodes } from "../nodes/stability.ts";
 import { openEvictions } from "../requests/safety.ts";
@@ -44,7 +44,7 @@ export function findLeasesOfTheDead(
   alive: readonly string[],
   now: number,
 ): readonly string[] {
-  return store.list("leases.coordination.k8s.io", NAMESPACE).flatMap((lease) => {
+  return store.list(LEASES, NAMESPACE).flatMap((lease) => {
     const holder = textOf(dig(lease, "spec", "holderIdentity")) ?? "";
     const expiresAt =
       Date.parse(textOf(dig(lease, "spec", "renewTime")) ?? "") +
@@ -118,7 +118,7 @@ export const areZonesSettled = (store: Judged["store"], zones: readonly string[]
     .some(({ metadata }) => metadata.deletionTimestamp && zones.includes(metadata.labels?.["name"] ?? ""));
 
 /** Writes that go on in a settled world: the reconcilers' Lease and Events, and what the status says of its own time. */
-const GOES_ON = new Set(["leases.coordination.k8s.io", "events", "rolloutgroups.zonewise.dev"]);
+const GOES_ON = new Set([LEASES, "events", ROLLOUT_GROUPS]);
 
 /**
  * True for a write that a settled world does not see. A check that does not pass is asked again and again, and a

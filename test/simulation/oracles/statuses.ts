@@ -5,7 +5,7 @@
  */
 import { dig, type Fields, fieldsOf, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { BUDGETS, GROUP, NAMESPACE } from "../names.ts";
+import { BUDGETS, GROUP, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import type { Caller } from "../network.ts";
 
 export interface StatusSafetyOptions {
@@ -19,7 +19,6 @@ export interface StatusSafetyOptions {
   readonly areZonesSettled: () => boolean;
 }
 
-const GROUPS = "rolloutgroups.zonewise.dev";
 const DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io";
 /** A reconciler looks so often whether there is the kind. */
 const KNOWN_MS = 60_000;
@@ -174,17 +173,17 @@ export function createStatusSafety(options: StatusSafetyOptions) {
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
       const { name, namespace } = object.metadata;
-      if (resource === DEFINITIONS && name === GROUPS) changedAt = now() + KNOWN_MS;
+      if (resource === DEFINITIONS && name === ROLLOUT_GROUPS) changedAt = now() + KNOWN_MS;
       if (namespace !== NAMESPACE) return;
       if (ZONES.has(resource)) [changedAt, listed] = [Math.max(changedAt, now()), { by: "", at: Infinity }];
-      if (resource === GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
+      if (resource === ROLLOUT_GROUPS && name === GROUP) group = type === "DELETED" ? undefined : object;
       if (resource === BUDGETS && caller?.actor.startsWith("reconciler-")) onStated(object, previous, caller.actor);
       if (resource === BUDGETS && type === "DELETED") {
         budgets.delete(name);
         for (const { readAt } of byActor.values()) readAt.delete(name);
       }
       if (resource === BUDGETS && type !== "DELETED") budgets.set(name, object);
-      if (resource !== GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;
+      if (resource !== ROLLOUT_GROUPS || type === "DELETED" || !caller?.actor.startsWith("reconciler-")) return;
       const { phase, progress } = fieldsOf(object["status"]);
       const end = textOf(dig(progress, "estimatedCompletionTime"));
       if (end !== undefined && !GOES_ON.has(phase))

@@ -9,15 +9,16 @@ export const selectsGroup = (budget: KubeObject): boolean =>
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
+/** Pods of a StatefulSet that is gone are nobody's until another one adopts them. */
+export const isOf = ({ metadata }: KubeObject, set: KubeObject | undefined): boolean =>
+  set !== undefined && metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
 /** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
-export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean =>
-  isEnding(pod) && !(pod.metadata.ownerReferences ?? []).some(({ uid }) => uid === set?.metadata.uid);
+export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean => isEnding(pod) && !isOf(pod, set);
 
 /** True of a pod of which a container is ready, whatever else it waits for. */
 export const hasWorking = (pod: KubeObject): boolean =>
   !isEnding(pod) && listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "ready") === true);
 
-export const LEASES = "leases.coordination.k8s.io";
 /** The UID of the budget whose reservations a Lease keeps, by the Lease's name; undefined for any other Lease. */
 export const budgetOfLease = (name: string): string | undefined => /^zonewise-budget-(.+)$/.exec(name)?.[1];
 

@@ -5,7 +5,7 @@
  */
 import { dig, fieldsOf, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE, zoneOf } from "../names.ts";
+import { NAMESPACE, ROLLOUT_GROUPS, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { FREEZES, OF_MINUTES, OPEN_MINUTES, PREFIX, SPOILT, WINDOW } from "./shape.ts";
 
@@ -133,7 +133,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
       const { name, namespace, deletionTimestamp } = object.metadata;
       if (namespace !== NAMESPACE) return;
       if (resource === "statefulsets.apps") return onSet(event);
-      if (resource === "rolloutgroups.zonewise.dev" && caller?.actor.startsWith("reconciler"))
+      if (resource === ROLLOUT_GROUPS && caller?.actor.startsWith("reconciler"))
         return type === "DELETED" ? undefined : onGroup(object, caller.actor);
       if (resource === "pods") onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
