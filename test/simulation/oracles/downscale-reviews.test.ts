@@ -37,7 +37,8 @@ interface World {
   /** What it is of the answer at 150. */
   readonly allowed?: boolean;
   readonly isGivenUp?: boolean;
-  readonly isLoud?: boolean;
+  /** When a call of the webhook fails. */
+  readonly faultAt?: number;
   readonly hasBudget?: boolean;
   /** Of the request. */
   readonly request?: object;
@@ -71,7 +72,7 @@ function judge(world: World): readonly string[] {
     missedBut: (_, __, at) => ((world.missedAt ?? Infinity) < at ? "b-1 is missing" : undefined),
     tooEarly: (_, __, before) => ((world.earlySince ?? Infinity) < before ? "b was scaled down just now" : undefined),
     wasInvalid: (before) => (world.brokenAt ?? Infinity) < before,
-    isQuiet: () => world.isLoud !== true,
+    isQuiet: (since) => (world.faultAt ?? -Infinity) < since,
   });
   const request = {
     uid: "1",
@@ -166,7 +167,9 @@ describe("the oracle of the webhook of downscales", () => {
     ["one that is denied, and still reserved", { allowed: false }, /is still reserved 19850 ms after/],
     ["one that is denied and released", { allowed: false, reserved: [NEW, undefined] }, undefined],
     ["one whose earlier reservation counts again", { allowed: false, reserved: [NEW, OLD] }, undefined],
-    ["one whose release may have failed", { allowed: false, isLoud: true }, undefined],
+    ["one whose release may have failed", { allowed: false, faultAt: 160 }, undefined],
+    ["one whose reservation had a late answer", { allowed: false, faultAt: 111 }, undefined],
+    ["one that is denied, and reserved, a while after a fault", { allowed: false, faultAt: 90 }, /is still reserved/],
     ["one whose answer nobody gets", { allowed: false, isGivenUp: true }, undefined],
     ["one of two at once", { allowed: false, isTwice: true }, undefined],
   ] as const satisfies readonly (readonly [string, World, RegExp | undefined])[])

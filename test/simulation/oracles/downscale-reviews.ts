@@ -44,6 +44,8 @@ interface Left {
   readonly budget: string;
   readonly key: string;
   readonly time: unknown;
+  /** When its review arrived. A fault since then may have hidden the reservation from the webhook. */
+  readonly arrivedAt: number;
   readonly deniedAt: number;
 }
 
@@ -116,17 +118,17 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       for (const [key, one] of Object.entries(fieldsOf(dig(budget, "status", "disruptedPods")))) {
         const at = reserved.get(`${budget.metadata.name} ${key} ${String(dig(one, "time"))}`) ?? -Infinity;
         if (zoneOfKey(key) === zone && at >= arrivedAt)
-          left.push({ budget: budget.metadata.name, key, time: dig(one, "time"), deniedAt: now() });
+          left.push({ budget: budget.metadata.name, key, time: dig(one, "time"), arrivedAt, deniedAt: now() });
       }
   }
 
   /** What was denied is undone by now, if no call has failed. */
   function judgeLeft(): void {
     while (left[0] && now() - left[0].deniedAt > UNDONE_MS) {
-      const [{ budget, key, time, deniedAt }] = left.splice(0, 1) as [Left];
+      const [{ budget, key, time, arrivedAt, deniedAt }] = left.splice(0, 1) as [Left];
       const stored = listBudgets().find(({ metadata }) => metadata.name === budget);
       const isLeft = dig(fieldsOf(dig(stored, "status", "disruptedPods"))[key], "time") === time;
-      if (isLeft && isQuiet(deniedAt))
+      if (isLeft && isQuiet(arrivedAt))
         violated(`${key} is still reserved ${now() - deniedAt} ms after its downscale was denied`);
     }
   }
