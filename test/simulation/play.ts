@@ -6,6 +6,7 @@ import { createFaults } from "./faults.ts";
 import { setIncidents } from "./incidents/incidents.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
+import { ONE_SHOT_MINUTES } from "./nodes/shape.ts";
 import { createOracles } from "./oracles/oracles.ts";
 import { setActions, setRight } from "./people.ts";
 import { seedPlatform } from "./platform.ts";
@@ -202,8 +203,9 @@ async function playSeeded(
     .then(() => (isRight = true));
   const end = schedule.now() + settleMs(shape);
   let unsettled: readonly string[] = [];
-  // A drain may wait for as long as the peers of its pods must have been ready.
-  const wanted = shape.nodes ? NODES_LOOKS + Math.ceil((2 * delayMs(shape)) / LOOK_MS) : 1;
+  // A drain may wait for as long as the peers of its pods must have been ready, and a node for the next one-shot.
+  const waitMs = 2 * delayMs(shape) + (shape.nodes?.oneShot ? ONE_SHOT_MINUTES * 60_000 : 0);
+  const wanted = shape.nodes ? NODES_LOOKS + Math.ceil(waitMs / LOOK_MS) : 1;
   let looks = wanted;
   do {
     await runFor(LOOK_MS);

@@ -144,7 +144,9 @@ export const nodeObject = ({ name, zone, isSelected, isInPool, taints }: FleetNo
 export const OPEN_MINUTES = 5;
 const WINDOW = `* ${[0, 10, 20, 30, 40, 50].map((from) => `${from}-${from + OPEN_MINUTES - 1}`).join(",")} * * * *`;
 
-const ONE_SHOT = "0 */3 * * * *";
+/** Minutes from one one-shot to the next. */
+export const ONE_SHOT_MINUTES = 3;
+const ONE_SHOT = `0 */${ONE_SHOT_MINUTES} * * * *`;
 
 export function policyObject(shape: NodesShape): Draft {
   const { maxConcurrent, zonesInOrder, windowed, selective, holdForRollouts, maxFailed, drain, deadlines, protects } =
