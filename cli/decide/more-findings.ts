@@ -5,6 +5,7 @@ import { describeBypass, noteBypasses } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { groupKey, type Zone } from "../../reconciler/model/zone.ts";
+import type { Target } from "../../reconciler/phased/target.ts";
 import { isInvalid, type InvalidPolicy, type Policy } from "../../reconciler/nodes/policy.ts";
 import type { Phased } from "./explain-phased.ts";
 import type { Finding } from "./findings.ts";
@@ -17,10 +18,12 @@ export interface PhasedScene {
   readonly isGuarded: (namespace: string) => boolean;
   /** The StatefulSets of a namespace that a PhasedRollout may manage. */
   readonly targetsOf: (namespace: string) => readonly string[];
+  /** The StatefulSets that say which PhasedRollout manages them. */
+  readonly claimed: readonly Pick<Target, "namespace" | "name" | "owner">[];
 }
 
 /** Findings of all PhasedRollouts of a namespace. */
-export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf }: PhasedScene): Finding[] {
+export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf, claimed }: PhasedScene): Finding[] {
   const unguarded = phased.find(({ rollout, target }) => target && !rollout.skipCheck && !isGuarded(rollout.namespace));
   return [
     ...phased.flatMap((one) =>
@@ -29,8 +32,27 @@ export function examinePhased(phased: readonly Phased[], { isGuarded, targetsOf 
     ...phased.flatMap(({ rollout: { namespace, name, problem } }) =>
       problem === undefined ? [] : [notValid({ kind: "phasedrollout", namespace, name }, problem)],
     ),
+    ...claimed.filter((one) => !phased.some(({ rollout }) => manages(rollout, one))).map(claimIsStale),
     ...(unguarded ? [notRaised(unguarded)] : []),
   ];
+}
+
+const manages = ({ namespace, name, targetRef }: Phased["rollout"], claimed: PhasedScene["claimed"][number]): boolean =>
+  namespace === claimed.namespace && name === claimed.owner && targetRef === claimed.name;
+
+/** As in a copy of a managed StatefulSet, or after the finalizer of its PhasedRollout was removed by hand. */
+function claimIsStale({ namespace, name, owner }: PhasedScene["claimed"][number]): Finding {
+  return {
+    level: "error",
+    check: "phased-claim",
+    object: `statefulset/${name}`,
+    message:
+      `its annotation ${ANNOTATIONS.phasedRollout} names PhasedRollout ${owner}, and there is none of this name for it: ` +
+      "admission holds each new template, and nothing releases it",
+    fix:
+      `kubectl -n ${namespace} annotate statefulset ${name} ${ANNOTATIONS.phasedRollout}- ${ANNOTATIONS.originalPartition}-; ` +
+      "its pods get a template that is held once its partition is set to 0",
+  };
 }
 
 /** The definition makes the field immutable, so the object has to be created again. */

@@ -14,6 +14,7 @@ import {
   examinePhased,
   examinePolicies,
   listSecrets,
+  type PhasedScene,
   rightOf,
   secretForbidden,
 } from "../decide/more-findings.ts";
@@ -77,19 +78,22 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
   const { groups } = await gatherZones([session.namespace], session);
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
-  const targetsOf = phased.every(({ target }) => target) ? () => [] : await gatherTargets(session);
+  const targets = await gatherTargets(session);
   const bypasses = examineBypasses([...groups.values()].flat(), gates, session.clock.now());
-  return [...examinePhased(phased, { isGuarded, targetsOf }), ...examineGates(gates, groups), ...bypasses];
+  return [...examinePhased(phased, { isGuarded, ...targets }), ...examineGates(gates, groups), ...bypasses];
 }
 
-/** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace. */
-async function gatherTargets(session: Session): Promise<(namespace: string) => readonly string[]> {
+/** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace; and those that one claims. */
+async function gatherTargets(session: Session): Promise<Pick<PhasedScene, "targetsOf" | "claimed">> {
   const query = session.namespace === "" ? {} : { namespace: session.namespace };
   const { items } = await readAll({ resource: statefulSets, query, read: readTarget }, session);
+  const claimed = items.filter(({ owner }) => owner !== undefined);
   const free = items.filter(
     ({ isZone, owner, updateStrategy }) => !isZone && owner === undefined && updateStrategy === "RollingUpdate",
   );
-  return (namespace) => free.flatMap((one) => (one.namespace === namespace ? [one.name] : []));
+  const targetsOf = (namespace: string): string[] =>
+    free.flatMap((one) => (one.namespace === namespace ? [one.name] : []));
+  return { targetsOf, claimed };
 }
 
 /** Reads Secrets only if a check names one. */

@@ -85,14 +85,14 @@ describe("zonewise doctor", () => {
   ];
   for (const { name, all, raises = true, found } of ROLLOUTS)
     it(`finds ${name}`, () => {
-      const findings = examinePhased(all, { isGuarded: () => raises, targetsOf: () => [] });
+      const findings = examinePhased(all, { isGuarded: () => raises, targetsOf: () => [], claimed: [] });
       assert.deepEqual(summaryOf(findings), found);
       for (const { fix } of findings) assert.notEqual(fix, "");
     });
 
   it("proposes the nearest StatefulSet for one that does not exist, and deletion only without any", () => {
     const fixWith = (targets: readonly string[]): string =>
-      examinePhased([phased({}, null)], { isGuarded: () => true, targetsOf: () => targets })[0]?.fix ?? "";
+      examinePhased([phased({}, null)], { isGuarded: () => true, targetsOf: () => targets, claimed: [] })[0]?.fix ?? "";
     const { namespace, targetRef } = phased().rollout;
     assert.equal(
       fixWith(["web", `${targetRef}b`]),
@@ -109,14 +109,36 @@ describe("zonewise doctor", () => {
       ...phased({ name: "second" }),
       rollout: { ...phased({ name: "second" }).rollout, targetRef: near },
     };
-    const scene = { isGuarded: () => true, targetsOf: () => [near] };
+    const scene = { isGuarded: () => true, targetsOf: () => [near], claimed: [] };
     const [found] = examinePhased([lost, rival], scene);
     assert.equal(found?.fix, `kubectl -n ${lost.rollout.namespace} delete phasedrollout guard`);
   });
 
+  it("finds a StatefulSet that names a PhasedRollout which does not manage it: nothing would release its pods", () => {
+    const { rollout } = phased();
+    const { namespace, name: owner, targetRef } = rollout;
+    const find = (claimed: Parameters<typeof examinePhased>[1]["claimed"]) =>
+      examinePhased([phased()], { isGuarded: () => true, targetsOf: () => [], claimed });
+    assert.deepEqual(find([{ namespace, name: targetRef, owner }]), []);
+    for (const claim of [
+      { namespace, name: targetRef, owner: "gone" },
+      { namespace, name: "copy", owner },
+      { namespace: "elsewhere", name: targetRef, owner },
+    ]) {
+      const [found, ...more] = find([claim]);
+      assert.deepEqual([found?.check, found?.object, more], ["phased-claim", `statefulset/${claim.name}`, []]);
+      assert.ok(
+        found?.fix.startsWith(
+          `kubectl -n ${claim.namespace} annotate statefulset ${claim.name} sts.plus/phasedRollout- sts.plus/original-partition-; `,
+        ),
+        found?.fix,
+      );
+    }
+  });
+
   it("finds a PhasedRollout whose spec cannot be read, and a gate that is not valid", () => {
     const { rollout, target } = phased();
-    const scene = { isGuarded: () => true, targetsOf: () => [] };
+    const scene = { isGuarded: () => true, targetsOf: () => [], claimed: [] };
     const found = examinePhased([{ rollout: { ...rollout, problem: "spec.check: required" }, target }], scene);
     assert.deepEqual(
       found.map(({ check, message }) => [check, message]),

@@ -202,6 +202,19 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     cure: { by: "doctor" },
   },
   {
+    trouble: "a StatefulSet whose PhasedRollout went without giving it back",
+    make: async (at) => {
+      await createPhased(at);
+      change(at, PHASED, "guard", (one) => ({ ...one, metadata: { ...one.metadata, finalizers: [] } }));
+      at.stage.emulator.store.remove(PHASED, NAMESPACE, "guard");
+    },
+    says: {
+      doctor:
+        /statefulset\/queue: its annotation sts\.plus\/phasedRollout names PhasedRollout guard, and there is none/,
+    },
+    cure: { by: "doctor" },
+  },
+  {
     trouble: "a reconciler without one of its rights",
     make: (at) => {
       const { store, faults } = at.stage.emulator;
