@@ -63,7 +63,8 @@ export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroup
     }
     for (const [key, entry] of entries) if (isWithin(scope, entry) && !seen.has(key)) update(entry, undefined);
     known.add(scope);
-    void watch(scope, version);
+    // A list of many that have changed finds the watch running.
+    if (!watched.has(scope)) void watch(scope, version);
   }
 
   function obtain(namespace: string, name: string): Entry {
