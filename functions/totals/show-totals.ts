@@ -2,6 +2,7 @@
  * Shows the reconciler's totals in the functions' `/metrics`, read from RolloutGroups, PhasedRollouts, disruption budgets
  * and the reconciler's Lease.
  */
+import { hasCode } from "../../infra/errors.ts";
 import type { Call } from "../../infra/kubernetes/cluster.ts";
 import { getLease, type LeaseRef } from "../../infra/kubernetes/lease-object.ts";
 import { MAX_GROUPS, type Metrics } from "../../infra/metrics/metrics.ts";
@@ -37,11 +38,18 @@ async function gather({ cluster, clock, namespaces, reconciler }: TotalsOptions,
   const groups: GroupRecord[] = [];
   const phases: PhaseRecord[] = [];
   const protections: ProtectionRecord[] = [];
-  for (const scope of namespaces) {
-    groups.push(...(await listGroups(cluster, scope, call)));
-    phases.push(...(await listPhases(cluster, scope, call)));
-    protections.push(...(await listProtections(cluster, scope, call)));
-  }
+  const failures: unknown[] = [];
+  for (const scope of namespaces)
+    try {
+      groups.push(...(await listGroups(cluster, scope, call)));
+      phases.push(...(await listPhases(cluster, scope, call)));
+      protections.push(...(await listProtections(cluster, scope, call)));
+    } catch (error) {
+      // A namespace that we may not read, for example because it is gone, does not hide the others.
+      if (!hasCode(error, "Forbidden")) throw error;
+      failures.push(error);
+    }
+  if (failures.length > 0 && failures.length === namespaces.length) throw failures[0];
   const totals = parseTotals(lease?.metadata?.annotations?.[TOTALS]);
   const now = clock.now();
   return new Map([

@@ -98,9 +98,14 @@ function bypass(record: GateRecord, place: Place, view: RolloutView): GateRecord
 
 const isAt = (stage: Place, { point, zone }: Place): boolean => stage.point === point && stage.zone === zone;
 
+/**
+ * A stage never begins before its rollout, which another clock may have dated up to a minute ahead: read back, it would
+ * be dropped as an older one, and its checks asked again in each tick.
+ */
 function addStage(record: GateRecord, { point, zone }: Place, { now }: RolloutView): GateRecord {
   if (record.stages.some((stage) => isAt(stage, { point, zone }))) return record;
-  return { ...record, stages: [...record.stages, { point, zone, since: now, state: "Waiting", checks: [] }] };
+  const since = Math.max(now, record.startedAt);
+  return { ...record, stages: [...record.stages, { point, zone, since, state: "Waiting", checks: [] }] };
 }
 
 /**

@@ -75,15 +75,22 @@ function keepActive({ entry, step }: ActiveStep, most: number): ActiveNode[] {
 /** Resets for these reasons do not count as an unfinished attempt of the node. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["UpdateFailed", "Frozen"]);
 
+/** None for a reset that was recorded before: it is repeated until its shadow is written, and counts once. */
+function newEnding({ entry, step }: ActiveStep) {
+  return step.step === "release" || (step.step === "reset" && !entry.ending) ? step : undefined;
+}
+
 function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNode[], at: string): DeferredNode[] {
   const byNode = new Map(deferred.map((one) => [one.node, one]));
-  for (const { entry, step } of steps) {
-    if (step.step === "done") byNode.delete(entry.node);
-    if (step.step !== "reset" && step.step !== "release") continue;
-    const before = byNode.get(entry.node)?.count ?? 0;
+  for (const one of steps) {
+    const { node } = one.entry;
+    if (one.step.step === "done") byNode.delete(node);
+    const ending = newEnding(one);
+    if (!ending) continue;
+    const before = byNode.get(node)?.count ?? 0;
     // The agent itself counts the failures that it reports.
-    const counts = step.step === "reset" ? !UNCOUNTED.has(step.reason) : step.backOff;
-    byNode.set(entry.node, { node: entry.node, count: before + (counts ? 1 : 0), at, reason: step.reason });
+    const counts = ending.step === "reset" ? !UNCOUNTED.has(ending.reason) : ending.backOff;
+    byNode.set(node, { node, count: before + (counts ? 1 : 0), at, reason: ending.reason });
   }
   return [...byNode.values()];
 }

@@ -8,7 +8,7 @@
  */
 import { firstOf } from "../../infra/rules.ts";
 import { manageable } from "./manage.ts";
-import { contained, held, idle, podsRescued, restarted, statusObserved } from "./partition.ts";
+import { contained, held, idle, podsRescued, releasedReplaced, restarted, statusObserved } from "./partition.ts";
 import { unchanged } from "./report.ts";
 import { rolledBack } from "./roll-back.ts";
 import { scaledOut } from "./scale-out.ts";
@@ -25,6 +25,7 @@ const decideTarget: TargetRule = firstOf([
   restarted,
   contained,
   held,
+  releasedReplaced,
   decideStep,
 ]);
 

@@ -8,8 +8,10 @@ import {
   beginStep,
   countAnswer,
   currentStep,
+  findIncurable,
   findMissing,
   forgetResults,
+  type Incurable,
   isAhead,
   isFailed,
   isCurrent,
@@ -71,9 +73,13 @@ const allJudged: StepRule = (snapshot, step) => {
   return reportStep(snapshot, { ...step, replicas }, { dueAt: snapshot.now });
 };
 
+/** A pod that came with a scale-out has to return first: below a partition that was lowered it would stay unchecked. */
+const incurableOf = (snapshot: TargetSnapshot, { partition }: RollingPodStatus): Incurable | undefined =>
+  findStrays(snapshot).length > 0 ? undefined : findIncurable(snapshot, partition);
+
 /** Pods come first, also after a promotion and after the last success: a pod that was lost begins the step again. */
 const podsThere: StepRule = (snapshot, step) => {
-  const missing = findMissing(snapshot, step.partition);
+  const missing = findMissing(snapshot, step.partition, incurableOf(snapshot, step));
   if (!missing) return undefined;
   const { stepStartTime = writeTime(snapshot.now), promoted } = step;
   const { status, message } = missing;
@@ -103,8 +109,11 @@ const passed: StepRule = (snapshot, step) => {
   if (!isPassed(snapshot, step)) return undefined;
   const { target, rollout } = snapshot;
   if (rollout.paused && !step.promoted) return undefined;
-  // Pods that are updated already, as after a scale-out, have had their step.
-  const outdated = findDownwards(snapshot.pods, step.partition, (pod) => !isUpdated(target.status.updateRevision, pod));
+  // Pods that are updated already, as after a scale-out, have had their step. Pods that are not made before an incurable
+  // one is ready are released with it.
+  const outdated =
+    incurableOf(snapshot, step)?.next ??
+    findDownwards(snapshot.pods, step.partition, (pod) => !isUpdated(target.status.updateRevision, pod));
   return {
     action: "releasePod",
     partition: outdated ?? 0,

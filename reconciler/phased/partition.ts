@@ -8,7 +8,7 @@ import { report, unchanged, writeTime } from "./report.ts";
 import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { isSettled } from "./roll-back.ts";
 import { finalCheck } from "./decide-step.ts";
-import { currentStep, isCheckedAtEnd, isPassed, isUpdated } from "./step.ts";
+import { currentStep, isCheckedAtEnd, isIncurable, isPassed, isUpdated } from "./step.ts";
 import { findDownwards, HELD, nameRevision } from "./target.ts";
 
 /** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
@@ -49,6 +49,24 @@ export const podsRescued: TargetRule = ({ target, pods }) => {
       pod,
       asksBudget: true,
       message: `${pod.name} cannot come up (${pod.broken}) and is of neither revision`,
+    }
+  );
+};
+
+/**
+ * Replaces an incurable pod that is released: with OrderedReady the StatefulSet controller waits until it is ready, and
+ * so does nothing about it.
+ */
+export const releasedReplaced: TargetRule = (snapshot) => {
+  const { target, pods } = snapshot;
+  const isReleased = (index: number): boolean => index >= target.partition && index < target.replicas;
+  const [, pod] = [...pods].find(([index, one]) => isReleased(index) && isIncurable(one, snapshot)) ?? [];
+  return (
+    pod && {
+      action: "replacePod",
+      pod,
+      asksBudget: true,
+      message: `${pod.name} does not come up (${pod.broken ?? "not ready"}) at the earlier revision, and is released`,
     }
   );
 };

@@ -19,6 +19,7 @@ import {
 } from "../checks/check.ts";
 import { nextResult } from "../checks/result.ts";
 import { hash } from "../model/hash.ts";
+import { isLost, isOverdue } from "../model/lost.ts";
 import type { Pod } from "../model/pod.ts";
 import { writeTime } from "./report.ts";
 import type { TargetSnapshot } from "./snapshot.ts";
@@ -125,10 +126,49 @@ export function isFailed({ rollout: { check } }: TargetSnapshot, step: RollingPo
   return hasFailed(check, streakOf(step));
 }
 
-/** The pods that the step waits for; undefined if all are there. */
+/** True for an outdated pod that serves nothing, and cannot come up at its revision, or has not for 5 minutes. */
+export const isIncurable = (pod: Pod, { target, now }: Pick<TargetSnapshot, "target" | "now">): boolean =>
+  !pod.terminating &&
+  pod.revision !== target.status.updateRevision &&
+  (isLost(pod) || (!pod.working && isOverdue(pod, now)));
+
+/**
+ * The pods that only their release cures: from the highest outdated one below the partition down, those that are
+ * incurable at the revision that they have. Their own step would wait for them for ever.
+ */
+export interface Incurable {
+  readonly pods: ReadonlySet<Pod>;
+  /** Pods above the lowest of them that its controller makes once that one is ready. */
+  readonly unmade: number;
+  readonly lowest: number;
+  /** The index of the highest of them: the next one to release. */
+  readonly next: number;
+}
+
+const NONE: Omit<Incurable, "next"> = { pods: new Set(), unmade: 0, lowest: Infinity };
+
+export function findIncurable(snapshot: TargetSnapshot, partition: number): Incurable | undefined {
+  const { target, pods, now } = snapshot;
+  const { replicas, ordered, status } = target;
+  const end = Math.min(partition, replicas);
+  const outdated = [...pods]
+    .filter(([index, pod]) => index < end && !isUpdated(status.updateRevision, pod))
+    .toSorted(([a], [b]) => b - a);
+  const other = outdated.findIndex(([, pod]) => !isIncurable(pod, snapshot));
+  const found = other < 0 ? outdated : outdated.slice(0, other);
+  const [[next, first] = [], [lowest] = []] = [found[0], found.at(-1)];
+  if (next === undefined || lowest === undefined || !first) return undefined;
+  const unmade = end - lowest - [...pods.keys()].filter((index) => index >= lowest && index < end).length;
+  // A pod that is missing for another reason is about to be made at the earlier revision.
+  if (unmade > 0 && !(ordered && isOverdue(first, now))) return undefined;
+  return { pods: new Set(found.map(([, pod]) => pod)), unmade, lowest, next };
+}
+
+/** The pods that the step waits for, without incurable ones; undefined if all are there. */
 export function findMissing(
   snapshot: TargetSnapshot,
   partition: number,
+  incurable: Omit<Incurable, "next"> = NONE,
 ): (Pick<RollingPodStatus, "status"> & { message: string }) | undefined {
   const { target, pods } = snapshot;
   const { name, replicas, available, status } = target;
@@ -136,11 +176,24 @@ export function findMissing(
   const outdated = findUpwards(pods, [partition, replicas], (pod) => !isUpdated(status.updateRevision, pod));
   if (outdated !== undefined)
     return { status: "WaitForPodToBeUpdated", message: `${nameAt(outdated)} is not updated yet` };
-  const down = findUpwards(pods, [0, replicas], ({ terminating, ready }) => terminating || !ready);
+  const isDown = ({ terminating, ready }: Pod): boolean => terminating || !ready;
+  const below = Math.min(incurable.lowest, replicas);
+  const down = findUpwards(pods, [0, below], isDown) ?? findDownAbove(snapshot, incurable, isDown);
   const waiting = { status: "WaitForAllPodsToBeAvailable" };
   if (down !== undefined) return { ...waiting, message: `${nameAt(down)} is not ready` };
-  const isCounted = available === replicas && status.replicas === replicas && status.updated >= replicas - partition;
+  const made = replicas - incurable.unmade;
+  const expected = made - incurable.pods.size;
+  const isCounted = available === expected && status.replicas === made && status.updated >= replicas - partition;
   return isCounted ? undefined : { ...waiting, message: `${name} has ${available} of ${replicas} pods available` };
+}
+
+function findDownAbove(
+  { target: { replicas }, pods }: TargetSnapshot,
+  { lowest, pods: incurable }: Omit<Incurable, "next">,
+  isDown: (pod: Pod) => boolean,
+): number | undefined {
+  const above = [...pods].filter(([index, pod]) => index >= lowest && index < replicas && !incurable.has(pod));
+  return above.find(([, pod]) => isDown(pod))?.[0];
 }
 
 /** A pod that exists, stays and is at the update revision. */

@@ -92,8 +92,8 @@ export async function tickWhileLeader(
     if (mayPause(changed, result)) await changes.wait(pauseMs(input, result));
   }
   sayWhyItEnds(held, input);
-  // The end of the only tick would cut off the work beside it.
-  if (input.once) await Promise.all([injecting, session.writes.underWay]);
+  // The end of the only tick would cut off the work beside it, also calls to pods: each process begins with the first.
+  if (input.once) await Promise.all([injecting, session.writes.underWay, notifier.idle()]);
   over.abort();
   const late = await endSteps(session);
   const flushing = new AbortController();

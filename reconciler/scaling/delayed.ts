@@ -51,7 +51,10 @@ export interface Endpoints extends Iterable<Endpoint> {
 }
 
 export interface PreparationPlan {
-  /** Pods that stay: they are notified of it (DELETE). */
+  /**
+   * Pods that stay: they are notified of it (DELETE). The last one comes first: those at the end may be prepared, and a round
+   * that ends early, as three pods do not answer, begins again with the same one.
+   */
   readonly staying: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
   readonly leaving: Endpoints;
@@ -73,16 +76,24 @@ export function planPreparation(
 ): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
   const dns = { ...zone, clusterDomain };
-  const between = (from: number, to: number): Endpoints => ({
-    count: to - from,
-    *[Symbol.iterator]() {
-      for (let place = from; place < to; place++) {
-        const pod = `${zone.name}-${zone.firstOrdinal + place}`;
-        yield { pod, url: podUrl(url, pod, dns) };
-      }
+  const endpointAt = (place: number): Endpoint => {
+    const pod = `${zone.name}-${zone.firstOrdinal + place}`;
+    return { pod, url: podUrl(url, pod, dns) };
+  };
+  return {
+    staying: {
+      count: staying,
+      *[Symbol.iterator]() {
+        for (let place = staying - 1; place >= 0; place--) yield endpointAt(place);
+      },
     },
-  });
-  return { staying: between(0, staying), leaving: between(staying, zone.replicas) };
+    leaving: {
+      count: zone.replicas - staying,
+      *[Symbol.iterator]() {
+        for (let place = staying; place < zone.replicas; place++) yield endpointAt(place);
+      },
+    },
+  };
 }
 
 // The last second that a Date can hold; larger numbers are milliseconds or worse.

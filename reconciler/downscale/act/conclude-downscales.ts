@@ -10,7 +10,6 @@
  */
 import { cancelled, startDeadline } from "../../../infra/deadline.ts";
 import { absent } from "../../../infra/errors.ts";
-import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { type Lease, leases, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../../infra/slots.ts";
@@ -92,12 +91,11 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
         });
       }
     };
-    try {
-      for await (const items of listPending(namespaces, context.cluster, signal))
-        await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
-    } catch (error) {
-      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { error });
-    }
+    const onFailure = (namespace: string, error: unknown): void => {
+      if (!stop.aborted) log.warn("the Leases of pending downscales could not be listed", { namespace, error });
+    };
+    for await (const items of listPending(namespaces, { ...context, stop: signal }, onFailure))
+      await visitEach(items, { atOnce: CONCURRENCY, signal }, concludeInTime);
     nextPollAt = clock.monotonic();
     if (isCutShort || signal.aborted) return;
     const results = new Set(resultByLease.values());
@@ -146,15 +144,23 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   }
 }
 
-/** Lists the Leases with a pending downscale, page by page. */
+/**
+ * Lists the Leases with a pending downscale, page by page. A namespace that cannot be listed does not hold up the
+ * others. Never rejects.
+ */
 async function* listPending(
   namespaces: readonly string[],
-  cluster: Cluster,
-  signal: AbortSignal,
+  { cluster, stop }: Pick<Context, "cluster" | "stop">,
+  onFailure: (namespace: string, error: unknown) => void,
 ): AsyncGenerator<readonly Lease[]> {
   for (const namespace of namespaces) {
     const query = { ...(namespace && { namespace }), labelSelector: PENDING_SELECTOR };
-    for await (const { items } of cluster.list(leases, query, { signal })) yield items;
+    try {
+      for await (const { items } of cluster.list(leases, query, { signal: stop })) yield items;
+    } catch (error) {
+      onFailure(namespace, error);
+      if (stop.aborted) return;
+    }
   }
 }
 

@@ -3,8 +3,8 @@
  *
  *   before a tick: read what others have changed -> an outcome: decide the status -> it differs: write it
  *
- * The cluster may not know the kind: then this is off, with one log line. A group that is settled and stays so costs
- * nothing.
+ * The cluster may not know the kind: then this is off, with one log line. A namespace that refuses a write, as one that
+ * is being deleted does, is left alone for a minute, and no other. A group that is settled and stays so costs nothing.
  */
 import { hasCode } from "../../../infra/errors.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
@@ -44,11 +44,16 @@ export type GroupStatusesOptions = Omit<WriteQueueOptions, "onForbidden"> & Know
 const DETAILS_MS = 30_000;
 /** Milliseconds until a missing definition is looked for again. */
 const MISSING_FOR_MS = 60_000;
+/** Milliseconds for which a namespace is left alone that has forbidden a write. */
+const FORBIDDEN_FOR_MS = 60_000;
 
 export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuses {
   const { clock, log } = options;
   const known = createKnownGroups(options);
-  const queue = createWriteQueue({ ...options, onForbidden: () => void (isForbidden = true) });
+  const queue = createWriteQueue({
+    ...options,
+    onForbidden: ({ namespace }) => void forbiddenAt.set(namespace, clock.monotonic()),
+  });
   const startedAt = clock.monotonic();
   const kind = createOptionalKind(
     {
@@ -58,8 +63,19 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     },
     options,
   );
-  let isForbidden = false;
-  const isOff = (): boolean => isForbidden || kind.isMissing();
+  /** When a namespace has forbidden a write. */
+  const forbiddenAt = new Map<string, number>();
+  /** The namespaces that may not be listed, which is logged once. */
+  const unreadable = new Set<string>();
+  const isOff = (namespace: string): boolean =>
+    kind.isMissing() || clock.monotonic() - (forbiddenAt.get(namespace) ?? -Infinity) < FORBIDDEN_FOR_MS;
+
+  function tell(failures: ReadonlyMap<string, unknown>): void {
+    for (const [namespace, error] of failures)
+      if (!unreadable.has(namespace)) log.warn("the rollout groups could not be read", { namespace, error });
+    unreadable.clear();
+    for (const [namespace, error] of failures) if (hasCode(error, "Forbidden")) unreadable.add(namespace);
+  }
 
   function decide(entry: Entry, facts: GroupFacts, timing: Timing): void {
     const seen = fingerprint(entry, facts);
@@ -81,32 +97,33 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
 
   return {
     async beginTick(namespaces, underWay = new Set()) {
-      if (isForbidden) return;
       try {
-        await kind.read(() => known.refresh(namespaces, new Set([...underWay].map(entryKey))));
+        const failures = await kind.read(() => known.refresh(namespaces, new Set([...underWay].map(entryKey))));
+        if (failures) tell(failures);
       } catch (error) {
-        isForbidden = hasCode(error, "Forbidden");
         if (!hasCode(error, "Cancelled")) log.warn("the rollout groups could not be read", { error });
       }
     },
     report(outcome, timing) {
-      const entry = isOff() ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
+      const entry = isOff(outcome.namespace) ? undefined : known.entryOf(outcome.namespace, nameOfGroup(outcome.group));
       if (entry) decide(entry, factsOfOutcome(outcome), timing);
     },
     recall({ namespace, group, zones }) {
-      const stored = isOff() ? undefined : known.entryOf(namespace, nameOfGroup(group))?.stored;
+      const stored = isOff(namespace) ? undefined : known.entryOf(namespace, nameOfGroup(group))?.stored;
       return stored && recallSeen(stored.status.zones, zones);
     },
     endTick({ groups, resourceVersions }) {
-      if (isOff()) return;
+      if (kind.isMissing()) return;
       const living = new Set(
         [...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])),
       );
-      const wasRead = ({ namespace }: Entry): boolean => resourceVersions.has("") || resourceVersions.has(namespace);
+      const wasRead = ({ namespace }: Entry): boolean =>
+        !isOff(namespace) && (resourceVersions.has("") || resourceVersions.has(namespace));
       for (const [key, entry] of known.entries) if (!living.has(key) && wasRead(entry)) clear(entry);
     },
     async flush() {
-      if (!isOff()) for (const entry of known.entries.values()) if (differenceOf(entry) !== "none") queue.write(entry);
+      for (const entry of known.entries.values())
+        if (!isOff(entry.namespace) && differenceOf(entry) !== "none") queue.write(entry);
       await queue.flush();
     },
   };

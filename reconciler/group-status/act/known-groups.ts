@@ -9,7 +9,7 @@
  * come before ticks.
  */
 import type { Clock } from "../../../infra/clock.ts";
-import { absent } from "../../../infra/errors.ts";
+import { absent, hasCode } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
@@ -22,10 +22,10 @@ export interface KnownGroups {
   readonly forget: (entry: Entry) => void;
   /**
    * Reads the objects that may have changed, and confirms the generations for the tick that follows; not those of
-   * `busy` entries, whose zones an earlier tick has read. Throws the error of the API server: `NotFound` if it has no
-   * such kind.
+   * `busy` entries, whose zones an earlier tick has read. Resolves with the namespaces that could not be read, each
+   * with its error: the others do not suffer. Throws `NotFound` if the API server has no such kind, or `Cancelled`.
    */
-  readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<void>;
+  readonly refresh: (namespaces: readonly string[], busy: ReadonlySet<string>) => Promise<ReadonlyMap<string, unknown>>;
 }
 
 /** `stop` ends the watches. */
@@ -63,7 +63,8 @@ export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroup
     }
     for (const [key, entry] of entries) if (isWithin(scope, entry) && !seen.has(key)) update(entry, undefined);
     known.add(scope);
-    void watch(scope, version);
+    // A list of many that have changed finds the watch running.
+    if (!watched.has(scope)) void watch(scope, version);
   }
 
   function obtain(namespace: string, name: string): Entry {
@@ -109,12 +110,18 @@ export function createKnownGroups({ cluster, clock, stop, onChange }: KnownGroup
       const stale = [...entries.values()].filter(isStale);
       const isDue = (scope: string): boolean => clock.monotonic() - (listedAt.get(scope) ?? -Infinity) >= RELIST_MS;
       const scopes = namespaces.filter((scope) => stale.length > MAX_GETS || (!watched.has(scope) && isDue(scope)));
-      for (const scope of scopes) await list(scope);
-      await Promise.all(stale.filter(isStale).map(read));
+      const failures = new Map<string, unknown>();
+      const fail = (namespace: string) => (error: unknown) => {
+        if (hasCode(error, "NotFound", "Cancelled")) throw error;
+        failures.set(namespace, error);
+      };
+      for (const scope of scopes) await list(scope).catch(fail(scope));
+      await Promise.all(stale.filter(isStale).map((entry) => read(entry).catch(fail(entry.namespace))));
       for (const [key, entry] of entries) {
         if (!busy.has(key))
           entry.confirmed = entry.stored && { uid: entry.stored.uid, generation: entry.stored.generation };
       }
+      return failures;
     },
   };
 }

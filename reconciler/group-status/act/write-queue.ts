@@ -26,8 +26,8 @@ export interface WriteQueueOptions extends GroupWriter {
   readonly log: Log;
   /** Called when somebody else has changed a RolloutGroup. */
   readonly onChange: () => void;
-  /** Called when the ServiceAccount may not write. */
-  readonly onForbidden: () => void;
+  /** Called when this write is forbidden: to the ServiceAccount, by a quota, or in a namespace that is being deleted. */
+  readonly onForbidden: (entry: Entry) => void;
 }
 
 const PAUSE_MS = 1000;
@@ -67,8 +67,9 @@ export function createWriteQueue(options: WriteQueueOptions): WriteQueue {
     running.add(run);
   }
 
-  function explain(error: unknown, { namespace, name }: Entry): void {
-    if (hasCode(error, "Forbidden")) onForbidden();
+  function explain(error: unknown, entry: Entry): void {
+    const { namespace, name } = entry;
+    if (hasCode(error, "Forbidden")) onForbidden(entry);
     logUnwritten(log, "the status of a rollout group could not be written", { namespace, group: name, error });
   }
 

@@ -68,21 +68,34 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
     tools,
   );
 
-  async function gatherAll(input: PhasedInput): Promise<GatheredRollouts[]> {
+  /** A namespace that cannot be read does not hold up the others. Rejects if none can be read. */
+  async function gatherAll(input: PhasedInput): Promise<{ gathered: GatheredRollouts[]; failed: boolean }> {
     const gathered: GatheredRollouts[] = [];
-    for (const namespace of input.namespaces) gathered.push(await gatherRollouts(namespace, tools.successWhen, input));
-    return gathered;
+    const failures = new Map<string, unknown>();
+    for (const namespace of input.namespaces)
+      try {
+        gathered.push(await gatherRollouts(namespace, tools.successWhen, input));
+      } catch (error) {
+        // The kind is missing in all namespaces alike.
+        if (input.stop.aborted || hasCode(error, "NotFound")) throw error;
+        failures.set(namespace, error);
+      }
+    if (gathered.length === 0 && failures.size > 0) throw failures.values().next().value;
+    for (const [namespace, error] of failures)
+      tools.log.error("the PhasedRollouts of a namespace could not be read", { namespace, error });
+    return { gathered, failed: failures.size > 0 };
   }
 
   return async (input) => {
     try {
-      const gathered = await kind.read(() => gatherAll(input));
-      if (!gathered) return NOTHING;
-      const visited = await visitAll(
-        gathered.flatMap(({ rollouts }) => rollouts),
-        { ...tools, ...input, narrator },
-      );
-      return { ...visited, lists: gathered.map(({ list }) => list) };
+      const read = await kind.read(() => gatherAll(input));
+      if (!read) return NOTHING;
+      const { gathered } = read;
+      const rollouts = gathered.flatMap((one) => one.rollouts);
+      const visited = await visitAll(rollouts, { ...tools, ...input, narrator });
+      // Those of a namespace that could not be read live on.
+      if (!read.failed) narrator.endTick(rollouts.map(({ rollout }) => rollout));
+      return { ...visited, failed: read.failed || visited.failed, lists: gathered.map(({ list }) => list) };
     } catch (error) {
       if (input.stop.aborted) return NOTHING;
       tools.log.error("the PhasedRollouts could not be read", { error });
@@ -98,7 +111,6 @@ interface Visiting extends PhasedInput, Omit<PhasedTools, "clock"> {
 async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise<PhasedResult> {
   const places = createSlots(AT_A_TIME);
   const results = await Promise.all(gathered.map((one) => visitInPlace(one, places, input).catch(() => NOTHING)));
-  input.narrator.endTick(gathered.map(({ rollout }) => rollout));
   const dueAt = earliest(results.map((result) => result.dueAt));
   return {
     acted: results.some(({ acted }) => acted),

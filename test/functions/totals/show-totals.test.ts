@@ -11,7 +11,11 @@ import { setStatusStage } from "../../reconciler/group-status/act/status-stage.t
 const GROUP = '{namespace="default",rollout_group="ingester"}';
 
 /** A replica of the functions; resolves with the value of each series of a scrape. */
-function startReplica(stage: Stage, identity: string): () => Promise<ReadonlyMap<string, number>> {
+function startReplica(
+  stage: Stage,
+  identity: string,
+  namespaces: readonly string[] = ["default"],
+): () => Promise<ReadonlyMap<string, number>> {
   const { cluster } = stage.connect();
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const reconciler = { namespace: "default", name: "zonewise-reconciler" };
@@ -20,7 +24,7 @@ function startReplica(stage: Stage, identity: string): () => Promise<ReadonlyMap
     clock: stage.clock,
     log,
     metrics: createMetrics(),
-    namespaces: ["default"],
+    namespaces,
     reconciler,
     identity,
   });
@@ -196,6 +200,18 @@ describe("the reconciler's totals in the functions' metrics", () => {
 });
 
 describe("without totals", () => {
+  it("where one of several namespaces may not be read, the groups of the others are shown", async (t) => {
+    const stage = await setStatusStage();
+    t.after(() => stage.close());
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+    await reconcile(stage, 12, "run-1");
+    const allow = stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
+    const shown = await startReplica(stage, "one", ["gone", "default"])();
+    allow();
+    assert.equal(shown.get(`zonewise_group_phase{namespace="default",rollout_group="ingester",phase="Ready"}`), 1);
+  });
+
   it("where the functions may not list PhasedRollouts, the groups are shown", async () => {
     const stage = await setStatusStage();
     deploy(stage, "x:1");

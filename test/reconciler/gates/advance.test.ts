@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { judgeGates } from "../../../reconciler/gates/hold.ts";
 import type { GateRecord } from "../../../reconciler/gates/record.ts";
-import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, viewOf } from "./builders.ts";
+import { data, follow, gateOf, lost, noData, OTHER, SETTLED, settledRecord, stored, T0, viewOf } from "./builders.ts";
 import { a, b, began, play, reasonFor, start, underWay, zones, zonesAt, type Kind } from "./play.ts";
 
 describe("a gate between zones", () => {
@@ -172,6 +172,18 @@ describe("a gate between zones", () => {
       [],
     );
     assert.equal(gateOf({ status: { identity: "x", startTime: "yesterday" } }).record, undefined);
+  });
+
+  it("whose rollout another clock has dated up to a minute ahead asks once a period, and not before that time", () => {
+    const { record: begun } = play({});
+    let record: GateRecord = { ...begun, startedAt: T0 + 45_000 };
+    const asked: number[] = [];
+    for (let seconds = 1; seconds < 60; seconds++) {
+      const next = follow({}, { record, view: viewOf(zones, b, seconds), answer: noData });
+      if (next.asked.length > 0) asked.push(seconds);
+      record = stored({}, next.record).record ?? assert.fail();
+    }
+    assert.deepEqual([asked, record.stages.at(-1)?.state], [[45, 55], "Passed"]);
   });
 
   it("is settled with its group, and then changes nothing more", () => {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
 import type { UpdateNode } from "../../../reconciler/nodes/node.ts";
 import type { ActiveNode } from "../../../reconciler/nodes/policy-status.ts";
-import { at, busyNode, entry, FREE, MINUTE, node, policy, shadow, snapshot } from "./fixture.ts";
+import { at, busyNode, entry, FREE, MINUTE, node, NOW, policy, shadow, snapshot } from "./fixture.ts";
 
 const S = "StagedAndPerformedUpdate";
 const R = "RebootedIntoUpdate";
@@ -264,6 +264,12 @@ describe("a drain that does not end in time", () => {
       end.status.deferred.map(({ reason, count }) => [reason, count]),
       [["DrainTimeout", 1]],
     );
+  });
+
+  it("counts once, and is written once, however often its shadow cannot be written", () => {
+    const first = plan(stuck, draining).status;
+    const again = planPass(snapshot([stuck], { now: NOW + 5000, policy: policy({}, first) }));
+    assert.deepEqual([again.status, again.writes.map(({ spec }) => spec.state)], [first, ["Idle"]]);
   });
 
   it("keeps its first reason if another one comes while it is undone", () => {

@@ -109,11 +109,11 @@ table("better than the original", [
     expected: "replace db-2",
   },
   {
-    name: "S22 an older one is left to its step",
+    name: "S22 an older one is left to its step, which waits for all others",
     set: { createdAt: ago(1800), policy: "Parallel", partition: HELD, updated: 0, available: 2 },
     pods: "xxn!",
     status: rolling(3, {}, { updateRevision: OLD }),
-    expected: `Rolling ${READY} WaitForAllPodsToBeAvailable@3 0/0`,
+    expected: `Rolling ${READY} WaitForInitialDelay@3 0/0 due in 60 s`,
   },
   {
     name: "S22 one by one",

@@ -3,13 +3,16 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { createLog } from "../../../infra/log.ts";
+import type { PodHttp } from "../../../infra/pod-http.ts";
 import { createServerClock } from "../../../infra/server-clock.ts";
 import { createCaInjection } from "../../../reconciler/run/ca-injection.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput } from "../../../reconciler/run/run-input.ts";
 import * as certs from "../../infra/certs/stage.ts";
 import { rolloutGroupDefinition } from "../group-status/act/status-stage.ts";
+import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
 
@@ -293,6 +296,27 @@ describe("a run", () => {
       await stage.time.advance(16_000);
       assert.deepEqual(eventReasons(), i < 2 ? [] : ["MultipleZonesNotReady"]);
     }
+  });
+
+  it("a single tick waits until the pods that stay know it: the next one would begin with the first of them again", async () => {
+    const answered: string[] = [];
+    const podHttp: PodHttp = {
+      async send(method, url, { signal }) {
+        await stage.clock.sleep(200, signal);
+        if (signal?.aborted) throw new RolloutError("Cancelled", "cut off");
+        answered.push(`${method} ${new URL(url).hostname.split(".")[0]}`);
+        return { status: 200, body: "" };
+      },
+    };
+    deploy(stage, "x:1", { zones: ["d"], annotations: { ...MIRROR, ...DELAYED } });
+    const one = input("one", { once: true });
+    const reference = { wantedReplicas: 3, reportedReplicas: 3, resource: statefulSets };
+    const references = { read: async () => reference };
+    await play(run({ ...one, scaling: { ...one.scaling, podHttp, references } }));
+    assert.deepEqual(
+      answered.toSorted(),
+      [0, 1, 2].map((ordinal) => `DELETE ingester-zone-d-${ordinal}`),
+    );
   });
 
   it("Events that cannot be written do not delay the end", async () => {

@@ -134,4 +134,14 @@ describe("concluding pending downscales", () => {
       { level: "warn", msg: "the Leases of pending downscales could not be listed" },
     ]);
   });
+
+  it("concludes those of other namespaces than one that it may not list", async (t) => {
+    const on = await set(t);
+    const resource = "leases.coordination.k8s.io";
+    on.emulator.faults.inject({ verb: "list", resource, namespace: "gone", effect: { kind: "forbidden" } });
+    const zone = createZone(on, "web", { replicas: 3 });
+    on.note({ web: { ...FROM_5, uid: zone.metadata?.uid ?? "" } });
+    await on.conclude(["gone", "default"]);
+    assert.equal(on.written(), OLD);
+  });
 });

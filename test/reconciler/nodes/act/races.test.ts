@@ -56,6 +56,21 @@ describe("a write of a shadow", () => {
     assert.deepEqual([wanted(on), statusOf(on).active.length], [["node-1"], 1]);
   });
 
+  it("that undoes a drain and cannot be made keeps no tick busy, and counts once", async (t) => {
+    const on = await setUp(t, { enabled: true, drain: { timeoutSeconds: 60 } });
+    await on.tick();
+    stepAgent(on, "node-1");
+    await on.tick();
+    assert.equal(shadowOf(on, "node-1")?.spec.state, "RebootedIntoUpdate");
+    await on.time.advance(61_000);
+    on.emulator.faults.inject({ verb: "patch", resource: SHADOWS, times: 100, effect: { kind: "error" } });
+    await on.tick();
+    on.calls.length = 0;
+    assert.equal(await on.tick(), false);
+    const writes = on.calls.filter((call) => /^(PUT|PATCH) /.test(call));
+    assert.deepEqual([writes.length, statusOf(on).deferred.map(({ count }) => count)], [1, [1]]);
+  });
+
   it("that fails does not stop the others (NW14)", async (t) => {
     const on = await setUp(t, { enabled: true, maxConcurrent: 3, zonesInOrder: false });
     on.emulator.faults.inject({

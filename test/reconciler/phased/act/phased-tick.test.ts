@@ -72,6 +72,18 @@ it("without PhasedRollouts a tick costs one list; without their definition one c
   }
 });
 
+it("a namespace that cannot be listed does not hold up the PhasedRollouts of others", async (t) => {
+  const stage = await setPhasedStage();
+  t.after(() => stage.close());
+  await applySet(stage, "x:1");
+  createRollout(stage, {});
+  const resource = "phasedrollouts.sts.plus";
+  stage.emulator.faults.inject({ verb: "list", resource, namespace: "gone", effect: { kind: "forbidden" } });
+  const { acted, failed, lists } = await stage.tick({ namespaces: ["gone", "default"] });
+  assert.deepEqual([acted, failed, lists?.map(({ namespace }) => namespace)], [true, true, ["default"]]);
+  assert.deepEqual(await stage.tick({ namespaces: ["gone"] }), { acted: false, failed: true });
+});
+
 it("failing checks hold the next pod, and the rollout goes on when the query clears", () =>
   play({}, async (stage) => {
     await stage.tickFor(10);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RolloutError } from "../../../../infra/errors.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
+import { planPreparation } from "../../../../reconciler/scaling/delayed.ts";
 import { createPodNotifier } from "../../../../reconciler/scaling/act/pod-notifier.ts";
 import { zone } from "../../builders.ts";
 
@@ -77,6 +78,22 @@ describe("cancelling the preparation of pods that stay", () => {
     assert.match(
       notes[0]?.text ?? "",
       /did not confirm that their preparation was cancelled.*the other pods are called in the next round/,
+    );
+  });
+
+  it("begins with the last pods, which may be prepared, whichever others refuse at once", async () => {
+    const { notifier, sent } = stage(async (_method, url) => {
+      if (/zone-a-[0-4]\./.test(url)) throw new RolloutError("Unreachable", "connection refused");
+      return { status: 200, body: "" };
+    });
+    const target = { url: new URL("http://pod/prepare"), clusterDomain: "cluster.local." };
+    const { staying } = planPreparation(zone({ replicas: 50 }), 50, target);
+    await notifier.cancelPreparation(zone(), staying);
+    await notifier.idle();
+    const called = sent.map((call) => Number(/zone-a-(\d+)\./.exec(call)?.[1]));
+    assert.deepEqual(
+      called.filter((ordinal) => ordinal >= 5).toSorted((a, b) => a - b),
+      Array.from({ length: 45 }, (_, i) => i + 5),
     );
   });
 
