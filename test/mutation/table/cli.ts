@@ -386,4 +386,11 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     find: 'if (pod.state === "up" || isDismissed(state, pod, staying))',
     replacement: 'if (pod.state === "up" || pod.state === "starting" || isDismissed(state, pod, staying))',
   },
+  {
+    breaks: "doctor finds a StatefulSet that names a PhasedRollout which is gone",
+    file: "cli/decide/more-findings.ts",
+    tests: ["test/cli/decide/more-findings.test.ts"],
+    find: "claimed.filter((one) => !phased.some(",
+    replacement: "claimed.filter((one) => phased.length > 9 && !phased.some(",
+  },
 ];

@@ -476,4 +476,11 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "const answer = await input.round.ask(question);",
     tests: ["test/reconciler/phased/act/waiting.test.ts"],
   },
+  {
+    breaks: "a stage begins no earlier than its rollout",
+    file: "reconciler/gates/advance.ts",
+    tests: ["test/reconciler/gates/advance.test.ts"],
+    find: "const since = Math.max(now, record.startedAt);",
+    replacement: "const since = now;",
+  },
 ];

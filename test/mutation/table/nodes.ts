@@ -434,4 +434,11 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     find: "      unknown,\n    };",
     replacement: "      unknown: unknown && undefined,\n    };",
   },
+  {
+    breaks: "an attempt counts once, however often its end has to be written",
+    file: "reconciler/nodes/records.ts",
+    tests: ["test/reconciler/nodes/deadlines.test.ts", "test/reconciler/nodes/act/races.test.ts"],
+    find: `(step.step === "reset" && !entry.ending)`,
+    replacement: `step.step === "reset"`,
+  },
 ];

@@ -308,4 +308,32 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
     find: `if (grant?.action === "hold") return grant;`,
     replacement: `if (grant?.action === "hold") await write();\n  if (grant?.action === "hold") return grant;`,
   },
+  {
+    breaks: "a pod that only the new template cures does not hold up its own release",
+    file: "reconciler/phased/decide-step.ts",
+    tests: ["test/reconciler/phased/incurable.test.ts"],
+    find: "findStrays(snapshot).length > 0 ? undefined : findIncurable(snapshot, partition)",
+    replacement: "findStrays(snapshot).length >= 0 ? undefined : findIncurable(snapshot, partition)",
+  },
+  {
+    breaks: "a broken pod below one that serves is waited for",
+    file: "reconciler/phased/step.ts",
+    tests: ["test/reconciler/phased/incurable.test.ts"],
+    find: "other < 0 ? outdated : outdated.slice(0, other)",
+    replacement: "other < Infinity ? outdated : outdated.slice(0, other)",
+  },
+  {
+    breaks: "a released pod that cannot come up is replaced",
+    file: "reconciler/phased/partition.ts",
+    tests: ["test/reconciler/phased/incurable.test.ts"],
+    find: "isReleased(index) && isIncurable(one, snapshot)",
+    replacement: "!isReleased(index) && isIncurable(one, snapshot) && index < 0",
+  },
+  {
+    breaks: "a namespace whose PhasedRollouts cannot be read leaves those of others alone",
+    file: "reconciler/phased/act/phased-tick.ts",
+    tests: ["test/reconciler/phased/act/phased-tick.test.ts"],
+    find: `input.stop.aborted || hasCode(error, "NotFound")`,
+    replacement: "input.stop.aborted || error !== undefined",
+  },
 ];

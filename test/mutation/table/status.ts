@@ -189,4 +189,32 @@ export const STATUS_MUTATIONS: readonly Mutation[] = [
     replacement: "",
     tests: ["test/infra/metrics/totals.test.ts"],
   },
+  {
+    breaks: "RolloutGroups are watched once, however often they are listed",
+    file: "reconciler/group-status/act/known-groups.ts",
+    tests: ["test/reconciler/group-status/act/known-groups.test.ts"],
+    find: "if (!watched.has(scope)) void watch(scope, version);",
+    replacement: "void watch(scope, version);",
+  },
+  {
+    breaks: "a namespace that forbids a write leaves the statuses of others alone",
+    file: "reconciler/group-status/act/group-statuses.ts",
+    tests: ["test/reconciler/group-status/act/forbidden.test.ts"],
+    find: "(forbiddenAt.get(namespace) ?? -Infinity)",
+    replacement: `(namespace === "" ? -Infinity : ([...forbiddenAt.values()].at(-1) ?? -Infinity))`,
+  },
+  {
+    breaks: "a namespace whose RolloutGroups may not be listed leaves those of others alone",
+    file: "reconciler/group-status/act/known-groups.ts",
+    tests: ["test/reconciler/group-status/act/forbidden.test.ts"],
+    find: `hasCode(error, "NotFound", "Cancelled")`,
+    replacement: `hasCode(error, "NotFound", "Cancelled", "Forbidden")`,
+  },
+  {
+    breaks: "the totals of other namespaces than one that may not be read are shown",
+    file: "functions/totals/show-totals.ts",
+    tests: ["test/functions/totals/show-totals.test.ts"],
+    find: `if (!hasCode(error, "Forbidden")) throw error;`,
+    replacement: "if (error !== undefined) throw error;",
+  },
 ];
