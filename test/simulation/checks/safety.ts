@@ -53,6 +53,7 @@ const NOTED = new Set([GATES, PHASED_ROLLOUTS, "statefulsets.apps", "pods"]);
 const READ = new RegExp(
   `^GET .*/(${[...Object.values(LISTS), ...Object.values(PHASED_READS)].join("|")})(?:/[^/?]+)?(?:\\?(?!.*(?:watch|continue)=)|$)`,
 );
+const PATCHED = new RegExp(`/statefulsets/${PHASED}(?:\\?|$)`);
 
 export function createCheckSafety({
   shape,
@@ -299,6 +300,7 @@ export function createCheckSafety({
     },
     onAnswer: expressions.onAnswer,
     onRequest(caller, method, path) {
+      if (isReconciler(caller) && method === "PATCH" && PATCHED.test(path)) partitions.onPatched(caller);
       const [, kind] = READ.exec(`${method} ${path}`) ?? [];
       if (kind === undefined || !isReconciler(caller)) return;
       reads.note(caller, kind);

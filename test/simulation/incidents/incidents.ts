@@ -13,6 +13,7 @@ import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
+import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
@@ -23,6 +24,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   evictions: EVICTIONS_AREA,
   downscales: DOWNSCALES_AREA,
   places: PLACES_AREA,
+  pinned: PINNED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
