@@ -124,9 +124,11 @@ const besideB = (t: Tools): void => (
   t.pass(POLICIES, policy({ active: [entry(B, "Draining"), entry(A, "Starting")] }, FREE))
 );
 const FREE = { zonesInOrder: false, maxConcurrent: 2 };
-const holds = (t: Tools, phase: string): void => {
-  const staged = (waitsFor?: string): KubeObject =>
-    policy({ active: [entry(A, "Holding", waitsFor === undefined ? {} : { waitsFor }), entry(A2, phase)] });
+const holds = (t: Tools, phase: string, isFirst = true): void => {
+  const staged = (waitsFor?: string): KubeObject => {
+    const active = [entry(A, "Holding", waitsFor === undefined ? {} : { waitsFor }), entry(A2, phase)];
+    return policy({ active: isFirst ? active : active.toReversed() });
+  };
   t.put(POLICIES, staged());
   t.pass(POLICIES, staged(`ns/ingester-zone-a-0 of ${A} has no place: it fits on ${A2} (being updated) alone`));
 };
@@ -423,6 +425,7 @@ const CASES: readonly Case[] = [
   ],
   ["a place that is a staged node", (t) => holds(t, "Holding"), /says that ingester-zone-a-0 of node-a-1 has no place/],
   ["a place that is being drained", (t) => holds(t, "Draining"), /^$/],
+  ["a place that may go on in the same pass", (t) => holds(t, "Holding", false), /^$/],
   [
     "a drain that a frozen policy goes on with",
     (t) => (t.put(POLICIES, policy({ frozen: { id: "x" }, active: [entry(A, "Draining")] })), t.idle(4)),
