@@ -516,16 +516,17 @@ describe("the oracle of partitions", () => {
       assert.match(violations.join("; "), expected);
     });
 
-  for (const [what, version, expected] of [
-    ["writes that others undo", (): string => "7", /^reconciler-1 writes db again and again, and it stays as it is$/],
-    ["writes that take effect", (i: number): string => String(i), /^$/],
+  for (const [what, version, listedAt, expected] of [
+    ["writes that others undo", (): string => "7", (): number => 0, /^reconciler-1 writes db again and again/],
+    ["writes that take effect", String, (): number => 0, /^$/],
+    ["one such write in each tick", (): string => "7", Number, /^$/],
   ] as const)
     it(`judges ${what}`, () => {
       const { partitions, history, violations } = start(setOf(), []);
       for (let i = 0; i < 6; i++) {
         const { metadata, ...set } = setOf();
         history.note(PHASED, { ...set, metadata: { ...metadata, resourceVersion: version(i) } });
-        partitions.onPatched(RECONCILER);
+        partitions.onPatched(RECONCILER, listedAt(i));
       }
       assert.match(violations.join("; "), expected);
     });
