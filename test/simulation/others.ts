@@ -15,7 +15,7 @@ export interface OfOthers {
   readonly ms: number;
   /** The replicas that the zone gets instead; undefined to refuse each downscale of it. */
   readonly replicas?: number | undefined;
-  /** The partition that it keeps, whatever is written. */
+  /** The partition that it keeps while a PhasedRollout manages it, whatever is written. */
   readonly partition?: number | undefined;
 }
 
@@ -25,6 +25,10 @@ const REPLICAS = "/spec/replicas";
 
 export const OTHERS = "others";
 
+const IS_MANAGED = {
+  name: "is-managed",
+  expression: "has(object.metadata.annotations) && 'sts.plus/phasedRollout' in object.metadata.annotations",
+};
 const SHRINKS = {
   name: "shrinks",
   expression: "(has(object.spec.replicas) ? object.spec.replicas : 0) < oldObject.spec.replicas",
@@ -55,7 +59,7 @@ export function configurationOfOthers({ zone, ms, replicas, partition }: OfOther
     ],
     matchConditions: [
       { name: "is-theirs", expression: `request.name == '${zone}'` },
-      ...(partition === undefined ? [SHRINKS] : []),
+      partition === undefined ? SHRINKS : IS_MANAGED,
     ],
     sideEffects: "None",
     timeoutSeconds: TIMEOUT_SECONDS,

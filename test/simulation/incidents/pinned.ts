@@ -31,12 +31,14 @@ export const PINNED_AREA: Area = {
         await promoteStep(people);
         await pause(people, people.draw.between(5000, 40_000));
       }),
-    /** It is made again around its pods, and its controller has not seen that. */
+    /** It is made again around its pods, from a copy with its claim, and its controller has not seen that. */
     unobserved: withPhased(async (people, phased) => {
       const { world, draw } = people;
+      const { metadata, ...set } = anotherSet(people, phased);
+      const annotations = { ...metadata.annotations, "sts.plus/phasedRollout": PHASED };
       world.stall("statefulSets", draw.between(15_000, 40_000));
       await world.ask("human", "DELETE", setPath, { propagationPolicy: "Orphan" });
-      await recreate(people, SETS, anotherSet(people, phased));
+      await recreate(people, SETS, { ...set, metadata: { ...metadata, annotations } });
       await pause(people, 40_000);
     }),
     /** All its pods are released, and their template is taken back past the webhook. */
