@@ -10,12 +10,16 @@ import {
   PHASED_AREA,
   release,
   roll,
+  settle,
   templateNow,
   unguarded,
   withPhased,
   write,
 } from "./phased.ts";
 import { withOthers } from "./shrinking.ts";
+
+/** A release that has begun is over after so many steps. */
+const TRIES = 5;
 
 export const PINNED_AREA: Area = {
   shape(shape, draw) {
@@ -34,6 +38,8 @@ export const PINNED_AREA: Area = {
     /** It is made again around its pods, from a copy with its claim, and its controller has not seen that. */
     unobserved: withPhased(async (people, phased) => {
       const { world, draw } = people;
+      for (let tries = 0; !(await settle(people)) && people.isTroubled() && tries < TRIES; tries++)
+        await promoteStep(people);
       const { metadata, ...set } = anotherSet(people, phased);
       const annotations = { ...metadata.annotations, "sts.plus/phasedRollout": PHASED };
       world.stall("statefulSets", draw.between(15_000, 40_000));

@@ -19,7 +19,7 @@ import {
   speakAs,
 } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
-import { cordon, label, policyPath } from "../nodes/people.ts";
+import { cordon, label, policyPath, unfreeze } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY, ZONE_LABEL } from "../nodes/shape.ts";
 import { annotatePod, insist, pause, type People, PODS, podsIn, until } from "../person.ts";
 import { NO_FAULTS, type Shape } from "../shape.ts";
@@ -77,14 +77,27 @@ const INCIDENTS: Area["incidents"] = {
     const { world } = people;
     const host = fleetOf(people).hosts.find((one) => podsOn(people, one).length > 0);
     const [free, third] = host ? besideIt(people, host).filter((one) => podsOn(people, one).length === 0) : [];
-    if (!host || !free || !third) return;
+    if (!host || !free || !third || world.store.get("replicasets.apps", NAMESPACE, LONE)) return;
     for (const one of [host, third])
       await insist(people, nodePath(one), { metadata: { labels: { [FEW]: "true" } } });
-    for (const one of [free, third]) await insist(people, nodePath(one), label(null));
+    // Only the one may start.
+    const others = fleetOf(people).hosts.filter((one) => one !== host);
+    for (const one of others) await insist(people, nodePath(one), label(null));
+    await unfreeze(people);
+    const own = { apiVersion: "apps/v1", kind: "ReplicaSet" };
+    const set = world.store.create("replicasets.apps", {
+      ...own,
+      metadata: { name: LONE, namespace: NAMESPACE },
+      spec: { replicas: 1, selector: { matchLabels: { app: LONE } } },
+    });
     await world.ask("human", "POST", PODS, {
       apiVersion: "v1",
       kind: "Pod",
-      metadata: { name: LONE, namespace: NAMESPACE },
+      metadata: {
+        name: LONE,
+        namespace: NAMESPACE,
+        ownerReferences: [{ ...own, name: LONE, uid: set.metadata.uid, controller: true }],
+      },
       spec: {
         nodeName: host.name,
         nodeSelector: { [ZONE_LABEL]: host.zone, [FEW]: "true" },
@@ -97,7 +110,8 @@ const INCIDENTS: Area["incidents"] = {
         await insist(people, nodePath(free), label(MANAGED_VALUE));
         await pause(people, 3 * PASSES_MS);
       });
-    for (const one of [free, third]) await insist(people, nodePath(one), label(MANAGED_VALUE));
+    for (const one of others) await insist(people, nodePath(one), label(MANAGED_VALUE));
+    world.store.remove("replicasets.apps", NAMESPACE, LONE);
     await world.ask("human", "DELETE", `${PODS}/${LONE}`);
   },
   /** A policy freezes just as a staged node could go on. */

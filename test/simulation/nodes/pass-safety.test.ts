@@ -293,6 +293,17 @@ const CASES: readonly Case[] = [
   ],
   ["one that has", (t) => (t.put("nodes", node(A, { ours: true })), t.uncordon(A)), /^$/],
   [
+    "one of such a node that a person has released, as its record goes",
+    (t) => {
+      t.put("nodes", node(A, { ours: true }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.put(POLICIES, policy({ deferred: [{ node: A, reason: "ReleasedByHand" }] }));
+      t.pass(POLICIES, policy());
+      t.put("nodes", node(A), t.reconciler());
+    },
+    /^$/,
+  ],
+  [
     "one of a node that is about to reboot",
     (t) => {
       t.put("nodes", node(A, { ours: true }));

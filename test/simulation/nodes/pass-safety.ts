@@ -72,6 +72,8 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
   const written = new Map<string, { readonly by: string; readonly at: number }>();
   /** By node who last wanted its reboot, and when. */
   const drained = new Map<string, { readonly by: string; readonly at: number }>();
+  /** By node until when it was among those that have left their slots before they were done. */
+  const letGoUntil = new Map<string, number>();
   /** Since when the Lease says that there has been a policy. */
   let rememberedSince = Infinity;
 
@@ -126,6 +128,8 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
 
   function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
+    for (const { node } of previous ? recordsOf(previous, "deferred") : [])
+      if (!recordsOf(object, "deferred").some((one) => one.node === node)) letGoUntil.set(node, now());
     written.set(name, { by: caller?.actor ?? "", at: now() });
     if (!caller?.actor.startsWith("reconciler")) return;
     const at = facts.seen(reads.begunAt(caller));
@@ -351,9 +355,11 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     const boot = dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "status", "rebooting", "boot_id");
     const mayGoDown =
       facts.wasSo(name, "has announced its reboot", at) && dig(previous, "status", "nodeInfo", "bootID") === boot;
-    const isLetGo = store()
-      .list(POLICIES)
-      .some((policy) => recordsOf(policy, "deferred").some((one) => one.node === name));
+    const isLetGo =
+      (letGoUntil.get(name) ?? -Infinity) >= reads.begunAt(caller) ||
+      store()
+        .list(POLICIES)
+        .some((policy) => recordsOf(policy, "deferred").some((one) => one.node === name));
     if (caller.actor.startsWith("reconciler") && mayGoDown && !isLetGo)
       violated(`${caller.actor} uncordons ${name}, and has read that it is about to reboot`);
   }
