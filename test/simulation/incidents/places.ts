@@ -6,7 +6,7 @@ import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import type { CheckShape } from "../checks/objects.ts";
 import { dig, fieldsOf, listOf, timestamp } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
-import { NAMESPACE, zoneOf } from "../names.ts";
+import { zoneOf } from "../names.ts";
 import { endMaintenance, say } from "../nodes/maintenance.ts";
 import {
   anyHost,
@@ -19,15 +19,13 @@ import {
   speakAs,
 } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
-import { cordon, label, policyPath, unfreeze } from "../nodes/people.ts";
-import { drawNodesShape, POLICIES, POLICY, ZONE_LABEL } from "../nodes/shape.ts";
-import { annotatePod, insist, pause, type People, PODS, podsIn, until } from "../person.ts";
+import { cordon, label, policyPath } from "../nodes/people.ts";
+import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
+import { annotatePod, insist, pause, type People, podsIn, until } from "../person.ts";
 import { NO_FAULTS, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const STAGED: ReadonlySet<string | undefined> = new Set(["Staging", "Holding"]);
-const FEW = "sim/few";
-const LONE = "stray-lone";
 /** By how much an answer is ahead. */
 const AHEAD_MS = 45_000;
 
@@ -37,11 +35,6 @@ const isStaged =
     STAGED.has(phaseOf(people, host));
 const besideIt = (people: People, { zone, name }: NodeHost): readonly NodeHost[] =>
   fleetOf(people).hosts.filter((one) => one.zone === zone && one.name !== name);
-const podsOn = ({ world, shape }: People, { name }: NodeHost): readonly string[] =>
-  world.store
-    .list("pods", NAMESPACE)
-    .filter((pod) => dig(pod, "spec", "nodeName") === name && shape.zones.includes(zoneOf(pod.metadata.name)))
-    .map(({ metadata }) => metadata.name);
 
 /** While a pod of another zone is not ready, which keeps all pods of this one. */
 async function whileHeld(people: People, { zone }: NodeHost, act: () => Promise<unknown>): Promise<void> {
@@ -72,47 +65,11 @@ const INCIDENTS: Area["incidents"] = {
       await pause(people, 3 * PASSES_MS);
     });
   },
-  /** A pod of a staged node has no place at all, which is nothing new; the other one's is on a node that now may start. */
-  loneBeside: async (people) => {
-    const { world } = people;
-    const host = fleetOf(people).hosts.find((one) => podsOn(people, one).length > 0);
-    const [free, third] = host ? besideIt(people, host).filter((one) => podsOn(people, one).length === 0) : [];
-    if (!host || !free || !third || world.store.get("replicasets.apps", NAMESPACE, LONE)) return;
-    for (const one of [host, third])
-      await insist(people, nodePath(one), { metadata: { labels: { [FEW]: "true" } } });
-    // Only the one may start.
-    const others = fleetOf(people).hosts.filter((one) => one !== host);
-    for (const one of others) await insist(people, nodePath(one), label(null));
-    await unfreeze(people);
-    const own = { apiVersion: "apps/v1", kind: "ReplicaSet" };
-    const set = world.store.create("replicasets.apps", {
-      ...own,
-      metadata: { name: LONE, namespace: NAMESPACE },
-      spec: { replicas: 1, selector: { matchLabels: { app: LONE } } },
-    });
-    await world.ask("human", "POST", PODS, {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: {
-        name: LONE,
-        namespace: NAMESPACE,
-        ownerReferences: [{ ...own, name: LONE, uid: set.metadata.uid, controller: true }],
-      },
-      spec: {
-        nodeName: host.name,
-        nodeSelector: { [ZONE_LABEL]: host.zone, [FEW]: "true" },
-        containers: [{ name: "main", image: "app:1" }],
-      },
-    });
-    if (await hostThat(people, (one) => one === host && isStaged(people)(one)))
-      await whileCordoned(people, [third], async () => {
-        await pause(people, 3 * PASSES_MS);
-        await insist(people, nodePath(free), label(MANAGED_VALUE));
-        await pause(people, 3 * PASSES_MS);
-      });
-    for (const one of others) await insist(people, nodePath(one), label(MANAGED_VALUE));
-    world.store.remove("replicasets.apps", NAMESPACE, LONE);
-    await world.ask("human", "DELETE", `${PODS}/${LONE}`);
+  /** Somebody has taken the right to read volumes away. */
+  hiddenVolumes: async (people) => {
+    const show = fleetOf(people).hideVolumes();
+    await hostThat(people, () => false);
+    show();
   },
   /** A policy freezes just as a staged node could go on. */
   freezeBeside: async (people) => {
@@ -216,8 +173,4 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
   };
 }
 
-export const PLACES_AREA: Area = {
-  shape: shapeOf,
-  incidents: INCIDENTS,
-  setRight: ({ world }) => world.ask("human", "DELETE", `${PODS}/${LONE}`),
-};
+export const PLACES_AREA: Area = { shape: shapeOf, incidents: INCIDENTS };

@@ -32,7 +32,7 @@ const ownTaints = (taints: readonly object[]): object => ({ taints: taints.lengt
 export const label = (value: string | null): object => ({ metadata: { labels: { [MANAGED_LABEL]: value } } });
 export const cordon = (value: true | null): object => ({ spec: { unschedulable: value } });
 
-export async function unfreeze(people: People): Promise<void> {
+async function unfreeze(people: People): Promise<void> {
   const id = textOf(dig(people.world.store.get(POLICIES, undefined, POLICY), "status", "frozen", "id"));
   if (id !== undefined) await insist(people, policyPath, { spec: { unfreeze: id } });
 }
