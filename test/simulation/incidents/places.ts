@@ -8,16 +8,7 @@ import { dig, fieldsOf, listOf, timestamp } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
 import { zoneOf } from "../names.ts";
 import { endMaintenance, say } from "../nodes/maintenance.ts";
-import {
-  anyHost,
-  fleetOf,
-  hostThat,
-  isAnnounced,
-  nodePath,
-  PASSES_MS,
-  phaseOf,
-  speakAs,
-} from "../nodes/moments.ts";
+import { anyHost, fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, speakAs } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
@@ -104,7 +95,8 @@ const INCIDENTS: Area["incidents"] = {
       lastTime: timestamp(schedule.now() + AHEAD_MS),
       consecutiveSuccesses: successThreshold,
     }));
-    if (results.length > 0) await insist(people, `${policyPath}/status`, { status: { checks: { ...checks(), results } } });
+    if (results.length > 0)
+      await insist(people, `${policyPath}/status`, { status: { checks: { ...checks(), results } } });
     await pause(people, PASSES_MS);
   },
   /** Somebody shuts a node down, and says nothing else. */
