@@ -8,7 +8,17 @@ import { dig, fieldsOf, listOf, timestamp } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
 import { zoneOf } from "../names.ts";
 import { endMaintenance, say } from "../nodes/maintenance.ts";
-import { anyHost, fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, speakAs } from "../nodes/moments.ts";
+import {
+  anyHost,
+  fleetOf,
+  hiddenVolumes,
+  hostThat,
+  isAnnounced,
+  nodePath,
+  PASSES_MS,
+  phaseOf,
+  speakAs,
+} from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
@@ -56,12 +66,7 @@ const INCIDENTS: Area["incidents"] = {
       await pause(people, 3 * PASSES_MS);
     });
   },
-  /** Somebody has taken the right to read volumes away. */
-  hiddenVolumes: async (people) => {
-    const show = fleetOf(people).hideVolumes();
-    await hostThat(people, () => false);
-    show();
-  },
+  hiddenVolumes,
   /** A policy freezes just as a staged node could go on. */
   freezeBeside: async (people) => {
     const is = isStaged(people);
