@@ -1,4 +1,7 @@
-/** Webhooks of others, which judge downscales after ours, or change them: slowly, and without a reason that we know. */
+/**
+ * Webhooks of others, which judge downscales after ours, or change them, or what is released: slowly, and without a
+ * reason that we know.
+ */
 import { dig, type Draft } from "../emulator/objects.ts";
 import { NAMESPACE } from "./names.ts";
 
@@ -12,20 +15,36 @@ export interface OfOthers {
   readonly ms: number;
   /** The replicas that the zone gets instead; undefined to refuse each downscale of it. */
   readonly replicas?: number | undefined;
+  /** The partition that it keeps while a PhasedRollout manages it, whatever is written. */
+  readonly partition?: number | undefined;
 }
+
+/** What they change, as the last part of their path names it. */
+const FIELDS: Readonly<Record<string, string>> = { partition: "/spec/updateStrategy/rollingUpdate/partition" };
+const REPLICAS = "/spec/replicas";
 
 export const OTHERS = "others";
 
+const IS_MANAGED = {
+  name: "is-managed",
+  expression: "has(object.metadata.annotations) && 'sts.plus/phasedRollout' in object.metadata.annotations",
+};
+const SHRINKS = {
+  name: "shrinks",
+  expression: "(has(object.spec.replicas) ? object.spec.replicas : 0) < oldObject.spec.replicas",
+};
+
 /** The kind of configuration that they need, and the configuration. */
-export function configurationOfOthers({ zone, ms, replicas }: OfOthers): {
+export function configurationOfOthers({ zone, ms, replicas, partition }: OfOthers): {
   readonly plural: string;
   readonly object: Draft;
 } {
+  const value = partition ?? replicas;
   const [kind, plural] =
-    replicas === undefined
+    value === undefined
       ? ["ValidatingWebhookConfiguration", "validatingwebhookconfigurations"]
       : ["MutatingWebhookConfiguration", "mutatingwebhookconfigurations"];
-  const path = `${PATH}${ms}${replicas === undefined ? "" : `/${replicas}`}`;
+  const path = `${PATH}${ms}${value === undefined ? "" : `/${value}`}${partition === undefined ? "" : "/partition"}`;
   const webhook = {
     name: "others.example.com",
     admissionReviewVersions: ["v1"],
@@ -40,10 +59,7 @@ export function configurationOfOthers({ zone, ms, replicas }: OfOthers): {
     ],
     matchConditions: [
       { name: "is-theirs", expression: `request.name == '${zone}'` },
-      {
-        name: "shrinks",
-        expression: "(has(object.spec.replicas) ? object.spec.replicas : 0) < oldObject.spec.replicas",
-      },
+      partition === undefined ? SHRINKS : IS_MANAGED,
     ],
     sideEffects: "None",
     timeoutSeconds: TIMEOUT_SECONDS,
@@ -59,11 +75,11 @@ export function answerOfOthers(
   data: string,
 ): { readonly ms: number; readonly body: string } | undefined {
   if (!pathname.startsWith(PATH)) return undefined;
-  const [ms = "0", replicas] = pathname.slice(PATH.length).split("/");
+  const [ms = "0", value, field = ""] = pathname.slice(PATH.length).split("/");
   const uid = dig(JSON.parse(data), "request", "uid");
-  const patch = [{ op: "replace", path: "/spec/replicas", value: Number(replicas) }];
+  const patch = [{ op: "replace", path: FIELDS[field] ?? REPLICAS, value: Number(value) }];
   const response =
-    replicas === undefined
+    value === undefined
       ? { uid, allowed: false, status: { code: 403, message: "not now" } }
       : { uid, allowed: true, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") };
   return {

@@ -298,6 +298,8 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
   ],
   ["a pass after the soak time", { ...PASSES, gate: { soakSeconds: 600 } }, undefined],
   ["a pass before it", { ...PASSES, gate: { soakSeconds: 660 } }, /passes ingester-zone-a before its soak time/],
+  ["a pass of a gate that only soaks", { ...PASSES, gate: { asksNothing: true, soakSeconds: 600 } }, undefined],
+  ["a pass of a gate that asks nothing", { ...PASSES, gate: { asksNothing: true, soakSeconds: 0 } }, /asks nothing/],
   ["a rollout that is over", { after: SETTLED, a: { updated: 3 }, b: { updated: 3 } }, undefined],
   ["one that is over too early", { after: SETTLED, a: { updated: 3 } }, /is settled, and ingester-zone-b is not/],
   [

@@ -239,6 +239,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       const soakedMs = now() + shape.skewMs - Date.parse(String(since));
       return [
         ...(listOf(spec["checks"]).some(lacksSuccesses(stage)) ? [`passes ${String(zone)} without its successes`] : []),
+        ...(listOf(spec["checks"]).length === 0 && soakMs === 0 ? [`passes ${String(zone)}, and asks nothing`] : []),
         ...(soakedMs < soakMs ? [`passes ${String(zone)} before its soak time is over`] : []),
       ];
     });

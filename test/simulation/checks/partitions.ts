@@ -43,6 +43,8 @@ type Versions = readonly (KubeObject | undefined)[];
 const KEPT_MS = 60_000;
 /** Who has read so often what it should act on has had the time for it. */
 const READS = 4;
+/** So many writes in one visit have no effect at most: the one that fails, and those that a lost answer repeats. */
+const MAX_VAIN = 4;
 /** No StatefulSet has more pods. */
 const MAX_PODS = 8;
 
@@ -262,8 +264,20 @@ export function createPartitionSafety(options: PartitionOptions) {
     return previous !== undefined && specOf(previous).partition !== specOf(object).partition;
   }
 
+  /** Who has written the StatefulSet without any effect, and how often since it has listed PhasedRollouts. */
+  let vain = { actor: "", version: "", listedAt: 0, times: 0 };
+
+  /** What others pin is no reason to write it again at once: that is an error, and the next tick tries again. */
+  function onPatched({ actor }: Caller, listedAt: number): void {
+    const version = history.since(PHASED, now()).at(-1)?.metadata.resourceVersion ?? "";
+    const isAgain = vain.actor === actor && vain.version === version && vain.listedAt === listedAt;
+    vain = isAgain ? { ...vain, times: vain.times + 1 } : { actor, version, listedAt, times: 0 };
+    if (vain.times === MAX_VAIN) violated(`${actor} writes ${PHASED} again and again, and it stays as it is`);
+  }
+
   return {
     onReview,
+    onPatched,
     /** A reconciler has read PhasedRollouts again: what it has had the time for has been done. */
     onRead({ actor }: Caller): void {
       lookBack();

@@ -516,6 +516,21 @@ describe("the oracle of partitions", () => {
       assert.match(violations.join("; "), expected);
     });
 
+  for (const [what, version, listedAt, expected] of [
+    ["writes that others undo", (): string => "7", (): number => 0, /^reconciler-1 writes db again and again/],
+    ["writes that take effect", String, (): number => 0, /^$/],
+    ["one such write in each tick", (): string => "7", Number, /^$/],
+  ] as const)
+    it(`judges ${what}`, () => {
+      const { partitions, history, violations } = start(setOf(), []);
+      for (let i = 0; i < 6; i++) {
+        const { metadata, ...set } = setOf();
+        history.note(PHASED, { ...set, metadata: { ...metadata, resourceVersion: version(i) } });
+        partitions.onPatched(RECONCILER, listedAt(i));
+      }
+      assert.match(violations.join("; "), expected);
+    });
+
   const back = setOf({ current: REVISION });
   for (const [what, created, expected] of [
     ["a pod that is older than its StatefulSet", "2026-01-01T00:20:00Z", /db-0 is taken by reconciler-1, and is older/],

@@ -53,6 +53,9 @@ const NOTED = new Set([GATES, PHASED_ROLLOUTS, "statefulsets.apps", "pods"]);
 const READ = new RegExp(
   `^GET .*/(${[...Object.values(LISTS), ...Object.values(PHASED_READS)].join("|")})(?:/[^/?]+)?(?:\\?(?!.*(?:watch|continue)=)|$)`,
 );
+/** All PhasedRollouts, as each tick reads them first, and the StatefulSet. */
+const LISTED = new RegExp(`^GET .*/${PHASED_READS.rollout}(?:\\?(?!.*(?:watch|continue)=)|$)`);
+const PATCHED = new RegExp(`/statefulsets/${PHASED}(?:\\?|$)`);
 
 export function createCheckSafety({
   shape,
@@ -83,6 +86,8 @@ export function createCheckSafety({
   /** UIDs of the pods that stood when the StatefulSet of the PhasedRollout was made: no way back is theirs. */
   let foreign: ReadonlySet<string> = new Set();
   let releasedAt = 0;
+  /** By actor when it has last listed PhasedRollouts. */
+  const listedAt = new Map<string, number>();
   let sickSince: number | undefined;
 
   const past = createPast(now, mayBeStale(shape));
@@ -299,6 +304,9 @@ export function createCheckSafety({
     },
     onAnswer: expressions.onAnswer,
     onRequest(caller, method, path) {
+      if (LISTED.test(`${method} ${path}`)) listedAt.set(caller.actor, now());
+      if (isReconciler(caller) && method === "PATCH" && PATCHED.test(path))
+        partitions.onPatched(caller, listedAt.get(caller.actor) ?? 0);
       const [, kind] = READ.exec(`${method} ${path}`) ?? [];
       if (kind === undefined || !isReconciler(caller)) return;
       reads.note(caller, kind);

@@ -13,6 +13,8 @@ import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
+import { PINNED_AREA } from "./pinned.ts";
+import { PLACES_AREA } from "./places.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -21,6 +23,8 @@ const AREAS: Readonly<Record<string, Area>> = {
   leases: LEASES_AREA,
   evictions: EVICTIONS_AREA,
   downscales: DOWNSCALES_AREA,
+  places: PLACES_AREA,
+  pinned: PINNED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

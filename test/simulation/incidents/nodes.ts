@@ -9,6 +9,7 @@ import { endMaintenance, say } from "../nodes/maintenance.ts";
 import {
   anyHost,
   fleetOf,
+  hiddenVolumes,
   hostThat,
   isAnnounced,
   LOOK_MS,
@@ -85,12 +86,7 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await applyPolicy(people, shape.nodes);
   },
-  /** Somebody has taken the right to read volumes away. */
-  hiddenVolumes: async (people) => {
-    const show = fleetOf(people).hideVolumes();
-    await hostThat(people, () => false);
-    show();
-  },
+  hiddenVolumes,
   /** A version that no boot loader keeps. */
   rollBack: (people) => Promise.resolve(fleetOf(people).hosts.forEach(({ model }) => model.rollBack(1))),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */

@@ -50,13 +50,13 @@ const partitionOf = (people: People): number =>
 const until = (people: People, isSo: () => boolean, ms = PATIENCE_MS): Promise<boolean> =>
   waitUntil(people, () => isSo() || !people.isTroubled(), { ms, stepMs: LOOK_MS });
 
-const write = (people: People, spec: object): Promise<void> => insist(people, setPath, { spec });
+export const write = (people: People, spec: object): Promise<void> => insist(people, setPath, { spec });
 const scale = (people: People, replicas: number) => scaleSet(people, PHASED, replicas);
-const roll = (people: People, crashes = false): Promise<void> =>
+export const roll = (people: People, crashes = false): Promise<void> =>
   write(people, { template: podTemplate(`db:${people.draw.between(100, 999)}`, crashes) });
 
 /** Nothing rolls, or nobody waits for that any longer. */
-const settle = (people: People): Promise<boolean> =>
+export const settle = (people: People): Promise<boolean> =>
   until(
     people,
     () => statusOf(people)["phase"] === "Updated" && dig(setOf(people), "status", "readyReplicas") === PHASED_REPLICAS,
@@ -64,7 +64,7 @@ const settle = (people: People): Promise<boolean> =>
   );
 
 /** Another template, whose steps a person promotes until so many pods have it. */
-async function release(people: People, pods: number, crashes = false): Promise<void> {
+export async function release(people: People, pods: number, crashes = false): Promise<void> {
   await roll(people, crashes);
   const isReleased = (): boolean => partitionOf(people) <= PHASED_REPLICAS - pods;
   const end = people.schedule.now() + PATIENCE_MS;
@@ -75,7 +75,7 @@ async function release(people: People, pods: number, crashes = false): Promise<v
 }
 
 /** The patch that brings the template back that the StatefulSet has now. */
-function templateNow(people: People): object {
+export function templateNow(people: People): object {
   const template = fieldsOf(dig(setOf(people), "spec", "template"));
   const annotations = dig(template, "metadata", "annotations") as object | undefined;
   return {
@@ -91,7 +91,7 @@ function freeze({ world }: People, ms: number): void {
   for (const process of world.processes()) if (process.name.startsWith("reconciler")) process.freeze(ms);
 }
 
-const unguarded = (people: People, act: () => Promise<unknown>): Promise<void> => without(people, GUARD, act);
+export const unguarded = (people: People, act: () => Promise<unknown>): Promise<void> => without(people, GUARD, act);
 
 /** While a budget selects the pods of this one StatefulSet: it knows of no other zone, and lets none go. */
 async function underBudget(people: People, act: () => Promise<unknown>): Promise<void> {
@@ -133,7 +133,7 @@ async function recreateSet(people: People, manifest: Draft): Promise<void> {
   await until(people, () => dig(setOf(people), "status", "currentRevision") !== undefined);
 }
 
-const anotherSet = ({ draw }: People, phased: PhasedShape): Draft =>
+export const anotherSet = ({ draw }: People, phased: PhasedShape): Draft =>
   phasedSet(phased, draw.between(100, 999), draw.of([0, PHASED_REPLICAS, HELD]));
 
 /** Its pods are updated, but for some, by a template that is taken back. */
@@ -147,7 +147,7 @@ async function revert(people: People, crashes: boolean): Promise<void> {
   else await write(people, before);
 }
 
-const withPhased =
+export const withPhased =
   (act: (people: People, phased: PhasedShape) => Promise<unknown>): Action =>
   (people) => {
     const { phased } = people.shape;
@@ -281,6 +281,15 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
 };
 
+/** Each begins once nothing rolls. */
+export const onceSettled = (incidents: Readonly<Record<string, Action>>): Area["incidents"] =>
+  Object.fromEntries(
+    Object.entries(incidents).map(([name, act]): [string, Action] => [
+      name,
+      (people) => settle(people).then(() => act(people)),
+    ]),
+  );
+
 /** Checks are soon over; most of the releases are a person's. */
 export const PHASED_AREA: Area = {
   shape: ({ phased, troubledMs, actions, faults, firstCalls, answers }, draw) => {
@@ -294,10 +303,5 @@ export const PHASED_AREA: Area = {
       ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
     };
   },
-  incidents: Object.fromEntries(
-    Object.entries(INCIDENTS).map(([name, act]): [string, Action] => [
-      name,
-      (people) => settle(people).then(() => act(people)),
-    ]),
-  ),
+  incidents: onceSettled(INCIDENTS),
 };

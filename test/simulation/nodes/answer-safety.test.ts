@@ -25,6 +25,8 @@ interface Tools extends History {
   readonly read: () => void;
   /** It answers a request that came so many seconds ago with 200. */
   readonly answer: (route: string, seconds?: number) => void;
+  /** The agent asks every 20 s, and is answered so. */
+  readonly answerOwn: (...statuses: readonly number[]) => void;
   /** It answers somebody who is not the agent of the node. */
   readonly answerStranger: (status: number) => void;
 }
@@ -47,6 +49,12 @@ function judge(play: (tools: Tools) => void): string {
     read: () => oracle.onRequest(api(), "GET", SHADOW_PATH),
     answerStranger: (status) =>
       oracle.onAnswer({ node: A, server: SERVER, route: "uncordon", arrivedAt: now(), status, as: "somebody else" }),
+    answerOwn(...statuses) {
+      for (const status of statuses) {
+        history.wait(20);
+        oracle.onAnswer({ node: A, server: SERVER, route: "ping", arrivedAt: now(), status });
+      }
+    },
     answer: (route, seconds = 10) =>
       oracle.onAnswer({ node: A, server: SERVER, route, arrivedAt: now() - seconds * 1000, status: 200 }),
   });
@@ -63,7 +71,19 @@ function drain({ put, remove, wait, api }: Tools): void {
 }
 
 type Case = readonly [name: string, play: (tools: Tools) => void, expected: RegExp];
+const AGAIN = Array<number>(6).fill(403);
 const CASES: readonly Case[] = [
+  ["an agent that is refused once", (t) => t.answerOwn(403, 200, ...AGAIN.slice(1)), /^$/],
+  [
+    "an agent that is refused again and again",
+    (t) => t.answerOwn(...AGAIN, 403),
+    /^the agent of node-a-1 is refused again and again$/,
+  ],
+  [
+    "an agent that is refused while its Node is away",
+    (t) => (t.remove("nodes", node(A)), t.answerOwn(...AGAIN, 403)),
+    /^$/,
+  ],
   ["a node without pods", (t) => (drain(t), t.answer(DRAINED)), /^$/],
   [
     "a node with a pod",

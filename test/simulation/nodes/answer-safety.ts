@@ -25,13 +25,19 @@ const FAILED = "ErrorReset";
 /** What an agent reports once it has given its node back. */
 const GIVEN_BACK: ReadonlySet<unknown> = new Set(["MonitoringUpdate", "Idle"]);
 /** Statuses of an answer to somebody who may not speak for the node. */
-const REFUSED: ReadonlySet<number> = new Set([401, 403]);
+const FORBIDDEN = 403;
+const REFUSED: ReadonlySet<number> = new Set([401, FORBIDDEN]);
+/** After so many refusals in a row, and so long, an agent has read its Node again. */
+const [MANY, AGAIN_MS] = [5, 60_000];
 const reportedOf = (shadow: KubeObject | undefined): unknown => dig(shadow, "status", "current_state");
 
 /** Calls `violated` with what happened, in words. */
 export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnswerSafetyOptions) {
   /** By node: who of the node APIs cordoned it last, and when. */
   const cordoned = new Map<string, { readonly by: string; readonly at: number }>();
+
+  /** By node since when its agent is refused whatever it asks, and how often it was. */
+  const refused = new Map<string, { readonly since: number; readonly times: number }>();
 
   /** By node API and node when it has read its shadow of late. */
   const reads = new Map<string, readonly number[]>();
@@ -80,6 +86,15 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
       violated(`${node} goes back to Idle after its failure, and ${String(wanted)} is wanted`);
   }
 
+  /** The agent of a node is answered: one that is refused reads again which Node is its own. */
+  function onOwn(node: string, status: number): void {
+    if (status !== FORBIDDEN) return void refused.delete(node);
+    const { since, times } = refused.get(node) ?? { since: now(), times: 0 };
+    const isLong = times >= MANY && now() - since > AGAIN_MS && facts.wasSo(node, "is there", now() - AGAIN_MS);
+    refused.set(node, { since, times: isLong ? -Infinity : times + 1 });
+    if (isLong) violated(`the agent of ${node} is refused again and again`);
+  }
+
   return {
     onRequest({ actor, sentAt = now() }: Caller, method: string, path: string): void {
       const [, node] = SHADOW.exec(path) ?? [];
@@ -107,6 +122,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
     },
     onAnswer(told: NodeAnswerTold): void {
       const { node, server, route, arrivedAt, status, as } = told;
+      if (as === undefined) onOwn(node, status);
       if (as !== undefined && !REFUSED.has(status) && status < 500) violated(`${server} obeys ${as}, for ${node}`);
       if (status !== 200) return;
       const why = route === "cordon-and-drain" ? whyNotDrained(told) : undefined;

@@ -6,7 +6,13 @@ export interface Bound {
   readonly by: "affinity" | "volume" | "taint";
   /** On how many nodes of each zone they can run. */
   readonly nodes: number;
+  /** The only zone of which that is so; those of the others can run on all of its nodes. */
+  readonly zone?: string;
 }
+
+/** On how many nodes of a zone its pods can run. */
+export const fittingIn = (zone: string, { bound, perZone }: { readonly bound?: Bound; readonly perZone: number }) =>
+  bound && (bound.zone ?? zone) === zone ? bound.nodes : perZone;
 
 /** Of the nodes on which they can run; the scheduler of the simulated cluster knows no more of it. */
 export const POOL = "sim/pool";

@@ -3,14 +3,14 @@ import { dig } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
 import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Shape } from "../shape.ts";
-import { POOL } from "./bound.ts";
+import { fittingIn, POOL } from "./bound.ts";
 import { NODE_API } from "./node-api-pod.ts";
 import { type Fact, type Facts, mustLeave } from "./facts.ts";
 import type { Entry } from "./policies.ts";
 import { ZONE_LABEL } from "./shape.ts";
 
 export interface HeldOptions {
-  readonly shape: Pick<Shape, "partitioned" | "nodes" | "zones">;
+  readonly shape: Pick<Shape, "partitioned" | "nodes" | "zones" | "skewMs">;
   readonly facts: Facts;
   readonly store: () => Pick<Store, "get" | "list">;
 }
@@ -41,9 +41,9 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     "is about to be removed",
     ...(shape.nodes?.lifecycle ? ([WORKED_ON] as const) : []),
   ];
-  /** Nodes of each zone on which its pods fit. */
-  const perZone = shape.nodes?.bound?.nodes ?? shape.nodes?.perZone ?? Infinity;
-  const isAlone = perZone === 1;
+  /** On how many nodes of a zone its pods fit. */
+  const roomIn = (zone: unknown): number => (shape.nodes ? fittingIn(String(zone), shape.nodes) : Infinity);
+  const isAlone = (node: string): boolean => roomIn(zoneOfNode(node)) === 1;
   const zoneOfNode = (name: string): unknown => store().get("nodes", undefined, name)?.metadata.labels?.[ZONE_LABEL];
 
   /** True of another node of its zone on which the pods of the zone can run. */
@@ -61,11 +61,12 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       )
       .map(({ metadata }) => metadata.name);
 
+  const replicasOf = (zone: string): number =>
+    Number(dig(store().get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
+
   /** A pod of another zone for which the budget lets none of this zone go; those of the node come up elsewhere. */
   function findMissing(own: string, node: string, at: number): string | undefined {
     if (shape.partitioned || !facts.wasGuarded(at)) return undefined;
-    const replicasOf = (zone: string): number =>
-      Number(dig(store().get("statefulsets.apps", NAMESPACE, zone), "spec", "replicas") ?? 0);
     return shape.zones
       .filter((zone) => zone !== own)
       .flatMap((zone) => Array.from({ length: replicasOf(zone) }, (_, i) => `${zone}-${i}`))
@@ -90,7 +91,7 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     const areReady = pods.every((name) =>
       facts.wasSo(store().get("pods", NAMESPACE, name)?.metadata.uid ?? "", "is Ready", at),
     );
-    return isAlone && areReady && pods.length > facts.budgetAt(at)
+    return isAlone(node) && areReady && pods.length > facts.budgetAt(at)
       ? `${pods.join(", ")} come back to it alone, and the budget allows ${facts.budgetAt(at)}`
       : undefined;
   }
@@ -112,18 +113,35 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     if (!facts.wasSo(node, "is a place", before)) return undefined;
     const found = leavingBeside(question).find(({ other, out }) => {
       const places = likeIt(other);
-      const areAll = places.length + 1 === perZone && places.includes(node);
+      const areAll = places.length + 1 === roomIn(zoneOfNode(other)) && places.includes(node);
       return areAll && places.every((one) => one === node || out.has(one) || facts.wasSo(one, "takes no pods", before));
     });
     return found && `${found.pod} of ${found.other} has no place but on it`;
   }
 
-  /** Its pods, or those of another node, come back to their node alone: those of the other zone wait for them. */
+  /** True if each pod of the zones has been ready since before. */
+  const areWhole = (at: number): boolean =>
+    shape.zones.every((zone) =>
+      Array.from({ length: replicasOf(zone) }, (_, i) => store().get("pods", NAMESPACE, `${zone}-${i}`)).every(
+        (pod) => pod && facts.wasSo(pod.metadata.uid, "is Ready", at),
+      ),
+    );
+
+  /**
+   * Its pods, or those of another node, come back to their node alone: those of the other zone wait for them. If only
+   * one of both pods does, the other one may be kept by a third that is missing.
+   */
   function whyWait(question: Question): string | undefined {
     const { node, at } = question;
+    const before = at - REMEMBERED_MS;
     const [own] = groupOn(node, at);
-    if (!isAlone || shape.partitioned || own === undefined || !facts.wasGuarded(at - REMEMBERED_MS)) return undefined;
-    const found = leavingBeside(question).find(({ pod }) => zoneOf(pod) !== zoneOf(own));
+    if (shape.partitioned || own === undefined || !facts.wasGuarded(before)) return undefined;
+    const found = leavingBeside(question).find(
+      ({ pod, other }) =>
+        zoneOf(pod) !== zoneOf(own) &&
+        (isAlone(node) || isAlone(other)) &&
+        ((isAlone(node) && isAlone(other)) || areWhole(before)),
+    );
     return found && `${own} and ${found.pod} of ${found.other} would wait for each other's node`;
   }
 
@@ -149,7 +167,7 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
       .filter((name) => name !== node);
     const isClosed = (name: string): boolean => facts.wasSo(name, "takes no pods", at);
     if (others.every(isClosed)) return `no other node takes ${pods[0]}`;
-    const isApis = isAlone && pods.includes(NODE_API);
+    const isApis = isAlone(node) && pods.includes(NODE_API);
     if (isApis) return "the only pod of the node API would come back to it alone";
     const ofGroup = pods.find((name) => shape.zones.includes(zoneOf(name)));
     if (ofGroup === undefined) return undefined;
@@ -158,7 +176,7 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
     // A pod that fits on no other node comes back to its own.
     const fits = ofZone.some((name) => facts.wasSo(name, "stays", at));
     if (fits && ofZone.every((name) => isClosed(name) || going.has(name))) return `${ofGroup} has no other place`;
-    if (isAlone && facts.wasSo(node, "is cordoned by somebody else", at))
+    if (isAlone(node) && facts.wasSo(node, "is cordoned by somebody else", at))
       return `${ofGroup} fits on no other node, and could not come back to this one`;
     const missing = findMissing(zoneOf(ofGroup), node, at);
     if (missing !== undefined) return `the budget keeps ${ofGroup} on it, as ${missing} is missing`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject } from "../../emulator/store.ts";
 import type { Caller } from "../network.ts";
-import { begin, createHistory, entry, type History, node, pod, policy, shadow, SHAPE } from "./history.ts";
+import { begin, createHistory, entry, type History, node, pod, policy, shadow, SHAPE, zone } from "./history.ts";
 import type { Shape } from "../shape.ts";
 import { createPassSafety } from "./pass-safety.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
@@ -26,6 +26,11 @@ interface Tools extends History {
 const ALONE: Shape = { ...SHAPE, ...(SHAPE.nodes && { nodes: { ...SHAPE.nodes, perZone: 1 } }) };
 /** Two nodes in zone a. */
 const PAIRS: Shape = { ...SHAPE, ...(SHAPE.nodes && { nodes: { ...SHAPE.nodes, perZone: 2 } }) };
+/** Two nodes in each zone, and pods of zone b that can run on one of them alone. */
+const CAPTIVE: Shape = {
+  ...PAIRS,
+  ...(PAIRS.nodes && { nodes: { ...PAIRS.nodes, bound: { by: "affinity", nodes: 1, zone: "node-b" } } }),
+};
 
 function judge(play: (tools: Tools) => void, shape: Shape = PAIRS): string {
   const violations: string[] = [];
@@ -96,6 +101,20 @@ const startsChecked = (t: Tools): void => (
   t.put(POLICIES, policy({}, checked)),
   t.pass(POLICIES, starting(A, {}, checked))
 );
+/** A node is done; nothing of another one is known but that. */
+const leavesSlot = (t: Tools): void => (
+  t.put(POLICIES, policy({ active: [entry(B, "Monitoring")] })),
+  t.put(SHADOWS, shadow(B, "Idle", { current_state: "Idle" })),
+  t.wait(20),
+  t.pass(POLICIES, policy({ active: [] }))
+);
+/** By a success that the status has. */
+function startsAfter(t: Tools, time: number): void {
+  const results = [{ name: "a", lastTime: new Date(time).toISOString() }];
+  t.check("Success");
+  t.put(POLICIES, policy({ checks: { results } }, checked));
+  t.pass(POLICIES, starting(A, {}, checked));
+}
 /** Open, while the first node has no place for its pods. */
 const oneShot = (): KubeObject =>
   policy({ campaign: {}, windowOpen: true, waiting: [{ node: A, reason: "NoPlaceForPods" }] });
@@ -273,6 +292,17 @@ const CASES: readonly Case[] = [
   ],
   ["one that has", (t) => (t.put("nodes", node(A, { ours: true })), t.uncordon(A)), /^$/],
   [
+    "one of such a node that a person has released, as its record goes",
+    (t) => {
+      t.put("nodes", node(A, { ours: true }));
+      t.put(SHADOWS, shadow(A, "Idle", { rebooting: { boot_id: "1" } }));
+      t.put(POLICIES, policy({ deferred: [{ node: A, reason: "ReleasedByHand" }] }));
+      t.pass(POLICIES, policy());
+      t.put("nodes", node(A), t.reconciler());
+    },
+    /^$/,
+  ],
+  [
     "one of a node that is about to reboot",
     (t) => {
       t.put("nodes", node(A, { ours: true }));
@@ -334,6 +364,23 @@ const CASES: readonly Case[] = [
     (t) => (t.check("Failure"), t.check("Failure"), t.check("Failure"), startsChecked(t)),
     /its check has failed 3 times/,
   ],
+  ["a start before its check has been answered", startsChecked, /its check has not succeeded since a node last left/],
+  [
+    "a start by an answer from before another node left its slot",
+    (t) => (t.check("Success"), leavesSlot(t), startsChecked(t)),
+    /its check has not succeeded since a node last left/,
+  ],
+  [
+    "a start by an answer since another node left its slot",
+    (t) => (leavesSlot(t), t.check("Success"), startsChecked(t)),
+    /^$/,
+  ],
+  [
+    "a start by an answer from a time that is to come",
+    (t) => startsAfter(t, t.now() + 300_000),
+    /its check has not succeeded since a node last left/,
+  ],
+  ["a start by an answer of just now", (t) => startsAfter(t, t.now()), /^$/],
   [
     "a start of a node whose pods have a volume that may not be read",
     (t) => t.pass(POLICIES, starting(A), true, "ingester-zone-a"),
@@ -357,6 +404,13 @@ const CASES: readonly Case[] = [
   ],
   ["a start beside another zone whose pods have other places", besideB, /^$/],
   ["a start beside another zone whose pods have none", besideB, /would wait for each other's node/, ALONE],
+  ["a start beside a zone whose pods alone have none", besideB, /would wait for each other's node/, CAPTIVE],
+  [
+    "a start beside such a zone while a pod of its own zone is missing",
+    (t) => (t.put("statefulsets.apps", zone("ingester-zone-a", 2)), t.wait(60), besideB(t)),
+    /^$/,
+    CAPTIVE,
+  ],
   [
     "a start of a node whose pods come back to it alone, and that somebody has cordoned",
     (t) => (t.put("nodes", node(A, { cordoned: true })), starts(t)),

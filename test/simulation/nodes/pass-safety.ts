@@ -57,6 +57,8 @@ const FREEZES: ReadonlySet<unknown> = new Set(["RebootTimeout", "ReturnTimeout"]
 const NO_PLACE = /^\S+\/(\S+) of \S+ has no place: /;
 /** Failures of a check of which a process that has died did not store each. */
 const MANY = 3;
+/** Times of a status have whole seconds. */
+const SECOND_MS = 1000;
 /** Characters of a reason for which a status has room, beside all else that it may say of a thousand nodes. */
 const MAX_REASON = 200;
 
@@ -70,6 +72,8 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
   const written = new Map<string, { readonly by: string; readonly at: number }>();
   /** By node who last wanted its reboot, and when. */
   const drained = new Map<string, { readonly by: string; readonly at: number }>();
+  /** By node until when it was among those that have left their slots before they were done. */
+  const letGoUntil = new Map<string, number>();
   /** Since when the Lease says that there has been a policy. */
   let rememberedSince = Infinity;
 
@@ -124,6 +128,8 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
 
   function onPolicy({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name } = object.metadata;
+    for (const { node } of previous ? recordsOf(previous, "deferred") : [])
+      if (!recordsOf(object, "deferred").some((one) => one.node === node)) letGoUntil.set(node, now());
     written.set(name, { by: caller?.actor ?? "", at: now() });
     if (!caller?.actor.startsWith("reconciler")) return;
     const at = facts.seen(reads.begunAt(caller));
@@ -209,12 +215,29 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
   /** By the expression of the check how often it has not succeeded since it last did. */
   const failures = new Map<string, number>();
 
-  function whyNotStart({ node, zone }: Entry, { policy, after, at }: Start): string | undefined {
+  /** When a check last succeeded, and the passes in which nodes of each policy have left their slots begun. */
+  let succeededAt = -Infinity;
+  const leftAt = new Map<string, number>();
+
+  /** Answers from before do not count: a node has left its slot since, or they are from a time that is to come. */
+  function askedSince(policy: KubeObject, after: KubeObject, caller: Caller): number {
+    const leaves = entriesOf(policy).some((one) => !entriesOf(after).some((other) => isSame(one, other)));
+    const isAhead = listOf(dig(policy, "status", "checks", "results")).some(
+      (one) => Date.parse(String(dig(one, "lastTime"))) > now() + shape.skewMs + SECOND_MS,
+    );
+    return isAhead || (leaves && !isCleared(policy))
+      ? reads.begunAt(caller)
+      : (leftAt.get(policy.metadata.name) ?? -Number.MAX_VALUE);
+  }
+
+  function whyNotStart({ node, zone }: Entry, { policy, after, caller, at }: Start): string | undefined {
     const limit = plainText(dig(policy, "spec", "maxConcurrent") ?? 1);
     const most = /^\d+$/.test(limit) ? Number(limit) : Infinity;
     if (isFrozen(policy)) return "its policy is frozen";
     const failed = failures.get(NODES_CHECK) ?? 0;
     if (dig(policy, "spec", "checks") && failed >= MANY) return `its check has failed ${failed} times`;
+    if (listOf(dig(policy, "spec", "checks")).length > 0 && succeededAt < askedSince(policy, after, caller))
+      return "its check has not succeeded since a node last left its slot";
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
     if (most === Infinity && !/%$|^unlimited$/i.test(limit)) return "its policy cannot be read";
     const active = entriesOf(after);
@@ -288,6 +311,7 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
   function onFreed(entry: Entry, policy: KubeObject, caller: Caller, at: number): void {
     const { actor } = caller;
     const { node: name, nodeUid, ending } = entry;
+    leftAt.set(policy.metadata.name, reads.begunAt(caller));
     if (facts.wasGone(name, at) && !reads.hasLookedFor(caller, name))
       violated(`${actor} frees the slot of ${name}, for which it has not looked`);
     const node = store().get("nodes", undefined, name);
@@ -324,9 +348,11 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     const boot = dig(store().get(SHADOWS, NAMESPACE, `brs-${name}`), "status", "rebooting", "boot_id");
     const mayGoDown =
       facts.wasSo(name, "has announced its reboot", at) && dig(previous, "status", "nodeInfo", "bootID") === boot;
-    const isLetGo = store()
-      .list(POLICIES)
-      .some((policy) => recordsOf(policy, "deferred").some((one) => one.node === name));
+    const isLetGo =
+      (letGoUntil.get(name) ?? -Infinity) >= reads.begunAt(caller) ||
+      store()
+        .list(POLICIES)
+        .some((policy) => recordsOf(policy, "deferred").some((one) => one.node === name));
     if (caller.actor.startsWith("reconciler") && mayGoDown && !isLetGo)
       violated(`${caller.actor} uncordons ${name}, and has read that it is about to reboot`);
   }
@@ -391,6 +417,7 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     },
     /** A check is answered. */
     onAnswer({ expr, verdict }: Told): void {
+      if (expr === NODES_CHECK && verdict === "Success") succeededAt = now();
       failures.set(expr, verdict === "Success" ? 0 : (failures.get(expr) ?? 0) + 1);
     },
     onAnswered: (caller: Caller, method: string, path: string, _: string, status: number) =>

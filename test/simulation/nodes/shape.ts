@@ -3,7 +3,7 @@ import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
-import { type Bound, POOL, taintsOf } from "./bound.ts";
+import { type Bound, fittingIn, POOL, taintsOf } from "./bound.ts";
 import { hasLifecycle } from "./lifecycle.ts";
 
 /** What a host does wrong. */
@@ -113,16 +113,18 @@ export interface FleetNode {
 }
 
 /** The nodes of the zones of a group. */
-export const fleetOf = (zones: readonly string[], { perZone, selective, bound }: NodesShape): readonly FleetNode[] =>
-  zones.flatMap((zone) =>
+export function fleetOf(zones: readonly string[], nodes: NodesShape): readonly FleetNode[] {
+  const { perZone, selective, bound } = nodes;
+  return zones.flatMap((zone) =>
     Array.from({ length: perZone }, (_, i) => ({
       name: `node-${zone.at(-1)}-${i + 1}`,
       zone,
       isSelected: !selective || i < perZone - 1,
-      isInPool: bound && i < bound.nodes,
-      taints: taintsOf(bound, bound !== undefined && i < bound.nodes),
+      isInPool: bound && i < fittingIn(zone, nodes),
+      taints: taintsOf(bound, bound !== undefined && i < fittingIn(zone, nodes)),
     })),
   );
+}
 
 /** The Node as its kubelet registers it. */
 export const nodeObject = ({ name, zone, isSelected, isInPool, taints }: FleetNode): Draft => ({
