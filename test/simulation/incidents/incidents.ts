@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
 import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
@@ -21,6 +22,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   leases: LEASES_AREA,
   evictions: EVICTIONS_AREA,
   downscales: DOWNSCALES_AREA,
+  delays: DELAYS_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

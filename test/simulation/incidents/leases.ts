@@ -1,10 +1,19 @@
 /** Clocks that are set, API servers that differ or answer wrongly, and RolloutGroups and Leases that people change. */
 import { drawCertificate, OTHER_INJECTOR } from "../certificates/trust.ts";
 import { dig, type Draft, isTrue, textOf } from "../../emulator/objects.ts";
-import type { Sent } from "../../emulator/in-process.ts";
-import type { Disturb } from "../disturbances.ts";
 import { GROUP, LEASES, NAMESPACE, OTHER_GROUP, ROLLOUT_GROUPS } from "../names.ts";
-import { type Action, insist, pause, type People, recreate, setOf, SETS, until as waitUntil } from "../person.ts";
+import {
+  type Action,
+  disturbFor,
+  insist,
+  isList,
+  pause,
+  type People,
+  recreate,
+  setOf,
+  SETS,
+  until as waitUntil,
+} from "../person.ts";
 import type { Process } from "../process.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
@@ -24,17 +33,9 @@ const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE)
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
 const runs = ({ world }: People): readonly Process[] =>
   world.processes().filter(({ name }) => name.startsWith("reconciler-"));
-const isList = ({ method, path }: Sent, plural: string): boolean =>
-  method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 
 const until = (people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> =>
   waitUntil(people, holds, { ms, stepMs });
-
-async function disturbFor({ world, ...people }: People, ms: number, how: Disturb): Promise<void> {
-  const undo = world.disturb(how);
-  await pause({ ...people, world }, ms);
-  undo();
-}
 
 /**
  * The holder stands still just after a renewal, before which `prepare` is called again and again, while somebody starts
@@ -86,8 +87,7 @@ const foreignConfiguration = (caBundle: string): Draft => ({
 });
 
 /** The spec of a zone changes in a field that makes no pods. */
-function changeRetention(people: People): Promise<void> {
-  const zone = people.draw.of(people.shape.zones);
+export function changeRetention(people: People, zone = people.draw.of(people.shape.zones)): Promise<void> {
   const policy = (of: string): unknown =>
     dig(
       people.world.store.get("statefulsets.apps", NAMESPACE, zone),
@@ -100,6 +100,12 @@ function changeRetention(people: People): Promise<void> {
     spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled } },
   });
 }
+
+/** The spec of the RolloutGroup changes. */
+export const editGroup = (people: People): Promise<void> =>
+  insist(people, `${GROUPS_PATH}/${GROUP}`, {
+    spec: { progressDeadlineSeconds: people.draw.between(600, 3600) },
+  });
 
 /** All pods have the template of their zone, and the group is not ready yet. */
 function isAlmostDone(people: People): boolean {
@@ -160,8 +166,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const { draw, world } = people;
     await until(people, () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
     for (let edits = draw.between(2, 6); edits > 0; edits--) {
-      const progressDeadlineSeconds = draw.between(600, 3600);
-      await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds } });
+      await editGroup(people);
       await pause(people, draw.between(1, draw.of([20, 500, 6000])));
     }
   },

@@ -24,6 +24,7 @@ import { createFacts } from "../nodes/facts.ts";
 import { createLifecycleSafety } from "../nodes/lifecycle-safety.ts";
 import { createPassSafety } from "../nodes/pass-safety.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
+import { createOwnWrites } from "./own-writes.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createRequestSafety } from "../requests/safety.ts";
@@ -190,6 +191,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   /** The same of what zones say: before each further pod they are listed again. */
   const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
     Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
+  const ownWrites = createOwnWrites({ zones: shape.zones, violated, now, processes: () => world().processes() });
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({
     shape,
@@ -251,6 +253,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     claims,
     groupWrites,
     writes,
+    ownWrites,
     reads,
     reviews,
     reservations,
@@ -308,6 +311,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
+      ownWrites.onFault(cell);
       reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */

@@ -15,7 +15,7 @@ import type { Caller } from "../network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "../process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
-import { isBroken, isOrphan, isPinned } from "./stored.ts";
+import { hasWorking, isBroken, isOrphan, isPinned } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -98,6 +98,7 @@ const OWN = "is paused";
 /** What keeps pods that serve where they are, as the zones tell; and pods that may still come up. */
 const SHORT: readonly Loss[] = [
   "has fewer ready pods than it should have",
+  "ends",
   "is missing",
   "is one more than its zone should have",
 ];
@@ -247,10 +248,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const isFurther = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) > at;
     const before = Math.max(judgedAt(actor, zone), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
     const isStalled = hasStalled(pod);
+    // Also of a pod that is not ready, a container that works serves.
+    const serves = isTrue(pod, "Ready") || hasWorking(pod);
     const mayStart = !wereReady.has(pod.metadata.uid) && !isBroken(pod);
     if (isStalled) judgeLimit(pod, zone, actor);
-    if (!isTrue(pod, "Ready") && ((!mayStart && !isStalled) || isFurther)) return;
-    const lost = losses.find({ but: zone, losses: isTrue(pod, "Ready") ? SHORT : TRIED, before, isEver: isStalled });
+    if (!serves && ((!mayStart && !isStalled) || isFurther)) return;
+    const lost = losses.find({ but: zone, losses: serves ? SHORT : TRIED, before, isEver: isStalled });
     if (lost !== undefined) violated(`${pod.metadata.name} is taken by ${actor}, which has read that ${lost}`);
   }
 

@@ -1,0 +1,218 @@
+/**
+ * What a rollout reads comes late, is old or not whole, just as it decides by it: slow answers, controllers that stand
+ * still, pods that others keep or relabel, and pods of which one container works.
+ */
+import { isTrue } from "../../emulator/objects.ts";
+import {
+  type Action,
+  annotatePod,
+  annotateZone,
+  changeTemplate,
+  disturbFor,
+  drain,
+  insist,
+  isList,
+  pause,
+  type People,
+  podsIn,
+  PODS,
+  replicasOf,
+  scale,
+  SETS,
+} from "../person.ts";
+import { areZonesSettled } from "../oracles/stability.ts";
+import { NO_FAULTS } from "../shape.ts";
+import { amidBatch, nextTaken } from "./amid-batch.ts";
+import type { Area } from "./incident.ts";
+import { changeRetention, editGroup } from "./leases.ts";
+import { newImage, podsOf, roll, statusOf, until } from "./rollouts.ts";
+import { underQuota, withPods } from "./shrinking.ts";
+
+const PAUSED = "grafana.com/rollout-paused";
+const BUDGETS = "zoneawarepoddisruptionbudgets";
+/** So long the trouble lasts at least, with so few other actions. */
+const [TROUBLED_MS, ACTIONS] = [240_000, 6];
+/** For which a controller stands still, or pods are kept. */
+const STANDS_MS = 20_000;
+
+const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
+const otherThan = ({ draw, shape }: People, zone: string): string =>
+  draw.of(shape.zones.filter((other) => other !== zone));
+const settled = (people: People): Promise<boolean> =>
+  until(people, () => areZonesSettled(people.world.store, people.shape.zones));
+
+/** Two zones of which the second has a new template, which it gets only once it is no longer paused. */
+async function beforeRollout(people: People, act: (zone: string, other: string) => Promise<unknown>): Promise<void> {
+  const zone = people.draw.of(people.shape.zones);
+  const other = otherThan(people, zone);
+  await settled(people);
+  await annotateZone(people, other, { [PAUSED]: "true" });
+  await changeTemplate(people, other, newImage(people));
+  await pause(people, 1000);
+  await act(zone, other);
+  await annotateZone(people, other, { [PAUSED]: null });
+}
+
+/** All pods of the zone have its template, and one is not ready yet. */
+function isComingUp(people: People, zone: string): boolean {
+  const revision = statusOf(people, zone, "updateRevision");
+  const pods = podsOf(people, zone).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return (
+    pods.length === replicasOf(people, zone) &&
+    pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision) &&
+    pods.some((pod) => !isTrue(pod, "Ready"))
+  );
+}
+
+const INCIDENTS: Readonly<Record<string, Action>> = {
+  /** Lists of one kind, or deletions, are answered slowly amid a rollout. */
+  slowAnswers: async (people) => {
+    const { draw } = people;
+    const [plural, bodyLateMs] = [draw.of(["statefulsets", "pods", BUDGETS, "deletions"]), draw.of([1200, 3000, 8000])];
+    const slow = disturbFor(people, draw.between(60_000, 120_000), (actor, sent) => {
+      const isSlow = plural === "deletions" ? sent.method === "DELETE" : isList(sent, plural);
+      return isReconciler(actor) && isSlow ? { bodyLateMs } : undefined;
+    });
+    await roll(people);
+    await slow;
+  },
+  /** Steps are slow, and meanwhile the specs of a zone and of the group change, one after the other. */
+  editedMeanwhile: async (people) => {
+    const { draw } = people;
+    const slow = disturbFor(people, 70_000, (actor, sent) =>
+      isReconciler(actor) && isList(sent, "pods") ? { bodyLateMs: 4000 } : undefined,
+    );
+    await roll(people);
+    for (let edits = 12; edits > 0; edits--) {
+      await changeRetention(people);
+      await pause(people, draw.between(1, 1500));
+      await editGroup(people);
+      await pause(people, draw.between(1, 4000));
+    }
+    await slow;
+  },
+  /** The status of a zone does not tell yet that its last pods are ready. */
+  statusStands: async (people) => {
+    await settled(people);
+    const taken = nextTaken(people);
+    await roll(people);
+    const zone = await taken;
+    if (zone !== undefined && (await until(people, () => isComingUp(people, zone))))
+      people.world.stall("statefulSets", people.shape.readyAfterMs + STANDS_MS);
+    await pause(people, STANDS_MS);
+  },
+  /** Amid a batch another zone shrinks, and its pod stays. */
+  keptAmid: (people) =>
+    amidBatch(people, async (taken) => {
+      const zone = otherThan(people, taken);
+      const replicas = replicasOf(people, zone);
+      if (replicas < 2) return;
+      for (const process of people.world.processes()) if (isReconciler(process.name)) process.freeze(2000);
+      await withPods(people, zone, { "sim/kept": "true" }, async () => {
+        await scale(people, zone, replicas - 1);
+        await pause(people, STANDS_MS);
+      });
+      await scale(people, zone, replicas);
+    }),
+  /** A pod is missing, and one more than there should be stays. */
+  keptBesideGap: (people) =>
+    beforeRollout(people, async (zone, other) => {
+      const replicas = replicasOf(people, zone);
+      if (replicas < 2) return;
+      await withPods(people, zone, { "sim/kept": "true" }, () =>
+        underQuota(people, async () => {
+          await people.world.ask("human", "DELETE", `${PODS}/${zone}-0`);
+          await scale(people, zone, replicas - 1);
+          await pause(people, people.shape.exitAfterMs + 1000);
+          await annotateZone(people, other, { [PAUSED]: null });
+          await pause(people, STANDS_MS);
+        }),
+      );
+      await scale(people, zone, replicas);
+    }),
+  /** A pod ends slowly, and its StatefulSet's status still counts it as ready. */
+  slowExit: (people) =>
+    beforeRollout(people, async (zone, other) => {
+      const pod = `${zone}-${people.draw.below(replicasOf(people, zone))}`;
+      await annotatePod(people, pod, { "sim/exit-after-ms": String(STANDS_MS) });
+      await people.world.ask("human", "DELETE", `${PODS}/${pod}`);
+      await annotateZone(people, other, { [PAUSED]: null });
+      await pause(people, STANDS_MS);
+    }),
+  /** A pod has the labels of another zone's, and its controller does not know yet. */
+  relabelled: (people) =>
+    beforeRollout(people, async (zone, other) => {
+      const pod = `${zone}-${people.draw.below(replicasOf(people, zone))}`;
+      const label = (name: string): Promise<unknown> =>
+        people.world.ask("human", "PATCH", `${PODS}/${pod}`, { metadata: { labels: { name } } });
+      people.world.stall("statefulSets", STANDS_MS);
+      await label(other);
+      await annotateZone(people, other, { [PAUSED]: null });
+      await pause(people, STANDS_MS - 2000);
+      await label(zone);
+    }),
+  /** The pods of a group that is ready cannot be read as it gets another template. */
+  unread: async (people) => {
+    const { draw, shape } = people;
+    await settled(people);
+    const refused = disturbFor(people, 50_000, (actor, sent) =>
+      isReconciler(actor) && isList(sent, "pods") ? { isRefused: true } : undefined,
+    );
+    await pause(people, draw.between(1, 5000));
+    await roll(people, newImage(people), [draw.of(shape.zones)]);
+    await refused;
+  },
+  /** A list of pods ends after its first one, as if it were whole. */
+  onePod: async (people) => {
+    let lists = 0;
+    const cut = disturbFor(people, people.draw.between(20_000, 60_000), (_, sent) =>
+      isList(sent, "pods") && lists++ % 2 === 0 ? { hasOneItem: true } : undefined,
+    );
+    for (const pod of podsIn(people).slice(0, 3)) {
+      await pause(people, 3000);
+      await drain(people, pod);
+    }
+    await cut;
+  },
+  /** Of the first pods with a new template one container works; it is mended while a pod of another zone is ill. */
+  halfWorking: async (people) => {
+    const { shape } = people;
+    await settled(people);
+    const taken = nextTaken(people);
+    const image = newImage(people);
+    const containers = [
+      { name: "main", image },
+      { name: "sidecar", image },
+    ];
+    const template = { metadata: { annotations: { "sim/crash": "last" } }, spec: { containers } };
+    for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, { spec: { template } });
+    const zone = await taken;
+    if (zone === undefined) return;
+    await pause(people, shape.exitAfterMs + shape.readyAfterMs + 3000);
+    const ill = `${otherThan(people, zone)}-0`;
+    await annotatePod(people, ill, { "sim/ready": "false" });
+    await pause(people, 3000);
+    await roll(people);
+    await pause(people, STANDS_MS);
+    await annotatePod(people, ill, { "sim/ready": null });
+  },
+};
+
+/** Most of its worlds have no other faults: what happens there is the incidents' doing. */
+export const DELAYS_AREA: Area = {
+  shape: ({ nodes, zones, replicas, budget, troubledMs, actions, faults, firstCalls, answers }, draw) => {
+    if (nodes) return undefined;
+    const isCalm = draw.chance(0.7);
+    return {
+      replicas: Math.max(replicas, draw.between(2, 5)),
+      maxUnavailable: draw.between(1, 5),
+      budget: budget && draw.between(budget, 4),
+      labelled: draw.chance(0.4) ? draw.of(zones) : undefined,
+      troubledMs: Math.max(troubledMs, TROUBLED_MS),
+      actions: Math.min(actions, ACTIONS),
+      faults: isCalm ? NO_FAULTS : faults,
+      ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
+    };
+  },
+  incidents: INCIDENTS,
+};
