@@ -2,7 +2,10 @@
  * What a rollout reads comes late, is old or not whole, just as it decides by it: slow answers, controllers that stand
  * still, pods that others keep or relabel, and pods of which one container works.
  */
-import { isTrue } from "../../emulator/objects.ts";
+import type { Sent } from "../../emulator/in-process.ts";
+import { dig, isTrue } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
+import { callers } from "../network.ts";
 import {
   type Action,
   annotatePod,
@@ -12,6 +15,7 @@ import {
   drain,
   insist,
   isList,
+  PATIENCE_MS,
   pause,
   type People,
   podsIn,
@@ -35,9 +39,11 @@ const [TROUBLED_MS, ACTIONS] = [240_000, 6];
 /** For which a controller stands still, or pods are kept. */
 const STANDS_MS = 20_000;
 
+const isDeletion = ({ method, path }: Sent): boolean => method === "DELETE" && path.includes("/pods/");
 const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
 const otherThan = ({ draw, shape }: People, zone: string): string =>
   draw.of(shape.zones.filter((other) => other !== zone));
+const currentOf = (set: KubeObject | undefined): unknown => dig(set, "status", "currentRevision");
 const settled = (people: People): Promise<boolean> =>
   until(people, () => areZonesSettled(people.world.store, people.shape.zones));
 
@@ -64,17 +70,32 @@ function isComingUp(people: People, zone: string): boolean {
   );
 }
 
+/** Such calls of reconcilers are answered slowly amid a rollout. */
+async function slowly(people: People, isSlow: (sent: Sent) => boolean, late = [1200, 3000, 8000]): Promise<void> {
+  const bodyLateMs = people.draw.of(late);
+  const slow = disturbFor(people, people.draw.between(60_000, 120_000), (actor, sent) =>
+    isReconciler(actor) && isSlow(sent) ? { bodyLateMs } : undefined,
+  );
+  await roll(people);
+  await slow;
+}
+
 const INCIDENTS: Readonly<Record<string, Action>> = {
-  /** Lists of one kind, or deletions, are answered slowly amid a rollout. */
-  slowAnswers: async (people) => {
+  slowZones: (people) => slowly(people, (sent) => isList(sent, "statefulsets")),
+  slowBudgets: (people) => slowly(people, (sent) => isList(sent, BUDGETS)),
+  slowPods: (people) => slowly(people, (sent) => isList(sent, "pods")),
+  /** A batch takes long. */
+  slowBatch: (people) => slowly(people, (sent) => isDeletion(sent) || isList(sent, "statefulsets"), [5000, 8000]),
+  /** Pods are deleted, and the API server says that they may not have been. */
+  unsaidDeletions: async (people) => {
     const { draw } = people;
-    const [plural, bodyLateMs] = [draw.of(["statefulsets", "pods", BUDGETS, "deletions"]), draw.of([1200, 3000, 8000])];
-    const slow = disturbFor(people, draw.between(60_000, 120_000), (actor, sent) => {
-      const isSlow = plural === "deletions" ? sent.method === "DELETE" : isList(sent, plural);
-      return isReconciler(actor) && isSlow ? { bodyLateMs } : undefined;
-    });
+    const unsaid = disturbFor(people, draw.between(60_000, 120_000), (actor, sent) =>
+      isReconciler(actor) && isDeletion(sent) && draw.chance(0.5)
+        ? { unsaid: "etcdserver: request timed out" }
+        : undefined,
+    );
     await roll(people);
-    await slow;
+    await unsaid;
   },
   /** Steps are slow, and meanwhile the specs of a zone and of the group change, one after the other. */
   editedMeanwhile: async (people) => {
@@ -90,6 +111,24 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       await pause(people, draw.between(1, 4000));
     }
     await slow;
+  },
+  /** Once a zone has been recorded, StatefulSets are listed for a while as they were just before. */
+  listsBefore: async (people) => {
+    const { world, schedule } = people;
+    let before: { readonly version: number; readonly until: number } | undefined;
+    const end = world.store.subscribe(({ resource, object, previous }) => {
+      const isRecorded = currentOf(object) !== currentOf(previous) && isReconciler(callers.getStore()?.actor ?? "");
+      if (resource === "statefulsets.apps" && previous && isRecorded)
+        before ??= { version: Number(object.metadata.resourceVersion) - 1, until: schedule.now() + STANDS_MS };
+    });
+    const lagging = disturbFor(people, PATIENCE_MS, (actor, sent) =>
+      before && schedule.now() < before.until && isReconciler(actor) && isList(sent, "statefulsets")
+        ? { version: before.version }
+        : undefined,
+    );
+    await roll(people);
+    await lagging;
+    end();
   },
   /** The status of a zone does not tell yet that its last pods are ready. */
   statusStands: async (people) => {
@@ -202,11 +241,11 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
 export const DELAYS_AREA: Area = {
   shape: ({ nodes, zones, replicas, budget, troubledMs, actions, faults, firstCalls, answers }, draw) => {
     if (nodes) return undefined;
-    const isCalm = draw.chance(0.7);
+    const [isCalm, isWide] = [draw.chance(0.7), draw.chance(0.4)];
     return {
-      replicas: Math.max(replicas, draw.between(2, 5)),
-      maxUnavailable: draw.between(1, 5),
-      budget: budget && draw.between(budget, 4),
+      replicas: isWide ? 5 : Math.max(replicas, 2),
+      maxUnavailable: isWide ? 5 : draw.between(1, 3),
+      budget: budget && (isWide ? 5 : draw.between(budget, Math.max(budget, 3))),
       labelled: draw.chance(0.4) ? draw.of(zones) : undefined,
       troubledMs: Math.max(troubledMs, TROUBLED_MS),
       actions: Math.min(actions, ACTIONS),

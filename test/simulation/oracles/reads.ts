@@ -44,6 +44,9 @@ const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$
 const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)(?!.*continue=)`);
 /** Of all groups, its first page: each pass begins with it. */
 const OF_ALL = /[?&]labelSelector=rollout-group(?:&|$)(?!.*continue=)/;
+/** Of the pods of zones, by their names; and of gates: their first pages. */
+const OF_PODS = /^GET .*\/pods\?(?=.*labelSelector=[^&]*name)(?!.*(?:watch|continue)=)/;
+const OF_GATES = /^GET .*\/rolloutgates(?:\?|$)(?!.*(?:watch|continue)=)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
 const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
 /** Whether it takes effect is unknown to who has sent it. */
@@ -62,6 +65,8 @@ interface Confirmed {
   readonly listedMs: number;
   /** When the list was sent by which the zone's first pod was chosen, if it is certain which that is. */
   readonly chosenAt: number;
+  /** By how much the pods were listed after the zones, if the gates have not been listed again since; 0 otherwise. */
+  readonly ungatedMs: number;
 }
 
 interface Acts {
@@ -71,6 +76,10 @@ interface Acts {
   passes: readonly number[];
   /** When its last list of this group alone was sent. */
   askedAt: number;
+  /** When its last list of the group's pods was sent, and so long after the last one of all groups. */
+  pods: { readonly at: number; readonly afterMs: number };
+  /** When its last list of gates was sent. */
+  gatesAt: number;
   /** By StatefulSet its last such write, when it took effect. */
   readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
@@ -134,7 +143,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const holders = new Map<string, { readonly actor: string; readonly since: number; readonly until: number }>();
 
   function actsOf(actor: string): Acts {
-    const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
+    const pods = { at: -Infinity, afterMs: 0 };
+    const never = { lists: [], passes: [], askedAt: -Infinity, pods, gatesAt: -Infinity, releasedAt: -Infinity };
     const found = byActor.get(actor) ?? {
       ...never,
       confirmed: new Map(),
@@ -158,6 +168,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
     // What is older than a second is asked for again.
     const isFresh = askedAt < at;
     return seen(Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity));
+  }
+
+  /** So long after the zones the pods were listed that gates count no more that were listed with the zones. */
+  function ungatedMs(actor: string): number {
+    const { passes, pods, gatesAt } = actsOf(actor);
+    return gatesAt >= (passes[0] ?? Infinity) && gatesAt < pods.at ? pods.afterMs : 0;
   }
 
   /** The one list of all groups that may have led to what the process does now; it has not stood still since. */
@@ -238,6 +254,10 @@ export function createReadSafety(options: ReadSafetyOptions) {
     if (first)
       violated(`${podName} is taken by ${actor} before ${first.metadata.name}, which is outdated and not ready`);
     if (isJudgedElsewhere) underLease(podName, zone, caller);
+    const { ungatedMs = 0 } = actsOf(actor).confirmed.get(zone) ?? {};
+    const isFirst = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) <= at;
+    if (isFirst && isTrue(pod, "Ready") && ungatedMs > FRESH_MS && !shape.suspends)
+      violated(`${podName} is taken by ${actor}, which has listed its pods ${ungatedMs} ms after zones and gates`);
     judgeLosses(pod, zone, actor);
     actsOf(actor).taken.add(podName);
   }
@@ -381,6 +401,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
       const isList = LIST.test(request) && !/[?&]watch=/.test(path);
       if (isList && OF_GROUP.test(path)) acts.askedAt = caller.sentAt ?? now();
       if (isList && OF_ALL.test(path)) acts.passes = [caller.sentAt ?? now(), ...acts.passes].slice(0, LISTS);
+      const { sentAt = now() } = caller;
+      if (OF_GATES.test(request)) acts.gatesAt = sentAt;
+      if (OF_PODS.test(request)) acts.pods = { at: sentAt, afterMs: sentAt - (acts.passes[0] ?? Infinity) };
       if (isList) acts.lists = [caller.sentAt ?? now(), ...acts.lists].slice(0, LISTS);
       const [, zone] = CONFIRMED.exec(request) ?? [];
       if (zone !== undefined)
@@ -388,6 +411,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
           at: now(),
           listedMs: now() - listedAt(caller.actor),
           chosenAt: chosenAt(caller.actor),
+          ungatedMs: ungatedMs(caller.actor),
         });
       const [, pod = "", set] = DELETED.exec(request) ?? [];
       if (set !== undefined) onDeletion(caller, path, pod, set);
