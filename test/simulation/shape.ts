@@ -190,7 +190,8 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
 
 /** True without any fault of the network, also by incidents; hosts of nodes may have some. */
 export const isCalm = ({ faults, firstCalls, answers, incidents }: Shape): boolean =>
-  (firstCalls ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined && Object.values(faults).every((rate) => rate === 0);
+  (firstCalls ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined &&
+  Object.values(faults).every((rate) => rate === 0);
 
 /** True if what is read may be some writes old. */
 export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>

@@ -212,7 +212,11 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
     ["by one of two lists", { pods: [pod("a-0")], lost: [4900, "ends"], passes: [4000, 4901] }, undefined],
     ["that may still come up", { pods: [pod("a-0", { ready: false })], lost: [0, TRIED] }, /may still come up/],
     ["that may, while another zone loses pods", { pods: [pod("a-0", { ready: false })], lost: [0, "ends"] }, undefined],
-    ["of which a container works, while another zone has lost pods", { pods: [half], lost: [0, "ends"] }, /that b ends/],
+    [
+      "of which a container works, while another zone has lost pods",
+      { pods: [half], lost: [0, "ends"] },
+      /that b ends/,
+    ],
     ["of which a container works", { pods: [half], lost: [0, TRIED] }, undefined],
     ["by gates that were listed long before its pods", { pods: [pod("a-0")], gatesAt: [3601] }, /1001 ms after zones/],
     ["by gates that were listed again", { pods: [pod("a-0")], gatesAt: [3601, 4700] }, undefined],
