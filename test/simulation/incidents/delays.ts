@@ -18,6 +18,7 @@ import {
   PATIENCE_MS,
   pause,
   type People,
+  podOf,
   podsIn,
   PODS,
   replicasOf,
@@ -51,7 +52,7 @@ const settled = (people: People): Promise<boolean> =>
 async function beforeRollout(people: People, act: (zone: string, other: string) => Promise<unknown>): Promise<void> {
   const zone = people.draw.of(people.shape.zones);
   const other = otherThan(people, zone);
-  await settled(people);
+  if (!(await settled(people))) return;
   await annotateZone(people, other, { [PAUSED]: "true" });
   await changeTemplate(people, other, newImage(people));
   await pause(people, 1000);
@@ -226,9 +227,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const template = { metadata: { annotations: { "sim/crash": "last" } }, spec: { containers } };
     for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, { spec: { template } });
     const zone = await taken;
-    if (zone === undefined) return;
     await pause(people, shape.exitAfterMs + shape.readyAfterMs + 3000);
-    const ill = `${otherThan(people, zone)}-0`;
+    const ill = `${otherThan(people, zone ?? "")}-0`;
     await annotatePod(people, ill, { "sim/ready": "false" });
     await pause(people, 3000);
     await roll(people);
@@ -254,4 +254,10 @@ export const DELAYS_AREA: Area = {
     };
   },
   incidents: INCIDENTS,
+  /** Pods of two zones of which one container works wait for each other for good, and for a person. */
+  async setRight(people) {
+    for (const pod of podsIn(people))
+      if (podOf(people, pod)?.metadata.annotations?.["sim/crash"] === "last")
+        await annotatePod(people, pod, { "sim/crash": null });
+  },
 };

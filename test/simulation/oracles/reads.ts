@@ -37,7 +37,9 @@ const [PASS_MS, STOOD_MS] = [6000, 20_000];
 /** In which a process, or its machine, may have stood still. */
 const STANDS_MS = 150_000;
 /** So many lists of a reconciler are remembered. */
-const LISTS = 8;
+const [LISTS, POD_LISTS] = [8, 40];
+/** What is sent at once; and the passes of which one has led to what happens now. */
+const [AT_ONCE_MS, PASSES] = [5, 4];
 
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
 /** Of this group alone, its first page: before a pod or a downscale, and nowhere else. */
@@ -76,10 +78,9 @@ interface Acts {
   passes: readonly number[];
   /** When its last list of this group alone was sent. */
   askedAt: number;
-  /** When its last list of the group's pods was sent, and so long after the last one of all groups. */
-  pods: { readonly at: number; readonly afterMs: number };
-  /** When its last list of gates was sent. */
-  gatesAt: number;
+  /** When its last lists of zones' pods, and of gates, were sent, the latest first. */
+  pods: readonly number[];
+  gates: readonly number[];
   /** By StatefulSet its last such write, when it took effect. */
   readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
@@ -143,8 +144,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const holders = new Map<string, { readonly actor: string; readonly since: number; readonly until: number }>();
 
   function actsOf(actor: string): Acts {
-    const pods = { at: -Infinity, afterMs: 0 };
-    const never = { lists: [], passes: [], askedAt: -Infinity, pods, gatesAt: -Infinity, releasedAt: -Infinity };
+    const never = { lists: [], passes: [], askedAt: -Infinity, pods: [], gates: [], releasedAt: -Infinity };
     const found = byActor.get(actor) ?? {
       ...never,
       confirmed: new Map(),
@@ -170,10 +170,20 @@ export function createReadSafety(options: ReadSafetyOptions) {
     return seen(Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity));
   }
 
-  /** So long after the zones the pods were listed that gates count no more that were listed with the zones. */
+  /**
+   * By how much the pods were listed after zones and gates, if no gates were listed since: a pass lists both at once, and
+   * its step may go on beside the next passes. 0 unless that is so of all passes that may have led here.
+   */
   function ungatedMs(actor: string): number {
-    const { passes, pods, gatesAt } = actsOf(actor);
-    return gatesAt >= (passes[0] ?? Infinity) && gatesAt < pods.at ? pods.afterMs : 0;
+    const { passes, pods, gates } = actsOf(actor);
+    const isWith = (pass: number) => (at: number) => Math.abs(at - pass) <= AT_ONCE_MS;
+    const again = gates.filter((at) => !passes.some((pass) => isWith(pass)(at)));
+    const late = passes.slice(0, PASSES).flatMap((pass) => {
+      const podsAt = pods.findLast((at) => at > pass);
+      if (podsAt === undefined) return [];
+      return gates.some(isWith(pass)) && !again.some((at) => at >= podsAt) ? podsAt - pass : 0;
+    });
+    return late.length > 0 ? Math.min(...late) : 0;
   }
 
   /** The one list of all groups that may have led to what the process does now; it has not stood still since. */
@@ -402,8 +412,8 @@ export function createReadSafety(options: ReadSafetyOptions) {
       if (isList && OF_GROUP.test(path)) acts.askedAt = caller.sentAt ?? now();
       if (isList && OF_ALL.test(path)) acts.passes = [caller.sentAt ?? now(), ...acts.passes].slice(0, LISTS);
       const { sentAt = now() } = caller;
-      if (OF_GATES.test(request)) acts.gatesAt = sentAt;
-      if (OF_PODS.test(request)) acts.pods = { at: sentAt, afterMs: sentAt - (acts.passes[0] ?? Infinity) };
+      if (OF_GATES.test(request)) acts.gates = [sentAt, ...acts.gates].slice(0, LISTS);
+      if (OF_PODS.test(request)) acts.pods = [sentAt, ...acts.pods].slice(0, POD_LISTS);
       if (isList) acts.lists = [caller.sentAt ?? now(), ...acts.lists].slice(0, LISTS);
       const [, zone] = CONFIRMED.exec(request) ?? [];
       if (zone !== undefined)
