@@ -24,12 +24,13 @@ import {
   replicasOf,
   scale,
   SETS,
+  until as waitUntil,
 } from "../person.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import { NO_FAULTS } from "../shape.ts";
 import { amidBatch, nextTaken } from "./amid-batch.ts";
 import type { Area } from "./incident.ts";
-import { changeRetention, editGroup } from "./leases.ts";
+import { changeRetention, editGroup, LEASE_PATH, QUIET_MS } from "./leases.ts";
 import { newImage, podsOf, roll, statusOf, until } from "./rollouts.ts";
 import { underQuota, withPods } from "./shrinking.ts";
 
@@ -202,6 +203,23 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await roll(people, newImage(people), [draw.of(shape.zones)]);
     await refused;
   },
+  /**
+   * As the last zone has been recorded, the reconciler is killed; the next one has to read all pods, by what somebody has
+   * taken from their Lease, and cannot.
+   */
+  unreadAtEnd: async (people) => {
+    const { world, shape } = people;
+    await settled(people);
+    await roll(people);
+    if (!(await waitUntil(people, () => !areZonesSettled(world.store, shape.zones)))) return;
+    if (!(await waitUntil(people, () => areZonesSettled(world.store, shape.zones), { stepMs: 1 }))) return;
+    for (const process of world.processes()) if (isReconciler(process.name)) process.kill();
+    const annotations = { "zonewise/resynced-through": null, "zonewise/resynced-sectors": null };
+    await world.ask("human", "PATCH", LEASE_PATH, { metadata: { annotations } });
+    await disturbFor(people, 100_000, (actor, sent) =>
+      isReconciler(actor) && isList(sent, "pods") ? { isRefused: true } : undefined,
+    );
+  },
   /** A list of pods ends after its first one, as if it were whole. */
   onePod: async (people) => {
     let lists = 0;
@@ -239,25 +257,40 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
 
 /** Most of its worlds have no other faults: what happens there is the incidents' doing. */
 export const DELAYS_AREA: Area = {
-  shape: ({ nodes, zones, replicas, budget, troubledMs, actions, faults, firstCalls, answers }, draw) => {
+  shape: ({ nodes, zones, replicas, budget, gate, evictions, ...shape }, draw) => {
     if (nodes) return undefined;
     const [isCalm, isWide] = [draw.chance(0.7), draw.chance(0.4)];
+    const hasBudget = evictions !== undefined || draw.chance(0.7);
     return {
       replicas: isWide ? 5 : Math.max(replicas, 2),
       maxUnavailable: isWide ? 5 : draw.between(1, 3),
-      budget: budget && (isWide ? 5 : draw.between(budget, Math.max(budget, 3))),
+      budget: budget && hasBudget ? (isWide ? 5 : draw.between(budget, Math.max(budget, 3))) : undefined,
       labelled: draw.chance(0.4) ? draw.of(zones) : undefined,
-      troubledMs: Math.max(troubledMs, TROUBLED_MS),
-      actions: Math.min(actions, ACTIONS),
-      faults: isCalm ? NO_FAULTS : faults,
-      ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
+      // Somebody who scales a zone is not refused by webhooks.
+      ...(draw.chance(0.5) && { followers: false, mirrored: undefined, prepared: false, secondsBetween: 0 }),
+      windows: undefined,
+      gate: draw.chance(0.5) ? gate : undefined,
+      troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
+      actions: Math.min(shape.actions, ACTIONS),
+      ...(isCalm && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
     };
   },
   incidents: INCIDENTS,
-  /** Pods of two zones of which one container works wait for each other for good, and for a person. */
+  /**
+   * Pods of two zones of which one container works wait for each other for good, and for a person. Once all has long been
+   * settled, a field of a zone changes that makes no pods.
+   */
   async setRight(people) {
     for (const pod of podsIn(people))
       if (podOf(people, pod)?.metadata.annotations?.["sim/crash"] === "last")
         await annotatePod(people, pod, { "sim/crash": null });
+    await waitUntil(people, () => areZonesSettled(people.world.store, people.shape.zones), {
+      ms: 240_000,
+      stepMs: 1000,
+    });
+    // The oracles take no lost call for a reason any more.
+    await pause(people, QUIET_MS);
+    await changeRetention(people);
+    await pause(people, STANDS_MS);
   },
 };

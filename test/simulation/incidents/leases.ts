@@ -20,14 +20,14 @@ import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
-const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
+export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
 /** The oracles take no lost call for a reason so long after the last one. */
-const QUIET_MS = 160_000;
+export const QUIET_MS = 160_000;
 
 const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
