@@ -35,6 +35,8 @@ import { newImage, podsOf, roll, statusOf, until } from "./rollouts.ts";
 import { underQuota, withPods } from "./shrinking.ts";
 
 const PAUSED = "grafana.com/rollout-paused";
+/** Of one group alone: before each pod of a batch. */
+const OF_GROUP = /rollout-group(?:=|%3D)/;
 const BUDGETS = "zoneawarepoddisruptionbudgets";
 /** So long the trouble lasts at least, with so few other actions. */
 const [TROUBLED_MS, ACTIONS] = [240_000, 6];
@@ -43,6 +45,9 @@ const STANDS_MS = 20_000;
 
 const isDeletion = ({ method, path }: Sent): boolean => method === "DELETE" && path.includes("/pods/");
 const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
+const freeze = ({ world }: People, ms: number): void => {
+  for (const process of world.processes()) if (isReconciler(process.name)) process.freeze(ms);
+};
 const otherThan = ({ draw, shape }: People, zone: string): string =>
   draw.of(shape.zones.filter((other) => other !== zone));
 const currentOf = (set: KubeObject | undefined): unknown => dig(set, "status", "currentRevision");
@@ -87,7 +92,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   slowBudgets: (people) => slowly(people, (sent) => isList(sent, BUDGETS)),
   slowPods: (people) => slowly(people, (sent) => isList(sent, "pods")),
   /** A batch takes long. */
-  slowBatch: (people) => slowly(people, (sent) => isDeletion(sent) || isList(sent, "statefulsets"), [5000, 8000]),
+  slowBatch: (people) =>
+    slowly(people, (sent) => isDeletion(sent) || (isList(sent, "statefulsets") && OF_GROUP.test(sent.path)), [5500]),
   /** Pods are deleted, and the API server says that they may not have been. */
   unsaidDeletions: async (people) => {
     const { draw } = people;
@@ -148,7 +154,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       const zone = otherThan(people, taken);
       const replicas = replicasOf(people, zone);
       if (replicas < 2) return;
-      for (const process of people.world.processes()) if (isReconciler(process.name)) process.freeze(2000);
+      freeze(people, 2000);
       await withPods(people, zone, { "sim/kept": "true" }, async () => {
         await scale(people, zone, replicas - 1);
         await pause(people, STANDS_MS);
@@ -260,7 +266,7 @@ export const DELAYS_AREA: Area = {
   shape: ({ nodes, zones, replicas, budget, gate, evictions, ...shape }, draw) => {
     if (nodes) return undefined;
     const [isCalm, isWide] = [draw.chance(0.7), draw.chance(0.4)];
-    const hasBudget = evictions !== undefined || draw.chance(0.7);
+    const hasBudget = evictions !== undefined || draw.chance(0.5);
     return {
       replicas: isWide ? 5 : Math.max(replicas, 2),
       maxUnavailable: isWide ? 5 : draw.between(1, 3),
@@ -290,6 +296,8 @@ export const DELAYS_AREA: Area = {
     });
     // The oracles take no lost call for a reason any more.
     await pause(people, QUIET_MS);
+    // Nobody sees it before its controller.
+    freeze(people, 1000);
     await changeRetention(people);
     await pause(people, STANDS_MS);
   },

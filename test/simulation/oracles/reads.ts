@@ -30,8 +30,8 @@ interface ReadSafetyOptions {
 
 /** Milliseconds for which what was listed is recent enough for the first pod. */
 const FRESH_MS = 1000;
-/** Milliseconds from the write without content to the last deletion: a batch lasts 30 s, and its last call 10 s. */
-const BATCH_MS = 40_000;
+/** Milliseconds from the write without content until the last deletion is sent: a batch lasts 30 s. */
+const BATCH_MS = 32_000;
 /** Two passes in this time may both have led to what happens now; longer than that a process stands still, or just has. */
 const [PASS_MS, STOOD_MS] = [6000, 20_000];
 /** In which a process, or its machine, may have stood still. */
