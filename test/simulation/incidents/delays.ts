@@ -45,6 +45,8 @@ const STANDS_MS = 20_000;
 
 const isDeletion = ({ method, path }: Sent): boolean => method === "DELETE" && path.includes("/pods/");
 const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
+const latestRun = ({ world }: People): string | undefined =>
+  world.processes().findLast(({ name }) => isReconciler(name))?.name;
 const freeze = ({ world }: People, ms: number): void => {
   for (const process of world.processes()) if (isReconciler(process.name)) process.freeze(ms);
 };
@@ -91,9 +93,14 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   slowZones: (people) => slowly(people, (sent) => isList(sent, "statefulsets")),
   slowBudgets: (people) => slowly(people, (sent) => isList(sent, BUDGETS)),
   slowPods: (people) => slowly(people, (sent) => isList(sent, "pods")),
-  /** A batch takes long. */
-  slowBatch: (people) =>
-    slowly(people, (sent) => isDeletion(sent) || (isList(sent, "statefulsets") && OF_GROUP.test(sent.path)), [5500]),
+  /** A batch takes long: it begins with a run, which has a minute. */
+  slowBatch: async (people) => {
+    await settled(people);
+    const before = latestRun(people);
+    await waitUntil(people, () => latestRun(people) !== before);
+    const isOfBatch = (sent: Sent): boolean => isList(sent, "statefulsets") && OF_GROUP.test(sent.path);
+    await slowly(people, (sent) => isDeletion(sent) || isOfBatch(sent), [5500]);
+  },
   /** Pods are deleted, and the API server says that they may not have been. */
   unsaidDeletions: async (people) => {
     const { draw } = people;
