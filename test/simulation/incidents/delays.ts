@@ -1,83 +1,49 @@
-/**
- * What a rollout reads comes late, is old or not whole, just as it decides by it: slow answers, controllers that stand
- * still, pods that others keep or relabel, and pods of which one container works.
- */
+/** What a rollout reads comes late, is old or not whole, just as it decides by it. */
 import type { Sent } from "../../emulator/in-process.ts";
-import { dig, isTrue } from "../../emulator/objects.ts";
+import { dig, type Draft, put } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { callers } from "../network.ts";
 import {
   type Action,
   annotatePod,
-  annotateZone,
-  changeTemplate,
   disturbFor,
   drain,
-  insist,
   isList,
   PATIENCE_MS,
   pause,
   type People,
   podOf,
   podsIn,
-  PODS,
-  replicasOf,
-  scale,
+  recreate,
   SETS,
   until as waitUntil,
 } from "../person.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import { NO_FAULTS } from "../shape.ts";
-import { amidBatch, nextTaken } from "./amid-batch.ts";
 import type { Area } from "./incident.ts";
-import { changeRetention, editGroup, LEASE_PATH, QUIET_MS } from "./leases.ts";
-import { newImage, podsOf, roll, statusOf, until } from "./rollouts.ts";
-import { underQuota, withPods } from "./shrinking.ts";
+import {
+  changeRetention,
+  editGroup,
+  LEASE_PATH,
+  OTHER_ZONES,
+  otherZone,
+  QUIET_MS,
+  removeOtherGroup,
+} from "./leases.ts";
+import { freeze, isReconciler, OTHER_PODS, settled, STANDS_MS } from "./other-pods.ts";
+import { newImage, roll } from "./rollouts.ts";
 
-const PAUSED = "grafana.com/rollout-paused";
 /** Of one group alone: before each pod of a batch. */
 const OF_GROUP = /rollout-group(?:=|%3D)/;
+const HOUR_MS = 3_600_000;
 const BUDGETS = "zoneawarepoddisruptionbudgets";
 /** So long the trouble lasts at least, with so few other actions. */
 const [TROUBLED_MS, ACTIONS] = [240_000, 6];
-/** For which a controller stands still, or pods are kept. */
-const STANDS_MS = 20_000;
 
 const isDeletion = ({ method, path }: Sent): boolean => method === "DELETE" && path.includes("/pods/");
-const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
 const latestRun = ({ world }: People): string | undefined =>
   world.processes().findLast(({ name }) => isReconciler(name))?.name;
-const freeze = ({ world }: People, ms: number): void => {
-  for (const process of world.processes()) if (isReconciler(process.name)) process.freeze(ms);
-};
-const otherThan = ({ draw, shape }: People, zone: string): string =>
-  draw.of(shape.zones.filter((other) => other !== zone));
 const currentOf = (set: KubeObject | undefined): unknown => dig(set, "status", "currentRevision");
-const settled = (people: People): Promise<boolean> =>
-  until(people, () => areZonesSettled(people.world.store, people.shape.zones));
-
-/** Two zones of which the second has a new template, which it gets only once it is no longer paused. */
-async function beforeRollout(people: People, act: (zone: string, other: string) => Promise<unknown>): Promise<void> {
-  const zone = people.draw.of(people.shape.zones);
-  const other = otherThan(people, zone);
-  if (!(await settled(people))) return;
-  await annotateZone(people, other, { [PAUSED]: "true" });
-  await changeTemplate(people, other, newImage(people));
-  await pause(people, 1000);
-  await act(zone, other);
-  await annotateZone(people, other, { [PAUSED]: null });
-}
-
-/** All pods of the zone have its template, and one is not ready yet. */
-function isComingUp(people: People, zone: string): boolean {
-  const revision = statusOf(people, zone, "updateRevision");
-  const pods = podsOf(people, zone).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  return (
-    pods.length === replicasOf(people, zone) &&
-    pods.every(({ metadata }) => metadata.labels?.["controller-revision-hash"] === revision) &&
-    pods.some((pod) => !isTrue(pod, "Ready"))
-  );
-}
 
 /** Such calls of reconcilers are answered slowly amid a rollout. */
 async function slowly(people: People, isSlow: (sent: Sent) => boolean, late = [1200, 3000, 8000]): Promise<void> {
@@ -90,6 +56,7 @@ async function slowly(people: People, isSlow: (sent: Sent) => boolean, late = [1
 }
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
+  ...OTHER_PODS,
   slowZones: (people) => slowly(people, (sent) => isList(sent, "statefulsets")),
   slowBudgets: (people) => slowly(people, (sent) => isList(sent, BUDGETS)),
   slowPods: (people) => slowly(people, (sent) => isList(sent, "pods")),
@@ -145,66 +112,22 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await lagging;
     end();
   },
-  /** The status of a zone does not tell yet that its last pods are ready. */
-  statusStands: async (people) => {
-    await settled(people);
-    const taken = nextTaken(people);
-    await roll(people);
-    const zone = await taken;
-    if (zone !== undefined && (await until(people, () => isComingUp(people, zone))))
-      people.world.stall("statefulSets", people.shape.readyAfterMs + STANDS_MS);
-    await pause(people, STANDS_MS);
-  },
-  /** Amid a batch another zone shrinks, and its pod stays. */
-  keptAmid: (people) =>
-    amidBatch(people, async (taken) => {
-      const zone = otherThan(people, taken);
-      const replicas = replicasOf(people, zone);
-      if (replicas < 2) return;
-      freeze(people, 2000);
-      await withPods(people, zone, { "sim/kept": "true" }, async () => {
-        await scale(people, zone, replicas - 1);
-        await pause(people, STANDS_MS);
-      });
-      await scale(people, zone, replicas);
-    }),
-  /** A pod is missing, and one more than there should be stays. */
-  keptBesideGap: (people) =>
-    beforeRollout(people, async (zone, other) => {
-      const replicas = replicasOf(people, zone);
-      if (replicas < 2) return;
-      await withPods(people, zone, { "sim/kept": "true" }, () =>
-        underQuota(people, async () => {
-          await people.world.ask("human", "DELETE", `${PODS}/${zone}-0`);
-          await scale(people, zone, replicas - 1);
-          await pause(people, people.shape.exitAfterMs + 1000);
-          await annotateZone(people, other, { [PAUSED]: null });
-          await pause(people, STANDS_MS);
-        }),
+  /** A group whose pods do not come up is deleted with its RolloutGroup, and comes again as it was. */
+  stuckAgain: async (people) => {
+    const { shape, draw } = people;
+    const slow = ["spec", "template", "metadata", "annotations", "sim/ready-after-ms"];
+    const make = (): Promise<unknown> =>
+      Promise.all(
+        OTHER_ZONES.map((zone) => recreate(people, SETS, put(otherZone(shape, zone), slow, String(HOUR_MS)) as Draft)),
       );
-      await scale(people, zone, replicas);
-    }),
-  /** A pod ends slowly, and its StatefulSet's status still counts it as ready. */
-  slowExit: (people) =>
-    beforeRollout(people, async (zone, other) => {
-      const pod = `${zone}-${people.draw.below(replicasOf(people, zone))}`;
-      await annotatePod(people, pod, { "sim/exit-after-ms": String(STANDS_MS) });
-      await people.world.ask("human", "DELETE", `${PODS}/${pod}`);
-      await annotateZone(people, other, { [PAUSED]: null });
-      await pause(people, STANDS_MS);
-    }),
-  /** A pod has the labels of another zone's, and its controller does not know yet. */
-  relabelled: (people) =>
-    beforeRollout(people, async (zone, other) => {
-      const pod = `${zone}-${people.draw.below(replicasOf(people, zone))}`;
-      const label = (name: string): Promise<unknown> =>
-        people.world.ask("human", "PATCH", `${PODS}/${pod}`, { metadata: { labels: { name } } });
-      people.world.stall("statefulSets", STANDS_MS);
-      await label(other);
-      await annotateZone(people, other, { [PAUSED]: null });
-      await pause(people, STANDS_MS - 2000);
-      await label(zone);
-    }),
+    await make();
+    await pause(people, 80_000);
+    await removeOtherGroup(people);
+    await pause(people, draw.between(6000, 14_000));
+    await make();
+    await pause(people, STANDS_MS);
+    await removeOtherGroup(people);
+  },
   /** The pods of a group that is ready cannot be read as it gets another template. */
   unread: async (people) => {
     const { draw, shape } = people;
@@ -244,27 +167,6 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       await drain(people, pod);
     }
     await cut;
-  },
-  /** Of the first pods with a new template one container works; it is mended while a pod of another zone is ill. */
-  halfWorking: async (people) => {
-    const { shape } = people;
-    await settled(people);
-    const taken = nextTaken(people);
-    const image = newImage(people);
-    const containers = [
-      { name: "main", image },
-      { name: "sidecar", image },
-    ];
-    const template = { metadata: { annotations: { "sim/crash": "last" } }, spec: { containers } };
-    for (const zone of shape.zones) await insist(people, `${SETS}/${zone}`, { spec: { template } });
-    const zone = await taken;
-    await pause(people, shape.exitAfterMs + shape.readyAfterMs + 3000);
-    const ill = `${otherThan(people, zone ?? "")}-0`;
-    await annotatePod(people, ill, { "sim/ready": "false" });
-    await pause(people, 3000);
-    await roll(people);
-    await pause(people, STANDS_MS);
-    await annotatePod(people, ill, { "sim/ready": null });
   },
 };
 

@@ -23,7 +23,7 @@ const LEASE = "zonewise-reconciler";
 export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
+export const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
 /** The oracles take no lost call for a reason so long after the last one. */
@@ -60,11 +60,18 @@ async function contend(people: People, prepare: (holder: Process) => void = () =
 }
 
 /** A zone of the second group, which nobody scales. */
-function otherZone(shape: Shape, name: string): Draft {
+export function otherZone(shape: Shape, name: string): Draft {
   const bare = { followers: false, mirrored: undefined, prepared: false, secondsBetween: 0, nodes: undefined };
   const text = JSON.stringify(zoneObject({ ...shape, ...bare, replicas: 1 }, name));
   return JSON.parse(text.replaceAll(`"${GROUP}"`, `"${OTHER_GROUP}"`)) as Draft;
 }
+
+/** The second group goes, with what is told of it. */
+export const removeOtherGroup = ({ world }: People): Promise<unknown> =>
+  Promise.all([
+    ...OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)),
+    world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
+  ]);
 
 /** A configuration whose bundle somebody else maintains; no request goes to its webhook. */
 const foreignConfiguration = (caBundle: string): Draft => ({
@@ -191,10 +198,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     }
     await pause(people, 70_000);
     await until(people, () => world.processes().length > 0 && renewedBy(people) !== "", 60_000);
-    await Promise.all([
-      ...OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)),
-      world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
-    ]);
+    await removeOtherGroup(people);
     await pause(people, draw.between(6000, 14_000));
     await Promise.all(OTHER_ZONES.map(make));
   },
