@@ -17,7 +17,7 @@ import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
@@ -205,7 +205,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     shape,
     violated,
     now,
-    listPods,
+    // Others may have pods with these labels.
+    listPods: (set) => listPods(set).filter(({ metadata }) => zoneOf(metadata.name) === set),
     decidedMs,
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
