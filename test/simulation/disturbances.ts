@@ -1,4 +1,5 @@
 /** What befalls calls beside the faults that a seed draws: incidents have it so, for a while. */
+import { PbfReader } from "pbf";
 import type { Answering, Sent } from "../emulator/in-process.ts";
 
 export interface Disturbance {
@@ -10,6 +11,8 @@ export interface Disturbance {
   readonly unsaid?: string;
   /** The body ends in the middle, as if it were whole. */
   readonly isShort?: boolean;
+  /** A list in protobuf ends after its first item. */
+  readonly hasOneItem?: boolean;
   /** Milliseconds between the head of an answer and its body. */
   readonly bodyLateMs?: number;
   /** Milliseconds by which the clock of the API server that answers is ahead of that of others. */
@@ -22,8 +25,12 @@ export interface Disturbance {
 export type Disturb = (actor: string, sent: Sent) => Disturbance | undefined;
 
 /** Answers as the disturbance lets it. */
-export function answerDisturbed(to: Answering, { unsaid, isShort, aheadMs }: Disturbance): Answering {
+export function answerDisturbed(to: Answering, { unsaid, isShort, hasOneItem, aheadMs }: Disturbance): Answering {
   let isOver = false;
+  const lengthOf = (data: Buffer | string): number => {
+    if (isShort) return Math.floor(data.length / 2);
+    return hasOneItem && Buffer.isBuffer(data) ? endOfFirstItem(data) : data.length;
+  };
   return {
     ...to,
     head(status, headers) {
@@ -35,8 +42,9 @@ export function answerDisturbed(to: Answering, { unsaid, isShort, aheadMs }: Dis
       end();
     },
     chunk(data) {
-      if (!isOver) to.chunk(isShort ? data.slice(0, Math.floor(data.length / 2)) : data);
-      if (isShort) end();
+      const length = lengthOf(data);
+      if (!isOver) to.chunk(length < data.length ? data.slice(0, length) : data);
+      if (length < data.length) end();
     },
     end,
   };
@@ -48,3 +56,18 @@ export function answerDisturbed(to: Answering, { unsaid, isShort, aheadMs }: Dis
 }
 
 const FAILURE = { kind: "Status", apiVersion: "v1", status: "Failure", code: 500, reason: "InternalError" };
+
+const [MAGIC, ITEMS] = ["k8s\0", 2];
+
+/** Of a list as the API server sends it: the type, and within the list its metadata before its items. */
+function endOfFirstItem(data: Buffer): number {
+  if (data.toString("latin1", 0, MAGIC.length) !== MAGIC) return data.length;
+  const reader = new PbfReader(data);
+  reader.pos = MAGIC.length;
+  reader.nextField();
+  reader.skip(reader.type);
+  reader.nextField();
+  const end = reader.readVarint() + reader.pos;
+  for (let field = 0; field !== ITEMS && reader.pos < end; reader.skip(reader.type)) field = reader.nextField();
+  return reader.pos;
+}

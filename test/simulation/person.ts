@@ -1,6 +1,8 @@
 /** How a person acts on the world: what all actions are made of. */
 import { dig, type Draft } from "../emulator/objects.ts";
+import type { Sent } from "../emulator/in-process.ts";
 import type { KubeObject } from "../emulator/store.ts";
+import type { Disturb } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
 import { NAMESPACE, zoneOf } from "./names.ts";
 import type { Schedule } from "./schedule.ts";
@@ -137,6 +139,16 @@ export async function until(
   while (people.schedule.now() < end && !holds()) await pause(people, stepMs);
   return holds();
 }
+
+/** Disturbs calls for `ms`. */
+export async function disturbFor(people: People, ms: number, how: Disturb): Promise<void> {
+  const undo = people.world.disturb(how);
+  await pause(people, ms);
+  undo();
+}
+
+export const isList = ({ method, path }: Sent, plural: string): boolean =>
+  method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 
 export const podOf = ({ world }: People, name: string): KubeObject | undefined =>
   world.store.get("pods", NAMESPACE, name);

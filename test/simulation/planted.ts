@@ -130,6 +130,18 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     /nothing is written once the downscale Lease/,
     "the calls that follow have no time left, so that the client sends none of them (Timeout)",
   ],
+  [
+    /not stepped twice at once/,
+    "a tick leaves out what was under way before it listed the groups, begins each of the others once, and no other tick runs meanwhile",
+  ],
+  [
+    /spread over ticks$|take no resync of others/,
+    "no world has two thousand pods: one list, and one tick, has all that are due",
+  ],
+  [
+    /no pods but those of a list of its own/,
+    "a shared list is made as the first of two groups at most asks for it, at once: it is as young as one of its own",
+  ],
   [/share one read of their group/, "a bound of cost: the group is read once more, and the zone waits all the same"],
   [
     /number of replicas that they were called for/,

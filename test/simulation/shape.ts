@@ -108,6 +108,8 @@ export interface Shape {
         readonly asOriginal: boolean;
       }
     | undefined;
+  /** The zone whose pods have a label more, which its selector names; undefined for none. */
+  readonly labelled?: string | undefined;
   /** How many incidents of each area there are; undefined for none. */
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
@@ -188,7 +190,8 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
 
 /** True without any fault of the network, also by incidents; hosts of nodes may have some. */
 export const isCalm = ({ faults, firstCalls, answers, incidents }: Shape): boolean =>
-  (firstCalls ?? answers ?? incidents?.["leases"]) === undefined && Object.values(faults).every((rate) => rate === 0);
+  (firstCalls ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined &&
+  Object.values(faults).every((rate) => rate === 0);
 
 /** True if what is read may be some writes old. */
 export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>
@@ -208,7 +211,7 @@ export function zoneObject(shape: Shape, name: string): Draft {
   const { zones, replicas, maxUnavailable, followers, mirrored, prepared, secondsBetween } = shape;
   const { readyAfterMs, exitAfterMs, nodes, windows } = shape;
   const leader = zones[zones.indexOf(name) - 1];
-  const labels = { app: GROUP, name };
+  const labels = { app: GROUP, name, ...(shape.labelled === name && { tier: "spare" }) };
   return {
     apiVersion: "apps/v1",
     kind: "StatefulSet",

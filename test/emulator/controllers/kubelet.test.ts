@@ -79,6 +79,21 @@ test("a crashing pod waits in CrashLoopBackOff and becomes ready when it no long
   assert.equal(get("a").status.containerStatuses?.[0]?.restartCount, 3, "restarts are not forgotten");
 });
 
+test("a pod whose last container alone crashes is not ready, and the other one works", async () => {
+  const { store, clock, pod: get } = createCluster();
+  const containers = ["main", "sidecar"].map((name) => ({ name, image: "app:1" }));
+  store.create("pods", pod("a", { "sim/crash": "last" }, { containers }));
+  await clock.advance(1000);
+  assert.equal(isReady(get("a")), false);
+  assert.deepEqual(
+    get("a").status.containerStatuses?.map(({ ready, state }) => [ready, state?.waiting?.reason]),
+    [
+      [true, undefined],
+      [false, "CrashLoopBackOff"],
+    ],
+  );
+});
+
 test("an image of a registry that cannot exist is not pulled, again and again, until it is another", async () => {
   const { store, clock, pod: get } = createCluster();
   const image = "registry.invalid/app:2";

@@ -4,6 +4,7 @@
  *
  *   sim/ready-after-ms  from bound to Ready, 300      sim/ready  "false" keeps it not Ready, at any time
  *   sim/exit-after-ms   from deletion to gone, 100    sim/crash  "true": containers wait in CrashLoopBackOff
+ *   sim/crash "last"    its last container alone does, and the others work
  *   sim/ready "gated"   its containers are ready, and it is not, as if a readiness gate of it were closed
  *
  * An image of a registry in `.invalid` cannot be pulled, as on a real cluster (RFC 2606: no such name exists).
@@ -73,6 +74,7 @@ export function kubelets(store: Store, clock: Clock): Controller {
         up: state.upAt <= now,
         gatesOpen: gatesOpen && !isGated,
         crashing,
+        ...(annotation(pod, "crash") === "last" && { lastCrashes: true }),
         ip: state.ip,
         ...(pull && { pull: pull.reason }),
       };
@@ -134,6 +136,8 @@ interface Observed {
   readonly up: boolean;
   readonly gatesOpen: boolean;
   readonly crashing: boolean;
+  /** The last container crashes, and no other. */
+  readonly lastCrashes?: boolean;
   readonly ip: string;
   /** Why an image is not there. */
   readonly pull?: PullError;
@@ -141,9 +145,10 @@ interface Observed {
 
 /** The pod's new status; `now` is RFC 3339. A condition's time changes only with its status. */
 export function statusOf({ spec, status }: Pod, observed: Observed, now: string): Pod["status"] {
-  const { up, gatesOpen, crashing, ip, pull } = observed;
+  const { up, gatesOpen, crashing, lastCrashes = false, ip, pull } = observed;
+  const allUp = up && !lastCrashes;
   const { conditions = [], startTime = now } = status;
-  const desired = { PodScheduled: true, Initialized: true, ContainersReady: up, Ready: up && gatesOpen };
+  const desired = { PodScheduled: true, Initialized: true, ContainersReady: allUp, Ready: allUp && gatesOpen };
   const own = Object.entries(desired).map(([type, isTrue]) => {
     const changed = { type, status: isTrue ? "True" : "False", lastTransitionTime: now };
     return conditions.find((previous) => previous.type === type && previous.status === changed.status) ?? changed;
@@ -161,10 +166,12 @@ export function statusOf({ spec, status }: Pod, observed: Observed, now: string)
     hostIP: "127.0.0.1",
     startTime,
     conditions: [...own, ...conditions.filter(({ type }) => !(type in desired))],
-    containerStatuses: spec.containers.map(({ name, image = "" }) =>
-      pull && !isPullable(image)
-        ? { name, image, ...missing, state: waitForImage(image, pull) }
-        : { name, image, ...containers, state },
-    ),
+    containerStatuses: spec.containers.map(({ name, image = "" }, i) => {
+      if (pull && !isPullable(image)) return { name, image, ...missing, state: waitForImage(image, pull) };
+      const crashes = lastCrashes && i === spec.containers.length - 1;
+      return crashes
+        ? { name, image, ...containers, ready: false, started: false, state: CRASHING }
+        : { name, image, ...containers, state };
+    }),
   };
 }

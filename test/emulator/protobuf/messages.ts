@@ -11,11 +11,12 @@ const MESSAGES = {
     "name=1, generateName=2, namespace=3, uid=5, resourceVersion=6, generation=7 int, creationTimestamp=8 time, deletionTimestamp=9 time, " +
     "deletionGracePeriodSeconds=10 int, labels=11 map, annotations=12 map, ownerReferences=13 OwnerReference, finalizers=14 list, " +
     "managedFields=17 ManagedFieldsEntry",
+  PodSecurityContext: "runAsUser=2 int, runAsNonRoot=3 flag, fsGroup=5 int, runAsGroup=6 int",
   OwnerReference: "kind=1, name=3, uid=4, apiVersion=5, controller=6 flag, blockOwnerDeletion=7 flag",
   ManagedFieldsEntry: "manager=1, operation=2, apiVersion=3, time=4 time, fieldsType=6, fieldsV1=7 json, subresource=8",
   PodSpec:
     "volumes=1 Volume, containers=2 Container, restartPolicy=3, terminationGracePeriodSeconds=4 int, dnsPolicy=6, nodeSelector=7 map, " +
-    "serviceAccountName=8, nodeName=10, hostname=16, subdomain=17, schedulerName=19, tolerations=22 Toleration, " +
+    "serviceAccountName=8, nodeName=10, securityContext=14 PodSecurityContext, hostname=16, subdomain=17, schedulerName=19, tolerations=22 Toleration, " +
     "readinessGates=28 PodReadinessGate",
   Container:
     "name=1, image=2, command=3 list, args=4 list, ports=6 ContainerPort, env=7 EnvVar, resources=8 ResourceRequirements, volumeMounts=9 VolumeMount, " +

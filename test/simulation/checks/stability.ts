@@ -2,6 +2,7 @@
 import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
+import { isOf } from "../oracles/stored.ts";
 import type { Shape } from "../shape.ts";
 import { GATE, GATES, PHASED, PHASED_REPLICAS, PHASED_ROLLOUTS } from "./objects.ts";
 
@@ -33,7 +34,9 @@ export function unsettledPhased(store: Pick<Store, "get" | "list">, { phased }: 
   if (!phased) return [];
   const set = store.get("statefulsets.apps", NAMESPACE, PHASED);
   const rollout = store.get(PHASED_ROLLOUTS, NAMESPACE, PHASED);
-  const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === PHASED);
+  const pods = store
+    .list("pods", NAMESPACE)
+    .filter((pod) => pod.metadata.labels?.["name"] === PHASED && isOf(pod, set));
   const updateRevision = dig(set, "status", "updateRevision");
   const outdated = pods.filter(({ metadata }) => metadata.labels?.["controller-revision-hash"] !== updateRevision);
   const partition = numberOf(dig(set, "spec", "updateStrategy", "rollingUpdate", "partition"));

@@ -19,7 +19,7 @@ const PAUSED = "grafana.com/rollout-paused";
 const HOUR_MS = 3_600_000;
 
 /** The zone of which a reconciler takes the next pod, as it does. */
-function nextTaken({ world, schedule, shape }: People): Promise<string | undefined> {
+export function nextTaken({ world, schedule, shape }: People): Promise<string | undefined> {
   return new Promise((resolve) => {
     const end = world.store.subscribe(({ type, resource, object, previous }) => {
       const zone = zoneOf(object.metadata.name);
@@ -36,7 +36,7 @@ function nextTaken({ world, schedule, shape }: People): Promise<string | undefin
 }
 
 /** All zones get a new template, and something happens once the first pod of a zone has been taken. */
-async function amidBatch(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
+export async function amidBatch(people: People, act: (zone: string) => Promise<unknown>): Promise<void> {
   const { draw, shape } = people;
   const taken = nextTaken(people);
   const image = `app:${draw.between(100, 999)}`;

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
 import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
@@ -25,6 +26,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   downscales: DOWNSCALES_AREA,
   places: PLACES_AREA,
   pinned: PINNED_AREA,
+  delays: DELAYS_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -1,40 +1,41 @@
 /** Clocks that are set, API servers that differ or answer wrongly, and RolloutGroups and Leases that people change. */
 import { drawCertificate, OTHER_INJECTOR } from "../certificates/trust.ts";
 import { dig, type Draft, isTrue, textOf } from "../../emulator/objects.ts";
-import type { Sent } from "../../emulator/in-process.ts";
-import type { Disturb } from "../disturbances.ts";
 import { GROUP, LEASES, NAMESPACE, OTHER_GROUP, ROLLOUT_GROUPS } from "../names.ts";
-import { type Action, insist, pause, type People, recreate, setOf, SETS, until as waitUntil } from "../person.ts";
+import {
+  type Action,
+  disturbFor,
+  insist,
+  isList,
+  pause,
+  type People,
+  recreate,
+  setOf,
+  SETS,
+  until as waitUntil,
+} from "../person.ts";
 import type { Process } from "../process.ts";
 import { type Shape, zoneObject } from "../shape.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
-const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
+export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
+export const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
 /** The oracles take no lost call for a reason so long after the last one. */
-const QUIET_MS = 160_000;
+export const QUIET_MS = 160_000;
 
 const leaseOf = ({ world }: People) => world.store.get(LEASES, NAMESPACE, LEASE);
 const renewedBy = (people: People): string => textOf(dig(leaseOf(people), "spec", "holderIdentity")) ?? "";
 const runs = ({ world }: People): readonly Process[] =>
   world.processes().filter(({ name }) => name.startsWith("reconciler-"));
-const isList = ({ method, path }: Sent, plural: string): boolean =>
-  method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 
 const until = (people: People, holds: () => boolean, ms: number, stepMs = STEP_MS): Promise<boolean> =>
   waitUntil(people, holds, { ms, stepMs });
-
-async function disturbFor({ world, ...people }: People, ms: number, how: Disturb): Promise<void> {
-  const undo = world.disturb(how);
-  await pause({ ...people, world }, ms);
-  undo();
-}
 
 /**
  * The holder stands still just after a renewal, before which `prepare` is called again and again, while somebody starts
@@ -59,11 +60,18 @@ async function contend(people: People, prepare: (holder: Process) => void = () =
 }
 
 /** A zone of the second group, which nobody scales. */
-function otherZone(shape: Shape, name: string): Draft {
+export function otherZone(shape: Shape, name: string): Draft {
   const bare = { followers: false, mirrored: undefined, prepared: false, secondsBetween: 0, nodes: undefined };
   const text = JSON.stringify(zoneObject({ ...shape, ...bare, replicas: 1 }, name));
   return JSON.parse(text.replaceAll(`"${GROUP}"`, `"${OTHER_GROUP}"`)) as Draft;
 }
+
+/** The second group goes, with what is told of it. */
+export const removeOtherGroup = ({ world }: People): Promise<unknown> =>
+  Promise.all([
+    ...OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)),
+    world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
+  ]);
 
 /** A configuration whose bundle somebody else maintains; no request goes to its webhook. */
 const foreignConfiguration = (caBundle: string): Draft => ({
@@ -86,8 +94,7 @@ const foreignConfiguration = (caBundle: string): Draft => ({
 });
 
 /** The spec of a zone changes in a field that makes no pods. */
-function changeRetention(people: People): Promise<void> {
-  const zone = people.draw.of(people.shape.zones);
+export function changeRetention(people: People, zone = people.draw.of(people.shape.zones)): Promise<void> {
   const policy = (of: string): unknown =>
     dig(
       people.world.store.get("statefulsets.apps", NAMESPACE, zone),
@@ -100,6 +107,12 @@ function changeRetention(people: People): Promise<void> {
     spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled } },
   });
 }
+
+/** The spec of the RolloutGroup changes. */
+export const editGroup = (people: People): Promise<void> =>
+  insist(people, `${GROUPS_PATH}/${GROUP}`, {
+    spec: { progressDeadlineSeconds: people.draw.between(600, 3600) },
+  });
 
 /** All pods have the template of their zone, and the group is not ready yet. */
 function isAlmostDone(people: People): boolean {
@@ -160,8 +173,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const { draw, world } = people;
     await until(people, () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);
     for (let edits = draw.between(2, 6); edits > 0; edits--) {
-      const progressDeadlineSeconds = draw.between(600, 3600);
-      await insist(people, `${GROUPS_PATH}/${GROUP}`, { spec: { progressDeadlineSeconds } });
+      await editGroup(people);
       await pause(people, draw.between(1, draw.of([20, 500, 6000])));
     }
   },
@@ -186,10 +198,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     }
     await pause(people, 70_000);
     await until(people, () => world.processes().length > 0 && renewedBy(people) !== "", 60_000);
-    await Promise.all([
-      ...OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)),
-      world.ask("human", "DELETE", `${GROUPS_PATH}/${OTHER_GROUP}`),
-    ]);
+    await removeOtherGroup(people);
     await pause(people, draw.between(6000, 14_000));
     await Promise.all(OTHER_ZONES.map(make));
   },

@@ -135,6 +135,18 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     /reconciler-1 writes that ingester is as of generation 2, and has listed the zones before that/,
   ],
   [
+    "a generation with a zone as it was before that",
+    ({ list, wait, edit, editZone, write }) => {
+      write(WAITS);
+      editZone();
+      edit();
+      wait(1);
+      list();
+      write({ ...WAITS, observedGeneration: 2 });
+    },
+    /is as of generation 2, when a had 2, and tells of 1/,
+  ],
+  [
     "a new spec of the group of which a process says nothing",
     ({ list, wait, edit, write }) => (write(WAITS), edit(), wait(1), list(), wait(8001), list()),
     /reconciler-1 knows generation 2 of ingester, and says nothing of it/,
@@ -169,6 +181,17 @@ const HARMLESS: readonly (readonly [name: string, play: (tools: Tools) => void])
   [
     "a generation that was stored before the zones were listed",
     ({ list, wait, edit, write }) => (edit(), wait(1), list(), write({ ...WAITS, observedGeneration: 2 })),
+  ],
+  [
+    "a generation with a zone as it was then",
+    ({ list, wait, edit, editZone, write }) => {
+      write(WAITS);
+      edit();
+      editZone();
+      wait(1);
+      list();
+      write({ ...WAITS, observedGeneration: 2 });
+    },
   ],
   [
     "a new spec of a zone of which its status tells",

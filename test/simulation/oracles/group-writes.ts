@@ -5,7 +5,7 @@
  *   it becomes Ready                   the reconcile that says so has not failed
  *   one process writes it again        no row tells of an earlier version of its zone than before
  *   it is made anew                    no step of its progress is older than its zones
- *   it states a generation             the zones were listed after that was stored
+ *   it states a generation             the zones were listed after that was stored, and no row tells of an earlier zone
  *   a zone's spec, or its own, changes   it says so once a process has listed the zones, if nothing is lost
  *   its counts                         never go back
  *   it was made by somebody else       no reconciler deletes it
@@ -44,6 +44,8 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
   const told = new Map<string, Map<string, number>>();
   /** By "group generation" when that was stored. */
   const storedAt = new Map<string, number>();
+  /** By "group generation" the zones as they were when that was stored. */
+  const zonesAt = new Map<string, readonly KubeObject[]>();
   /** By UID who made it. */
   const makers = new Map<string, string>();
 
@@ -91,6 +93,14 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
     const generation = numberOf(status["observedGeneration"]) ?? 0;
     if ((storedAt.get(`${uid} ${generation}`) ?? 0) > (lists.get(actor)?.[0] ?? Infinity))
       violated(`${actor} writes that ${name} is as of generation ${generation}, and has listed the zones before that`);
+    for (const { metadata } of mayBeStale ? [] : (zonesAt.get(`${uid} ${generation}`) ?? [])) {
+      const row = listOf(status["zones"]).find((one) => dig(one, "name") === metadata.name);
+      const [is, was] = [numberOf(dig(row, "generation")) ?? Infinity, metadata.generation ?? 0];
+      if (is < was && setOf(metadata.name)?.metadata.uid === metadata.uid)
+        violated(
+          `${actor} writes that ${name} is as of generation ${generation}, when ${metadata.name} had ${was}, and tells of ${is}`,
+        );
+    }
   }
 
   /** A process lists the zones again. */
@@ -137,7 +147,14 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
         return;
       }
       // The spec of an object that a reconciler makes asks for nothing.
-      if (!isOurs && generation !== previous?.metadata.generation) storedAt.set(`${uid} ${String(generation)}`, now());
+      if (!isOurs && generation !== previous?.metadata.generation) {
+        storedAt.set(`${uid} ${String(generation)}`, now());
+        const rows = listOf(dig(object, "status", "zones"));
+        zonesAt.set(
+          `${uid} ${String(generation)}`,
+          rows.flatMap((row) => setOf(String(dig(row, "name"))) ?? []),
+        );
+      }
       const [before, after] = [fieldsOf(previous?.["status"]), fieldsOf(object["status"])];
       if (!isOurs || isDeepStrictEqual(after, before) || Object.keys(after).length === 0) return;
       judgeReady(name, after, previous, object);

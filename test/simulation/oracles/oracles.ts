@@ -17,13 +17,14 @@ import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
 import { createLifecycleSafety } from "../nodes/lifecycle-safety.ts";
 import { createPassSafety } from "../nodes/pass-safety.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
+import { createOwnWrites } from "./own-writes.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createRequestSafety } from "../requests/safety.ts";
@@ -190,6 +191,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   /** The same of what zones say: before each further pod they are listed again. */
   const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
     Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
+  const ownWrites = createOwnWrites({ zones: shape.zones, violated, now, processes: () => world().processes() });
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({
     shape,
@@ -203,7 +205,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     shape,
     violated,
     now,
-    listPods,
+    // Others may have pods with these labels.
+    listPods: (set) => listPods(set).filter(({ metadata }) => zoneOf(metadata.name) === set),
     decidedMs,
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
@@ -251,6 +254,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     claims,
     groupWrites,
     writes,
+    ownWrites,
     reads,
     reviews,
     reservations,
@@ -308,6 +312,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
+      ownWrites.onFault(cell);
       reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */

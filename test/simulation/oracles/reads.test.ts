@@ -1,6 +1,7 @@
 /** The oracle of what is read before a deletion, against histories that it must condemn, and those next to them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { put } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { createReadSafety } from "./reads.ts";
 import { isOrphan } from "./stored.ts";
@@ -52,6 +53,8 @@ interface World {
   readonly holdsLease?: boolean;
   /** After the first pod the zones are listed again at 5100, and another pod is taken. */
   readonly further?: boolean;
+  /** When gates were listed; all groups were at 3600, and their pods at 4601. */
+  readonly gatesAt?: readonly number[];
   /** The time limit of the deletion, in milliseconds, under a downscale Lease that lasts for 10 s. */
   readonly limitMs?: number;
 }
@@ -77,6 +80,8 @@ const paused = { metadata: { annotations: { "grafana.com/rollout-paused": "true"
 const judged = { metadata: { labels: { "grafana.com/prepare-downscale": "true" } } };
 const leaving = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
 const rolling = { spec: { updateStrategy: { type: "RollingUpdate" } } };
+const TRIED = "may still come up with a new template";
+const half = put(pod("a-0", { ready: false }), ["status", "containerStatuses"], [{ ready: true }, { ready: false }]);
 const behind = { metadata: { generation: 2 } };
 
 /** The zone is confirmed at 5002, and its pod taken at 5012. */
@@ -91,7 +96,8 @@ function take(world: World): readonly string[] {
     processes: () => [{ name: actor, stoodStillMs: () => 0 } as never],
     listPods: () => pods,
     losses: {
-      find: ({ before }: { before: number }) => (lost && lost[0] < before ? `b ${lost[1]}` : undefined),
+      find: ({ before, losses }: { before: number; losses: readonly string[] }) =>
+        lost && losses.includes(lost[1]) && lost[0] < before ? `b ${lost[1]}` : undefined,
     } as never,
     admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
     shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
@@ -113,6 +119,12 @@ function take(world: World): readonly string[] {
     now = at;
     reads.onRequest({ actor, call: "", sentAt: at }, "GET", `${SETS}?labelSelector=rollout-group&limit=500`);
   }
+  const { gatesAt } = world;
+  const gates = "/apis/zonewise.dev/v1/rolloutgates?limit=500";
+  const pass = (sentAt: number, path: string): void => reads.onRequest({ actor, call: "", sentAt }, "GET", path);
+  if (gatesAt) pass(3600, `${SETS}?labelSelector=rollout-group&limit=500`);
+  for (const at of gatesAt ?? []) pass(at, gates);
+  if (gatesAt) pass(4601, "/api/v1/namespaces/zonewise/pods?limit=500&labelSelector=app%3Dx%2Cname%20in%20(a%2Cb)");
   now = 4999;
   const isSent = world.further || world.limitMs !== undefined;
   if (isSent) reads.onRequest({ actor, call: "", sentAt: 4999 }, "GET", `${SETS}?limit=500`);
@@ -198,7 +210,18 @@ describe("the oracle of what a reconciler has read, as it takes a pod", () => {
       /that b ends/,
     ],
     ["by one of two lists", { pods: [pod("a-0")], lost: [4900, "ends"], passes: [4000, 4901] }, undefined],
-    ["that may still come up", { pods: [pod("a-0", { ready: false })], lost: [0, "ends"] }, /that b ends/],
+    ["that may still come up", { pods: [pod("a-0", { ready: false })], lost: [0, TRIED] }, /may still come up/],
+    ["that may, while another zone loses pods", { pods: [pod("a-0", { ready: false })], lost: [0, "ends"] }, undefined],
+    [
+      "of which a container works, while another zone has lost pods",
+      { pods: [half], lost: [0, "ends"] },
+      /that b ends/,
+    ],
+    ["of which a container works", { pods: [half], lost: [0, TRIED] }, undefined],
+    ["by gates that were listed long before its pods", { pods: [pod("a-0")], gatesAt: [3601] }, /1001 ms after zones/],
+    ["by gates that were listed again", { pods: [pod("a-0")], gatesAt: [3601, 4700] }, undefined],
+    ["by gates that nobody knows", { pods: [pod("a-0")], gatesAt: [] }, undefined],
+    ["that is not ready, by such gates", { pods: [pod("a-0", { ready: false })], gatesAt: [3601] }, undefined],
     ["that it releases", { pods: [pod("a-0")], releases: true }, /releases the reservation of a-0, which it has taken/],
     [
       "that is ready before one that is not",

@@ -15,7 +15,7 @@ import type { Caller } from "../network.ts";
 import { createPast, createSince } from "./past.ts";
 import type { Process } from "../process.ts";
 import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
-import { isBroken, isOrphan, isPinned } from "./stored.ts";
+import { hasWorking, isBroken, isOrphan, isPinned } from "./stored.ts";
 
 interface ReadSafetyOptions {
   readonly shape: Shape;
@@ -30,20 +30,25 @@ interface ReadSafetyOptions {
 
 /** Milliseconds for which what was listed is recent enough for the first pod. */
 const FRESH_MS = 1000;
-/** Milliseconds from the write without content to the last deletion: a batch lasts 30 s, and its last call 10 s. */
-const BATCH_MS = 40_000;
+/** Milliseconds from the write without content until the last deletion is sent: a batch lasts 30 s. */
+const BATCH_MS = 32_000;
 /** Two passes in this time may both have led to what happens now; longer than that a process stands still, or just has. */
 const [PASS_MS, STOOD_MS] = [6000, 20_000];
 /** In which a process, or its machine, may have stood still. */
 const STANDS_MS = 150_000;
 /** So many lists of a reconciler are remembered. */
-const LISTS = 8;
+const [LISTS, POD_LISTS] = [8, 40];
+/** What is sent at once; and the passes of which one has led to what happens now. */
+const [AT_ONCE_MS, PASSES] = [5, 4];
 
 const LIST = /^GET \/apis\/apps\/v1\/(?:namespaces\/[^/]+\/)?statefulsets(?:\?|$)/;
 /** Of this group alone, its first page: before a pod or a downscale, and nowhere else. */
 const OF_GROUP = new RegExp(`[?&]labelSelector=rollout-group(?:=|%3D)${GROUP}(?:&|$)(?!.*continue=)`);
 /** Of all groups, its first page: each pass begins with it. */
 const OF_ALL = /[?&]labelSelector=rollout-group(?:&|$)(?!.*continue=)/;
+/** Of the pods of zones, by their names; and of gates: their first pages. */
+const OF_PODS = /^GET .*\/pods\?(?=.*labelSelector=[^&]*name)(?!.*(?:watch|continue)=)/;
+const OF_GATES = /^GET .*\/rolloutgates(?:\?|$)(?!.*(?:watch|continue)=)/;
 const CONFIRMED = /^PATCH .*\/statefulsets\/([^/?]+)\/status/;
 const DELETED = /^DELETE .*\/pods\/(([^/?]+)-\d+)(?:\?|$)/;
 /** Whether it takes effect is unknown to who has sent it. */
@@ -62,6 +67,8 @@ interface Confirmed {
   readonly listedMs: number;
   /** When the list was sent by which the zone's first pod was chosen, if it is certain which that is. */
   readonly chosenAt: number;
+  /** By how much the pods were listed after the zones, if the gates have not been listed again since; 0 otherwise. */
+  readonly ungatedMs: number;
 }
 
 interface Acts {
@@ -71,6 +78,9 @@ interface Acts {
   passes: readonly number[];
   /** When its last list of this group alone was sent. */
   askedAt: number;
+  /** When its last lists of zones' pods, and of gates, were sent, the latest first. */
+  pods: readonly number[];
+  gates: readonly number[];
   /** By StatefulSet its last such write, when it took effect. */
   readonly confirmed: Map<string, Confirmed>;
   /** By StatefulSet when the last deletion of one of its pods took effect. */
@@ -98,6 +108,7 @@ const OWN = "is paused";
 /** What keeps pods that serve where they are, as the zones tell; and pods that may still come up. */
 const SHORT: readonly Loss[] = [
   "has fewer ready pods than it should have",
+  "ends",
   "is missing",
   "is one more than its zone should have",
 ];
@@ -133,7 +144,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const holders = new Map<string, { readonly actor: string; readonly since: number; readonly until: number }>();
 
   function actsOf(actor: string): Acts {
-    const never = { lists: [], passes: [], askedAt: -Infinity, releasedAt: -Infinity };
+    const never = { lists: [], passes: [], askedAt: -Infinity, pods: [], gates: [], releasedAt: -Infinity };
     const found = byActor.get(actor) ?? {
       ...never,
       confirmed: new Map(),
@@ -157,6 +168,22 @@ export function createReadSafety(options: ReadSafetyOptions) {
     // What is older than a second is asked for again.
     const isFresh = askedAt < at;
     return seen(Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity));
+  }
+
+  /**
+   * By how much the pods were listed after zones and gates, if no gates were listed since: a pass lists both at once, and
+   * its step may go on beside the next passes. 0 unless that is so of all passes that may have led here.
+   */
+  function ungatedMs(actor: string): number {
+    const { passes, pods, gates } = actsOf(actor);
+    const isWith = (pass: number) => (at: number) => Math.abs(at - pass) <= AT_ONCE_MS;
+    const again = gates.filter((at) => !passes.some((pass) => isWith(pass)(at)));
+    const late = passes.slice(0, PASSES).flatMap((pass) => {
+      const podsAt = pods.findLast((at) => at > pass);
+      if (podsAt === undefined) return [];
+      return gates.some(isWith(pass)) && !again.some((at) => at >= podsAt) ? podsAt - pass : 0;
+    });
+    return late.length > 0 ? Math.min(...late) : 0;
   }
 
   /** The one list of all groups that may have led to what the process does now; it has not stood still since. */
@@ -237,6 +264,10 @@ export function createReadSafety(options: ReadSafetyOptions) {
     if (first)
       violated(`${podName} is taken by ${actor} before ${first.metadata.name}, which is outdated and not ready`);
     if (isJudgedElsewhere) underLease(podName, zone, caller);
+    const { ungatedMs = 0 } = actsOf(actor).confirmed.get(zone) ?? {};
+    const isFirst = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) <= at;
+    if (isFirst && isTrue(pod, "Ready") && ungatedMs > FRESH_MS && !shape.suspends)
+      violated(`${podName} is taken by ${actor}, which has listed its pods ${ungatedMs} ms after zones and gates`);
     judgeLosses(pod, zone, actor);
     actsOf(actor).taken.add(podName);
   }
@@ -247,10 +278,12 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const isFurther = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) > at;
     const before = Math.max(judgedAt(actor, zone), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
     const isStalled = hasStalled(pod);
+    // Also of a pod that is not ready, a container that works serves.
+    const serves = isTrue(pod, "Ready") || hasWorking(pod);
     const mayStart = !wereReady.has(pod.metadata.uid) && !isBroken(pod);
     if (isStalled) judgeLimit(pod, zone, actor);
-    if (!isTrue(pod, "Ready") && ((!mayStart && !isStalled) || isFurther)) return;
-    const lost = losses.find({ but: zone, losses: isTrue(pod, "Ready") ? SHORT : TRIED, before, isEver: isStalled });
+    if (!serves && ((!mayStart && !isStalled) || isFurther)) return;
+    const lost = losses.find({ but: zone, losses: serves ? SHORT : TRIED, before, isEver: isStalled });
     if (lost !== undefined) violated(`${pod.metadata.name} is taken by ${actor}, which has read that ${lost}`);
   }
 
@@ -378,6 +411,9 @@ export function createReadSafety(options: ReadSafetyOptions) {
       const isList = LIST.test(request) && !/[?&]watch=/.test(path);
       if (isList && OF_GROUP.test(path)) acts.askedAt = caller.sentAt ?? now();
       if (isList && OF_ALL.test(path)) acts.passes = [caller.sentAt ?? now(), ...acts.passes].slice(0, LISTS);
+      const { sentAt = now() } = caller;
+      if (OF_GATES.test(request)) acts.gates = [sentAt, ...acts.gates].slice(0, LISTS);
+      if (OF_PODS.test(request)) acts.pods = [sentAt, ...acts.pods].slice(0, POD_LISTS);
       if (isList) acts.lists = [caller.sentAt ?? now(), ...acts.lists].slice(0, LISTS);
       const [, zone] = CONFIRMED.exec(request) ?? [];
       if (zone !== undefined)
@@ -385,6 +421,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
           at: now(),
           listedMs: now() - listedAt(caller.actor),
           chosenAt: chosenAt(caller.actor),
+          ungatedMs: ungatedMs(caller.actor),
         });
       const [, pod = "", set] = DELETED.exec(request) ?? [];
       if (set !== undefined) onDeletion(caller, path, pod, set);
