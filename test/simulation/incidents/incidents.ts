@@ -13,6 +13,7 @@ import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
+import { RESERVATIONS_AREA } from "./reservations.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -21,6 +22,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   leases: LEASES_AREA,
   evictions: EVICTIONS_AREA,
   downscales: DOWNSCALES_AREA,
+  reservations: RESERVATIONS_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

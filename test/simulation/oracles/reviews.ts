@@ -30,6 +30,8 @@ const GIVEN_UP_MS = 280_000;
 /** No zone has more pods. */
 const MAX_PODS = 16;
 const BUDGETS_READ = /\/zoneawarepoddisruptionbudgets(?:[/?]|$)/;
+/** Where its definition has no field for what is reserved, that is read from the Lease beside it. */
+const RESERVED_READ = /\/leases\/zonewise-budget-/;
 const PODS_LIST = /\/pods(?:\?|$)/;
 /** It denies for pods that it counts, of a zone or a partition, also if it counts none. */
 const SPENT = /pods? (?:not ready|unknown|to be removed)|^ in \S/;
@@ -41,7 +43,7 @@ const AGAIN_MS = 15_000;
 const isOfGroup = ({ metadata }: KubeObject): boolean => metadata.labels?.["app"] === GROUP;
 const isThere = (pod: KubeObject | undefined): boolean => pod !== undefined && isReady(pod);
 
-/** When somebody began, and then first read the budgets, and the pods. */
+/** When somebody began, and then first read what is reserved, and the pods. */
 interface Read {
   readonly at: number;
   budgetsAt?: number;
@@ -352,7 +354,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     },
     onRequest({ actor }: Caller, method: string, path: string): void {
       if (method !== "GET") return;
-      const [isBudget, isPods] = [BUDGETS_READ.test(path), PODS_LIST.test(path)];
+      const isBudget = (shape.evictions?.older ? RESERVED_READ : BUDGETS_READ).test(path);
+      const isPods = PODS_LIST.test(path);
       for (const review of asked.values()) {
         if (review.server !== actor) continue;
         if (isBudget) review.budgetsAt ??= now();
