@@ -24,7 +24,7 @@ import { reservedOn } from "../oracles/stored.ts";
 import { delayMs, NO_FAULTS, type Shape } from "../shape.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
-import { afterwards, label, newImage, shrink, sizeOf, twoZones, withOthers, withPods } from "./shrinking.ts";
+import { afterwards, label, mirroring, newImage, shrink, sizeOf, twoZones, withOthers, withPods } from "./shrinking.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
 const [NO_DOWNSCALE, NO_DOWNSCALE_WEBHOOK] = ["grafana.com/no-downscale", "no-downscale-zonewise"];
@@ -79,15 +79,20 @@ function pairs(people: People) {
   return peer === undefined ? undefined : { name, peer, others: others.filter((other) => other !== peer) };
 }
 
-/** While the zone is to have fewer pods, by whoever scales. */
-async function shrunk(people: People, zone: string, act: () => Promise<unknown>): Promise<void> {
-  const { shape, world } = people;
+/** A zone is to have so many pods, by whoever scales. */
+const resize = (people: People, zone: string, replicas: number): Promise<unknown> =>
+  people.shape.mirrored
+    ? people.world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } })
+    : scaleZone(people, zone, replicas, 3);
+
+/** While the zone is to have fewer pods. */
+async function shrunk(people: People, zone: string, act: () => Promise<unknown>, by = 1): Promise<void> {
+  const { shape } = people;
   const first = shape.followers ? (shape.zones[0] ?? zone) : zone;
   const replicas = sizeOf(people, first);
-  await shrink(people, zone);
+  await shrink(people, zone, { by });
   await act();
-  if (shape.mirrored) await world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } });
-  else await scaleZone(people, first, replicas, 3);
+  await resize(people, first, replicas);
 }
 
 /** What ours has let go stays, and a pod of another zone is to go once nothing is reserved any more. */
@@ -189,6 +194,27 @@ const ACTS = {
     await shrunk(people, shape.zones.at(-1) ?? "", () => pause(people, 40_000));
     end();
   },
+  /** A zone takes its replicas from another one, which grows while the StatefulSet controller stands still. */
+  mirrorsSet: async (people) => {
+    const { draw, world, shape } = people;
+    const [from = "", zone = ""] = shape.zones;
+    const size = sizeOf(people, from);
+    await mirroring(people, { zone, from }, async () => {
+      world.stall("statefulSets", draw.between(10_000, 25_000));
+      await resize(people, from, size + 1);
+      await afterwards(people, 20_000);
+      await resize(people, from, size);
+      await pause(people, 15_000);
+    });
+    if (!shape.mirrored) await scaleZone(people, zone, size, 3);
+  },
+  /** Others give a zone another number than was asked for, or leave it as it is. */
+  othersPin: async (people) => {
+    const { draw, shape } = people;
+    const zone = shape.zones.at(-1) ?? "";
+    const replicas = sizeOf(people, zone) - draw.below(2);
+    await withOthers(people, { zone, ms: 1, replicas }, () => shrunk(people, zone, () => pause(people, 45_000), 2));
+  },
   /** A zone must not shrink, by its label, and the webhook that refuses it is not registered. */
   pinnedUnjudged: async (people) => {
     const { shape } = people;
@@ -205,12 +231,12 @@ const ACTS = {
 
 /** The acts that show something in this world. */
 function scalingIn({ prepared, followers, mirrored }: Shape): readonly (keyof typeof ACTS)[] {
-  if (!followers && !mirrored) return prepared ? ["oldList"] : ["slowReader"];
-  return prepared ? ["oldList", "diesJudged", "pinnedUnjudged"] : ["blind", "slowUnderLease"];
+  if (!followers && !mirrored) return prepared ? ["oldList", "mirrorsSet"] : ["mirrorsSet"];
+  return prepared ? ["oldList", "diesJudged", "pinnedUnjudged", "othersPin"] : ["blind", "slowUnderLease", "othersPin"];
 }
 
 const incidents: Readonly<Record<string, Action>> = {
-  drained: (people) => ACTS[people.draw.chance(0.5) && delayMs(people.shape) > 0 ? "untimed" : "slowReader"](people),
+  drained: (people) => ACTS[people.draw.chance(0.7) && delayMs(people.shape) > 0 ? "untimed" : "slowReader"](people),
   held: (people) => ACTS[people.draw.of(["heldLong", "heldOnce"] as const)](people),
   scaling: (people) => ACTS[people.draw.of(scalingIn(people.shape))](people),
 };
@@ -219,19 +245,19 @@ export const RESERVATIONS_AREA: Area = {
   shape(shape, draw) {
     if (shape.nodes) return undefined;
     const by = draw.of(["people", "leader", "template", "template"]);
-    const partitioned = draw.chance(0.5);
-    const delaySeconds = partitioned && draw.chance(0.6) ? 30 : 0;
+    const partitioned = draw.chance(0.6);
+    const delaySeconds = partitioned && draw.chance(0.7) ? 30 : 0;
     const own: Partial<Shape> = {
       evictions: { validating: false, older: draw.chance(0.3), delaySeconds, aheadMs: 0 },
       downscales: { asOriginal: false },
-      budget: draw.between(1, 2),
+      budget: partitioned ? 1 : draw.between(1, 2),
       partitioned,
       replicas: draw.between(2, 4),
       webhookServers: draw.between(2, 3),
       followers: by === "leader",
       mirrored: by === "template" ? { delayMs: 0 } : undefined,
       prepared: draw.chance(0.5),
-      secondsBetween: by === "leader" ? 15 : 0,
+      secondsBetween: by === "leader" || draw.chance(0.5) ? 15 : 0,
     };
     const calm: Partial<Shape> = {
       accelerates: false,

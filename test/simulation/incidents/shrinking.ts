@@ -4,6 +4,7 @@ import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
 import {
   type Action,
   annotatePod,
+  annotateZone,
   changeTemplate,
   insist,
   pause,
@@ -16,7 +17,9 @@ import {
   TEMPLATES_PATH,
 } from "../person.ts";
 import { replicasOf } from "../oracles/stored.ts";
+import { zoneObject } from "../shape.ts";
 
+const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
 const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
 
@@ -51,6 +54,20 @@ export function disturb(people: People, zone: string): Promise<void> {
   const { followers, mirrored, prepared } = people.shape;
   const isJudged = followers || prepared || mirrored !== undefined;
   return isJudged && people.draw.chance(0.6) ? shrink(people, zone) : newImage(people, zone);
+}
+
+/** Meanwhile a zone takes its replicas from a StatefulSet, whose status is its controller's. */
+export async function mirroring(
+  people: People,
+  { zone, from }: { readonly zone: string; readonly from: string },
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
+  const values = ["StatefulSet", from, "apps/v1"];
+  const own = zoneObject(people.shape, zone).metadata.annotations ?? {};
+  await annotateZone(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+  await act();
+  await annotateZone(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
 }
 
 /** Meanwhile no pod is made. */

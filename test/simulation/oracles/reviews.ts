@@ -30,8 +30,6 @@ const GIVEN_UP_MS = 280_000;
 /** No zone has more pods. */
 const MAX_PODS = 16;
 const BUDGETS_READ = /\/zoneawarepoddisruptionbudgets(?:[/?]|$)/;
-/** Where its definition has no field for what is reserved, that is read from the Lease beside it. */
-const RESERVED_READ = /\/leases\/zonewise-budget-/;
 const PODS_LIST = /\/pods(?:\?|$)/;
 /** It denies for pods that it counts, of a zone or a partition, also if it counts none. */
 const SPENT = /pods? (?:not ready|unknown|to be removed)|^ in \S/;
@@ -43,7 +41,7 @@ const AGAIN_MS = 15_000;
 const isOfGroup = ({ metadata }: KubeObject): boolean => metadata.labels?.["app"] === GROUP;
 const isThere = (pod: KubeObject | undefined): boolean => pod !== undefined && isReady(pod);
 
-/** When somebody began, and then first read what is reserved, and the pods. */
+/** When somebody began, and then first read the budgets, and the pods. */
 interface Read {
   readonly at: number;
   budgetsAt?: number;
@@ -239,7 +237,9 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const isOver = [...reserved.keys()].every(
       (key) => now() - (written.get(key)?.at ?? Infinity) > LASTS_MS + 2 * misjudgedMs(shape) + EFFECT_MS,
     );
-    const isQuiet = changedAt + waitedMs < seen(at) && isOver && since.before("one", seen(at));
+    // Nobody knows for how long it has been ready.
+    const isUntimedOne = waitedMs > 0 && [...pods.values()].some(isUntimed);
+    const isQuiet = changedAt + waitedMs < seen(at) && isOver && !isUntimedOne && since.before("one", seen(at));
     if (SPENT.test(message) && isQuiet && shape.zones.every(isWhole))
       violated(`a webhook denies to let ${name} go although no pod is missing: ${message}`);
   }
@@ -311,7 +311,9 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
       if (shape.partitioned) {
         const isUnready = (name: string): boolean =>
-          pods.has(name) && since.before(`${name} away`, seen(at)) && since.before(`${name} wanted`, seen(at));
+          pods.has(name) &&
+          since.before(`${name} wanted`, seen(at)) &&
+          (since.before(`${name} away`, seen(at)) || isReservedSince(name, seen(at)) || isFresh(name, { at }));
         const unready = others.filter((name) => isUnready(name) && !isGivenUp(name));
         const goes = (ordinal: number): boolean => ordinal >= to && pods.has(`${zone}-${ordinal}`);
         const limit = Math.max(1, limitSince(seen(at)));
@@ -354,8 +356,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     },
     onRequest({ actor }: Caller, method: string, path: string): void {
       if (method !== "GET") return;
-      const isBudget = (shape.evictions?.older ? RESERVED_READ : BUDGETS_READ).test(path);
-      const isPods = PODS_LIST.test(path);
+      const [isBudget, isPods] = [BUDGETS_READ.test(path), PODS_LIST.test(path)];
       for (const review of asked.values()) {
         if (review.server !== actor) continue;
         if (isBudget) review.budgetsAt ??= now();
