@@ -1,4 +1,5 @@
 /** What incidents of downscales are made of: two zones, one of which is in trouble while the other is to shrink. */
+import type { Sent } from "../../emulator/in-process.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
 import {
@@ -100,3 +101,23 @@ export async function withPods(
   const none = Object.fromEntries(Object.keys(annotations).map((key) => [key, null]));
   for (const pod of pods) await annotatePod(people, pod, none);
 }
+
+/** A zone is to have so many pods, by whoever scales. */
+export const resize = (people: People, zone: string, replicas: number): Promise<unknown> =>
+  people.shape.mirrored
+    ? people.world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } })
+    : scaleZone(people, zone, replicas, 3);
+
+/** While the zone is to have fewer pods. */
+export async function shrunk(people: People, zone: string, act: () => Promise<unknown>, by = 1): Promise<void> {
+  const { shape } = people;
+  const first = shape.followers ? (shape.zones[0] ?? zone) : zone;
+  const replicas = sizeOf(people, first);
+  await shrink(people, zone, { by });
+  await act();
+  await resize(people, first, replicas);
+}
+
+/** True of a request for a whole list of this kind. */
+export const isList = ({ method, path }: Sent, plural: string): boolean =>
+  method === "GET" && new RegExp(`/${plural}\\?`).test(path) && !path.includes("watch=");
