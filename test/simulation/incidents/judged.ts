@@ -156,6 +156,12 @@ const ACTS = {
     await without(people, NO_DOWNSCALE_WEBHOOK, () => shrunk(people, zone, () => afterwards(people, 20_000)));
     await label(people, zone, { [NO_DOWNSCALE]: null });
   },
+  /** Others refuse each downscale of a zone, which is asked for again and again. */
+  neverStored: (people) => {
+    const { other: zone } = twoZones(people);
+    const replicas = Math.max(0, sizeOf(people, zone) - 1);
+    return withOthers(people, { zone, ms: 1 }, () => scaleZone(people, zone, replicas, 10));
+  },
   /** Another zone's downscale is admitted and not stored yet, and no webhook judges this one. */
   halfJudged: async (people) => {
     const { zones } = people.shape;
@@ -202,16 +208,25 @@ const ACTS = {
 
 type Act = keyof typeof ACTS;
 
-/** The acts that show something in this world. */
-function actsIn({ prepared, followers, mirrored, secondsBetween }: Shape): readonly Act[] {
-  const scales = followers || mirrored !== undefined;
-  if (!prepared) return scales ? ["blind", "slowUnderLease", "othersPin"] : ["mirrorsSet"];
-  return [
-    "oldList",
-    ...(secondsBetween > 0 ? (["almostOver"] as const) : []),
-    ...(mirrored ? (["halfJudged"] as const) : (["surplusStays"] as const)),
-    ...(scales ? (["diesJudged", "pinnedUnjudged", "othersPin"] as const) : (["mirrorsSet"] as const)),
-  ];
+/** The acts about who scales that show something in this world. */
+function scalingIn({ prepared, followers, mirrored }: Shape): readonly Act[] {
+  if (!followers && !mirrored) return ["mirrorsSet"];
+  return prepared
+    ? ["diesJudged", "diesJudged", "pinnedUnjudged", "othersPin"]
+    : ["blind", "slowUnderLease", "othersPin"];
 }
 
-export const scaleJudged: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
+/** The same of those about webhooks, which judge the zones of some worlds. */
+function judgingIn(shape: Shape): readonly Act[] {
+  const { prepared, mirrored, secondsBetween } = shape;
+  if (!prepared) return scalingIn(shape);
+  const times = secondsBetween > 0 ? (["almostOver"] as const) : [];
+  return ["oldList", "neverStored", ...times, mirrored ? "halfJudged" : "surplusStays"];
+}
+
+const oneOf =
+  (actsIn: (shape: Shape) => readonly Act[]): Action =>
+  (people) =>
+    ACTS[people.draw.of(actsIn(people.shape))](people);
+
+export const JUDGED = { scaling: oneOf(scalingIn), judging: oneOf(judgingIn) };

@@ -7,7 +7,7 @@ import { type Action, drain, pause, type People, podOf, PODS, podsIn, until } fr
 import { delayMs, NO_FAULTS, type Shape } from "../shape.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
-import { scaleJudged } from "./judged.ts";
+import { JUDGED } from "./judged.ts";
 import { isList } from "./shrinking.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
@@ -88,7 +88,7 @@ const ACTS = {
 const incidents: Readonly<Record<string, Action>> = {
   drained: (people) => ACTS[people.draw.chance(0.7) && delayMs(people.shape) > 0 ? "untimed" : "slowReader"](people),
   held: (people) => ACTS[people.draw.of(["heldLong", "heldOnce"] as const)](people),
-  scaling: scaleJudged,
+  ...JUDGED,
 };
 
 export const RESERVATIONS_AREA: Area = {
@@ -110,6 +110,7 @@ export const RESERVATIONS_AREA: Area = {
       secondsBetween: by === "leader" || draw.chance(0.5) ? 15 : 0,
     };
     const calm: Partial<Shape> = {
+      hasDefaults: true,
       accelerates: false,
       gate: undefined,
       windows: undefined,
