@@ -110,6 +110,11 @@ export interface Shape {
     | undefined;
   /** The zone whose pods have a label more, which its selector names; undefined for none. */
   readonly labelled?: string | undefined;
+  /**
+   * Zones begin as the API server stores them. Otherwise their templates have no defaults before the first write of each
+   * zone, which is a rollout for that.
+   */
+  readonly hasDefaults?: true | undefined;
   /** How many incidents of each area there are; undefined for none. */
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */

@@ -13,6 +13,7 @@ import type { Connection } from "../../infra/kubernetes/connection.ts";
 import { type CertificateOptions, generateCertificates } from "../../infra/certs/act/generate.ts";
 import { runJob } from "../../infra/certs/act/run-job.ts";
 import { messageOf } from "../../infra/errors.ts";
+import { withDefaults } from "../emulator/defaults.ts";
 import { createApi } from "../emulator/index.ts";
 import { dig, type Draft, fieldsOf, listOf, put } from "../emulator/objects.ts";
 import { ADMIN_TOKEN } from "../emulator/tokens.ts";
@@ -248,7 +249,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
   for (const [resource, object] of volumesOf(shape.nodes?.bound, shape.zones)) store.create(resource, object);
-  for (const zone of shape.zones) store.create("statefulsets.apps", zoneObject(shape, zone));
+  const asStored = (zone: Draft): Draft => (shape.hasDefaults ? withDefaults("statefulsets.apps", zone) : zone);
+  for (const zone of shape.zones) store.create("statefulsets.apps", asStored(zoneObject(shape, zone)));
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));

@@ -11,11 +11,11 @@
  * write.
  */
 import type { ScaleZone } from "../../model/outcome.ts";
-import { hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
+import { absent, hasCode, isRefused, RolloutError, wroteNothing } from "../../../infra/errors.ts";
 import type { Fence } from "../../../infra/kubernetes/lease.ts";
+import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import { type StatefulSet, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
-import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import { ANNOTATIONS } from "../../model/annotations.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Zone } from "../../model/zone.ts";
@@ -131,18 +131,35 @@ const pinKey = ({ zone: { uid }, replicas }: ScaleZone): string => `${uid} ${rep
 const pinnedError = ({ name, replicas }: Zone): RolloutError =>
   new RolloutError("Invalid", `it was accepted, but ${name} still has ${replicas} replicas: something pins them`);
 
-/** Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. */
-async function restoreLastDownscale(
-  zone: Zone,
-  { metadata }: StatefulSet,
-  { cluster, fence, freshness }: Actor,
-): Promise<void> {
-  const { name, namespace, scaling } = zone;
-  const { resourceVersion = "" } = metadata ?? {};
+/**
+ * Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. Whoever has
+ * written the zone meanwhile has kept that time; then throws `Conflict`, as the group has changed. A zone that has
+ * shrunk since, or has another time, is left alone.
+ */
+async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Scaler): Promise<void> {
+  const { cluster, clock, fence, freshness } = scaler;
+  const { name, namespace, scaling, uid, replicas } = zone;
   const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
-  const body = { metadata: { resourceVersion, annotations } };
-  freshness.noteWritten(
-    statefulSets,
-    await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()),
-  );
+  const timeOf = ({ metadata }: StatefulSet): string | undefined => metadata?.annotations?.[ANNOTATIONS.lastDownscale];
+  const restore = async ({ metadata }: StatefulSet): Promise<void> => {
+    const body = { metadata: { resourceVersion: metadata?.resourceVersion ?? "", annotations } };
+    freshness.noteWritten(
+      statefulSets,
+      await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()),
+    );
+  };
+  try {
+    await restore(written);
+  } catch (error) {
+    if (!hasCode(error, "Conflict")) throw error;
+    await retryOnConflict(
+      async () => {
+        const set = await cluster.get(statefulSets, { name, namespace }, fence.write()).catch(absent);
+        if (set?.metadata?.uid !== uid || set.spec?.replicas !== replicas) return;
+        if (timeOf(set) === timeOf(written)) await restore(set);
+      },
+      { clock, call: fence.write() },
+    );
+    throw error;
+  }
 }

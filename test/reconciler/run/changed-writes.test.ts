@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { put } from "../../emulator/objects.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
 import { witness } from "../witness.ts";
 
@@ -58,6 +59,33 @@ describe("a downscale that is accepted and changes nothing", () => {
     const [, b] = stage.emulator.store.list("statefulsets.apps", "default");
     assert.match(outcomes[0]?.scalingHolds[0]?.message ?? "", /something pins them/);
     assert.equal(b?.metadata.annotations?.[LAST], undefined);
+  });
+
+  it("leaves no time behind either if somebody else writes the zone at that moment", async (t) => {
+    const stage = await open(t);
+    const labels = { "grafana.com/min-time-between-zones-downscale": "1m" };
+    deploy(stage, "x:1", { zones: ["a"], replicas: 2, labels });
+    deploy(stage, "x:1", { zones: ["b"], replicas: 4, labels, annotations: LEADER });
+    await stage.time.advance(3000);
+    const { store } = stage.emulator;
+    const zone = () => store.get("statefulsets.apps", "default", "ingester-zone-b");
+    const pinned = changing(stage.connect().cluster, "b", undefined);
+    const touched: Cluster = {
+      ...pinned,
+      async change(resource, patch, call) {
+        const result = await pinned.change(resource, patch, call);
+        const b = zone();
+        if (b && patch.name.endsWith("b"))
+          store.update("statefulsets.apps", put(b, ["metadata", "annotations", "example.com/by"], "another"));
+        return result;
+      },
+    };
+    const ticked = tickOnce(stage, touched);
+    await stage.time.advance(1000);
+    const { outcomes } = await ticked;
+    assert.equal(outcomes[0]?.state, "superseded");
+    const { [LAST]: time, ...others } = zone()?.metadata.annotations ?? {};
+    assert.deepEqual([time, others["example.com/by"]], [undefined, "another"]);
   });
 
   it("is written again after half a minute, and not at once, as its own writes start the next tick", async (t) => {

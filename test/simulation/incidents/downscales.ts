@@ -20,6 +20,7 @@ import {
   deletePod,
   disturb,
   label,
+  mirroring,
   newImage,
   shrink,
   sizeOf,
@@ -29,7 +30,6 @@ import {
   withPods,
 } from "./shrinking.ts";
 
-const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
 const PAUSED = "grafana.com/rollout-paused";
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 const [NO_DOWNSCALE, PREPARE] = ["grafana.com/no-downscale", "grafana.com/prepare-downscale"];
@@ -200,13 +200,10 @@ const incidents: Readonly<Record<string, Action>> = {
     const { shape } = people;
     if (shape.followers) return void (await incidents["writtenTime"]?.(people));
     const [from = "", zone = ""] = shape.zones;
-    const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
-    const values = ["StatefulSet", from, "apps/v1"];
-    const own = zoneObject(shape, zone).metadata.annotations ?? {};
-    await annotateZone(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
-    await shrink(people, from);
-    await afterwards(people, 20_000);
-    await annotateZone(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
+    await mirroring(people, { zone, from }, async () => {
+      await shrink(people, from);
+      await afterwards(people, 20_000);
+    });
   },
   /** A pod with a zone's labels that no StatefulSet controls. */
   stranger: async (people) => {

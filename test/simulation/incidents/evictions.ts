@@ -45,7 +45,7 @@ async function drainSome(people: People, pods: readonly string[]): Promise<void>
 
 const ACTS = {
   ...AMID_BATCH,
-  freshPeers,
+  freshPeers: (people) => freshPeers(people),
   /** Several drainers want the same pod, one after the other. */
   sameAgain: async (people) => {
     const pods = podsIn(people);

@@ -22,13 +22,13 @@ function rewrite(people: People, name: string, times: { ready?: string | null; s
 }
 
 /** How a pod comes to be ready, and since when seems to be unlike what it was. */
-const FRESH: Readonly<Record<string, (people: People, name: string) => Promise<unknown>>> = {
-  restarted: (people, name) => {
+const FRESH = {
+  restarted: (people: People, name: string) => {
     rewrite(people, name, { started: timestamp(people.schedule.now()) });
     return Promise.resolve();
   },
   /** The node's clock is behind. */
-  behind: async (people, name) => {
+  behind: async (people: People, name: string) => {
     const uid = podOf(people, name)?.metadata.uid;
     await people.world.ask("human", "DELETE", `${PODS}/${name}`);
     await until(people, () => {
@@ -38,21 +38,21 @@ const FRESH: Readonly<Record<string, (people: People, name: string) => Promise<u
     const earlier = timestamp(people.schedule.now() - HOUR_MS);
     rewrite(people, name, { ready: earlier, started: earlier });
   },
-  untimed: (people, name) => {
+  untimed: (people: People, name: string) => {
     rewrite(people, name, { ready: null });
     people.schedule.after(PATIENCE_MS, () => rewrite(people, name, { ready: timestamp(people.schedule.now()) }));
     return pause(people, 1000);
   },
-};
+} satisfies Readonly<Record<string, (people: People, name: string) => Promise<unknown>>>;
 
-/** Peers of a pod that is to go have been ready for a moment only. */
-export async function freshPeers(people: People): Promise<void> {
+/** Peers of a pod that is to go have been ready for a moment only, each in this way, or in one that is drawn. */
+export async function freshPeers(people: People, way?: keyof typeof FRESH): Promise<void> {
   const { draw } = people;
   const pods = podsIn(people);
   if (pods.length === 0) return;
   const name = draw.of(pods);
   const peers = pods.filter((one) => zoneOf(one) !== zoneOf(name) && ordinalOf(one) === ordinalOf(name));
-  const comes = draw.of(Object.values(FRESH));
+  const comes = way ? FRESH[way] : draw.of(Object.values(FRESH));
   await Promise.all(peers.map((peer) => comes(people, peer)));
   await drain(people, name);
 }

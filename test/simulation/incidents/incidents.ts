@@ -16,6 +16,7 @@ import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
+import { RESERVATIONS_AREA } from "./reservations.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -27,6 +28,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   places: PLACES_AREA,
   pinned: PINNED_AREA,
   delays: DELAYS_AREA,
+  reservations: RESERVATIONS_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -1,9 +1,11 @@
 /** What incidents of downscales are made of: two zones, one of which is in trouble while the other is to shrink. */
+import type { Sent } from "../../emulator/in-process.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
 import {
   type Action,
   annotatePod,
+  annotateZone,
   changeTemplate,
   insist,
   pause,
@@ -16,7 +18,9 @@ import {
   TEMPLATES_PATH,
 } from "../person.ts";
 import { replicasOf } from "../oracles/stored.ts";
+import { zoneObject } from "../shape.ts";
 
+const MIRRORED = "grafana.com/rollout-mirror-replicas-from-resource";
 const QUOTAS = `/api/v1/namespaces/${NAMESPACE}/resourcequotas`;
 const CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1";
 
@@ -53,6 +57,20 @@ export function disturb(people: People, zone: string): Promise<void> {
   return isJudged && people.draw.chance(0.6) ? shrink(people, zone) : newImage(people, zone);
 }
 
+/** Meanwhile a zone takes its replicas from a StatefulSet, whose status is its controller's. */
+export async function mirroring(
+  people: People,
+  { zone, from }: { readonly zone: string; readonly from: string },
+  act: () => Promise<unknown>,
+): Promise<void> {
+  const keys = ["kind", "name", "api-version"].map((key) => `${MIRRORED}-${key}`);
+  const values = ["StatefulSet", from, "apps/v1"];
+  const own = zoneObject(people.shape, zone).metadata.annotations ?? {};
+  await annotateZone(people, zone, Object.fromEntries(keys.map((key, i) => [key, values[i]])));
+  await act();
+  await annotateZone(people, zone, Object.fromEntries(keys.map((key) => [key, own[key] ?? null])));
+}
+
 /** Meanwhile no pod is made. */
 export async function underQuota(people: People, act: () => Promise<unknown>): Promise<void> {
   const metadata = { name: "pods", namespace: NAMESPACE };
@@ -83,3 +101,23 @@ export async function withPods(
   const none = Object.fromEntries(Object.keys(annotations).map((key) => [key, null]));
   for (const pod of pods) await annotatePod(people, pod, none);
 }
+
+/** A zone is to have so many pods, by whoever scales. */
+export const resize = (people: People, zone: string, replicas: number): Promise<unknown> =>
+  people.shape.mirrored
+    ? people.world.ask("autoscaler", "PATCH", `${TEMPLATES_PATH}/${GROUP}/scale`, { spec: { replicas } })
+    : scaleZone(people, zone, replicas, 3);
+
+/** While the zone is to have fewer pods. */
+export async function shrunk(people: People, zone: string, act: () => Promise<unknown>, by = 1): Promise<void> {
+  const { shape } = people;
+  const first = shape.followers ? (shape.zones[0] ?? zone) : zone;
+  const replicas = sizeOf(people, first);
+  await shrink(people, zone, { by });
+  await act();
+  await resize(people, first, replicas);
+}
+
+/** True of a request for a whole list of this kind. */
+export const isList = ({ method, path }: Sent, plural: string): boolean =>
+  method === "GET" && new RegExp(`/${plural}\\?`).test(path) && !path.includes("watch=");

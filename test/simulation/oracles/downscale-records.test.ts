@@ -176,6 +176,24 @@ const CASES: readonly (readonly [string, readonly Step[], RegExp | undefined])[]
     /whose turn has lasted 99000 ms/,
   ],
   [
+    "one after a turn whose beginning is not kept",
+    [
+      [0, "record", "webhooks-1", RECORD],
+      [60_000, "record", "webhooks-1", { ...further(60_000), since: timeOf(60_000) }],
+      [99_000, "record", "webhooks-1", { ...further(99_000), since: timeOf(99_000) }],
+    ],
+    /whose turn has lasted 99000 ms/,
+  ],
+  [
+    "one in the next turn, and one after it",
+    [
+      [0, "record", "webhooks-1", RECORD],
+      [119_000, "record", "webhooks-1", { ...further(119_000), since: timeOf(119_000) }],
+      [199_000, "record", "webhooks-1", { ...further(199_000), since: timeOf(119_000) }],
+    ],
+    undefined,
+  ],
+  [
     "one in the next turn",
     [
       [0, "record", "webhooks-1", RECORD],

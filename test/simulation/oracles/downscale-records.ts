@@ -55,6 +55,8 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   const gone = new Set<string>();
   /** By zone when a downscale that is recorded was stored. */
   const shrunkAt = new Map<string, number>();
+  /** By zone when its turn began, whatever its record says of that. */
+  const turns = new Map<string, number>();
   /** "zone time" of all last downscales that are written, and since when. */
   const times = createSince(now);
 
@@ -108,22 +110,33 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     for (const key of written) times.note(key, true);
   }
 
-  /** Others have their turn before a zone of which no downscale is ever stored: by its earlier record. */
+  /** Others have their turn before a zone of which no downscale is ever stored: by its earlier record, and those before. */
   function judgeTurn(zone: string, before: unknown, actor: string): void {
-    const [set, after] = [setOf(zone), records[zone]];
-    const isRefused = dig(before, "refused") === true;
-    const since = textOf(dig(before, "since")) ?? (isRefused ? undefined : textOf(dig(before, "at")));
-    const [generation = 0, to = 0] = [dig(before, "generation"), dig(before, "to")].map(numberOf);
-    if (!set || since === undefined || dig(before, "uid") !== set.metadata.uid) return;
-    const hasHappened = replicasOf(set) <= to || (!isRefused && (set.metadata.generation ?? 0) > generation + 1);
+    const after = records[zone];
+    const isAdmitted = after !== undefined && dig(after, "refused") !== true && !isReconciler(actor);
+    const recorded = sinceOf(zone, before);
     const restsMs = Date.parse(textOf(dig(before, "at")) ?? "") + REST_MS - now();
-    if (hasHappened || restsMs < 2 * misjudgedMs) return;
-    const turnMs = now() - Date.parse(since);
+    if (recorded === undefined || restsMs < 2 * misjudgedMs) {
+      if (isAdmitted) turns.set(zone, now());
+      else turns.delete(zone);
+      return;
+    }
+    const turnMs = now() - Math.min(Date.parse(recorded), turns.get(zone) ?? Infinity);
     if (after === undefined && isReconciler(actor))
       violated(`${actor} forgets that ${zone} has had its turn, ${restsMs} ms before the next one`);
-    const isFurther = after !== undefined && dig(after, "at") !== dig(before, "at") && !isReconciler(actor);
-    if (isFurther && dig(after, "refused") !== true && turnMs > TURN_MS + 2 * misjudgedMs)
+    const isFurther = isAdmitted && dig(after, "at") !== dig(before, "at");
+    if (isFurther && turnMs > TURN_MS + 2 * misjudgedMs)
       violated(`${actor} records a further downscale of ${zone}, whose turn has lasted ${turnMs} ms`);
+  }
+
+  /** Since when the zone has had its turn, by its record; undefined if it has none, or its downscale has happened. */
+  function sinceOf(zone: string, record: unknown): string | undefined {
+    const set = setOf(zone);
+    if (!set || dig(record, "uid") !== set.metadata.uid) return undefined;
+    const isRefused = dig(record, "refused") === true;
+    const [generation = 0, to = 0] = [dig(record, "generation"), dig(record, "to")].map(numberOf);
+    if (replicasOf(set) <= to || (!isRefused && (set.metadata.generation ?? 0) > generation + 1)) return undefined;
+    return textOf(dig(record, "since")) ?? (isRefused ? undefined : textOf(dig(record, "at")));
   }
 
   function judgePrepared(zone: string, actor: string): void {

@@ -23,6 +23,8 @@ interface Said {
   readonly illSince?: number;
   /** Pods of each zone. */
   readonly pods?: readonly KubeObject[];
+  /** When the group is written. */
+  readonly toldAt?: number;
 }
 
 function say({
@@ -33,12 +35,14 @@ function say({
   scaling,
   illSince = Infinity,
   pods = [],
+  toldAt = 2000,
 }: Said): readonly string[] {
   const violations: string[] = [];
+  let now = 10;
   const claims = createGroupClaims({
     zones: ["a", "b"],
     violated: (what) => violations.push(what),
-    now: () => 10,
+    now: () => now,
     listPods: () => pods,
     losses: {
       find: ({ before }: { before: number }) => (illSince < before ? "a-0 is outdated and not ready" : undefined),
@@ -58,6 +62,7 @@ function say({
   const group = { metadata: { name: "ingester", namespace: "zonewise" }, status } as never;
   const event = (resource: string, object: KubeObject) => ({ type: "ADDED", resource, object }) as const;
   claims.onEvent(event("statefulsets.apps", set), undefined);
+  now = toldAt;
   claims.onEvent(event("rolloutgroups.zonewise.dev", group), { actor: "reconciler-1", call: "" });
   return violations;
 }
@@ -105,6 +110,7 @@ describe("the oracle of what a RolloutGroup says", () => {
       /although a-0 is outdated and not ready/,
     ],
     ["one that waits while it goes back", { reason: "WindowClosed", ...BACK }, /while a goes back/],
+    ["one that has gone back since the last tick", { reason: "WindowClosed", ...BACK, toldAt: 1000 }, undefined],
     ["one that does not", { reason: "WindowClosed", ...BACK, pods: [{ ...BACK.pods[0], ...OLDER }] }, undefined],
     ["one that asks a gate", { reason: "GateWaiting", row: { ready: 1 } }, undefined],
     [

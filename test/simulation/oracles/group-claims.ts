@@ -47,6 +47,8 @@ const BEGINNINGS = new Set([
 const WINDOWS = new Set(["WindowClosed", "WindowInvalid"]);
 /** Its last lists may be those of later ticks. */
 const LISTS = 4;
+/** What a tick has found is written within this time. */
+const TOLD_MS = 1000;
 
 /** Calls `violated` with what happened, in words. */
 export function createGroupClaims({ zones, violated, now, listPods, losses, reads }: GroupClaimsOptions) {
@@ -101,7 +103,8 @@ export function createGroupClaims({ zones, violated, now, listPods, losses, read
     const reason = textOf(dig(block, "reason")) ?? "";
     const zone = textOf(dig(listOf(dig(block, "objects"))[0], "name"));
     if (!WINDOWS.has(reason) || zone === undefined) return;
-    const before = reads.seen(reads.listedAt(actor, LISTS));
+    // It is written while the next tick lists the zones, perhaps several times.
+    const before = reads.seen(Math.min(reads.listedAt(actor, LISTS), now() - TOLD_MS));
     const ill = losses.find({ of: zone, losses: ["is outdated and not ready"], before });
     if (ill !== undefined) violated(`${actor} writes that ${zone} waits for ${reason}, although ${ill}`);
     const back = zones.find((one) => goingBack.before(one, before));

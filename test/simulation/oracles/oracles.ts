@@ -103,10 +103,12 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const quiet = createQuiet({ now, processes: () => world().processes() });
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
+  /** Lists are on their way for seconds, and a tick goes on for as long. */
+  const areReadsSlow = shape.incidents?.["reservations"] !== undefined;
   const statuses = createStatusSafety({
     violated,
     now,
-    isQuiet,
+    isQuiet: () => !areReadsSlow && isQuiet(),
     // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
     isReadForMore: (shape.nodes ?? shape.requests ?? shape.incidents?.["phased"]) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
@@ -168,7 +170,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     now,
     mayBeStale: mayBeStale(shape),
     // Pods answer slowly where downscales have incidents, and a step goes on for as long.
-    isQuiet: () => shape.incidents?.["downscales"] === undefined && isQuiet(),
+    isQuiet: () => shape.incidents?.["downscales"] === undefined && !areReadsSlow && isQuiet(),
     setOf,
   });
   const scalings = createScalingSafety({

@@ -85,6 +85,8 @@ interface Play {
   readonly path?: string;
   /** It is asked again, so long after the first time, and makes a reservation of its own, unless it shares the first one. */
   readonly again?: { readonly ms: number; readonly eviction?: object; readonly isShared?: boolean };
+  /** What has been so for as long as all pods have been there. */
+  readonly long?: readonly KubeObject[];
   /** For which all pods have been there before that. */
   readonly waitMs?: number;
   /** Why it denies; it allows by default. */
@@ -105,7 +107,7 @@ function play(given: Play): string {
     }
   };
   const pods = [A, B].flatMap((name) => [pod(`${name}-0`), pod(`${name}-1`)]);
-  write([budget(), zone(A), zone(B), ...pods]);
+  write([budget(), zone(A), zone(B), ...pods, ...(given.long ?? [])]);
   now += given.waitMs ?? 0;
   write(before);
   now += 1000;
@@ -229,6 +231,16 @@ describe("the oracle of what webhooks let go", () => {
     ["one whose peer has been ready for as long as it must", { ...DELAYED }, /^$/],
     ["one whose peer has started again", { ...DELAYED, before: [started(`${B}-0`)] }, /-b-0 are missing/],
     ["one whose peer nobody knows for how long", { ...DELAYED, before: [untimed(`${B}-0`)] }, /-b-0 are missing/],
+    [
+      "a denial while nobody knows since when a peer is ready",
+      { ...DELAYED, long: [untimed(`${B}-0`)], denial: "1 pod not ready in partition 0" },
+      /^$/,
+    ],
+    [
+      "a denial once all are known to be ready for long",
+      { ...DELAYED, denial: "1 pod not ready in partition 0" },
+      /denies/,
+    ],
     ["a denial for another reason", { denial: "no decision could be made in time, try again" }, /^$/],
     ["a denial while something is written", { meanwhile: [pod(`${B}-1`)], denial: "1 pod not ready in b" }, /^$/],
   ];
@@ -260,6 +272,13 @@ describe("the oracle of what webhooks let go", () => {
     ["one that it keeps", missed(MIRRORED, gone(`${B}-0`)), `${B}-0 is missing`],
     ["a peer", missed(PARTITIONED, pod(`${B}-1`, "False")), `${B}-1 is missing, as many peers as may be`],
     ["not the peer of a pod that stays", missed(PARTITIONED, pod(`${B}-0`, "False")), undefined],
+    ["a peer that is to go", missed(PARTITIONED, reserve(`${B}-1`)), `${B}-1 is missing, as many peers as may be`],
+    ["not one that has been to go for too long", missed(PARTITIONED, reserve(`${B}-1`, { at: -130_000 })), undefined],
+    [
+      "a peer that is ready for a moment",
+      missed(DELAYED.shape, came(`${B}-1`)),
+      `${B}-1 is missing, as many peers as may be`,
+    ],
     ["not a peer that is not there", missed(PARTITIONED, gone(`${B}-1`)), undefined],
   ] as const)
     it(`knows that a downscale misses ${name}`, () => assert.equal(found, says));

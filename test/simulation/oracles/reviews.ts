@@ -237,7 +237,9 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const isOver = [...reserved.keys()].every(
       (key) => now() - (written.get(key)?.at ?? Infinity) > LASTS_MS + 2 * misjudgedMs(shape) + EFFECT_MS,
     );
-    const isQuiet = changedAt + waitedMs < seen(at) && isOver && since.before("one", seen(at));
+    // Nobody knows for how long it has been ready.
+    const isUntimedOne = waitedMs > 0 && [...pods.values()].some(isUntimed);
+    const isQuiet = changedAt + waitedMs < seen(at) && isOver && !isUntimedOne && since.before("one", seen(at));
     if (SPENT.test(message) && isQuiet && shape.zones.every(isWhole))
       violated(`a webhook denies to let ${name} go although no pod is missing: ${message}`);
   }
@@ -309,7 +311,9 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
       if (shape.partitioned) {
         const isUnready = (name: string): boolean =>
-          pods.has(name) && since.before(`${name} away`, seen(at)) && since.before(`${name} wanted`, seen(at));
+          pods.has(name) &&
+          since.before(`${name} wanted`, seen(at)) &&
+          (since.before(`${name} away`, seen(at)) || isReservedSince(name, seen(at)) || isFresh(name, { at }));
         const unready = others.filter((name) => isUnready(name) && !isGivenUp(name));
         const goes = (ordinal: number): boolean => ordinal >= to && pods.has(`${zone}-${ordinal}`);
         const limit = Math.max(1, limitSince(seen(at)));

@@ -53,6 +53,8 @@ interface World {
   readonly limitMs?: number;
   /** What others make of the replicas that it writes with a time of the downscale, and when that time goes again. */
   readonly stored?: number;
+  /** The pods that its status has since then. */
+  readonly counted?: number;
   readonly restoredAt?: number;
   /** A fault has befallen a call. */
   readonly isLoud?: boolean;
@@ -75,7 +77,10 @@ function scale(world: World): readonly string[] {
   const actor = "reconciler-1";
   const before = zone("a", metadata, 2, "1");
   const timed = { ...metadata, annotations: { "grafana.com/last-downscale": "2026-01-01T00:00:00Z" } };
-  const after = zone("a", world.stored === undefined ? metadata : timed, world.stored ?? to, "5");
+  const after = {
+    ...zone("a", world.stored === undefined ? metadata : timed, world.stored ?? to, "5"),
+    ...(world.counted !== undefined && { status: { replicas: world.counted } }),
+  };
   let isWritten = false;
   let isRestored = false;
   const scalings = createScalingSafety({
@@ -239,6 +244,13 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one that is kept after a write that may be stored", { status: 500, leftAt: Infinity }, undefined],
   ["a time that is left though nothing happened", { stored: 2 }, /leaves the time .* that did not happen/],
   ["one that is taken back", { stored: 2, restoredAt: 200 }, undefined],
+  [
+    "one that was left as it is, and is asked for again",
+    { stored: 2, restoredAt: 200, triedAt: 40 },
+    /again 50 ms after the zone was left as it is/,
+  ],
+  ["one that is asked for again later", { stored: 2, restoredAt: 200, triedAt: -30_000 }, undefined],
+  ["one that counts the pods of the zone", { counted: 2 }, /writes that a has 2 pods, which its controller counts/],
   ["the time of a downscale to another number", { stored: 1, to: 0 }, undefined],
   ["one that is taken back", { stored: 1, to: 0, restoredAt: 200 }, /forgets that a was scaled down at/],
   ["one that was reserved", { reservedAt: 80, freedAt: 101 }, undefined],

@@ -35,6 +35,8 @@ const REFUSED: ReadonlySet<number> = new Set([400, 403, 404, 422]);
 const [CONFLICT, SERVER_ERROR] = [409, 500];
 /** A reservation of a refused write is released within this time. */
 const RELEASED_MS = 10_000;
+/** Something pins a zone whose replicas stay as they are: who notices that waits for half a minute. */
+const PINNED_MS = 28_000;
 /** The downscale Lease is given back within this time, and lasts so long if it is not. */
 const [GIVEN_BACK_MS, LEASE_MS] = [5000, 10_000];
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
@@ -55,6 +57,8 @@ interface Acts {
   referredAt: number;
   /** By zone when its write was last refused. */
   readonly refusedAt: Map<string, number>;
+  /** By zone and replicas when it was answered that the zone stays as it is. */
+  readonly pinnedAt: Map<string, number>;
   /** By zone when it sent the write that released its reservation. */
   readonly released: Map<string, number>;
   /** By zone when it reserved its downscale. */
@@ -77,6 +81,15 @@ interface Write {
   readonly status: number;
   /** Until when it may take effect, from when it was sent. */
   readonly limitMs: number;
+}
+
+/** So many replicas were asked for. */
+interface Asked {
+  readonly zone: string;
+  readonly to: number;
+  readonly status: number;
+  readonly sentAt: number;
+  readonly call: string;
 }
 
 /** A write with the time of a downscale, by the zone before and after it. */
@@ -108,7 +121,13 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
 
   function actsOf(actor: string): Acts {
     const never = { answeredAt: -Infinity, trackedAt: -Infinity, referredAt: -Infinity };
-    const found = byActor.get(actor) ?? { ...never, refusedAt: new Map(), released: new Map(), reserved: new Map() };
+    const found = byActor.get(actor) ?? {
+      ...never,
+      refusedAt: new Map(),
+      pinnedAt: new Map(),
+      released: new Map(),
+      reserved: new Map(),
+    };
     byActor.set(actor, found);
     return found;
   }
@@ -199,6 +218,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const reserved = acts.reserved.get(zone);
     if (REFUSED.has(status) && reserved) left.push({ ...reserved, refusedAt: now() });
     if (!set) return;
+    judgePinned(actor, set, { zone, to, status, sentAt, call });
     const heldSince = reads.heldSince(actor);
     const before = status < 300 ? earlier.get(zone) : set;
     const from = before ? replicasOf(before) : 0;
@@ -213,6 +233,18 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       });
     const time = dig(body, "metadata", "annotations", LAST_DOWNSCALE);
     if (status < 300 && before && to < from && typeof time === "string") onTimed(actor, { set, before, time });
+  }
+
+  /** What was accepted and changed nothing is not asked for again at once. */
+  function judgePinned(actor: string, set: KubeObject, { zone, to, status, sentAt, call }: Asked): void {
+    const { pinnedAt } = actsOf(actor);
+    const key = `${zone} ${set.metadata.uid} ${to}`;
+    const agoMs = sentAt - (pinnedAt.get(key) ?? -Infinity);
+    if (agoMs >= 0 && agoMs < PINNED_MS)
+      violated(`${actor} sends ${call} again ${agoMs} ms after the zone was left as it is`);
+    const before = earlier.get(zone) ?? set;
+    const isLeft = to !== replicasOf(set) && replicasOf(before) === replicasOf(set);
+    if (status < 300 && isLeft) pinnedAt.set(key, now());
   }
 
   /** Others may have given it another number than was asked for, or left it as it is. */
@@ -272,6 +304,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     outdatedAt.set(previous.metadata.resourceVersion, now());
     earlier.set(name, previous);
     if (!caller || !isReconciler(caller)) return;
+    const [had, has] = [previous, object].map((set) => dig(set, "status", "replicas"));
+    if (had !== has)
+      violated(`${caller.actor} writes that ${name} has ${String(has)} pods, which its controller counts`);
     const isScaled = replicasOf(previous) !== replicasOf(object);
     if (isScaled) onScaled(previous, replicasOf(object), caller);
     const [before, after] = [previous, object].map(timeOf);
