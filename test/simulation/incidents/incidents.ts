@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { BROKEN_AREA } from "./broken.ts";
 import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
 import { EVICTIONS_AREA } from "./evictions.ts";
@@ -29,6 +30,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   pinned: PINNED_AREA,
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
+  broken: BROKEN_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
