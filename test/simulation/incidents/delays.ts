@@ -118,7 +118,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const slow = ["spec", "template", "metadata", "annotations", "sim/ready-after-ms"];
     const make = (): Promise<unknown> =>
       Promise.all(
-        OTHER_ZONES.map((zone) => recreate(people, SETS, put(otherZone(shape, zone), slow, String(HOUR_MS)) as Draft)),
+        OTHER_ZONES.map((zone) => recreate(people, SETS, put<Draft>(otherZone(shape, zone), slow, String(HOUR_MS)))),
       );
     await make();
     await pause(people, 80_000);
