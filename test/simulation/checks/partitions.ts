@@ -14,6 +14,7 @@ import {
   BUDGET_KEY,
   claimOf,
   exprOf,
+  findIncurable,
   HELD,
   isGoingBack,
   isObserved,
@@ -28,6 +29,7 @@ import {
   ROLLOUT_KEY,
   rolloutKey,
   specOf,
+  type Versions,
 } from "./phased-set.ts";
 
 export interface PartitionOptions extends PhasedOptions {
@@ -36,8 +38,6 @@ export interface PartitionOptions extends PhasedOptions {
   /** True if no reconciler has met a fault since then. */
   readonly isQuiet: (since: number) => boolean;
 }
-
-type Versions = readonly (KubeObject | undefined)[];
 
 /** A success counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
@@ -83,9 +83,11 @@ export function createPartitionSafety(options: PartitionOptions) {
     if (served?.[0] && isUnderBudget(known))
       violated(`${actor} releases ${served[0].metadata.name}, which its budget does not let go`);
     if (isBack) return;
+    const below = podsOf([0, first], known);
+    const incurable = below.filter((_, i) => findIncurable(below, status["updateRevision"])(i)).length;
     const isThere =
-      availableReplicas === replicas &&
-      status["replicas"] === replicas &&
+      Number(availableReplicas ?? 0) >= replicas - incurable &&
+      Number(status["replicas"] ?? 0) >= replicas - incurable &&
       Number(updatedReplicas ?? 0) >= replicas - first;
     if (!isThere)
       violated(

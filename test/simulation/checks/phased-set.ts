@@ -1,5 +1,5 @@
 /** The StatefulSet of a PhasedRollout, and its pods, as oracles read them. */
-import { dig, type Fields, listOf, numberOf, textOf } from "../../emulator/objects.ts";
+import { dig, type Fields, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import type { History, Reads } from "./history.ts";
 import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
@@ -31,6 +31,24 @@ export const isOutdated = (pod: KubeObject | undefined, revision: unknown): bool
   pod?.metadata.labels?.["controller-revision-hash"] !== revision;
 export const isOf = (pod: KubeObject | undefined, uid: unknown): pod is KubeObject =>
   listOf(pod?.metadata.ownerReferences).some((owner) => dig(owner, "uid") === uid);
+const isServing = (pod: KubeObject): boolean => !pod.metadata.deletionTimestamp && isTrue(pod, "Ready");
+/** Its containers end as they begin. */
+export const isCrashing = (pod: KubeObject | undefined): boolean =>
+  pod?.metadata.annotations?.["sim/crash"] !== undefined;
+
+/** What a pod has been, as far as who writes may have read it. */
+export type Versions = readonly (KubeObject | undefined)[];
+
+/**
+ * True of an index of pods that nobody waits for: outdated ones that crash, from the last one down to the first that
+ * serves, and those that are not made because of them. `pods` are those below the partition.
+ */
+export function findIncurable(pods: readonly Versions[], revision: unknown): (index: number) => boolean {
+  const serving = pods.findLastIndex((one) => one.every((pod) => pod && isOutdated(pod, revision) && isServing(pod)));
+  const lowest = pods.findIndex((one, i) => i > serving && one.some(isCrashing));
+  return (index) => lowest >= 0 && index >= lowest && (pods[index]?.some((pod) => !pod || isCrashing(pod)) ?? false);
+}
+
 export const isZone = (set: KubeObject | undefined): boolean => set?.metadata.labels?.["rollout-group"] !== undefined;
 /** True of a PhasedRollout that says that its pods return to the revision before. */
 export const isGoingBack = ({ status }: Readonly<Record<string, unknown>>): boolean =>

@@ -10,6 +10,7 @@ import type { Caller } from "../network.ts";
 import { PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import {
   exprOf,
+  findIncurable,
   HELD,
   isGoingBack,
   isObserved,
@@ -21,6 +22,7 @@ import {
   type PhasedOptions,
   ROLLOUT_KEY,
   specOf,
+  type Versions,
 } from "./phased-set.ts";
 import type { Told } from "./prometheus.ts";
 
@@ -91,7 +93,7 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
     passesOverUpdated,
   ];
 
-  const podsOf = ({ set, knownAt }: Write, from: number): readonly (readonly (KubeObject | undefined)[])[] => {
+  const podsOf = ({ set, knownAt }: Write, from: number): readonly Versions[] => {
     const { replicas } = specOf(set);
     return Array.from({ length: Math.max(0, replicas - from) }, (_, i) =>
       history.since(`${PHASED}-${from + i}`, knownAt),
@@ -260,7 +262,9 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
       return `says ${status} at partition ${at}, and a pod is not updated`;
     const isDown = (pod: KubeObject | undefined): boolean =>
       !pod || pod.metadata.deletionTimestamp !== undefined || !isTrue(pod, "Ready");
-    if (CHECKED.has(status) && podsOf(write, 0).some((pods) => pods.every(isDown)))
+    const pods = podsOf(write, 0);
+    const isIncurable = findIncurable(pods.slice(0, at), after["updateRevision"]);
+    if (CHECKED.has(status) && pods.some((one, i) => one.every(isDown) && !isIncurable(i)))
       return `says ${status} at partition ${at}, and a pod is not ready`;
     return undefined;
   }

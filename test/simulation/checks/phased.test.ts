@@ -85,7 +85,12 @@ const setOf = ({
     },
   );
 
-const podOf = (index: number, revision: string, more: { ready?: boolean; created?: string } = {}): KubeObject =>
+const CRASHING = { ready: false, crashes: true };
+const podOf = (
+  index: number,
+  revision: string,
+  more: { ready?: boolean; created?: string; crashes?: boolean } = {},
+): KubeObject =>
   object(
     `${PHASED}-${index}`,
     { status: { conditions: [{ type: "Ready", status: more.ready === false ? "False" : "True" }] } },
@@ -93,6 +98,7 @@ const podOf = (index: number, revision: string, more: { ready?: boolean; created
       labels: { "controller-revision-hash": revision },
       ownerReferences: [{ uid: UID }],
       creationTimestamp: more.created ?? "2026-01-01T00:40:00Z",
+      ...(more.crashes && { annotations: { "sim/crash": "true" } }),
     },
   );
 const podsOf = (...revisions: readonly string[]): KubeObject[] => revisions.map((one, i) => podOf(i, one));
@@ -253,6 +259,26 @@ const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | unde
       after: statusOf({ ...HALF, status: "WaitForChecks" }),
       set: HALF,
       pods: [podOf(0, "old", { ready: false }), ...MIXED.slice(1)],
+    },
+    /says WaitForChecks at partition 2, and a pod is not ready/,
+  ],
+  [
+    "checks while the next pod crashes, which only its release cures",
+    {
+      before: statusOf(HALF),
+      after: statusOf({ ...HALF, status: "WaitForChecks" }),
+      set: HALF,
+      pods: [podOf(0, "old"), podOf(1, "old", CRASHING), ...MIXED.slice(2)],
+    },
+    undefined,
+  ],
+  [
+    "checks while a pod crashes below one that serves",
+    {
+      before: statusOf(HALF),
+      after: statusOf({ ...HALF, status: "WaitForChecks" }),
+      set: HALF,
+      pods: [podOf(0, "old", CRASHING), podOf(1, "old"), ...MIXED.slice(2)],
     },
     /says WaitForChecks at partition 2, and a pod is not ready/,
   ],

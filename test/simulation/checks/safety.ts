@@ -18,7 +18,7 @@ import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
-import { BUDGET_KEY, claimOf, PHASED_READS, rolloutKey, selectsPhased } from "./phased-set.ts";
+import { BUDGET_KEY, claimOf, isCrashing, PHASED_READS, rolloutKey, selectsPhased } from "./phased-set.ts";
 import { createPhasedStatusSafety } from "./phased-statuses.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
@@ -235,7 +235,9 @@ export function createCheckSafety({
     if (outdated.length > 1) violated(`one partition releases several pods: ${names}`);
     const isBack = status["updateRevision"] === status["currentRevision"];
     if (outdated.length === 0 || (isBack && outdated.every(({ metadata }) => !foreign.has(metadata.uid)))) return;
-    if (sickSince !== undefined && now() - sickSince > DECIDED_MS)
+    // Pods that crash may be cured by their release alone.
+    const areCured = listPods(PHASED).every((pod) => isReady(pod) || isCrashing(pod));
+    if (sickSince !== undefined && now() - sickSince > DECIDED_MS && !areCured)
       violated(`${names} is released while another pod has long not been ready`);
     const check = fieldsOf(spec["check"]) as unknown as CheckShape;
     const expr = textOf(dig(check, "query", "expr")) ?? "";
