@@ -32,6 +32,13 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     replacement: "if (stored === undefined) await restoreLastDownscale(zone, result, scaler);",
   },
   {
+    breaks: "that time is removed also if somebody else writes the zone at that moment",
+    ...SCALE,
+    tests: CHANGED,
+    find: `if (!hasCode(error, "Conflict")) throw error;\n    await retryOnConflict`,
+    replacement: `if (error !== undefined) throw error;\n    await retryOnConflict`,
+  },
+  {
     breaks: "a zone whose replicas something pins is not written again at once",
     ...SCALE,
     tests: CHANGED,

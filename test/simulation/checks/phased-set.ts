@@ -32,11 +32,14 @@ export const isOutdated = (pod: KubeObject | undefined, revision: unknown): bool
 export const isOf = (pod: KubeObject | undefined, uid: unknown): pod is KubeObject =>
   listOf(pod?.metadata.ownerReferences).some((owner) => dig(owner, "uid") === uid);
 const isServing = (pod: KubeObject): boolean => !pod.metadata.deletionTimestamp && isTrue(pod, "Ready");
-/** Its containers end as they begin. */
+/** Its containers end as they begin, or did and wait. */
 export const isCrashing = (pod: KubeObject | undefined): boolean =>
-  pod?.metadata.annotations?.["sim/crash"] !== undefined;
+  pod?.metadata.annotations?.["sim/crash"] !== undefined ||
+  listOf(dig(pod, "status", "containerStatuses")).some(
+    (one) => (numberOf(dig(one, "restartCount")) ?? 0) > 0 && dig(one, "ready") !== true,
+  );
 
-/** What a pod has been, as far as who writes may have read it. */
+/** What a pod has been, as far as who writes may have read it; nothing of one that has never been. */
 export type Versions = readonly (KubeObject | undefined)[];
 
 /**
@@ -44,9 +47,12 @@ export type Versions = readonly (KubeObject | undefined)[];
  * serves, and those that are not made because of them. `pods` are those below the partition.
  */
 export function findIncurable(pods: readonly Versions[], revision: unknown): (index: number) => boolean {
-  const serving = pods.findLastIndex((one) => one.every((pod) => pod && isOutdated(pod, revision) && isServing(pod)));
+  const serves = (pod: KubeObject | undefined): boolean =>
+    pod !== undefined && isOutdated(pod, revision) && isServing(pod);
+  const serving = pods.findLastIndex((one) => one.length > 0 && one.every(serves));
   const lowest = pods.findIndex((one, i) => i > serving && one.some(isCrashing));
-  return (index) => lowest >= 0 && index >= lowest && (pods[index]?.some((pod) => !pod || isCrashing(pod)) ?? false);
+  const mayStay = (one: Versions): boolean => one.length === 0 || one.some((pod) => !pod || isCrashing(pod));
+  return (index) => lowest >= 0 && index >= lowest && index < pods.length && mayStay(pods[index] ?? []);
 }
 
 export const isZone = (set: KubeObject | undefined): boolean => set?.metadata.labels?.["rollout-group"] !== undefined;

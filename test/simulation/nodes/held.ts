@@ -147,10 +147,7 @@ export function createHeld({ shape, facts, store }: HeldOptions) {
 
   /** A node beside it that takes the pods of its zone, and does not leave service. */
   function findPlace({ node, at, active }: Omit<Question, "isStart">): string | undefined {
-    // One that is held by nothing is drained in this very pass.
-    const isGoing = ({ phase, waitsFor }: Entry): boolean =>
-      OUT.has(phase) || (phase === "Holding" && waitsFor === undefined);
-    const out = new Set(active.filter(isGoing).map((one) => one.node));
+    const out = new Set(active.filter(({ phase }) => OUT.has(phase)).map((one) => one.node));
     return likeIt(node).find((name) => !out.has(name) && facts.wasSo(name, "is a place", at));
   }
 

@@ -162,7 +162,14 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     const others = store()
       .list(POLICIES)
       .filter(({ metadata }) => metadata.name !== policy.metadata.name);
-    const place = findPlace({ node, at, active: [policy, ...others].flatMap(entriesOf) });
+    // Those before it may go on to their reboot in this pass.
+    const own = entriesOf(policy);
+    const before = own.slice(
+      0,
+      own.findIndex((one) => one.node === node),
+    );
+    const ahead = before.flatMap((one) => (one.phase === "Holding" ? [{ ...one, phase: "Draining" }] : []));
+    const place = findPlace({ node, at, active: [...ahead, ...[policy, ...others].flatMap(entriesOf)] });
     if (place !== undefined)
       violated(`${actor} says that ${pod} of ${node} has no place, and has read that ${place} is one`);
   }
