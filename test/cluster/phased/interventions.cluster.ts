@@ -71,6 +71,16 @@ async function untilKept({ call, namespace }: PhasedStage): Promise<void> {
 }
 
 phasedScenario(
+  "installed with a template that never comes up, the template that mends it reaches all pods",
+  async (stage) => {
+    await stage.createSet({ policy: "Parallel", crashes: true });
+    await adopt(stage);
+    await stage.roll("app:2");
+    await untilRolled(stage, "app:2", 3);
+  },
+);
+
+phasedScenario(
   "scaled up and down in the middle, the rollout completes with the replicas that there are",
   async (stage) => {
     await stage.createSet();

@@ -22,7 +22,7 @@ export interface ScriptedQuery {
 
 export interface PhasedStage extends Stage {
   readonly prometheus: ScriptedQuery;
-  /** Makes `db` and waits for its pods. */
+  /** Makes `db` and waits for its pods to be ready, or to be there if they crash. */
   readonly createSet: (traits?: SetTraits) => Promise<void>;
   /** Gives `db` another template. */
   readonly roll: (image: string, sim?: Sim) => Promise<void>;
@@ -53,6 +53,8 @@ export interface SetTraits {
   readonly policy?: "OrderedReady" | "Parallel";
   readonly image?: string;
   readonly partition?: number;
+  /** Its containers end as they begin: nobody waits for its pods. */
+  readonly crashes?: boolean;
   /** Dropped by the API server where the feature MaxUnavailableStatefulSet is off. */
   readonly maxUnavailable?: number;
 }
@@ -127,19 +129,21 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
       image = "app:1",
       partition = 0,
       maxUnavailable = 1,
+      crashes = false,
     } = {}) {
       const spec = {
         replicas,
         serviceName: "db",
         podManagementPolicy: policy,
         selector: { matchLabels: { zone: "db" } },
-        template: template(image),
+        template: template(image, crashes ? { crash: "true" } : {}),
         updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition, maxUnavailable } },
       };
       const { metadata } = await call<StatefulSet>("POST", sets, { metadata: { name: "db" }, spec });
-      await timeline.until("all pods ready", () => {
-        const set = timeline.statefulSets.get("db");
-        return set?.metadata?.uid === metadata?.uid && set?.status?.readyReplicas === replicas;
+      await timeline.until(crashes ? "its first pod" : "all pods ready", () => {
+        const { metadata: own, status } = timeline.statefulSets.get("db") ?? {};
+        const isThere = crashes ? Number(status?.replicas ?? 0) > 0 : status?.readyReplicas === replicas;
+        return own?.uid === metadata?.uid && isThere;
       });
     },
     async roll(image, sim) {
