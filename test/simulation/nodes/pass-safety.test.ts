@@ -95,6 +95,17 @@ const givesUp = (t: Tools, phase: string, reason: string): void => {
   t.put(POLICIES, policy({ active: [entry(A, phase)] }));
   t.pass(POLICIES, policy({ active: [entry(A, phase, { ending: { reason } })] }));
 };
+/** The end of an attempt is written again, with so many more. */
+function endsTwice(t: Tools, more: number): void {
+  const ended = (count: number): KubeObject =>
+    policy({
+      active: [entry(A, "Staging", { ending: { reason: "StagingTimeout" } })],
+      deferred: [{ node: A, count, reason: "StagingTimeout" }],
+    });
+  t.put(POLICIES, policy({ active: [entry(A, "Staging")] }));
+  t.pass(POLICIES, ended(1));
+  t.pass(POLICIES, ended(1 + more));
+}
 const lost = (t: Tools): void => t.put("nodes", node(A, { ready: false, ours: true }));
 const checked = { checks: [{ name: "nodes" }] };
 const startsChecked = (t: Tools): void => (
@@ -273,6 +284,8 @@ const CASES: readonly Case[] = [
       t.pass(POLICIES, policy({ failed: [1, 2].map(() => ({ node: A, startedAt: "x", reason: "UpdateFailed" })) })),
     /counts the failure of node-a-1 twice/,
   ],
+  ["an attempt that ends", (t) => endsTwice(t, 0), /^$/],
+  ["an attempt that counts again", (t) => endsTwice(t, 1), /counts the same attempt at node-a-1 again/],
   [
     "an end of a freeze that nobody has asked for",
     (t) => (

@@ -148,6 +148,12 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     const failed = recordsOf(object, "failed");
     const twice = failed.find((one, i) => failed.findIndex((other) => isSame(one, other)) < i);
     if (twice) violated(`${caller.actor} counts the failure of ${twice.node} twice`);
+    for (const { node, count = 0 } of recordsOf(object, "deferred")) {
+      const earlier = recordsOf(previous, "deferred").find((one) => one.node === node)?.count ?? 0;
+      const ended = entriesOf(previous).find((one) => one.node === node && one.ending);
+      if (count > earlier && ended && entriesOf(object).some((one) => isSame(one, ended)))
+        violated(`${caller.actor} counts the same attempt at ${node} again`);
+    }
     if (isCleared(previous)) return;
     if (frozenId(previous) !== undefined && frozenId(object) !== frozenId(previous))
       violated(`${caller.actor} clears the freeze of ${name}, which nobody has asked for`);

@@ -21,11 +21,14 @@ const RELEASED = "ReleasedByHand";
 export const entriesOf = (policy: KubeObject | undefined): readonly Entry[] =>
   listOf(dig(policy, "status", "active")) as readonly Entry[];
 
-export const recordsOf = (
-  policy: KubeObject,
-  list: "failed" | "deferred",
-): readonly (Attempt & { readonly reason: string })[] =>
-  listOf(dig(policy, "status", list)) as readonly (Attempt & { readonly reason: string })[];
+interface Recorded extends Attempt {
+  readonly reason: string;
+  /** How often its attempts came to nothing, of one that is deferred. */
+  readonly count?: number;
+}
+
+export const recordsOf = (policy: KubeObject, list: "failed" | "deferred"): readonly Recorded[] =>
+  listOf(dig(policy, "status", list)) as readonly Recorded[];
 
 export const isSame = (a: Attempt, b: Attempt): boolean => a.node === b.node && a.startedAt === b.startedAt;
 
