@@ -147,6 +147,7 @@ export async function disturbFor(people: People, ms: number, how: Disturb): Prom
   undo();
 }
 
+/** True of a request for a whole list of this kind. */
 export const isList = ({ method, path }: Sent, plural: string): boolean =>
   method === "GET" && new RegExp(`/${plural}\\?(?!.*watch=)`).test(path);
 

@@ -162,7 +162,10 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "a spec that compares without a baseline cannot be read, and with one each answer is a comparison or an error",
   ],
   [/^a namespace (?:that forbids|whose)/, "the world has one namespace"],
-  [/watched once, however often/, "the world has two RolloutGroups at most: they are read one by one, not listed again"],
+  [
+    /watched once, however often/,
+    "the world has two RolloutGroups at most: they are read one by one, not listed again",
+  ],
   [/learn first that they stay/, "zones have few pods here: all are called in one round"],
   [/^gates judge the zones that are asked/, "a bound of cost: the verdicts are the same"],
   [/has 4\.5 s at least/, "two checks are asked at most: each has its turn at once"],

@@ -7,7 +7,7 @@ import { NAMESPACE, ROLLOUT_GROUPS } from "./names.ts";
 import { callers } from "./network.ts";
 import { seedPlatform } from "./platform.ts";
 import { createSchedule } from "./schedule.ts";
-import { NO_FAULTS, type Shape } from "./shape.ts";
+import { CALM, type Shape } from "./shape.ts";
 import { createWorld } from "./world.ts";
 
 export interface DumpPlayed {
@@ -64,9 +64,7 @@ const EMPTY: Shape = {
   mistakes: undefined,
   unreadable: undefined,
   incidents: undefined,
-  answers: undefined,
-  firstCalls: undefined,
-  faults: NO_FAULTS,
+  ...CALM,
   actions: 0,
   bursts: [],
   troubledMs: 0,

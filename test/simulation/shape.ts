@@ -131,7 +131,9 @@ export interface Shape {
   readonly troubledMs: number;
 }
 
-export const NO_FAULTS = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
+const NO_FAULTS = Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Shape["faults"];
+/** No call meets a fault. */
+export const CALM = { faults: NO_FAULTS, firstCalls: undefined, answers: undefined } as const satisfies Partial<Shape>;
 
 /** In which most of the faults and actions of a burst happen. */
 export const BURST_MS = 20_000;

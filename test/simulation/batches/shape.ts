@@ -1,8 +1,8 @@
 /** Batches that grow: which seeds have them, and room for them to do so. */
 import { type Draw, drawFrom } from "../draw.ts";
-import { NO_FAULTS, type Shape } from "../shape.ts";
+import { CALM, type Shape } from "../shape.ts";
 
-/** Apart from all else that the seed draws: a history without such batches is the same as if there were NO_FAULTS. */
+/** Apart from all else that the seed draws: a history without such batches is the same as if there were none. */
 const STREAM = 0x62617463;
 /** Of so many seeds one has them. */
 const ONE_OF = 6;
@@ -20,6 +20,6 @@ export function drawBatches(seed: number, drawn: Grown): (Grown & { readonly acc
   const maxUnavailable = draw.between(2, 4);
   const limit = draw.chance(0.7) ? maxUnavailable : draw.between(1, 3);
   const budget = drawn.budget === undefined ? undefined : limit;
-  const calm = draw.chance(0.5) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined };
+  const calm = draw.chance(0.5) && CALM;
   return { ...drawn, accelerates: true, replicas, maxUnavailable, budget, ...calm };
 }

@@ -19,7 +19,7 @@ import {
   until as waitUntil,
 } from "../person.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
-import { NO_FAULTS } from "../shape.ts";
+import { CALM } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import {
   changeRetention,
@@ -187,7 +187,7 @@ export const DELAYS_AREA: Area = {
       gate: draw.chance(0.5) ? gate : undefined,
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
       actions: Math.min(shape.actions, ACTIONS),
-      ...(isCalm && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
+      ...(isCalm && CALM),
     };
   },
   incidents: INCIDENTS,

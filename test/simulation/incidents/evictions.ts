@@ -23,7 +23,7 @@ import {
   until,
 } from "../person.ts";
 import { requestActions } from "../requests/people.ts";
-import { budgetObject, delayMs, type EvictionsShape, NO_FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { budgetObject, delayMs, type EvictionsShape, CALM, type Shape, zoneObject } from "../shape.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
@@ -224,7 +224,7 @@ export const EVICTIONS_AREA: Area = {
       skewMs: draw.chance(0.6) ? Math.min(shape.skewMs, 500) : shape.skewMs,
       ...(draw.chance(0.3) && { requests: shape.requests ?? { withdrawn: draw.chance(0.3) } }),
       ...(draw.chance(0.3) && { windows: shape.windows ?? { windowed: draw.chance(0.5), removed: true } }),
-      ...(draw.chance(0.5) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
+      ...(draw.chance(0.5) && CALM),
     };
   },
   incidents: INCIDENTS,

@@ -7,7 +7,7 @@ import { bypass, BYPASS, DAY_MS, GATES_PATH, gatePath } from "../checks/people.t
 import type { Draw } from "../draw.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
 import { type Action, changeTemplate, insist, pause, type People, PODS, recreate, SETS } from "../person.ts";
-import { NO_FAULTS, type Shape, zoneObject } from "../shape.ts";
+import { CALM, type Shape, zoneObject } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import {
   annotate,
@@ -242,7 +242,7 @@ function shape({ gate, prepared, replicas, maxUnavailable }: Shape, draw: Draw):
   return {
     maxUnavailable: Math.min(maxUnavailable, Math.max(1, replicas - 1)),
     gate: gate ?? { ...drawGate(draw), when: BOTH, ...(prepared && { last: "good" as const }) },
-    ...(draw.chance(0.5) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
+    ...(draw.chance(0.5) && CALM),
   };
 }
 

@@ -10,6 +10,7 @@ import { reservedOn } from "../oracles/stored.ts";
 import {
   type Action,
   annotateZone,
+  isList,
   pause,
   type People,
   recreate,
@@ -22,7 +23,6 @@ import {
 import { budgetObject, type Shape } from "../shape.ts";
 import {
   afterwards,
-  isList,
   label,
   mirroring,
   newImage,

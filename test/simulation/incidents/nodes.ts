@@ -25,7 +25,7 @@ import type { NodeHost } from "../nodes/node-host.ts";
 import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape } from "../nodes/shape.ts";
 import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
-import { NO_FAULTS, type Shape } from "../shape.ts";
+import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const MORE = 3;
@@ -182,11 +182,6 @@ const CHECK: CheckShape = {
   last: "good",
 };
 /** Without faults what passes put right is judged by a few of them. */
-const CALM: Partial<Shape> = {
-  faults: NO_FAULTS,
-  firstCalls: undefined,
-  answers: undefined,
-};
 const NODES_TAKE = 3;
 
 /** Several nodes at once in short times, whose pods may all be on one. */

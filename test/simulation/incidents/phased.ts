@@ -27,7 +27,7 @@ import {
   until as waitUntil,
   without,
 } from "../person.ts";
-import { NO_FAULTS } from "../shape.ts";
+import { CALM } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const GUARD = ["mutatingwebhookconfigurations", "raise-partition-zonewise"] as const;
@@ -299,8 +299,7 @@ export const PHASED_AREA: Area = {
       phased: { ...own, successThreshold: draw.between(1, 2), readyAfterMs: draw.of([300, 3000, 8000]) },
       troubledMs: Math.max(troubledMs, TROUBLED_MS),
       actions: Math.min(actions, ACTIONS),
-      faults: isCalm ? NO_FAULTS : faults,
-      ...(isCalm ? { firstCalls: undefined, answers: undefined } : { firstCalls, answers }),
+      ...(isCalm ? CALM : { faults, firstCalls, answers }),
     };
   },
   incidents: onceSettled(INCIDENTS),

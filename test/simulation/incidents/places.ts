@@ -23,7 +23,7 @@ import type { NodeHost } from "../nodes/node-host.ts";
 import { cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
 import { annotatePod, insist, pause, type People, podsIn, until } from "../person.ts";
-import { NO_FAULTS, type Shape } from "../shape.ts";
+import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
 const STAGED: ReadonlySet<string | undefined> = new Set(["Staging", "Holding"]);
@@ -146,7 +146,7 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
   const zones = shape.zones.slice(0, 2);
   const { replicas, nodes } = KINDS[draw.of(["spare", "captive", "three"] as const)](draw, zones);
   return {
-    ...(draw.chance(0.6) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }),
+    ...(draw.chance(0.6) && CALM),
     zones,
     replicas,
     skewMs: draw.of([0, shape.skewMs]),

@@ -3,12 +3,11 @@
  * others evict, and pods that a core budget holds back. Beside that, downscales as judged.ts has them.
  */
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { type Action, drain, pause, type People, podOf, PODS, podsIn, until } from "../person.ts";
-import { delayMs, NO_FAULTS, type Shape } from "../shape.ts";
+import { type Action, drain, isList, pause, type People, podOf, PODS, podsIn, until } from "../person.ts";
+import { delayMs, CALM, type Shape } from "../shape.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
 import { JUDGED } from "./judged.ts";
-import { isList } from "./shrinking.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
 const TROUBLED_MS = 300_000;
@@ -117,9 +116,7 @@ export const RESERVATIONS_AREA: Area = {
       certificate: undefined,
       ignore: false,
       skewMs: 0,
-      firstCalls: undefined,
-      answers: undefined,
-      faults: NO_FAULTS,
+      ...CALM,
       actions: Math.min(shape.actions, draw.of([0, 0, 3])),
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
     };

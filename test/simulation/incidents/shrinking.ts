@@ -1,5 +1,4 @@
 /** What incidents of downscales are made of: two zones, one of which is in trouble while the other is to shrink. */
-import type { Sent } from "../../emulator/in-process.ts";
 import { GROUP, NAMESPACE } from "../names.ts";
 import { configurationOfOthers, OTHERS, type OfOthers } from "../others.ts";
 import {
@@ -117,7 +116,3 @@ export async function shrunk(people: People, zone: string, act: () => Promise<un
   await act();
   await resize(people, first, replicas);
 }
-
-/** True of a request for a whole list of this kind. */
-export const isList = ({ method, path }: Sent, plural: string): boolean =>
-  method === "GET" && new RegExp(`/${plural}\\?`).test(path) && !path.includes("watch=");

@@ -4,16 +4,14 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { drawFrom } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { drawShape, type Shape } from "../shape.ts";
+import { CALM, drawShape, type Shape } from "../shape.ts";
 import { createFacts, type Facts } from "./facts.ts";
 import { drawNodesShape, LEFT_OUT, POLICIES, POLICY, ZONE_LABEL } from "./shape.ts";
 
-const NO_FAULTS = Object.fromEntries(Object.keys(drawShape(drawFrom(1)).faults).map((fault) => [fault, 0]));
 /** Two zones of two pods under a budget by zone, no faults, and nodes whose conditions are obeyed. */
 export const SHAPE: Shape = {
   ...drawShape(drawFrom(1)),
-  faults: NO_FAULTS as Shape["faults"],
-  firstCalls: undefined,
+  ...CALM,
   zones: ["ingester-zone-a", "ingester-zone-b"],
   replicas: 2,
   budget: 1,

@@ -1,6 +1,6 @@
 /** Kubernetes' declarative eviction API, of which the reconciler is a responder: which seeds have it. */
 import { type Draw, drawFrom } from "../draw.ts";
-import { NO_FAULTS, type RequestsShape, type Shape } from "../shape.ts";
+import { CALM, type RequestsShape, type Shape } from "../shape.ts";
 
 /** Apart from all else that the seed draws: a history without the API is the same as if there were none. */
 const STREAM = 0x72657370;
@@ -14,5 +14,5 @@ export function drawRequests(seed: number): ({ readonly requests: RequestsShape 
   const draw: Draw = drawFrom(seed ^ STREAM);
   if (draw.below(ONE_OF) > 0) return undefined;
   const requests = { withdrawn: draw.chance(0.3) };
-  return { requests, ...(draw.chance(0.4) && { faults: NO_FAULTS, firstCalls: undefined, answers: undefined }) };
+  return { requests, ...(draw.chance(0.4) && CALM) };
 }
