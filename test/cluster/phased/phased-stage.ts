@@ -142,7 +142,7 @@ function attach(stage: Stage, { prometheus, port }: { prometheus: ScriptedQuery;
       const { metadata } = await call<StatefulSet>("POST", sets, { metadata: { name: "db" }, spec });
       await timeline.until(crashes ? "its first pod" : "all pods ready", () => {
         const { metadata: own, status } = timeline.statefulSets.get("db") ?? {};
-        const isThere = crashes ? Number(status?.replicas ?? 0) > 0 : status?.readyReplicas === replicas;
+        const isThere = crashes ? (status?.replicas ?? 0) > 0 : status?.readyReplicas === replicas;
         return own?.uid === metadata?.uid && isThere;
       });
     },
