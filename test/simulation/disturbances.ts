@@ -1,6 +1,7 @@
 /** What befalls calls beside the faults that a seed draws: incidents have it so, for a while. */
 import { PbfReader } from "pbf";
 import type { Answering, Sent } from "../emulator/in-process.ts";
+import { MAGIC } from "../emulator/protobuf/write.ts";
 
 export interface Disturbance {
   /** A read shows the store as of this version. */
@@ -57,11 +58,11 @@ export function answerDisturbed(to: Answering, { unsaid, isShort, hasOneItem, ah
 
 const FAILURE = { kind: "Status", apiVersion: "v1", status: "Failure", code: 500, reason: "InternalError" };
 
-const [MAGIC, ITEMS] = ["k8s\0", 2];
+const ITEMS = 2;
 
 /** Of a list as the API server sends it: the type, and within the list its metadata before its items. */
 function endOfFirstItem(data: Buffer): number {
-  if (data.toString("latin1", 0, MAGIC.length) !== MAGIC) return data.length;
+  if (!data.subarray(0, MAGIC.length).equals(MAGIC)) return data.length;
   const reader = new PbfReader(data);
   reader.pos = MAGIC.length;
   reader.nextField();

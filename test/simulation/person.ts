@@ -59,13 +59,18 @@ export const changeTemplate = (people: People, zone: string, image: string, cras
     },
   });
 
-/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
-export async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
+/** Asks once for the eviction of a pod. */
+export function evict({ world }: People, name: string, query = "", deleteOptions?: object) {
   const metadata = { name, namespace: NAMESPACE };
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, ...(deleteOptions && { deleteOptions }) };
+  return world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
+}
+
+/** A pod leaves its node as kubectl drain lets it: asked for again after 5 s as long as the answer is 429. */
+export async function drain(people: People, name: string, query = "", deleteOptions?: object): Promise<void> {
   const end = people.schedule.now() + BOUND_MS;
   while (people.schedule.now() < end && people.isTroubled()) {
-    const { status } = await people.world.ask("drainer", "POST", `${PODS}/${name}/eviction${query}`, eviction);
+    const { status } = await evict(people, name, query, deleteOptions);
     if (status !== 429 && status < 500) return;
     await pause(people, 5000);
   }
@@ -145,6 +150,18 @@ export async function disturbFor(people: People, ms: number, how: Disturb): Prom
   const undo = people.world.disturb(how);
   await pause(people, ms);
   undo();
+}
+
+export const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
+const reconcilersOf = ({ world }: People) => world.processes().filter(({ name }) => isReconciler(name));
+
+/** They stand still. */
+export function freezeReconcilers(people: People, ms: number): void {
+  for (const process of reconcilersOf(people)) process.freeze(ms);
+}
+
+export function killReconcilers(people: People): void {
+  for (const process of reconcilersOf(people)) process.kill();
 }
 
 /** True of a request for a whole list of this kind. */

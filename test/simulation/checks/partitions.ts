@@ -84,7 +84,8 @@ export function createPartitionSafety(options: PartitionOptions) {
       violated(`${actor} releases ${served[0].metadata.name}, which its budget does not let go`);
     if (isBack) return;
     const below = podsOf([0, first], known);
-    const incurable = below.filter((_, i) => findIncurable(below, status["updateRevision"])(i)).length;
+    const isIncurable = findIncurable(below, status["updateRevision"]);
+    const incurable = below.filter((_, i) => isIncurable(i)).length;
     const isThere =
       Number(availableReplicas ?? 0) >= replicas - incurable &&
       Number(status["replicas"] ?? 0) >= replicas - incurable &&

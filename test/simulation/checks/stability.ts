@@ -5,7 +5,6 @@ import { GROUP, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import { isOf } from "../oracles/stored.ts";
 import type { Shape } from "../shape.ts";
 import { GATE, GATES, PHASED, PHASED_REPLICAS, PHASED_ROLLOUTS } from "./objects.ts";
-import { isCrashing } from "./phased-set.ts";
 
 const conditionOf = (object: unknown, type: string): unknown =>
   listOf(dig(object, "status", "conditions")).find((one) => dig(one, "type") === type);
@@ -41,13 +40,9 @@ export function unsettledPhased(store: Pick<Store, "get" | "list">, { phased }: 
   const updateRevision = dig(set, "status", "updateRevision");
   const outdated = pods.filter(({ metadata }) => metadata.labels?.["controller-revision-hash"] !== updateRevision);
   const partition = numberOf(dig(set, "spec", "updateStrategy", "rollingUpdate", "partition"));
-  // A check that does not pass keeps the cure from them.
-  const isBroken = phased.last !== "good" && outdated.some(isCrashing);
   return [
-    ...(pods.length === PHASED_REPLICAS || isBroken ? [] : [`${PHASED} has ${pods.length} pods`]),
-    ...pods
-      .filter((pod) => !isTrue(pod, "Ready") && !(isBroken && isCrashing(pod)))
-      .map(({ metadata }) => `pod ${metadata.name} is not ready`),
+    ...(pods.length === PHASED_REPLICAS ? [] : [`${PHASED} has ${pods.length} pods`]),
+    ...pods.filter((pod) => !isTrue(pod, "Ready")).map(({ metadata }) => `pod ${metadata.name} is not ready`),
     ...(phased.last === "good" || outdated.length === 0
       ? [
           ...outdated.map(({ metadata }) => `pod ${metadata.name} is outdated`),

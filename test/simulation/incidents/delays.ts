@@ -8,7 +8,10 @@ import {
   annotatePod,
   disturbFor,
   drain,
+  freezeReconcilers,
   isList,
+  isReconciler,
+  killReconcilers,
   PATIENCE_MS,
   pause,
   type People,
@@ -30,7 +33,7 @@ import {
   QUIET_MS,
   removeOtherGroup,
 } from "./leases.ts";
-import { freeze, isReconciler, OTHER_PODS, settled, STANDS_MS } from "./other-pods.ts";
+import { OTHER_PODS, settled, STANDS_MS } from "./other-pods.ts";
 import { newImage, roll } from "./rollouts.ts";
 
 /** Of one group alone: before each pod of a batch. */
@@ -149,7 +152,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await roll(people);
     if (!(await waitUntil(people, () => !areZonesSettled(world.store, shape.zones)))) return;
     if (!(await waitUntil(people, () => areZonesSettled(world.store, shape.zones), { stepMs: 1 }))) return;
-    for (const process of world.processes()) if (isReconciler(process.name)) process.kill();
+    killReconcilers(people);
     const annotations = { "zonewise/resynced-through": null, "zonewise/resynced-sectors": null };
     await world.ask("human", "PATCH", LEASE_PATH, { metadata: { annotations } });
     await disturbFor(people, 100_000, (actor, sent) =>
@@ -206,7 +209,7 @@ export const DELAYS_AREA: Area = {
     // The oracles take no lost call for a reason any more.
     await pause(people, QUIET_MS);
     // Nobody sees it before its controller.
-    freeze(people, 1000);
+    freezeReconcilers(people, 1000);
     await changeRetention(people);
     await pause(people, STANDS_MS);
   },

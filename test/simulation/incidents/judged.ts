@@ -11,6 +11,7 @@ import {
   type Action,
   annotateZone,
   isList,
+  killReconcilers,
   pause,
   type People,
   recreate,
@@ -91,13 +92,12 @@ const ACTS = {
   },
   /** A reconciler dies once a webhook has reserved what it has reserved as well, and a pod refuses to be prepared. */
   diesJudged: async (people) => {
-    const { world, shape } = people;
-    const zone = shape.zones.at(-1) ?? "";
+    const zone = people.shape.zones.at(-1) ?? "";
     const judged = reservedBy(people, "webhooks");
     await withPods(people, zone, { "sim/refuses": "true", "sim/answer-after-ms": "1500" }, async () => {
       await shrunk(people, zone, async () => {
         await judged;
-        for (const process of world.processes()) if (process.name.startsWith("reconciler")) process.kill();
+        killReconcilers(people);
         await pause(people, 30_000);
       });
     });

@@ -7,6 +7,7 @@ import {
   annotatePod,
   annotateZone,
   changeTemplate,
+  freezeReconcilers,
   insist,
   pause,
   type People,
@@ -24,12 +25,8 @@ const PAUSED = "grafana.com/rollout-paused";
 /** For which a controller stands still, or pods are kept. */
 export const STANDS_MS = 20_000;
 
-export const isReconciler = (actor: string): boolean => actor.startsWith("reconciler-");
 const otherThan = ({ draw, shape }: People, zone: string): string =>
   draw.of(shape.zones.filter((other) => other !== zone));
-export const freeze = ({ world }: People, ms: number): void => {
-  for (const process of world.processes()) if (isReconciler(process.name)) process.freeze(ms);
-};
 export const settled = (people: People): Promise<boolean> =>
   until(people, () => areZonesSettled(people.world.store, people.shape.zones));
 
@@ -73,7 +70,7 @@ export const OTHER_PODS: Readonly<Record<string, Action>> = {
       const zone = otherThan(people, taken);
       const replicas = replicasOf(people, zone);
       if (replicas < 2) return;
-      freeze(people, 2000);
+      freezeReconcilers(people, 2000);
       await withPods(people, zone, { "sim/kept": "true" }, async () => {
         await scale(people, zone, replicas - 1);
         await pause(people, STANDS_MS);

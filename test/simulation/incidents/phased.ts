@@ -17,6 +17,7 @@ import { BUDGETS_PATH } from "../budgets.ts";
 import { NAMESPACE } from "../names.ts";
 import {
   type Action,
+  freezeReconcilers,
   insist,
   pause,
   type People,
@@ -86,11 +87,6 @@ export function templateNow(people: People): object {
   };
 }
 
-/** The reconcilers stand still. */
-function freeze({ world }: People, ms: number): void {
-  for (const process of world.processes()) if (process.name.startsWith("reconciler")) process.freeze(ms);
-}
-
 export const unguarded = (people: People, act: () => Promise<unknown>): Promise<void> => without(people, GUARD, act);
 
 /** While a budget selects the pods of this one StatefulSet: it knows of no other zone, and lets none go. */
@@ -127,7 +123,7 @@ async function recreateSet(people: People, manifest: Draft): Promise<void> {
   const stored = setOf(people);
   // What was its current revision could never be ready.
   if (!stored || dig(stored, "spec", "template", "metadata", "annotations", "sim/crash") !== undefined) return;
-  if (draw.chance(0.8)) freeze(people, draw.between(3000, 8000));
+  if (draw.chance(0.8)) freezeReconcilers(people, draw.between(3000, 8000));
   await world.ask("human", "DELETE", setPath, { propagationPolicy: "Orphan" });
   await recreate(people, SETS, manifest);
   await until(people, () => dig(setOf(people), "status", "currentRevision") !== undefined);
@@ -142,7 +138,7 @@ async function revert(people: People, crashes: boolean): Promise<void> {
   const before = templateNow(people);
   await release(people, crashes ? 1 : draw.between(1, 2), crashes);
   await pause(people, draw.between(1, 3000));
-  if (draw.chance(0.3)) freeze(people, draw.between(2000, 10_000));
+  if (draw.chance(0.3)) freezeReconcilers(people, draw.between(2000, 10_000));
   if (draw.chance(0.4)) await unguarded(people, () => write(people, before));
   else await write(people, before);
 }
@@ -159,7 +155,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   scaleOut: async (people) => {
     const { draw } = people;
     await release(people, draw.between(1, 2));
-    if (draw.chance(0.6)) freeze(people, draw.of([1000, 6000, 20_000]));
+    if (draw.chance(0.6)) freezeReconcilers(people, draw.of([1000, 6000, 20_000]));
     await scale(people, PHASED_REPLICAS + draw.between(1, 3));
     await pause(people, draw.between(5000, 90_000));
     await scale(people, PHASED_REPLICAS);

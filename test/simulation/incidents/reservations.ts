@@ -3,7 +3,7 @@
  * others evict, and pods that a core budget holds back. Beside that, downscales as judged.ts has them.
  */
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { type Action, drain, isList, pause, type People, podOf, PODS, podsIn, until } from "../person.ts";
+import { type Action, drain, evict, isList, pause, type People, podOf, podsIn, until } from "../person.ts";
 import { delayMs, CALM, type Shape } from "../shape.ts";
 import { freshPeers } from "./fresh-peers.ts";
 import type { Area } from "./incident.ts";
@@ -11,14 +11,6 @@ import { JUDGED } from "./judged.ts";
 
 const CORE_BUDGETS = `/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`;
 const TROUBLED_MS = 300_000;
-
-/** Asks once for the eviction of a pod. */
-const evict = ({ world }: People, name: string) =>
-  world.ask("drainer", "POST", `${PODS}/${name}/eviction`, {
-    apiVersion: "policy/v1",
-    kind: "Eviction",
-    metadata: { name, namespace: NAMESPACE },
-  });
 
 /** Meanwhile a core budget refuses each eviction that ours allows. */
 async function heldBack(people: People, act: () => Promise<unknown>): Promise<void> {
