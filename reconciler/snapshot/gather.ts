@@ -1,5 +1,6 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
+import { readEach } from "../../infra/kubernetes/read-each.ts";
 import { type PodObject, pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { visitEach } from "../../infra/slots.ts";
@@ -22,21 +23,16 @@ import { planLists } from "./shared-lists.ts";
  * error of the first: `StaleRead`, or that of the API server.
  */
 export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {
-  const resourceVersions = new Map<string, string>();
-  const zones: Zone[] = [];
-  const failures = new Map<string, unknown>();
-  for (const namespace of namespaces) {
+  const { results, failures } = await readEach(namespaces, async (namespace) => {
     const query = { ...(namespace && { namespace }), labelSelector: LABELS.rolloutGroup };
-    try {
-      const list = await readAll({ resource: statefulSets, query, read: readZone }, source, call);
-      resourceVersions.set(namespace, list.resourceVersion);
-      zones.push(...list.items);
-    } catch (error) {
-      failures.set(namespace, error);
-    }
-  }
-  if (failures.size === namespaces.length) throw failures.values().next().value;
-  return { failures, groups: groupBy(zones.toSorted(byName), groupKey), resourceVersions };
+    return { namespace, ...(await readAll({ resource: statefulSets, query, read: readZone }, source, call)) };
+  });
+  const zones = results.flatMap(({ items }) => items);
+  return {
+    failures,
+    groups: groupBy(zones.toSorted(byName), groupKey),
+    resourceVersions: new Map(results.map(({ namespace, resourceVersion }) => [namespace, resourceVersion])),
+  };
 }
 
 /**

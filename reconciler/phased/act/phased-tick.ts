@@ -9,6 +9,7 @@ import type { Clock } from "../../../infra/clock.ts";
 import { hasCode, isSuperseded } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
+import { readEach } from "../../../infra/kubernetes/read-each.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { createSlots, type Slots } from "../../../infra/slots.ts";
@@ -69,18 +70,13 @@ export function createPhasedTick(tools: PhasedTools): PhasedTick {
   );
 
   /** A namespace that cannot be read does not hold up the others. Rejects if none can be read. */
-  async function gatherAll(input: PhasedInput): Promise<{ gathered: GatheredRollouts[]; failed: boolean }> {
-    const gathered: GatheredRollouts[] = [];
-    const failures = new Map<string, unknown>();
-    for (const namespace of input.namespaces)
-      try {
-        gathered.push(await gatherRollouts(namespace, tools.successWhen, input));
-      } catch (error) {
-        // The kind is missing in all namespaces alike.
-        if (input.stop.aborted || hasCode(error, "NotFound")) throw error;
-        failures.set(namespace, error);
-      }
-    if (gathered.length === 0 && failures.size > 0) throw failures.values().next().value;
+  async function gatherAll(input: PhasedInput): Promise<{ gathered: readonly GatheredRollouts[]; failed: boolean }> {
+    const { results: gathered, failures } = await readEach(
+      input.namespaces,
+      (namespace) => gatherRollouts(namespace, tools.successWhen, input),
+      // The kind is missing in all namespaces alike.
+      (error) => input.stop.aborted || hasCode(error, "NotFound"),
+    );
     for (const [namespace, error] of failures)
       tools.log.error("the PhasedRollouts of a namespace could not be read", { namespace, error });
     return { gathered, failed: failures.size > 0 };
