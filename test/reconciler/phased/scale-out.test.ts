@@ -149,5 +149,5 @@ it("once the checks fail and the scaling ends, as many pods have the latest temp
     }),
     { numRuns: runs(1000) },
   );
-  assert.ok(strays >= least(3, 1000), `${strays} times a scale-out was faster than the tick`);
+  assert.ok(strays >= least(1, 1000), `${strays} times a scale-out was faster than the tick`);
 });

@@ -88,7 +88,7 @@ const LEAST = {
   lostAfter: 100,
   late: 10,
   refused: 10,
-  stale: 50,
+  stale: 30,
   leaseLost: 100,
   killed: 500,
   OtherZoneNotReady: 200,
