@@ -41,6 +41,14 @@ const [STREAM, ONE_OF, FIRST] = [0x2c1b3c6d, 8, 0.15];
 export const drawFirstCalls = (seed: number): number | undefined =>
   drawFrom(seed ^ STREAM).below(ONE_OF) === 0 ? FIRST : undefined;
 
+const AIMS = [
+  ...(["requestLost", "answerLost", "slowRequest", "slowAnswer", "stale", "throttled", "serverError"] as const),
+  ...(["conflict", "killBefore", "killAfter", "frozen", "webhookSlow", "hostLost"] as const),
+  ...ANSWER_FAULTS,
+] as const satisfies readonly Fault[];
+/** The fault that is aimed at the first call of a site. */
+const aimAt = (site: string, aim: number): Fault => AIMS[spreadHash(`${aim} ${site}`) % AIMS.length] ?? "requestLost";
+
 const [ANSWERS, OF_ANSWERS] = [0x616e7377, 4];
 
 /** How often answers are cut or refused as too old, in a quarter of the seeds. */
@@ -73,11 +81,13 @@ export function createFaults({ draw, shape, age, only, onStrike }: FaultsOptions
   }
   return {
     strikes(fault, site) {
-      if (isCalm || (levels[fault] === undefined && ANSWER_FAULTS.some((one) => one === fault))) return false;
+      if (isCalm) return false;
+      const isAimed = shape.aim !== undefined && aimAt(site, shape.aim) === fault;
+      if (!isAimed && levels[fault] === undefined && ANSWER_FAULTS.some((one) => one === fault)) return false;
       const cell = cellOf(fault, site);
       const before = cell.asked++;
       const rate = (levels[fault] ?? 0) * (1 + RARE / (1 + before)) * (isBurst() ? IN_BURST : OUTSIDE);
-      const first = before === 0 ? (shape.firstCalls ?? 0) : 0;
+      const first = before === 0 ? (isAimed ? 1 : (shape.firstCalls ?? 0)) : 0;
       if (!draw.chance(Math.max(rate, first))) return false;
       // The same for the same call of another history, as far as both have made as many of them.
       const id = spreadHash(`${cell.name} ${before}`).toString(36);

@@ -32,6 +32,7 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "downscales",
   "answers",
   "firstCalls",
+  "aim",
 ]);
 
 /** Those of them that are numbers. */

@@ -119,6 +119,8 @@ export interface Shape {
   readonly incidents: Readonly<Record<string, number>> | undefined;
   /** Probability of each fault at the first call of a site; undefined for the seed's mix. */
   readonly firstCalls: number | undefined;
+  /** At the first call of each site one fault happens for sure, which this number chooses; undefined for none. */
+  readonly aim?: number | undefined;
   /** The same of what befalls answers on their way; undefined for nothing. */
   readonly answers: Readonly<Record<AnswerFault, number>> | undefined;
   /** Probability of each fault at a call site. */
@@ -196,13 +198,13 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
 /** True without any fault of the network, also by incidents; hosts of nodes may have some. */
-export const isCalm = ({ faults, firstCalls, answers, incidents }: Shape): boolean =>
-  (firstCalls ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined &&
+export const isCalm = ({ faults, firstCalls, aim, answers, incidents }: Shape): boolean =>
+  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined &&
   Object.values(faults).every((rate) => rate === 0);
 
 /** True if what is read may be some writes old. */
-export const mayBeStale = ({ faults, firstCalls }: Pick<Shape, "faults" | "firstCalls">): boolean =>
-  faults.stale > 0 || firstCalls !== undefined;
+export const mayBeStale = ({ faults, firstCalls, aim }: Pick<Shape, "faults" | "firstCalls" | "aim">): boolean =>
+  faults.stale > 0 || (firstCalls ?? aim) !== undefined;
 
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
   const bursts: number[] = [];

@@ -164,6 +164,30 @@ const CASES: readonly Case[] = [
     /1 may be/,
   ],
   [
+    "a node that is back, with a person's cordon alone",
+    {},
+    (t) => {
+      t.store("nodes", node(A1, { cordoned: true }), HUMAN);
+      t.store(SHADOWS, shadow(A1, "RebootedIntoUpdate", BOOT), NODE_API);
+      t.host(A1, "asked", "down", "up");
+      t.store("nodes", node(A1, { cordoned: true }), undefined);
+      cordon(t, B1);
+    },
+    "",
+  ],
+  [
+    "a node that is down, with a person's cordon alone",
+    {},
+    (t) => {
+      t.store("nodes", node(A1, { cordoned: true }), HUMAN);
+      t.store(SHADOWS, shadow(A1, "RebootedIntoUpdate", BOOT), NODE_API);
+      t.host(A1, "asked", "down");
+      t.store("nodes", node(A1, { cordoned: true }), undefined);
+      cordon(t, B1);
+    },
+    /1 may be/,
+  ],
+  [
     "two nodes shortly after a person has lowered the limit",
     { maxConcurrent: 1 },
     (t) => {

@@ -2,7 +2,8 @@
  * What must never happen to nodes, judged from the store's history and from what hosts do. It shares no rule with the
  * product.
  *
- * A node is *out by us* from our cordon, or from the call that reboots its host, until it is Ready and in service again.
+ * A node is *out by us* from our cordon, or from the call that reboots its host, until it is Ready and in service again,
+ * or has a person's cordon alone.
  */
 import { CORDONED_BY, MANAGED_LABEL } from "../../../reconciler/nodes/shadow.ts";
 import { dig, isTrue, listOf, numberOf, textOf } from "../../emulator/objects.ts";
@@ -53,6 +54,8 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const out = new Map<string, Out>();
   /** Nodes whose hosts have been asked to reboot, and when. */
   const asked = new Map<string, number>();
+  /** Nodes whose hosts are down for us. */
+  const down = new Set<string>();
   /** By node the attempt in which its host has gone down for us. */
   const attempts = new Map<string, string>();
   /** Cordons of people. */
@@ -93,7 +96,8 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     )
       touchedAt.set(name, now());
     if (isOurs(caller) && after && !before) takeOut(object, String(caller?.actor));
-    if (!after && !asked.has(name) && isTrue(object, "Ready")) out.delete(name);
+    const isLeft = !after || (theirs.has(name) && !down.has(name));
+    if (isLeft && !asked.has(name) && isTrue(object, "Ready")) out.delete(name);
   }
 
   function forget(node: string): void {
@@ -188,6 +192,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     const askedAt = asked.get(node);
     if (askedAt === undefined) return;
     asked.delete(node);
+    down.add(node);
     attempts.set(node, attemptOf(node) ?? "");
     if (wasTouched(node)) return;
     if (!isCordoned(store().get("nodes", undefined, node))) violated(`${node} reboots without a cordon`);
@@ -212,6 +217,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     onHost({ node, what }) {
       if (what === "asked") onAsked(node);
       if (what === "down") onDown(node);
+      if (what === "up") down.delete(node);
     },
   };
 }
