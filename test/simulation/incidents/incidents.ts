@@ -17,6 +17,7 @@ import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
+import { RARE_AREA } from "./rare.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
@@ -31,6 +32,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
+  rare: RARE_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
@@ -44,7 +46,8 @@ const streamOf = (seed: number, area: string): Draw =>
 /** In one of twelve seeds the first call of each site meets a fault, where there are incidents of an area for sure. */
 function drawAim(seed: number) {
   const draw = streamOf(seed, "aim");
-  return draw.below(ONE_OF) === 0 ? { aim: draw.below(AIMS), sure: draw.of(Object.keys(AREAS)) } : undefined;
+  if (draw.below(ONE_OF) > 0) return undefined;
+  return { aim: draw.below(AIMS), sure: draw.chance(0.5) ? "rare" : draw.of(Object.keys(AREAS)) };
 }
 
 /** The shape with what its incidents need, and the streams of them. */

@@ -72,7 +72,7 @@ async function whileListed(people: People, act: () => Promise<unknown>): Promise
   end();
 }
 
-const ACTS = {
+export const JUDGED_ACTS = {
   /** A list of the zones is on its way; meanwhile one of them grows, and is to shrink to what it was. */
   oldList: async (people) => {
     const { other: zone } = twoZones(people);
@@ -206,7 +206,7 @@ const ACTS = {
   },
 } satisfies Readonly<Record<string, Action>>;
 
-type Act = keyof typeof ACTS;
+type Act = keyof typeof JUDGED_ACTS;
 
 /** The acts about who scales that show something in this world. */
 function scalingIn({ prepared, followers, mirrored }: Shape): readonly Act[] {
@@ -227,6 +227,6 @@ function judgingIn(shape: Shape): readonly Act[] {
 const oneOf =
   (actsIn: (shape: Shape) => readonly Act[]): Action =>
   (people) =>
-    ACTS[people.draw.of(actsIn(people.shape))](people);
+    JUDGED_ACTS[people.draw.of(actsIn(people.shape))](people);
 
 export const JUDGED = { scaling: oneOf(scalingIn), judging: oneOf(judgingIn) };

@@ -24,10 +24,9 @@ import {
 import type { NodeHost } from "../nodes/node-host.ts";
 import { applyPolicy, cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape } from "../nodes/shape.ts";
-import { type Action, annotatePod, insist, killReconcilers, pause, type People, PODS } from "../person.ts";
+import { type Action, annotatePod, insist, pause, type People, PODS } from "../person.ts";
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
-import { LEASE_PATH } from "./leases.ts";
 
 const MORE = 3;
 const KEPT = "sim/kept";
@@ -85,16 +84,6 @@ const INCIDENTS: Area["incidents"] = {
     if (!host || !shape.nodes) return;
     await world.ask("human", "DELETE", policyPath);
     await long(people);
-    await applyPolicy(people, shape.nodes);
-  },
-  /** Nobody has ever made a policy, as far as the reconciler remembers: it makes one. */
-  forgottenPolicy: async (people) => {
-    const { shape, world } = people;
-    if (!shape.nodes) return;
-    await world.ask("human", "DELETE", policyPath);
-    killReconcilers(people);
-    await insist(people, LEASE_PATH, { metadata: { annotations: { "zonewise/node-update-policy-seen": null } } });
-    await pause(people, PASSES_MS);
     await applyPolicy(people, shape.nodes);
   },
   hiddenVolumes,

@@ -1,0 +1,84 @@
+/** Calls that few histories make: of volumes, claims and policies, of zones that mirror another, and what is deleted for good. */
+import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
+import { anyHost, fleetOf, hostThat, nodePath, PASSES_MS, phaseOf } from "../nodes/moments.ts";
+import { applyPolicy, label, policyPath } from "../nodes/people.ts";
+import { type Action, insist, killReconcilers, pause, recreate, SETS } from "../person.ts";
+import type { Area } from "./incident.ts";
+import { JUDGED_ACTS } from "./judged.ts";
+import { LEASE_PATH, OTHER_ZONES, otherZone, removeOtherGroup } from "./leases.ts";
+import { NODES_AREA } from "./nodes.ts";
+import { shrunk } from "./shrinking.ts";
+
+/** A run has seen a new object, or that one is gone. */
+const SEEN_MS = 30_000;
+/** Acts of one incident. */
+const MORE = 3;
+const POLICY_SEEN = "zonewise/node-update-policy-seen";
+
+const OF_NODES: Readonly<Record<string, Action>> = {
+  /** Nobody has ever made a policy, as far as the reconciler remembers: it makes one. */
+  forgottenPolicy: async (people) => {
+    const { shape, world } = people;
+    if (!shape.nodes) return;
+    await world.ask("human", "DELETE", policyPath);
+    killReconcilers(people);
+    await insist(people, LEASE_PATH, { metadata: { annotations: { [POLICY_SEEN]: null } } });
+    await pause(people, 2 * PASSES_MS);
+    await applyPolicy(people, shape.nodes);
+  },
+  /** A node is not managed for so long that its shadow goes. */
+  unlabelled: async (people) => {
+    const path = nodePath(anyHost(people));
+    await insist(people, path, label(null));
+    await pause(people, 3 * PASSES_MS);
+    await insist(people, path, label(MANAGED_VALUE));
+  },
+  /** A node is about to reboot into a version, and there is a newer one. */
+  newerVersion: async (people) => {
+    const host = await hostThat(people, (one) => ["Holding", "Draining"].includes(phaseOf(people, one) ?? ""));
+    if (!host) return;
+    await insist(people, policyPath, { spec: { enabled: false } });
+    fleetOf(people).offer(`2.${people.draw.between(1, 9)}.0`);
+    await pause(people, 2 * PASSES_MS);
+    await insist(people, policyPath, { spec: { enabled: true } });
+    await hostThat(people, () => false);
+  },
+};
+
+const OF_ZONES: Readonly<Record<string, Action>> = {
+  mirrorsSet: JUDGED_ACTS.mirrorsSet,
+  othersPin: JUDGED_ACTS.othersPin,
+  /** Two downscales, one after the other. */
+  twice: async (people) => {
+    for (const zone of people.shape.zones.slice(0, 2)) await shrunk(people, zone, () => pause(people, SEEN_MS));
+  },
+  /** A second group is made, and its zones are deleted. */
+  otherGroup: async (people) => {
+    const { world, shape } = people;
+    await Promise.all(OTHER_ZONES.map((zone) => recreate(people, SETS, otherZone(shape, zone))));
+    await pause(people, SEEN_MS);
+    await Promise.all(OTHER_ZONES.map((zone) => world.ask("human", "DELETE", `${SETS}/${zone}`)));
+    await pause(people, SEEN_MS);
+    await removeOtherGroup(people);
+  },
+};
+
+export const RARE_AREA: Area = {
+  shape(shape, draw) {
+    if (shape.nodes === undefined && draw.chance(0.7))
+      return { tracker: true, ...(!shape.followers && { prepared: true, secondsBetween: draw.of([15, 60]) }) };
+    const { zones = shape.zones, nodes, ...others } = NODES_AREA.shape(shape, draw) ?? {};
+    const bound = draw.chance(0.6) && { bound: { by: "volume" as const, nodes: 1 } };
+    return {
+      ...others,
+      zones,
+      ...(nodes && { nodes: { ...nodes, ...bound, ...(draw.chance(0.4) && { nodeApiIn: draw.of(zones) }) } }),
+    };
+  },
+  incidents: {
+    several: async (people) => {
+      const acts = Object.values(people.shape.nodes ? OF_NODES : OF_ZONES);
+      for (let i = 0; i < MORE && people.isTroubled(); i++) await people.draw.of(acts)(people);
+    },
+  },
+};
