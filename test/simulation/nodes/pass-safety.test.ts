@@ -378,6 +378,15 @@ const CASES: readonly Case[] = [
     (t) => (t.check("Failure"), t.check("Failure"), t.check("Failure"), startsChecked(t)),
     /its check has failed 3 times/,
   ],
+  [
+    "a start after its check has failed, by a policy that has none any more",
+    (t) => {
+      for (let i = 0; i < 3; i++) t.check("Failure");
+      t.put(POLICIES, policy({}, { checks: [] }));
+      t.pass(POLICIES, starting(A, {}, { checks: [] }));
+    },
+    /^$/,
+  ],
   ["a start before its check has been answered", startsChecked, /its check has not succeeded since a node last left/],
   [
     "a start by an answer from before another node left its slot",

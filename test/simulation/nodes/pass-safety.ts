@@ -248,8 +248,9 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
     const most = /^\d+$/.test(limit) ? Number(limit) : Infinity;
     if (isFrozen(policy)) return "its policy is frozen";
     const failed = failures.get(NODES_CHECK) ?? 0;
-    if (dig(policy, "spec", "checks") && failed >= MANY) return `its check has failed ${failed} times`;
-    if (listOf(dig(policy, "spec", "checks")).length > 0 && succeededAt < askedSince(policy, after, caller))
+    const hasCheck = listOf(dig(policy, "spec", "checks")).length > 0;
+    if (hasCheck && failed >= MANY) return `its check has failed ${failed} times`;
+    if (hasCheck && succeededAt < askedSince(policy, after, caller))
       return "its check has not succeeded since a node last left its slot";
     if (dig(policy, "spec", "enabled") === false) return "updates are switched off";
     if (most === Infinity && !/%$|^unlimited$/i.test(limit)) return "its policy cannot be read";

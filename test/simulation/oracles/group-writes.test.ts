@@ -118,6 +118,7 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     ({ write }) => (write(WAITS), write(failing(READY))),
     /becomes Ready by a reconcile that has failed/,
   ],
+  ["a group that was ready before it had an object, by an error", ({ write }) => write(failing(READY)), /^$/],
   [
     "a zone that is told of as it was before",
     ({ write }) => (write(asOf(3)), write({ ...asOf(2), message: "again" })),
