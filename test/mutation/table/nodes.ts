@@ -441,4 +441,11 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     find: `(step.step === "reset" && !entry.ending)`,
     replacement: `step.step === "reset"`,
   },
+  {
+    breaks: "a policy whose status is refused holds up neither the others nor the upkeep",
+    file: "reconciler/nodes/act/update-nodes.ts",
+    tests: ["test/reconciler/nodes/act/policies.test.ts"],
+    find: "if (!isRefused(error)) throw error;",
+    replacement: "if (!isRefused(error) || policy.uid) throw error;",
+  },
 ];
