@@ -448,4 +448,11 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     find: "if (!isRefused(error)) throw error;",
     replacement: "if (!isRefused(error) || policy.uid) throw error;",
   },
+  {
+    breaks: "a node that became Ready by a clock that was ahead is healthy in time",
+    file: "reconciler/nodes/health.ts",
+    tests: ["test/reconciler/nodes/health.test.ts"],
+    find: "(isInFuture(at, now) ? began : at)",
+    replacement: "(now < 0 ? began : at)",
+  },
 ];
