@@ -67,9 +67,9 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
   const each = eachNamespace(options.namespaces, part);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
     part("the reconciler's Lease and totals", options.reconciler(), earlier.reconciler),
-    each("the rollout groups", readGroups(options), earlier.groups),
-    each("the disruption budgets", readBudgets(options), earlier.budgets),
-    each("the last decisions", readDecisions(options), earlier.decisions),
+    each("the rollout groups", readGroups(options), { items: earlier.groups, namespaceOf }),
+    each("the disruption budgets", readBudgets(options), { items: earlier.budgets, namespaceOf }),
+    each("the last decisions", readDecisions(options), { items: earlier.decisions, namespaceOf }),
   ]);
   const sorted = mapPart(groups.items, sortGroups);
   const chosen = chooseGroups(listPart(sorted), focus);
@@ -110,13 +110,17 @@ interface EachNamespace<T> {
 
 type ReadNamespace<T> = (namespace: string) => Promise<readonly T[] | undefined>;
 
+/** What was read before. */
+interface Earlier<T> {
+  readonly items: Part<T>;
+  readonly namespaceOf: (item: T) => string;
+}
+
+const namespaceOf = ({ namespace }: { readonly namespace: string }): string => namespace;
+
 /** Reads a part namespace by namespace: one that may not be read, as one that is being deleted, hides no other. */
-function eachNamespace(namespaces: readonly string[], part: ReadPart) {
-  return async <T extends { readonly namespace: string }>(
-    what: string,
-    read: ReadNamespace<T>,
-    earlier: Part<T>,
-  ): Promise<EachNamespace<T>> => {
+export function eachNamespace(namespaces: readonly string[], part: ReadPart) {
+  return async <T>(what: string, read: ReadNamespace<T>, earlier: Earlier<T>): Promise<EachNamespace<T>> => {
     const found = await Promise.all(
       namespaces.map(async (namespace) => ({
         namespace,
@@ -129,9 +133,9 @@ function eachNamespace(namespaces: readonly string[], part: ReadPart) {
     return { items: isUndefined ? undefined : found.flatMap(({ items }) => listPart(items)), unread };
   };
 
-  function pick<T extends { readonly namespace: string }>(earlier: Part<T>, namespace: string): Part<T> {
-    if (namespaces.length === 1 || earlier === UNREAD || earlier === undefined) return earlier;
-    const own = earlier.filter((item) => item.namespace === namespace);
+  function pick<T>({ items, namespaceOf }: Earlier<T>, namespace: string): Part<T> {
+    if (namespaces.length === 1 || items === UNREAD || items === undefined) return items;
+    const own = items.filter((item) => namespaceOf(item) === namespace);
     return own.length > 0 ? own : UNREAD;
   }
 }
