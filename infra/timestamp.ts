@@ -22,9 +22,18 @@ export function parseTimestamp(text: string): number | undefined {
   return Date.parse(text);
 }
 
-/** `2026-01-01T00:00:00Z`: RFC 3339 in UTC, to the second. */
+/** The first and the last millisecond of the years 0 and 9999, the only ones that RFC 3339 can write. */
+const [FIRST, LAST] = [Date.UTC(-1, 12), Date.UTC(10_000, 0) - 1] as const;
+
+/** The last second that a timestamp can name, in seconds since the epoch. */
+export const LAST_SECOND = Math.floor(LAST / 1000);
+
+/**
+ * `2026-01-01T00:00:00Z`: RFC 3339 in UTC, to the second. A time before the year 0 or after 9999 becomes the nearest one
+ * that can be written: what users write may add up to any time.
+ */
 export function formatTimestamp(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  return `${new Date(Math.min(Math.max(ms, FIRST), LAST)).toISOString().slice(0, 19)}Z`;
 }
 
 /** `2026-01-01 00:00:00 +0000 UTC`: as Go prints it, as users search for the original's messages. */

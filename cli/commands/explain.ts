@@ -3,7 +3,7 @@
  * (§18.5).
  */
 import { once } from "../../infra/once.ts";
-import { absent } from "../../infra/errors.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
 import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
@@ -47,7 +47,15 @@ interface Explained {
   readonly answers: readonly Explanation[];
 }
 
-type Explain = (session: Session, name: string) => Promise<readonly Explained[] | undefined>;
+/** The caller may not get objects of the kind. */
+const FORBIDDEN = "forbidden";
+
+/** Undefined if there is no such object. `isGuess`: the name may be that of an object of another kind. */
+type Explain = (
+  session: Session,
+  name: string,
+  isGuess: boolean,
+) => Promise<readonly Explained[] | typeof FORBIDDEN | undefined>;
 
 export const explain: Command = {
   name: "explain",
@@ -113,9 +121,9 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const guard = await createDeletionGuards(session)(pod.namespace, pod.labels);
     return [{ ...explained, answers: [...explained.answers, explainDeletion(object, pod, { guard, world })] }];
   },
-  node: async (session, name) => {
-    const node = await session.cluster.get(nodes, { name }).catch(absent);
-    if (!node) return undefined;
+  node: async (session, name, isGuess) => {
+    const node = await session.cluster.get(nodes, { name }).catch(isGuess ? absentOrForbidden : absent);
+    if (!node || node === FORBIDDEN) return node;
     const query = {
       fieldSelector: `spec.nodeName=${name}`,
       ...(session.namespace !== "" && { namespace: session.namespace }),
@@ -135,6 +143,9 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
 };
+
+const absentOrForbidden = (error: unknown): typeof FORBIDDEN | undefined =>
+  hasCode(error, "Forbidden") ? FORBIDDEN : absent(error);
 
 /** Adds the images of revisions: nobody knows a template by its hash. */
 const withImages = (answers: readonly Explanation[], { zones }: Pick<World, "zones">): Explanation[] =>
@@ -190,13 +201,18 @@ async function explainOne(
 async function explainObject(session: Session, object: string): Promise<readonly Explained[]> {
   if (session.namespace === "") throw usageError("explain needs one namespace: say -n");
   const { kinds, name } = readObject(object);
+  const [only, ...others] = kinds;
+  const isGuess = others.length > 0;
+  const forbidden: Kind[] = [];
   for (const kind of kinds) {
-    const explained = await EXPLAIN[kind](session, name);
-    if (explained) return explained;
+    const explained = await EXPLAIN[kind](session, name, isGuess);
+    if (explained === FORBIDDEN) forbidden.push(kind);
+    else if (explained) return explained;
   }
-  const [only] = kinds.length === 1 ? kinds : [];
-  const message = `no ${kinds.join(", ")} ${JSON.stringify(name)} in namespace ${session.namespace}`;
-  throw await missing(session, { what: only ? KINDS[only].completes : "objects", name, message });
+  const asked = kinds.filter((kind) => !forbidden.includes(kind)).join(", ");
+  const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
+  const message = `no ${asked} ${JSON.stringify(name)} in namespace ${session.namespace}${unread}`;
+  throw await missing(session, { what: only && !isGuess ? KINDS[only].completes : "objects", name, message });
 }
 
 function readObject(object: string): { readonly kinds: readonly Kind[]; readonly name: string } {

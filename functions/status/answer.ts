@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../infra/log.ts";
 import type { Focus } from "./gather.ts";
 import { renderPage } from "./view/page.ts";
-import { keyOf, listPart, type PageRecords, UNREAD } from "./view/records.ts";
+import { isUnread, keyOf, listPart, type PageRecords } from "./view/records.ts";
 import { SCRIPT } from "./view/script.ts";
 import { STYLE } from "./view/style.ts";
 
@@ -69,7 +69,7 @@ export function createAnswer({
     const records = await read(focus);
     const isFound =
       focus === undefined ||
-      records.groups === UNREAD ||
+      isUnread(records, focus) ||
       listPart(records.groups).some((group) => keyOf(group) === focus);
     response.writeHead(isFound ? 200 : 404, HEADERS).end(renderPage({ records, focus }));
   }

@@ -1,6 +1,6 @@
 /**
- * Reads the data of the status page. Each part is read separately: a part that cannot be read is reported, and shown as
- * it was read before.
+ * Reads the data of the status page. Each part of each namespace is read separately: one that cannot be read is
+ * reported, and shown as it was read before.
  */
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
@@ -14,7 +14,6 @@ import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
 import { byTime, lastSeen } from "../../reconciler/report/event-times.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
-import type { RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
@@ -24,6 +23,7 @@ import type {
   LiveZone,
   PageGroup,
   PageRecords,
+  Part,
   ReconcilerRecord,
 } from "./view/records.ts";
 import { isQuiet, keyOf, listPart, sortGroups, UNREAD } from "./view/records.ts";
@@ -64,14 +64,26 @@ const MAX_DECISIONS = 30;
 export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
   const problems: string[] = [];
   const part = readParts(problems, options.describe);
+  const each = eachNamespace(options.namespaces, part);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
     part("the reconciler's Lease and totals", options.reconciler(), earlier.reconciler),
-    part("the rollout groups", readGroups(options), earlier.groups),
-    part("the disruption budgets", readBudgets(options), earlier.budgets),
-    part("the last decisions", readDecisions(options), earlier.decisions),
+    each("the rollout groups", readGroups(options), { items: earlier.groups, namespaceOf }),
+    each("the disruption budgets", readBudgets(options), { items: earlier.budgets, namespaceOf }),
+    each("the last decisions", readDecisions(options), { items: earlier.decisions, namespaceOf }),
   ]);
-  const zones = await part("pods", readPods(options, listPart(groups), focus), earlier.zones);
-  return { readAt: options.now(), reconciler, groups, zones, budgets, decisions, problems };
+  const sorted = mapPart(groups.items, sortGroups);
+  const chosen = chooseGroups(listPart(sorted), focus);
+  const zones = await readPods(options, chosen, { part, earlier: earlier.zones });
+  return {
+    readAt: options.now(),
+    reconciler,
+    groups: sorted,
+    unread: groups.unread,
+    zones,
+    budgets: budgets.items,
+    decisions: mapPart(decisions.items, chooseNewest),
+    problems,
+  };
 }
 
 /** Resolves with the result of `read`; if that fails, with `before`, and reports a problem. */
@@ -89,6 +101,50 @@ export function readParts(problems: string[], describe: (error: unknown) => stri
     }
   };
 }
+
+interface EachNamespace<T> {
+  readonly items: Part<T>;
+  /** The namespaces of which nothing is known. */
+  readonly unread: readonly string[];
+}
+
+type ReadNamespace<T> = (namespace: string) => Promise<readonly T[] | undefined>;
+
+/** What was read before. */
+interface Earlier<T> {
+  readonly items: Part<T>;
+  readonly namespaceOf: (item: T) => string;
+}
+
+const namespaceOf = ({ namespace }: { readonly namespace: string }): string => namespace;
+
+/** Reads a part namespace by namespace: one that may not be read, as one that is being deleted, hides no other. */
+export function eachNamespace(namespaces: readonly string[], part: ReadPart) {
+  return async <T>(what: string, read: ReadNamespace<T>, earlier: Earlier<T>): Promise<EachNamespace<T>> => {
+    const found = await Promise.all(
+      namespaces.map(async (namespace) => ({
+        namespace,
+        items: await part<Part<T>>(nameIn(namespaces, what, namespace), read(namespace), pick(earlier, namespace)),
+      })),
+    );
+    const unread = found.filter(({ items }) => items === UNREAD).map(({ namespace }) => namespace);
+    if (unread.length === namespaces.length) return { items: UNREAD, unread };
+    const isUndefined = found.every(({ items }) => items === undefined);
+    return { items: isUndefined ? undefined : found.flatMap(({ items }) => listPart(items)), unread };
+  };
+
+  function pick<T>({ items, namespaceOf }: Earlier<T>, namespace: string): Part<T> {
+    if (namespaces.length === 1 || items === UNREAD || items === undefined) return items;
+    const own = items.filter((item) => namespaceOf(item) === namespace);
+    return own.length > 0 ? own : UNREAD;
+  }
+}
+
+const nameIn = (namespaces: readonly string[], what: string, namespace: string): string =>
+  namespaces.length === 1 ? what : `${what} of namespace ${namespace}`;
+
+const mapPart = <T>(part: Part<T>, map: (items: readonly T[]) => readonly T[]): Part<T> =>
+  part === UNREAD || part === undefined ? part : map(part);
 
 /** All objects of the namespaces, or of the query's namespace. Rejects with the first error. */
 export async function listAll<O>(
@@ -126,40 +182,47 @@ export function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
   };
 }
 
-async function readGroups(options: GatherOptions): Promise<PageGroup[] | undefined> {
-  const found = await listAll(options, rolloutGroups).catch(absent);
-  return (
-    found &&
-    sortGroups(
-      found.map(({ metadata, status }) => ({
-        ...nameOf(metadata),
-        status: (status ?? {}) as Partial<RolloutGroupStatus>,
-      })),
-    )
-  );
-}
+const readGroups =
+  ({ cluster }: GatherOptions): ReadNamespace<PageGroup> =>
+  async (namespace) => {
+    const found = await listAll({ cluster, namespaces: [namespace] }, rolloutGroups).catch(absent);
+    return found?.map(({ metadata, status }) => ({
+      ...nameOf(metadata),
+      status: status ?? {},
+    }));
+  };
 
-async function readBudgets(options: GatherOptions): Promise<BudgetRecord[] | undefined> {
-  const found = await listAll(options, disruptionBudgets).catch(absent);
-  return found?.map(({ metadata, status = {} }) => ({
-    ...nameOf(metadata),
-    protection: status as Partial<Protection>,
-    reservations: readReservations(status.disruptedPods),
-  }));
-}
+const readBudgets =
+  ({ cluster }: GatherOptions): ReadNamespace<BudgetRecord> =>
+  async (namespace) => {
+    const found = await listAll({ cluster, namespaces: [namespace] }, disruptionBudgets).catch(absent);
+    return found?.map(({ metadata, status = {} }) => ({
+      ...nameOf(metadata),
+      protection: status as Partial<Protection>,
+      reservations: readReservations(status.disruptedPods),
+    }));
+  };
 
-async function readDecisions(options: GatherOptions): Promise<DecisionRecord[]> {
-  const found = await listAll(options, events, { fieldSelector: "reportingComponent=zonewise" });
-  const newest = found.toSorted((a, b) => byTime(b, a)).slice(0, MAX_DECISIONS);
-  return newest.map((event) => ({
-    object: `${event.involvedObject.kind ?? ""} ${event.metadata.namespace ?? ""}/${event.involvedObject.name ?? ""}`,
-    type: event.type ?? "",
-    reason: event.reason ?? "",
-    message: event.message ?? "",
-    count: event.count ?? 1,
-    time: lastSeen(event),
-  }));
-}
+const readDecisions =
+  ({ cluster }: GatherOptions): ReadNamespace<DecisionRecord> =>
+  async (namespace) => {
+    const query = { fieldSelector: "reportingComponent=zonewise" };
+    const found = await listAll({ cluster, namespaces: [namespace] }, events, query);
+    const newest = found.toSorted((a, b) => byTime(b, a)).slice(0, MAX_DECISIONS);
+    return newest.map((event) => ({
+      namespace: event.metadata.namespace ?? "",
+      object: `${event.involvedObject.kind ?? ""} ${event.metadata.namespace ?? ""}/${event.involvedObject.name ?? ""}`,
+      type: event.type ?? "",
+      reason: event.reason ?? "",
+      message: event.message ?? "",
+      count: event.count ?? 1,
+      time: lastSeen(event),
+    }));
+  };
+
+/** The newest of all namespaces; those of one namespace stay in their order. */
+const chooseNewest = (decisions: readonly DecisionRecord[]): readonly DecisionRecord[] =>
+  decisions.toSorted((a, b) => (a.time === b.time ? 0 : a.time < b.time ? 1 : -1)).slice(0, MAX_DECISIONS);
 
 const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; readonly name?: string }) => ({
   namespace,
@@ -169,10 +232,23 @@ const nameOf = ({ namespace = "", name = "" }: { readonly namespace?: string; re
 async function readPods(
   options: GatherOptions,
   groups: readonly PageGroup[],
-  focus: Focus,
+  { part, earlier }: { readonly part: ReadPart; readonly earlier: PageRecords["zones"] },
 ): Promise<PageRecords["zones"]> {
+  const { namespaces } = options;
+  const all = new Map<string, readonly LiveZone[]>();
+  for (const namespace of namespaces) {
+    const own = groups.filter((group) => namespace === "" || group.namespace === namespace);
+    const keys = new Set(own.map(keyOf));
+    const before = new Map([...earlier].filter(([key]) => keys.has(key)));
+    for (const [key, zones] of await part(nameIn(namespaces, "pods", namespace), readPodsOfAll(options, own), before))
+      all.set(key, zones);
+  }
+  return all;
+}
+
+async function readPodsOfAll(options: GatherOptions, groups: readonly PageGroup[]): Promise<PageRecords["zones"]> {
   const found = new Map<string, readonly LiveZone[]>();
-  await visitEach(chooseGroups(groups, focus), { atOnce: AT_A_TIME }, async (group) => {
+  await visitEach(groups, { atOnce: AT_A_TIME }, async (group) => {
     found.set(keyOf(group), await readPodsOf(options, group));
   });
   return found;

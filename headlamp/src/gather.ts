@@ -3,7 +3,14 @@ import { explainError } from "../../cli/decide/explain-error.ts";
 import { createSettings, CRON_JOB, HOME, type ReadSettings } from "../../cli/gather/settings.ts";
 import { findPlaces, gatherTicking } from "../../cli/gather/ticking.ts";
 import type { Phased } from "../../cli/decide/explain-phased.ts";
-import { describeLease, type Focus, gatherRecords, listAll, readParts } from "../../functions/status/gather.ts";
+import {
+  describeLease,
+  eachNamespace,
+  type Focus,
+  gatherRecords,
+  listAll,
+  readParts,
+} from "../../functions/status/gather.ts";
 import type { ReconcilerRecord } from "../../functions/status/view/records.ts";
 import type { Clock } from "../../infra/clock.ts";
 import { absent } from "../../infra/errors.ts";
@@ -58,6 +65,7 @@ export function createReading({ open, clock, namespaces }: ReadOptions): (focus:
     const cluster = open();
     const more: string[] = [];
     const part = readParts(more, describeError);
+    const each = eachNamespace(namespaces, part);
     const noTicks: NoTick[] = [];
     const reconciler = async (): Promise<ReconcilerRecord> => {
       const found = await readReconcilers({ cluster, clock }, await findInstallations());
@@ -66,13 +74,16 @@ export function createReading({ open, clock, namespaces }: ReadOptions): (focus:
     };
     const [page, gates, phased, policies] = await Promise.all([
       gatherRecords({ cluster, now: clock.now, namespaces, reconciler, describe: describeError }, focus, earlier.page),
-      part("the gates", readGates(cluster, namespaces), earlier.gates),
-      part("the PhasedRollouts", readPhased({ cluster, clock }, namespaces), earlier.phased),
+      each("the gates", readGates(cluster), { items: earlier.gates, namespaceOf: ({ ref }) => ref.namespace }),
+      each("the PhasedRollouts", readPhased({ cluster, clock }), {
+        items: earlier.phased,
+        namespaceOf: ({ rollout }) => rollout.namespace,
+      }),
       part("the node update policies", readPolicies(cluster), earlier.policies),
     ]);
     const problems = [...noTicks.map(sayNoTick), ...page.problems, ...more];
     const asAdvised = problems.some((problem) => problem.includes(IN_ALL)) ? [...problems, ADVICE] : problems;
-    earlier = { page: { ...page, problems: asAdvised }, gates, phased, policies };
+    earlier = { page: { ...page, problems: asAdvised }, gates: gates.items, phased: phased.items, policies };
     return earlier;
   };
 }
@@ -127,21 +138,20 @@ async function readLeases(cluster: Cluster, installed: readonly Installed[]): Pr
   return found.flatMap((lease) => (lease ? [describeLease(lease)] : []));
 }
 
-async function readGates(cluster: Cluster, namespaces: readonly string[]): Promise<readonly Gate[] | undefined> {
-  const found = await listAll({ cluster, namespaces }, rolloutGates).catch(absent);
-  return found?.flatMap((gate) => readGate(gate) ?? []);
-}
+const readGates =
+  (cluster: Cluster) =>
+  async (namespace: string): Promise<readonly Gate[] | undefined> => {
+    const found = await listAll({ cluster, namespaces: [namespace] }, rolloutGates).catch(absent);
+    return found?.flatMap((gate) => readGate(gate) ?? []);
+  };
 
 /** The default is enough: the meaning of a check's answer is not shown. */
-async function readPhased(
-  { cluster, clock }: Reader,
-  namespaces: readonly string[],
-): Promise<readonly Phased[] | undefined> {
-  const freshness = createFreshness(clock, { warn: () => {} });
-  const read = (namespace: string) => gatherRollouts(namespace, "NoData", { cluster, freshness }).catch(absent);
-  const found = await Promise.all(namespaces.map(read));
-  return found.every((one) => one === undefined) ? undefined : found.flatMap((one) => one?.rollouts ?? []);
-}
+const readPhased =
+  ({ cluster, clock }: Reader) =>
+  async (namespace: string): Promise<readonly Phased[] | undefined> => {
+    const freshness = createFreshness(clock, { warn: () => {} });
+    return (await gatherRollouts(namespace, "NoData", { cluster, freshness }).catch(absent))?.rollouts;
+  };
 
 async function readPolicies(cluster: Cluster): Promise<ClusterRecords["policies"]> {
   const found = await collect(cluster.list(nodeUpdatePolicies, {})).catch(absent);

@@ -1,5 +1,6 @@
 /** Judges whether a node is fit to be updated (NR31), and whether it is healthy after its update (NR33, NR34). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import { isInFuture } from "../checks/check.ts";
 import type { UpdateNode } from "./node.ts";
 import type { NodePod } from "./node-pod.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
@@ -33,15 +34,19 @@ export function whyNotReturned({ now, node, entry, minReadySeconds }: ReturnedNo
   if (entry.bootId !== "" && node.bootId === entry.bootId) return "the node has not been rebooted";
   if (version !== entry.to) return `the node runs ${version}, not ${entry.to}`;
   if (!node.ready) return "the node is not Ready";
-  return now < wellSince(node, entry) + minReadySeconds * 1000
+  return now < wellSince(node, entry, now) + minReadySeconds * 1000
     ? `the node must be Ready for ${minReadySeconds} s`
     : undefined;
 }
 
-/** Milliseconds; the entry's phase began after the node had reported. */
-function wellSince({ shadow, readySince = 0 }: UpdateNode, { since }: ActiveNode): number {
-  const reported = parseTimestamp(shadow?.status?.boot_reported_at ?? "") ?? parseTimestamp(since) ?? 0;
-  return Math.max(readySince, reported);
+/**
+ * Milliseconds; the entry's phase began after the node had reported. It also stands for a time that is ahead, such as
+ * that of a host that became Ready before its clock was set.
+ */
+function wellSince({ shadow, readySince = 0 }: UpdateNode, { since }: ActiveNode, now: number): number {
+  const began = parseTimestamp(since) ?? 0;
+  const reported = parseTimestamp(shadow?.status?.boot_reported_at ?? "") ?? began;
+  return Math.max(...[readySince, reported].map((at) => (isInFuture(at, now) ? began : at)));
 }
 
 export interface ReturnedWork {

@@ -106,7 +106,7 @@ export async function tick(input: TickInput): Promise<TickResult> {
       );
     });
   });
-  await Promise.all([others, advancing, gates.end(list.groups)]);
+  await Promise.all([others, advancing, gates.end(list)]);
   return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
 }
 

@@ -7,7 +7,7 @@
  * Nothing is remembered: the pods report since when they have been prepared.
  */
 import { parsePrometheusDuration } from "../../infra/duration.ts";
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { formatTimestamp, LAST_SECOND } from "../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
@@ -96,17 +96,14 @@ export function planPreparation(
   };
 }
 
-// The last second that a Date can hold; larger numbers are milliseconds or worse.
-const LATEST = 8.64e12 - 1;
-
 /**
  * The time at which a pod was prepared, milliseconds since the epoch, from the body of its answer
- * `{"timestamp": <Unix seconds>}`; undefined without a timestamp.
+ * `{"timestamp": <Unix seconds>}`; undefined without a timestamp. Numbers beyond the year 9999 are milliseconds or worse.
  */
 export function readPreparedAt(body: string): number | undefined {
   try {
     const { timestamp } = JSON.parse(body) as { readonly timestamp?: unknown };
-    return typeof timestamp === "number" && Number.isInteger(timestamp) && timestamp > 0 && timestamp <= LATEST
+    return typeof timestamp === "number" && Number.isInteger(timestamp) && timestamp > 0 && timestamp <= LAST_SECOND
       ? timestamp * 1000
       : undefined;
   } catch {

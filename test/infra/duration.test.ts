@@ -133,6 +133,12 @@ describe("a timestamp", () => {
     assert.equal(formatTimestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678)), "2026-01-02T03:04:05Z");
     assert.equal(parseTimestamp(formatTimestamp(0)), 0);
   });
+  it("is written within the years that it can name", () => {
+    for (const ms of [253_402_300_800_000, 8.64e15, 1e300, Infinity])
+      assert.equal(formatTimestamp(ms), "9999-12-31T23:59:59Z");
+    for (const ms of [-62_167_219_200_001, -8.65e15, -Infinity])
+      assert.equal(formatTimestamp(ms), "0000-01-01T00:00:00Z");
+  });
 });
 
 describe("Go's formats", () => {

@@ -28,6 +28,7 @@ export interface BudgetRecord {
 
 /** An Event of ours. */
 export interface DecisionRecord {
+  readonly namespace: string;
   /** `StatefulSet default/zone-a`. */
   readonly object: string;
   readonly type: string;
@@ -61,6 +62,8 @@ export interface PageRecords {
   readonly reconciler: ReconcilerRecord | typeof UNREAD;
   /** In the order of the page. */
   readonly groups: Part<PageGroup>;
+  /** The namespaces whose groups have never been read. */
+  readonly unread: readonly string[];
   /** The zones of the groups whose pods were read, by `keyOf`. */
   readonly zones: ReadonlyMap<string, readonly LiveZone[]>;
   readonly budgets: Part<BudgetRecord>;
@@ -74,6 +77,7 @@ export const NOTHING: PageRecords = {
   readAt: 0,
   reconciler: UNREAD,
   groups: UNREAD,
+  unread: [],
   zones: new Map(),
   budgets: UNREAD,
   decisions: UNREAD,
@@ -82,6 +86,10 @@ export const NOTHING: PageRecords = {
 
 /** The items of a part; empty if it was not read or does not exist. */
 export const listPart = <T>(part: Part<T>): readonly T[] => (part === UNREAD ? [] : (part ?? []));
+
+/** Whether groups are not known: those of `focus`'s namespace, or all. */
+export const isUnread = ({ groups, unread }: PageRecords, focus: string | undefined): boolean =>
+  groups === UNREAD || (focus !== undefined && unread.includes(focus.slice(0, focus.indexOf("/"))));
 
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 

@@ -4,6 +4,7 @@ import type { Focus } from "../gather.ts";
 import {
   isQuiet,
   keyOf,
+  isUnread,
   listPart,
   type PageGroup,
   type PageRecords,
@@ -31,9 +32,9 @@ const groupsOf = ({ records, focus }: PageView): readonly PageGroup[] =>
  * phase.
  */
 export function sayHeadline(view: PageView): string {
-  const { reconciler, groups } = view.records;
-  const phases = groups === UNREAD ? "Rollout groups could not be read" : countPhases(groupsOf(view));
-  return isStopped(reconciler) ? `No tick. As recorded: ${phases}` : phases;
+  const { records, focus } = view;
+  const phases = isUnread(records, focus) ? "Rollout groups could not be read" : countPhases(groupsOf(view));
+  return isStopped(records.reconciler) ? `No tick. As recorded: ${phases}` : phases;
 }
 
 function countPhases(groups: readonly PageGroup[]): string {
@@ -81,9 +82,9 @@ export function showSections(view: PageView): ComponentChild[] {
   ];
 }
 
-function whyNone({ groups }: PageRecords, focus: Focus): string {
-  if (groups === UNREAD) return NOT_READ;
-  if (!groups)
+function whyNone(records: PageRecords, focus: Focus): string {
+  if (isUnread(records, focus)) return NOT_READ;
+  if (!records.groups)
     return "The cluster knows no RolloutGroup: install the definitions (kubectl apply -k infra/manifests/crds).";
   return focus === undefined ? "There is no rollout group." : `There is no rollout group ${focus}.`;
 }

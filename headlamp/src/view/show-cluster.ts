@@ -3,7 +3,14 @@
  */
 import { h, type ComponentChild } from "preact";
 import type { Focus } from "../../../functions/status/gather.ts";
-import { keyOf, listPart, type PageGroup, type Part, UNREAD } from "../../../functions/status/view/records.ts";
+import {
+  isUnread,
+  keyOf,
+  listPart,
+  type PageGroup,
+  type Part,
+  UNREAD,
+} from "../../../functions/status/view/records.ts";
 import { sayHeadline, sayOr, showProblems, showSections } from "../../../functions/status/view/sections.ts";
 import { type AddressOf, showGroup } from "../../../functions/status/view/show-group.ts";
 import { isStopped, showReconciler } from "../../../functions/status/view/show-tables.ts";
@@ -64,7 +71,9 @@ export interface GroupView extends Omit<ClusterView, "focus"> {
 export function showOneGroup({ namespace, group: name, records: { page }, addressOf }: GroupView): ComponentChild {
   const { reconciler, groups, zones, readAt: now } = page;
   const group = listPart(groups).find((one) => one.namespace === namespace && labelOf(one) === name);
-  const none = groups === UNREAD ? "Not read yet." : `No RolloutGroup is recorded for the group ${namespace}/${name}.`;
+  const none = isUnread(page, keyOf({ namespace, name }))
+    ? "Not read yet."
+    : `No RolloutGroup is recorded for the group ${namespace}/${name}.`;
   return h(
     "div",
     { class: "page" },

@@ -9,7 +9,7 @@
  * pending downscales costs one empty list every 30 s.
  */
 import { cancelled, startDeadline } from "../../../infra/deadline.ts";
-import { absent } from "../../../infra/errors.ts";
+import { absent, wroteNothing } from "../../../infra/errors.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { type Lease, leases, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { visitEach } from "../../../infra/slots.ts";
@@ -120,20 +120,20 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     const held = { ...context, stop: deadline.signal, isOurs };
     // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
-    let remaining = taken.recorded;
-    let isNotified = true;
+    const done = { remaining: taken.recorded, isNotified: true, unwritten: [] as unknown[] };
     try {
       for (const [statefulSet, one] of await findDue(namespace, taken.recorded, held)) {
         if (!isOurs()) throw cancelled(deadline.signal);
-        const { isDone, record } = await concludeDue(one, held);
-        remaining = withRecord(remaining, statefulSet, record);
-        isNotified &&= isDone;
+        const { isDone, record } = await concludeDue(one, held).catch(keep(one, done.unwritten));
+        done.remaining = withRecord(done.remaining, statefulSet, record);
+        done.isNotified &&= isDone;
       }
     } finally {
-      await taken.release(remaining);
+      await taken.release(done.remaining);
     }
-    if (!isNotified) return "failed";
-    return Object.keys(remaining).length > 0 ? "wait" : "concluded";
+    if (done.unwritten.length > 0) throw done.unwritten[0];
+    if (!done.isNotified) return "failed";
+    return Object.keys(done.remaining).length > 0 ? "wait" : "concluded";
   }
 
   /** Concludes one downscale, if its StatefulSet still exists, and resolves with the record that remains. */
@@ -143,6 +143,15 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried } };
   }
 }
+
+/** What nobody may write now stays recorded, and holds up no other downscale of the Lease. */
+const keep =
+  ({ pending: record }: Due, unwritten: unknown[]) =>
+  (error: unknown) => {
+    if (!wroteNothing(error)) throw error;
+    unwritten.push(error);
+    return { isDone: true, record };
+  };
 
 /**
  * Lists the Leases with a pending downscale, page by page. A namespace that cannot be listed does not hold up the

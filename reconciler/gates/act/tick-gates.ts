@@ -21,7 +21,7 @@ import type { ExpressionFindings, GateChange } from "../report.ts";
 import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
-import { type Bypass, groupKey, type GateVerdicts, type Zone } from "../../model/zone.ts";
+import { type Bypass, groupKey, type GateVerdicts, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
 import { followGate, type SentStatus, type Followed } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
@@ -54,10 +54,10 @@ export interface TickGates {
   /** Waits for the work that was begun for a group, by its key. */
   readonly endGroup: (key: string) => Promise<Followed>;
   /**
-   * Follows the gates without a group. `groups` are the keys of all groups that exist, also of those that this tick did
-   * not reach.
+   * Follows the gates without a group. The list has all groups that exist, also those that this tick did not reach; of a
+   * namespace that could not be read it has none, and its gates stay as they are.
    */
-  readonly end: (groups: ReadonlyMap<string, unknown>) => Promise<void>;
+  readonly end: (list: Pick<ZoneList, "groups" | "failures">) => Promise<void>;
 }
 
 export interface Gates {
@@ -132,8 +132,10 @@ export function createGates(tools: GatesTools): Gates {
             nextAt: earliest(all.map(({ nextAt }) => nextAt)),
           };
         },
-        async end(groups) {
-          const orphans = [...byGroup].flatMap(([key, gates]) => (groups.has(key) ? [] : gates));
+        async end({ groups, failures }) {
+          const orphans = [...byGroup]
+            .filter(([key]) => !groups.has(key))
+            .flatMap(([, gates]) => gates.filter(({ ref }) => !failures.has(ref.namespace)));
           if (orphans.length > 0) await followAll(orphans, undefined);
         },
       };

@@ -5,7 +5,7 @@
  *                                 -> shadows that are missing or left over, cordons to undo
  */
 import type { Clock } from "../../../infra/clock.ts";
-import { hasCode, isSuperseded } from "../../../infra/errors.ts";
+import { hasCode, isRefused, isSuperseded } from "../../../infra/errors.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
@@ -153,7 +153,16 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     const transitions = countTransitions(plan.status.transitions, uncounted.get(policy.uid) ?? []);
     const after = { ...plan.status, transitions };
     const change = { object: readIdentity(object.metadata), before: policy.status, after, by: { kind: POLICY_KIND } };
-    const wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
+    let wroteStatus: boolean;
+    try {
+      wroteStatus = (await writeStatus(nodeUpdatePolicies, change, actor)) !== undefined;
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+      // Its nodes stay as they are; the other policies go on, and spare the nodes of both statuses.
+      lists.active.set(policy.name, [...activeNodesOf(policy), ...plan.status.active]);
+      log.warn("node updates: the status of a policy was refused, and is tried again", { policy: policy.name, error });
+      return false;
+    }
     uncounted.delete(policy.uid);
     const { written, missed } = await writeShadows(plan, actor);
     uncounted.set(policy.uid, written);

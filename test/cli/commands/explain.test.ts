@@ -62,6 +62,19 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
     assert.deepEqual([code, out], [0, "node/empty\n  drain: yes  no pod of a StatefulSet is on it\n"]);
   });
 
+  it("answers for a name alone without the right to get nodes, as one bound in a namespace has none", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    t.after(stage.emulator.faults.inject({ verb: "get", resource: "nodes", effect: { kind: "forbidden" } }));
+    const { code, err } = await run("explain ingester-zone-x");
+    assert.match(
+      err,
+      /no group, statefulset, pod, phasedrollout "ingester-zone-x" in namespace default; nodes may not be read/,
+    );
+    assert.match(err, /did you mean .*ingester-zone-a/);
+    assert.equal(code, 4);
+    assert.match((await run("explain node/node-1")).err, /^error: get nodes node-1: it is forbidden/);
+  });
+
   it("suggests what exists in place of what does not", async (t) => {
     const { run } = await openTerminal(t, stage);
     const { code, err } = await run("explain ingester-zone-x");

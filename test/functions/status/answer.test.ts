@@ -71,10 +71,13 @@ for (const [what, asked, status, text] of ROWS)
   });
 
 test("a group that has not been read is not answered as one that does not exist", async (t) => {
-  const { ask } = await serve(t, async () => records({ groups: UNREAD }));
-  const { status, text } = await ask({ path: "/?namespace=default&group=store" });
-  assert.equal(status, 200);
-  assert.match(text, /<title>Rollout groups could not be read – Zonewise<\/title>/);
+  for (const traits of [{ groups: UNREAD }, { groups: [group("other")], unread: ["default"] }] as const) {
+    const { ask } = await serve(t, async () => records(traits));
+    const { status, text } = await ask({ path: "/?namespace=default&group=store" });
+    assert.equal(status, 200);
+    assert.match(text, /<title>Rollout groups could not be read – Zonewise<\/title>/);
+    assert.match(text, /Not read yet\./);
+  }
 });
 
 test("a browser runs the page's own script and style, and nothing else", async (t) => {

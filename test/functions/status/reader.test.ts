@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { readReconciler } from "../../../functions/status/gather.ts";
 import { createReader } from "../../../functions/status/reader.ts";
-import { keyOf, listPart, UNREAD } from "../../../functions/status/view/records.ts";
+import { isUnread, keyOf, listPart, UNREAD } from "../../../functions/status/view/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { define } from "../../demo/definitions.ts";
@@ -18,6 +18,10 @@ const BUDGETS = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
 /** A reader with a clock that the test sets. */
 async function setReader(t: TestContext, ...definitions: readonly string[]) {
+  return await setReaderOf(t, ["default"], definitions);
+}
+
+async function setReaderOf(t: TestContext, namespaces: readonly string[], definitions: readonly string[]) {
   const stage = await setStage(t);
   await define(stage.emulator.store, definitions);
   writeLease({ emulator: stage.emulator, clock: { now: () => NOW } }, { tickedMs: 2000, holder: "zonewise-1" });
@@ -25,14 +29,14 @@ async function setReader(t: TestContext, ...definitions: readonly string[]) {
   const { cluster } = stage;
   const now = () => NOW;
   const place = { cluster, now, lease: LEASE, cronJob: "zonewise-reconciler" };
-  const options = { cluster, now, namespaces: ["default"], reconciler: () => readReconciler(place) };
+  const options = { cluster, now, namespaces, reconciler: () => readReconciler(place) };
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
 }
 
-const groupOf = (name: string, status: Partial<RolloutGroupStatus>): Draft => ({
+const groupOf = (name: string, status: Partial<RolloutGroupStatus>, namespace = "default"): Draft => ({
   apiVersion: "zonewise.dev/v1",
   kind: "RolloutGroup",
-  metadata: { name, namespace: "default" },
+  metadata: { name, namespace },
   status: { group: name, ...status },
 });
 
@@ -199,5 +203,65 @@ describe("the status page", { timeout: 300_000 }, () => {
     assert.deepEqual([groups, budgets, decisions, reconciler], [UNREAD, UNREAD, UNREAD, UNREAD]);
     assert.equal(problems.length, 4);
     for (const problem of problems) assert.match(problem, / could not be read: /);
+  });
+
+  it("reads the namespaces beside one that forbids it, whose records stay", async (t) => {
+    const { stage, store, clock, read } = await setReaderOf(t, ["gone", "default"], both);
+    const add = (name: string, namespace: string, time: string) => {
+      store.create(GROUPS, groupOf(name, { phase: "Ready" }, namespace));
+      store.create("events", {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name, namespace },
+        involvedObject: { kind: "Pod", name },
+        reportingComponent: "zonewise",
+        lastTimestamp: `2026-11-22T02:${time}:00Z`,
+      });
+    };
+    add("old", "gone", "20");
+    add("store", "default", "10");
+    await read(undefined);
+    stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
+    add("second", "default", "30");
+    clock.at = 2000;
+    const { groups, decisions, problems } = await read(undefined);
+    assert.deepEqual(listPart(groups).map(keyOf), ["default/second", "default/store", "gone/old"]);
+    const objects = listPart(decisions).map(({ object }) => object);
+    assert.deepEqual(objects, ["Pod default/second", "Pod gone/old", "Pod default/store"]);
+    const start = /^the rollout groups of namespace gone could not be read, and are shown as they were read last: .+$/m;
+    assert.match(problems.join("\n"), start);
+    assert.equal(problems.length, 3);
+  });
+
+  it("reads the pods of the namespaces beside one that forbids it", async (t) => {
+    const { stage, store, clock, read } = await setReaderOf(t, ["gone", "default"], both);
+    createZone(stage, "zone-a", { group: "store", ready: 0 });
+    for (const namespace of ["gone", "default"])
+      store.create(GROUPS, groupOf("store", { phase: "Waiting", zones: [zone("zone-a")] }, namespace));
+    await read(undefined);
+    stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
+    store.remove("pods", "default", "zone-a-2", { gracePeriodSeconds: 0 });
+    clock.at = 2000;
+    const { zones } = await read(undefined);
+    assert.deepEqual(
+      [...zones].map(([key, [found]]) => [key, found?.pods.length]),
+      [
+        ["gone/store", undefined],
+        ["default/store", 2],
+      ],
+    );
+  });
+
+  it("takes a namespace that has never been read for no empty one", async (t) => {
+    const { stage, store, read } = await setReaderOf(t, ["gone", "default"], both);
+    store.create(GROUPS, groupOf("store", { phase: "Ready" }));
+    stage.emulator.faults.inject({ verb: "list", namespace: "gone", effect: { kind: "forbidden" } });
+    const found = await read("gone/store");
+    assert.deepEqual(listPart(found.groups).map(keyOf), ["default/store"]);
+    assert.deepEqual(
+      ["gone/store", "default/other", undefined].map((focus) => isUnread(found, focus)),
+      [true, false, false],
+    );
+    assert.match(found.problems.join("\n"), /^the rollout groups of namespace gone could not be read: /m);
   });
 });

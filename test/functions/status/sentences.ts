@@ -166,6 +166,7 @@ export const SENTENCES: readonly (readonly [what: string, traits: Partial<PageRe
     {
       decisions: [
         {
+          namespace: "default",
           object: "StatefulSet default/zone-a",
           type: "Warning",
           reason: "ZoneNotReady",

@@ -393,4 +393,11 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     find: "claimed.filter((one) => !phased.some(",
     replacement: "claimed.filter((one) => phased.length > 9 && !phased.some(",
   },
+  {
+    breaks: "zonewise explain answers for a name alone without the right to get nodes",
+    file: "cli/commands/explain.ts",
+    find: "isGuess ? absentOrForbidden : absent",
+    replacement: "isGuess ? absent : absentOrForbidden",
+    tests: ["test/cli/commands/explain.test.ts"],
+  },
 ];

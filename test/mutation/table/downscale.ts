@@ -180,4 +180,11 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     replacement: `if (old.kind !== "Scale") return {};`,
     tests: ["test/functions/downscale/no-downscale.test.ts"],
   },
+  {
+    breaks: "a downscale whose end cannot be written holds up no other of its group",
+    file: "reconciler/downscale/act/conclude-downscales.ts",
+    tests: ["test/reconciler/downscale/act/conclude-downscales.test.ts"],
+    find: "if (!wroteNothing(error)) throw error;",
+    replacement: "if (!wroteNothing(error) || record.uid) throw error;",
+  },
 ];

@@ -355,6 +355,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "record.stages.filter(({ point }) => when.includes(point) || point.length > 0)",
   },
   {
+    breaks: "a gate stays as it is while the StatefulSets of its namespace cannot be read",
+    file: "reconciler/gates/act/tick-gates.ts",
+    ...ON_CLUSTER,
+    find: "!failures.has(ref.namespace)",
+    replacement: "failures.size >= 0",
+  },
+  {
     breaks: "a check that was edited begins again also in a tick without its group",
     file: "reconciler/gates/act/follow-gate.ts",
     find: "(gate.record && forgetOldSpec(gate, gate.record))",
@@ -364,8 +371,8 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a gate of a group that was not reached is no gate without a group",
     file: "reconciler/gates/act/tick-gates.ts",
-    find: "groups.has(key) ? [] : gates",
-    replacement: "groups.size < 0 ? [] : gates",
+    find: "!groups.has(key)",
+    replacement: "groups.size >= 0",
     ...ON_CLUSTER,
   },
   {

@@ -441,4 +441,18 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     find: `(step.step === "reset" && !entry.ending)`,
     replacement: `step.step === "reset"`,
   },
+  {
+    breaks: "a policy whose status is refused holds up neither the others nor the upkeep",
+    file: "reconciler/nodes/act/update-nodes.ts",
+    tests: ["test/reconciler/nodes/act/policies.test.ts"],
+    find: "if (!isRefused(error)) throw error;",
+    replacement: "if (!isRefused(error) || policy.uid) throw error;",
+  },
+  {
+    breaks: "a node that became Ready by a clock that was ahead is healthy in time",
+    file: "reconciler/nodes/health.ts",
+    tests: ["test/reconciler/nodes/health.test.ts"],
+    find: "(isInFuture(at, now) ? began : at)",
+    replacement: "(now < 0 ? began : at)",
+  },
 ];

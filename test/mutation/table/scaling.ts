@@ -147,6 +147,20 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     tests: ["test/reconciler/run/preparation-order.test.ts"],
   },
   {
+    breaks: "a time that no timestamp can name stops no group",
+    file: "infra/timestamp.ts",
+    tests: ["test/infra/duration.test.ts", "test/reconciler/group-status/act/far-times.test.ts"],
+    find: "new Date(Math.min(Math.max(ms, FIRST), LAST))",
+    replacement: "new Date(ms)",
+  },
+  {
+    breaks: "a pod that tells milliseconds has told no time",
+    file: "reconciler/scaling/delayed.ts",
+    tests: ["test/reconciler/scaling/delayed.test.ts"],
+    find: "timestamp <= LAST_SECOND",
+    replacement: "timestamp <= 8.64e12",
+  },
+  {
     breaks: "the last pods learn first that they stay",
     file: "reconciler/scaling/delayed.ts",
     tests: ["test/reconciler/scaling/delayed.test.ts"],

@@ -204,4 +204,18 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: "if (host === undefined) return {",
     tests: ["test/functions/status/answer.test.ts"],
   },
+  {
+    breaks: "the status page shows what it has read before of a namespace that cannot be read",
+    file: "functions/status/gather.ts",
+    find: "return own.length > 0 ? own : UNREAD;",
+    replacement: "return UNREAD;",
+    tests: ["test/functions/status/reader.test.ts"],
+  },
+  {
+    breaks: "the status page takes no group for missing whose namespace has never been read",
+    file: "functions/status/view/records.ts",
+    find: "&& unread.includes(",
+    replacement: "&& !unread.includes(",
+    tests: ["test/functions/status/reader.test.ts", "test/functions/status/answer.test.ts"],
+  },
 ];

@@ -66,6 +66,30 @@ describe("concluding pending downscales", () => {
     assert.deepEqual([on.notified, on.leaseMetadata()?.labels ?? {}], [[], {}]);
   });
 
+  it("one whose time is refused, as by an admission policy of others, holds up no other of its group", async (t) => {
+    const on = await set(t);
+    const [happened, refused] = [createZone(on, "web-a", { replicas: 3 }), createZone(on, "web-b", { replicas: 5 })];
+    on.note({
+      "web-a": { ...FROM_5, uid: happened.metadata?.uid ?? "" },
+      "web-b": { ...FROM_5, uid: refused.metadata?.uid ?? "" },
+    });
+    const patch = { verb: "patch", resource: "statefulsets.apps", name: "web-a" } as const;
+    const heal = on.emulator.faults.inject({ ...patch, effect: { kind: "forbidden" } });
+    await on.conclude();
+    assert.deepEqual(on.notified.toSorted(), ["DELETE web-b-3", "DELETE web-b-4"]);
+    const left = (): string[] =>
+      Object.keys(JSON.parse(on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"] ?? "") as object);
+    assert.deepEqual(left(), ["web-a"]);
+    assert.deepEqual(
+      on.entries.map(({ msg }) => msg).filter((text) => text.includes("could not be concluded")),
+      ["a pending downscale could not be concluded"],
+    );
+    heal();
+    on.pass(30_000);
+    await on.conclude();
+    assert.deepEqual([left(), on.notified.length], [[], 2]);
+  });
+
   it("does not touch a Lease that a webhook holds", async (t) => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });

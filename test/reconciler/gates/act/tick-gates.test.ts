@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { RolloutError } from "../../../../infra/errors.ts";
 import { formatTimestamp } from "../../../../infra/timestamp.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
+import type { Draft } from "../../../../reconciler/report/events.ts";
 import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import { conditionOf, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
@@ -241,4 +243,25 @@ onCluster("a bypass lets the zones that have one begin, one after the other, and
       ["RolloutGate", "gate", "Warning", "GatesBypassed"],
     ],
   );
+});
+
+onCluster("a gate stays as it is while the StatefulSets of its namespace cannot be read", async (gates) => {
+  const { cluster, stage } = gates;
+  writeGate(gates);
+  await gates.tick(cluster, 2);
+  const before = statusOf(gates);
+  gates.events.length = 0;
+  const failing: Cluster = {
+    ...cluster,
+    async *list(resource, query, call) {
+      if (resource.plural === "statefulsets" && query.namespace === "default")
+        throw new RolloutError("Timeout", "the API server is slow");
+      yield* cluster.list(resource, query, call);
+    },
+  };
+  const emitEvents = (drafts: readonly Draft[]) => void gates.events.push(...drafts);
+  const namespaces = ["default", "other"];
+  const { failures } = await tickOnce(stage, failing, { ...gates.checking(failing), emitEvents, namespaces });
+  assert.deepEqual([...failures.keys()], ["default"]);
+  assert.deepEqual([statusOf(gates), gates.events], [before, []]);
 });

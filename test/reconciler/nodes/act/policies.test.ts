@@ -167,3 +167,25 @@ describe("a policy that is edited while its nodes are updated", () => {
     assert.deepEqual([active, skipped, nodes.upToDate], [[], { PolicyInvalid: 2 }, 1]);
   });
 });
+
+describe("a policy whose status is refused, as by an admission policy of others", () => {
+  it("starts no node, and holds up neither the other policies nor the upkeep", async () => {
+    const on = await setUp();
+    createPolicy(on, "one", { nodeSelector: { "topology.kubernetes.io/zone": "zone-1" } });
+    createPolicy(on, "two", { nodeSelector: { "topology.kubernetes.io/zone": "zone-2" } });
+    const heal = on.emulator.faults.inject({
+      verb: "update",
+      resource: POLICIES,
+      name: "one",
+      subresource: "status",
+      effect: { kind: "forbidden" },
+    });
+    await play(on, 3);
+    assert.deepEqual(wanted(on), ["Idle", "RebootedIntoUpdate", "Idle"]);
+    assert.deepEqual(statusOf(on, "one").active, []);
+    assert.match(on.logged.join("\n"), /the status of a policy was refused.*"policy":"one"/);
+    heal();
+    await play(on, 3);
+    assert.notEqual(wanted(on)[0], "Idle");
+  });
+});
