@@ -1,5 +1,6 @@
 /** Decides how a pending downscale ends (§13.5). */
 import { parseTimestamp } from "../../infra/timestamp.ts";
+import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import { type Current, lastDownscaleOf, mayHaveHappened, mayStillHappen, type PendingDownscale } from "./pending.ts";
 import { isCoolingDown, cooldownOf } from "./turn.ts";
 
@@ -22,20 +23,22 @@ const MIN_BACKOFF_MS = 30_000;
 const MAX_BACKOFF_MS = 300_000;
 
 /**
- * The conclusion; undefined while the downscale may still happen, or if nothing is due yet. A StatefulSet that was
- * deleted or recreated leaves nothing to conclude.
+ * The conclusion; undefined while the downscale may still happen, or if nothing is due yet. Pods of a StatefulSet that was
+ * made again may be prepared, too: kept ones, or new ones of the same names. One that is gone may be made again for as
+ * long as the downscale could be stored; after that it leaves nothing to conclude.
  */
 export function concludeDownscale(
   pending: PendingDownscale,
   zone: Current | undefined,
   now: number,
 ): Conclusion | undefined {
-  if (zone?.uid !== pending.uid)
-    return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
-  if (mayStillHappen(pending, zone, now) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now))
+  if (!zone && now - (parseTimestamp(pending.at) ?? -Infinity) < STORE_TIMEOUT_MS) return undefined;
+  if (!zone) return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
+  const isSame = zone.uid === pending.uid;
+  if ((isSame && mayStillHappen(pending, zone, now)) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now))
     return undefined;
   return {
-    happened: mayHaveHappened(pending, zone),
+    happened: isSame && mayHaveHappened(pending, zone),
     lastDownscale: lastDownscaleOf(pending, zone, now),
     staying: { from: pending.lowest, to: Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) },
     cooldown: cooldownOf(pending, zone, now),

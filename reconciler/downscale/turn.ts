@@ -23,12 +23,17 @@ const TURN_MS = 90_000;
  */
 const COOLDOWN_MS = STORE_TIMEOUT_MS + 30_000;
 
-/** Adds a downscale to the pending one of the same StatefulSet; the result covers both. */
+/**
+ * Adds a downscale to the pending one; the result covers both. That of an earlier StatefulSet of the name begins no turn
+ * of this one, but pods may be prepared for it.
+ */
 export function addDownscale(
   earlier: PendingDownscale | undefined,
   next: Pick<PendingDownscale, "uid" | "generation" | "from" | "to" | "at">,
 ): PendingDownscale {
-  if (!earlier || earlier.uid !== next.uid) return { ...next, since: next.at, lowest: next.to };
+  if (!earlier) return { ...next, since: next.at, lowest: next.to };
+  const [from, lowest] = [Math.max(earlier.from, next.from), Math.min(earlier.lowest, next.to)];
+  if (earlier.uid !== next.uid) return { ...next, since: next.at, from, lowest };
   const zone = { uid: next.uid, generation: next.generation, replicas: next.from };
   const { since = next.at } = turnOf(earlier, zone, parseTimestamp(next.at) ?? 0) ?? {};
   const last = mayHaveHappened(earlier, zone) ? earlier.at : earlier.earlier;
@@ -38,9 +43,9 @@ export function addDownscale(
   return {
     ...next,
     since,
-    from: Math.max(earlier.from, next.from),
+    from,
     to: isConcurrent ? Math.max(earlier.to, next.to) : next.to,
-    lowest: Math.min(earlier.lowest, next.to),
+    lowest,
     ...(last !== undefined && { earlier: last }),
   };
 }

@@ -56,7 +56,8 @@ export function answerDisturbed(to: Answering, { unsaid, isShort, hasOneItem, ah
   }
 }
 
-const FAILURE = { kind: "Status", apiVersion: "v1", status: "Failure", code: 500, reason: "InternalError" };
+/** Of what took effect, and is not said to have. */
+export const FAILURE = { kind: "Status", apiVersion: "v1", status: "Failure", code: 500, reason: "InternalError" };
 
 const ITEMS = 2;
 

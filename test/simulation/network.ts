@@ -13,7 +13,7 @@ import { parseTarget } from "../emulator/request.ts";
 import type { Api } from "../emulator/api.ts";
 import type { Mount } from "./certificates/trust.ts";
 import { answerExpired, answerWith, breakOff } from "./answers.ts";
-import { answerDisturbed, type Disturb, type Disturbance } from "./disturbances.ts";
+import { answerDisturbed, type Disturb, type Disturbance, FAILURE } from "./disturbances.ts";
 import type { Draw } from "./draw.ts";
 import {
   type Answering,
@@ -152,10 +152,10 @@ export function createNetwork(options: NetworkOptions) {
         const cut = sent.method === "GET" && strikes("bodyCut", site);
         const disturbance = disturbanceOf(process, sent);
         const { bodyLateMs = 0, unsaid } = disturbance;
-        if (unsaid !== undefined) options.onDisturbed?.(`serverError at ${site}`);
         if (disturbance.isRefused) return deliver(quick(), () => answerWith(client, 500));
         const answering: Answering = {
           head(status, headers) {
+            if (unsaid !== undefined && status === FAILURE.code) options.onDisturbed?.(`serverError at ${site}`);
             options.onCall(caller, sent, status);
             if (killed && !isWatch) return process.kill();
             if (!lost) deliver(quick() + lateMs, () => client.head(status, headers));

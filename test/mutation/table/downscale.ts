@@ -18,6 +18,7 @@ const TURN = {
   file: "reconciler/downscale/turn.ts",
   tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
 };
+const PENDING = { tests: ["test/reconciler/downscale/pending.test.ts"] };
 const DECIDE = {
   file: "reconciler/downscale/decide-admission.ts",
   tests: [
@@ -139,6 +140,27 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     file: "reconciler/downscale/conclusion.ts",
     find: "cooldown: cooldownOf(pending, zone, now),",
     replacement: "cooldown: undefined,",
+  },
+  {
+    breaks: "pods of a StatefulSet that was made again are told that they stay",
+    ...PENDING,
+    file: "reconciler/downscale/conclusion.ts",
+    find: "Math.max(pending.lowest, Math.min(pending.from, zone.replicas))",
+    replacement: "isSame ? Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) : pending.lowest",
+  },
+  {
+    breaks: "a downscale of a StatefulSet that is gone stays recorded while it may be made again",
+    ...PENDING,
+    file: "reconciler/downscale/conclusion.ts",
+    find: "< STORE_TIMEOUT_MS) return undefined;",
+    replacement: "< 0) return undefined;",
+  },
+  {
+    breaks: "a downscale is recorded with the pods of an earlier StatefulSet",
+    ...PENDING,
+    file: "reconciler/downscale/turn.ts",
+    find: "since: next.at, from, lowest };",
+    replacement: "since: next.at, lowest: next.to };",
   },
   {
     breaks: "a further downscale is refused before anything is recorded",

@@ -62,7 +62,8 @@ describe("a pending downscale from 5 to 3", () => {
       [EARLIER, 3, 5],
     ],
     ["happened, and one that went further did not", pending({ to: 4, lowest: 3 }), zone(4), at(10), [at(10), 3, 4]],
-    ["concerns a StatefulSet that was recreated", pending(), zone(5, "other"), undefined, [undefined, 0, 0]],
+    ["concerns a StatefulSet that was recreated", pending(), zone(5, "other"), undefined, [undefined, 3, 5]],
+    ["concerns one that was recreated with fewer pods", pending(), zone(3, "other"), undefined, [undefined, 3, 3]],
     ["was admitted by a clock that is ahead", pending({ at: at(-60) }), zone(5), at(-60), undefined],
     ["has a time that is none", pending({ at: "soon" }), zone(5), undefined, [undefined, 3, 5]],
   ];
@@ -73,13 +74,17 @@ describe("a pending downscale from 5 to 3", () => {
       assert.deepEqual(concluded && [concluded.lastDownscale, concluded.staying.from, concluded.staying.to], end);
     });
 
-  it("of a deleted StatefulSet leaves nothing to do", () =>
-    assert.deepEqual(concludeDownscale(pending(), undefined, NOW), {
+  it("that concerns a recreated StatefulSet has not happened, also if that has no more pods", () =>
+    assert.equal(concludeDownscale(pending(), zone(3, "other"), NOW)?.happened, false));
+  it("of a deleted StatefulSet waits for another one for as long as it could be stored, and then leaves nothing to do", () => {
+    assert.equal(concludeDownscale(pending({ at: at(89) }), undefined, NOW), undefined);
+    assert.deepEqual(concludeDownscale(pending({ at: at(90) }), undefined, NOW), {
       happened: false,
       lastDownscale: undefined,
       staying: { from: 0, to: 0 },
       cooldown: undefined,
-    }));
+    });
+  });
 });
 
 describe("a further downscale of the same StatefulSet", () => {
@@ -113,8 +118,13 @@ describe("a further downscale of the same StatefulSet", () => {
     assert.equal(addDownscale(pending({ earlier: at(99) }), next).earlier, at(99)));
   it("does not keep the refusal of the previous one", () =>
     assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
-  it("ignores one of a StatefulSet that has been recreated", () =>
-    assert.deepEqual(addDownscale(pending({ uid: "old" }), next), { ...next, since: at(0), lowest: 4 }));
+  it("keeps the pods of one of an earlier StatefulSet, and begins a turn", () =>
+    assert.deepEqual(addDownscale(pending({ uid: "old", from: 6 }), next), {
+      ...next,
+      from: 6,
+      since: at(0),
+      lowest: 3,
+    }));
 });
 
 describe("the pending downscales in the Lease", () => {

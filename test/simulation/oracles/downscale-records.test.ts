@@ -91,6 +91,15 @@ const CASES: readonly (readonly [string, readonly Step[], RegExp | undefined])[]
     /a-2 is prepared and stays/,
   ],
   [
+    "one by the record of an earlier StatefulSet",
+    [
+      [0, "record", "webhooks-1", { ...RECORD, uid: "earlier" }],
+      [5, "prepare", true],
+      [9, "record", "webhooks-1", { ...RECORD, uid: "earlier", refused: true }],
+    ],
+    undefined,
+  ],
+  [
     "one that is undone first",
     [
       [0, "record", "webhooks-1", RECORD],

@@ -140,7 +140,8 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   }
 
   function judgePrepared(zone: string, actor: string): void {
-    const lowest = numberOf(dig(recordOf(zone), "lowest")) ?? Infinity;
+    // Pods of a StatefulSet that was made again may be prepared for an earlier one.
+    const lowest = numberOf(dig(records[zone], "lowest")) ?? Infinity;
     for (const { metadata } of listPods(zone)) {
       if (!isPrepared(metadata.uid) || gone.has(metadata.uid) || ordinalOf(metadata.name) >= lowest) continue;
       gone.add(metadata.uid);

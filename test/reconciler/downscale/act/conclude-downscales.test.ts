@@ -58,12 +58,13 @@ describe("concluding pending downscales", () => {
 });
 
 describe("concluding pending downscales", () => {
-  it("removes one whose StatefulSet was deleted or recreated", async (t) => {
+  it("tells the pods of a recreated StatefulSet, and removes it, as that of a deleted one", async (t) => {
     const on = await set(t);
     createZone(on, "web", { replicas: 5 });
     on.note({ web: { ...FROM_5, uid: "old" }, gone: { ...FROM_5, uid: "gone" } });
     await on.conclude();
-    assert.deepEqual([on.notified, on.leaseMetadata()?.labels ?? {}], [[], {}]);
+    assert.deepEqual(on.notified.toSorted(), ["DELETE web-3", "DELETE web-4"]);
+    assert.deepEqual([on.leaseMetadata()?.labels ?? {}, on.written()], [{}, undefined]);
   });
 
   it("one whose time is refused, as by an admission policy of others, holds up no other of its group", async (t) => {
