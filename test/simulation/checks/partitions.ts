@@ -84,7 +84,7 @@ export function createPartitionSafety(options: PartitionOptions) {
       violated(`${actor} releases ${served[0].metadata.name}, which its budget does not let go`);
     if (isBack) return;
     const below = podsOf([0, first], known);
-    const isIncurable = findIncurable(below, status["updateRevision"]);
+    const isIncurable = findIncurable(below, { revision: status["updateRevision"], latest: now() + misjudgedMs });
     const incurable = below.filter((_, i) => isIncurable(i)).length;
     const isThere =
       Number(availableReplicas ?? 0) >= replicas - incurable &&

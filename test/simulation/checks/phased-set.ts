@@ -42,16 +42,34 @@ export const isCrashing = (pod: KubeObject | undefined): boolean =>
 /** What a pod has been, as far as who writes may have read it; nothing of one that has never been. */
 export type Versions = readonly (KubeObject | undefined)[];
 
+/** For which a pod of which no container works is not ready before nobody waits for it any more. */
+const LOST_MS = 300_000;
+
+/** True of a pod that has not worked for that time, by the clock of whoever looks at it. */
+function isLost(pod: KubeObject, at: number): boolean {
+  const ready = listOf(dig(pod, "status", "conditions")).find((one) => dig(one, "type") === "Ready");
+  const works = listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "ready") === true);
+  return (
+    !works && dig(ready, "status") === "False" && Date.parse(String(dig(ready, "lastTransitionTime"))) <= at - LOST_MS
+  );
+}
+
 /**
- * True of an index of pods that nobody waits for: outdated ones that crash, from the last one down to the first that
- * serves, and those that are not made because of them. `pods` are those below the partition.
+ * True of an index of pods that nobody waits for: outdated ones that crash, or have not worked for long, from the last one
+ * down to the first that serves, and those that are not made because of them. `pods` are those below the partition; `latest`
+ * is the time by the clock that is most ahead.
  */
-export function findIncurable(pods: readonly Versions[], revision: unknown): (index: number) => boolean {
+export function findIncurable(
+  pods: readonly Versions[],
+  { revision, latest }: { readonly revision: unknown; readonly latest: number },
+): (index: number) => boolean {
+  const isDead = (pod: KubeObject | undefined): boolean =>
+    isCrashing(pod) || (pod !== undefined && isLost(pod, latest));
   const serves = (pod: KubeObject | undefined): boolean =>
     pod !== undefined && isOutdated(pod, revision) && isServing(pod);
   const serving = pods.findLastIndex((one) => one.length > 0 && one.every(serves));
-  const lowest = pods.findIndex((one, i) => i > serving && one.some(isCrashing));
-  const mayStay = (one: Versions): boolean => one.length === 0 || one.some((pod) => !pod || isCrashing(pod));
+  const lowest = pods.findIndex((one, i) => i > serving && one.some(isDead));
+  const mayStay = (one: Versions): boolean => one.length === 0 || one.some((pod) => !pod || isDead(pod));
   return (index) => lowest >= 0 && index >= lowest && index < pods.length && mayStay(pods[index] ?? []);
 }
 

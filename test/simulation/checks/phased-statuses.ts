@@ -263,7 +263,10 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
     const isDown = (pod: KubeObject | undefined): boolean =>
       !pod || pod.metadata.deletionTimestamp !== undefined || !isTrue(pod, "Ready");
     const pods = podsOf(write, 0);
-    const isIncurable = findIncurable(pods.slice(0, at), after["updateRevision"]);
+    const isIncurable = findIncurable(pods.slice(0, at), {
+      revision: after["updateRevision"],
+      latest: now() + misjudgedMs,
+    });
     if (CHECKED.has(status) && pods.some((one, i) => one.every(isDown) && !isIncurable(i)))
       return `says ${status} at partition ${at}, and a pod is not ready`;
     return undefined;

@@ -89,11 +89,17 @@ const CRASHING = { ready: false, crashes: true };
 const podOf = (
   index: number,
   revision: string,
-  more: { ready?: boolean; created?: string; crashes?: boolean } = {},
+  more: { ready?: boolean; since?: string; created?: string; crashes?: boolean } = {},
 ): KubeObject =>
   object(
     `${PHASED}-${index}`,
-    { status: { conditions: [{ type: "Ready", status: more.ready === false ? "False" : "True" }] } },
+    {
+      status: {
+        conditions: [
+          { type: "Ready", status: more.ready === false ? "False" : "True", lastTransitionTime: more.since },
+        ],
+      },
+    },
     {
       labels: { "controller-revision-hash": revision },
       ownerReferences: [{ uid: UID }],
@@ -271,6 +277,26 @@ const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | unde
       pods: [podOf(0, "old"), podOf(1, "old", CRASHING), ...MIXED.slice(2)],
     },
     undefined,
+  ],
+  [
+    "checks while the next pod has not worked for long",
+    {
+      before: statusOf(HALF),
+      after: statusOf({ ...HALF, status: "WaitForChecks" }),
+      set: HALF,
+      pods: [podOf(0, "old"), podOf(1, "old", { ready: false, since: "2026-01-01T00:41:00Z" }), ...MIXED.slice(2)],
+    },
+    undefined,
+  ],
+  [
+    "checks while the next pod has not been ready for a moment",
+    {
+      before: statusOf(HALF),
+      after: statusOf({ ...HALF, status: "WaitForChecks" }),
+      set: HALF,
+      pods: [podOf(0, "old"), podOf(1, "old", { ready: false, since: "2026-01-01T00:59:00Z" }), ...MIXED.slice(2)],
+    },
+    /says WaitForChecks at partition 2, and a pod is not ready/,
   ],
   [
     "checks while a pod crashes below one that serves",

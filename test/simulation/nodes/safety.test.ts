@@ -349,6 +349,19 @@ const CASES: readonly Case[] = [
     },
     /no policy selects/,
   ],
+  [
+    "a reboot of a node that the policy selected as its update began",
+    {},
+    (t) => {
+      t.store("nodes", node(A1, { labels: { [LEFT_OUT]: "true" } }));
+      start(t, A1);
+      t.store(POLICIES, policy({ nodeSelector: { [LEFT_OUT]: "false" } }), HUMAN);
+      announce(t, A1);
+      t.store("nodes", node(A1, { cordoned: true, mark: true, labels: { [LEFT_OUT]: "true" } }));
+      t.host(A1, "asked");
+    },
+    "",
+  ],
   ["a start outside the window", { windowed: true }, (t) => (t.wait(7.5), start(t, A1)), /outside the window/],
   ["a start inside the window", { windowed: true }, (t) => (t.wait(3), start(t, A1)), ""],
   [

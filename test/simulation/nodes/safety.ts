@@ -58,6 +58,8 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   const down = new Set<string>();
   /** By node the attempt in which its host has gone down for us. */
   const attempts = new Map<string, string>();
+  /** Nodes whose update began while the policy selected all. */
+  const selected = new Set<string>();
   /** Cordons of people. */
   const theirs = new Set<string>();
   /** When a person last uncordoned a node, labelled it, or created it again. */
@@ -138,6 +140,8 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
       wantedUntil.set(name, now());
     const starts = type !== "DELETED" && wantedOf(object) === STAGES && wantedOf(previous) === "Idle";
     if (!starts || !isOurs(caller)) return;
+    if (isSelective()) selected.delete(name);
+    else selected.add(name);
     const why = whyNotStart(name);
     if (why !== undefined) violated(`${caller?.actor} starts the update of ${name} ${why}`);
   }
@@ -176,7 +180,7 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
     const object = store().get("nodes", undefined, node);
     const shadow = store().get(SHADOWS, NAMESPACE, `brs-${node}`);
     const boot = dig(object, "status", "nodeInfo", "bootID");
-    if (isSelective() && object?.metadata.labels?.[LEFT_OUT] !== "false")
+    if (isSelective() && object?.metadata.labels?.[LEFT_OUT] !== "false" && !selected.has(node))
       violated(`${node} is rebooted, which no policy selects`);
     if (shadow && !wasTouched(node) && dig(shadow, "status", "rebooting", "boot_id") !== boot)
       violated(`${node} is rebooted without an announcement of it`);
