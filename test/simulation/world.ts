@@ -368,7 +368,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
   }
 
-  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have. */
+  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have; `sim/says` is another answer. */
   function answerForPod({ metadata: { uid, annotations } }: KubeObject, { method, path }: Sent): HostAnswer {
     const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
     const lateMs = Number(annotations?.["sim/answer-after-ms"] ?? 0);
@@ -378,8 +378,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     else if (!isDelayed) prepared.add(uid);
     else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
     const at = leaving.get(uid);
-    const body = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
-    return { status: 200, body, lateMs };
+    const answer = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
+    return { status: 200, body: annotations?.["sim/says"] ?? answer, lateMs };
   }
 
   return {

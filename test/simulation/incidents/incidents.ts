@@ -18,6 +18,7 @@ import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
+import { UNREAD_AREA } from "./unread.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -31,6 +32,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
+  unread: UNREAD_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

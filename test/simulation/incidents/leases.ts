@@ -22,7 +22,7 @@ import type { Area } from "./incident.ts";
 const LEASE = "zonewise-reconciler";
 export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
 const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
-const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+export const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 export const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
@@ -74,7 +74,7 @@ export const removeOtherGroup = ({ world }: People): Promise<unknown> =>
   ]);
 
 /** A configuration whose bundle somebody else maintains; no request goes to its webhook. */
-const foreignConfiguration = (caBundle: string): Draft => ({
+export const foreignConfiguration = (caBundle: string): Draft => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: "ValidatingWebhookConfiguration",
   metadata: {
