@@ -13,6 +13,7 @@ import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
+import { MEANWHILE_AREA } from "./meanwhile.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
@@ -33,6 +34,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
   unread: UNREAD_AREA,
+  meanwhile: MEANWHILE_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -21,7 +21,7 @@ import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
 export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
-const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
+export const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
 export const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 export const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
