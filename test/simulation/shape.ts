@@ -108,6 +108,8 @@ export interface Shape {
         readonly asOriginal: boolean;
       }
     | undefined;
+  /** Calls of an API group that each process may make a second; undefined for any number. */
+  readonly callsPerSecond?: number | undefined;
   /** The zone whose pods have a label more, which its selector names; undefined for none. */
   readonly labelled?: string | undefined;
   /**

@@ -127,6 +127,12 @@ function isAlmostDone(people: People): boolean {
   );
 }
 
+/** Somebody deletes the Lease that nobody has. */
+export const loseLease: Action = async (people) => {
+  if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
+    await people.world.ask("human", "DELETE", LEASE_PATH);
+};
+
 const INCIDENTS: Readonly<Record<string, Action>> = {
   /** The holder's clock is set back as it renews its Lease. */
   clockSetBack: async (people) => {
@@ -211,11 +217,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
   otherInjector: ({ world }) =>
     world.ask("human", "POST", OTHERS_PATH, foreignConfiguration(Buffer.from("of cert-manager").toString("base64"))),
-  /** Somebody deletes the Lease that nobody has. */
-  loseLease: async (people) => {
-    if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
-      await people.world.ask("human", "DELETE", LEASE_PATH);
-  },
+  loseLease,
   /** What is to be mirrored cannot be read as the last pods of a rollout come up. */
   templateUnread: async (people) => {
     if (!(await until(people, () => isAlmostDone(people), 120_000))) return;

@@ -32,8 +32,9 @@ const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 const TROUBLED_MS = 240_000;
 /** Longer than a run keeps its Lease. */
 const FROZEN_MS = 30_000;
-/** More groups than may be slow at once, by far: the last ones wait for two others. */
-const GROUPS = 26;
+/** More groups than may be slow at once, by far: the last ones wait for three others. */
+const GROUPS = 50;
+/** Longer than a reconciler waits for an answer. */
 const SLOW_MS = 14_000;
 
 /** A reconciler writes a zone. */
@@ -52,7 +53,7 @@ async function amidSlowBatch(people: People, act: (zone: string) => Promise<unkn
 /** A group of one zone whose pod never comes up. */
 function otherGroup(shape: Shape, group: string): Draft {
   const text = JSON.stringify(otherZone({ ...shape, readyAfterMs: 3_600_000 }, `${group}-zone-a`));
-  return JSON.parse(text.replaceAll(`"${OTHER_GROUP}"`, `"${group}"`)) as Draft;
+  return JSON.parse(text.replaceAll(`"rollout-group":"${OTHER_GROUP}"`, `"rollout-group":"${group}"`)) as Draft;
 }
 
 const ACTS = {
@@ -154,8 +155,9 @@ const ACTS = {
   },
   /** Many groups whose pods come up slowly are made at once, and lists of pods are late. */
   manyGroups: async (people) => {
-    const { world, shape } = people;
-    const names = Array.from({ length: GROUPS }, (_, i) => `group-${i}`);
+    const { world, shape, draw } = people;
+    const kind = `group-${draw.below(1000)}`;
+    const names = Array.from({ length: GROUPS }, (_, i) => `${kind}-${i}`);
     for (const name of names) await recreate(people, SETS, otherGroup(shape, name));
     const end = world.disturb((actor, sent) =>
       isReconciler(actor) && isList(sent, "pods") ? { bodyLateMs: SLOW_MS } : undefined,
@@ -185,7 +187,7 @@ function actsIn({ followers, prepared, tracker, budget, mirrored, secondsBetween
   ];
 }
 
-const meanwhile: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
+const meanwhile: Action = (people) => { const a = people.draw.of(actsIn(people.shape)); console.log("ACT", a, people.schedule.now()); return ACTS[a](people); };
 
 export const MEANWHILE_AREA: Area = {
   shape(shape, draw) {
@@ -209,6 +211,7 @@ export const MEANWHILE_AREA: Area = {
       readyAfterMs: 10_000,
       deletions: shape.deletions ?? (draw.chance(0.5) ? { conditions: false } : undefined),
       ...(draw.chance(0.6) && CALM),
+      ...(draw.chance(0.3) && { callsPerSecond: draw.of([2, 5]) }),
       actions: Math.min(shape.actions, draw.of([0, 4, 8])),
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
     };

@@ -16,7 +16,7 @@ import { type Action, evict, insist, isReconciler, pause, type People, podsIn, s
 import type { Shape } from "../shape.ts";
 import { mendBudget } from "../budgets.ts";
 import type { Area } from "./incident.ts";
-import { foreignConfiguration, LEASE_PATH, OTHERS_PATH } from "./leases.ts";
+import { foreignConfiguration, loseLease, OTHERS_PATH } from "./leases.ts";
 import { withPhased } from "./phased.ts";
 import { afterwards, shrink, shrunk, withPods } from "./shrinking.ts";
 
@@ -158,7 +158,7 @@ const ACTS = {
       return undefined;
     });
     await world.ask("human", "DELETE", policyPath);
-    await world.ask("human", "DELETE", LEASE_PATH);
+    await loseLease(people);
     await pause(people, draw.between(PASSES_MS, 3 * PASSES_MS));
     end();
     await applyPolicy(people, shape.nodes);
@@ -190,7 +190,7 @@ function actsIn({
   ];
 }
 
-const unread: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
+const unread: Action = (people) => { const a = people.draw.of(actsIn(people.shape)); console.log("ACT", a, people.schedule.now()); return ACTS[a](people); };
 
 export const UNREAD_AREA: Area = {
   shape(shape, draw) {
