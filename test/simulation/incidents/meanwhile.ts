@@ -187,7 +187,11 @@ function actsIn({ followers, prepared, tracker, budget, mirrored, secondsBetween
   ];
 }
 
-const meanwhile: Action = (people) => { const a = people.draw.of(actsIn(people.shape)); console.log("ACT", a, people.schedule.now()); return ACTS[a](people); };
+const meanwhile: Action = (people) => {
+  const a = people.draw.of(actsIn(people.shape));
+  console.log("ACT", a, people.schedule.now());
+  return ACTS[a](people);
+};
 
 export const MEANWHILE_AREA: Area = {
   shape(shape, draw) {

@@ -2,51 +2,78 @@
  * What nobody can read: notes on Leases, bundles, specs and statuses that somebody has written otherwise, answers of pods,
  * tokens; and nodes that are being deleted, or whose policy is to be made for the first time.
  */
-import { dig, fieldsOf, listOf, put } from "../../emulator/objects.ts";
-import { BUDGETS_PATH } from "../budgets.ts";
+import { dig, fieldsOf, put, textOf } from "../../emulator/objects.ts";
+import { BUDGETS_PATH, mendBudget } from "../budgets.ts";
 import { CONFIGURATIONS, OTHER_INJECTOR } from "../certificates/trust.ts";
+import { manifestOf, pathOf } from "../certificates/people.ts";
 import { drawPhased, PHASED, PHASED_ROLLOUTS, phasedObject } from "../checks/objects.ts";
 import { phasedPath } from "../checks/people.ts";
 import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
-import { anyHost, fleetOf, hostThat, nodePath, PASSES_MS, phaseOf, shadowOf, shadowPath } from "../nodes/moments.ts";
+import {
+  anyHost,
+  fleetOf,
+  hostThat,
+  nodePath,
+  PASSES_MS,
+  phaseOf,
+  shadowOf,
+  shadowPath,
+  statusOf,
+} from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
+import { readNote } from "../oracles/stored.ts";
 import { applyPolicy, POLICIES_PATH, policyPath } from "../nodes/people.ts";
 import { POLICIES, POLICY, SHADOWS } from "../nodes/shape.ts";
-import { type Action, evict, insist, isReconciler, pause, type People, podsIn, setOf, SETS, until } from "../person.ts";
+import {
+  type Action,
+  drain,
+  evict,
+  insist,
+  isReconciler,
+  pause,
+  type People,
+  podsIn,
+  setOf,
+  SETS,
+  until,
+} from "../person.ts";
 import type { Shape } from "../shape.ts";
-import { mendBudget } from "../budgets.ts";
+
 import type { Area } from "./incident.ts";
 import { foreignConfiguration, loseLease, OTHERS_PATH } from "./leases.ts";
 import { withPhased } from "./phased.ts";
-import { afterwards, shrink, shrunk, withPods } from "./shrinking.ts";
+import { afterwards, newImage, shrink, shrunk, withPods } from "./shrinking.ts";
 
 const KEPT = "sim/kept";
 const TROUBLED_MS = 240_000;
 /** What a manifest has for a bundle that somebody else is to fill in. */
 const PLACEHOLDER = Buffer.from("\n").toString("base64");
-/** After which what was reserved counts no more, and has been removed. */
-const FORGOTTEN_MS = 200_000;
+/** After which what is noted counts no more, whatever the clock says of the process that has noted it. */
+const FORGOTTEN_MS = 250_000;
+const MOST_MS = 400_000;
 
-/** Writes a note of a Lease once there is nothing in it. */
+/** Writes a note of a Lease otherwise, once nothing in it counts any more. */
 async function spoilNote(people: People, lease: () => string | undefined, note: string): Promise<boolean> {
-  const { store } = people.world;
-  const found = () => store.get(LEASES, NAMESPACE, lease() ?? "");
-  const isEmpty = (): boolean => dig(found(), "metadata", "annotations", note) === "{}";
-  if (!(await until(people, isEmpty, { ms: FORGOTTEN_MS }))) return false;
+  const { world, schedule } = people;
+  const found = () => world.store.get(LEASES, NAMESPACE, lease() ?? "");
+  const isOver = (entry: unknown): boolean => schedule.now() - Date.parse(String(dig(entry, "time"))) > FORGOTTEN_MS;
+  const isForgotten = (): boolean => {
+    const text = textOf(dig(found(), "metadata", "annotations", note));
+    return text !== undefined && Object.values(fieldsOf(readNote(text))).every(isOver);
+  };
+  if (!(await until(people, isForgotten, { ms: MOST_MS, stepMs: 1000 }))) return false;
   const object = found();
-  if (object) store.update(LEASES, put(object, ["metadata", "annotations", note], "none"));
+  if (object) world.store.update(LEASES, put(object, ["metadata", "annotations", note], "none"));
   return true;
 }
 
 /** A host that waits for its turn while another one is updated. */
 const waiting = (people: People): Promise<NodeHost | undefined> =>
-  hostThat(
-    people,
-    (host) =>
-      phaseOf(people, host) === undefined &&
-      fleetOf(people).hosts.some((other) => phaseOf(people, other) === "Staging") &&
-      shadowOf(people, host) !== undefined,
-  );
+  hostThat(people, (host) => {
+    const { current_version: current, target_version: target } = statusOf(people, host);
+    const isBusy = fleetOf(people).hosts.some((other) => phaseOf(people, other) !== undefined);
+    return isBusy && phaseOf(people, host) === undefined && current !== target;
+  });
 
 const ACTS = {
   /** The note of the downscales that are admitted, before the next one. */
@@ -63,11 +90,11 @@ const ACTS = {
   reserved: async (people) => {
     const { world, draw } = people;
     const pods = podsIn(people);
-    if (pods.length > 0) await evict(people, draw.of(pods));
+    if (pods.length > 0) await drain(people, draw.of(pods));
     const uid = world.store.get(BUDGETS, NAMESPACE, BUDGET)?.metadata.uid;
     await spoilNote(people, () => `zonewise-budget-${uid}`, "zonewise/disrupted-pods");
     const others = podsIn(people);
-    if (others.length > 0) await evict(people, draw.of(others));
+    if (others.length > 0) await drain(people, draw.of(others));
   },
   /** Pods that are told that they go later answer something else. */
   noAge: (people) => {
@@ -78,16 +105,12 @@ const ACTS = {
   },
   /** Somebody applies the manifests of the webhooks again, which have a placeholder for the bundle. */
   placeholder: async (people) => {
-    const { store } = people.world;
+    const { world, draw, shape } = people;
     for (const kind of CONFIGURATIONS)
-      for (const one of store.list(kind))
-        if (one.metadata.annotations?.[OTHER_INJECTOR] === undefined)
-          store.update(kind, {
-            ...one,
-            webhooks: listOf(one["webhooks"]).map((hook) =>
-              put(fieldsOf(hook), ["clientConfig", "caBundle"], PLACEHOLDER),
-            ),
-          });
+      for (const object of world.store.list(kind))
+        if (object.metadata.annotations?.[OTHER_INJECTOR] === undefined)
+          await world.ask("gitops", "PUT", `${pathOf(kind)}/${object.metadata.name}`, manifestOf(object, PLACEHOLDER));
+    await newImage(people, draw.of(shape.zones));
     await afterwards(people, 20_000);
   },
   /** A bundle that another injector has not filled in, while the certificate is renewed. */
@@ -190,7 +213,11 @@ function actsIn({
   ];
 }
 
-const unread: Action = (people) => { const a = people.draw.of(actsIn(people.shape)); console.log("ACT", a, people.schedule.now()); return ACTS[a](people); };
+const unread: Action = (people) => {
+  const a = people.draw.of(actsIn(people.shape));
+  console.log("ACT", a, people.schedule.now());
+  return ACTS[a](people);
+};
 
 export const UNREAD_AREA: Area = {
   shape(shape, draw) {
