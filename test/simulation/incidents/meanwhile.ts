@@ -187,11 +187,7 @@ function actsIn({ followers, prepared, tracker, budget, mirrored, secondsBetween
   ];
 }
 
-const meanwhile: Action = (people) => {
-  const a = people.draw.of(actsIn(people.shape));
-  console.log("ACT", a, people.schedule.now());
-  return ACTS[a](people);
-};
+const meanwhile: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
 
 export const MEANWHILE_AREA: Area = {
   shape(shape, draw) {

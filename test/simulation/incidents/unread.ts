@@ -2,13 +2,13 @@
  * What nobody can read: notes on Leases, bundles, specs and statuses that somebody has written otherwise, answers of pods,
  * tokens; and nodes that are being deleted, or whose policy is to be made for the first time.
  */
-import { dig, fieldsOf, put, textOf } from "../../emulator/objects.ts";
+import { type Draft, dig, fieldsOf, put, textOf } from "../../emulator/objects.ts";
 import { BUDGETS_PATH, mendBudget } from "../budgets.ts";
 import { CONFIGURATIONS, OTHER_INJECTOR } from "../certificates/trust.ts";
 import { manifestOf, pathOf } from "../certificates/people.ts";
 import { drawPhased, PHASED, PHASED_ROLLOUTS, phasedObject } from "../checks/objects.ts";
 import { phasedPath } from "../checks/people.ts";
-import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, VALIDATING } from "../names.ts";
 import {
   anyHost,
   fleetOf,
@@ -75,6 +75,21 @@ const waiting = (people: People): Promise<NodeHost | undefined> =>
     return isBusy && phaseOf(people, host) === undefined && current !== target;
   });
 
+/** As somebody else maintains it; no request goes to its webhooks, one of which would judge evictions elsewhere. */
+function notInjected(): Draft {
+  const foreign = foreignConfiguration(PLACEHOLDER);
+  const [first = {}] = foreign["webhooks"] as readonly object[];
+  const service = { namespace: NAMESPACE, name: "rollout-operator", path: VALIDATING, port: 443 };
+  const evictions = {
+    ...first,
+    name: "evictions.example.com",
+    clientConfig: { service, caBundle: PLACEHOLDER },
+    rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] }],
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "elsewhere" } },
+  };
+  return { ...foreign, webhooks: [first, evictions] };
+}
+
 const ACTS = {
   /** The note of the downscales that are admitted, before the next one. */
   admitted: async (people) => {
@@ -113,8 +128,8 @@ const ACTS = {
     await newImage(people, draw.of(shape.zones));
     await afterwards(people, 20_000);
   },
-  /** A bundle that another injector has not filled in, while the certificate is renewed. */
-  notInjected: (people) => people.world.ask("human", "POST", OTHERS_PATH, foreignConfiguration(PLACEHOLDER)),
+  /** Bundles that another injector has not filled in, while the certificate is renewed. */
+  notInjected: (people) => people.world.ask("human", "POST", OTHERS_PATH, notInjected()),
   /** An earlier definition let it in. */
   phasedSpec: withPhased(async (people, phased) => {
     const { store } = people.world;
@@ -213,11 +228,7 @@ function actsIn({
   ];
 }
 
-const unread: Action = (people) => {
-  const a = people.draw.of(actsIn(people.shape));
-  console.log("ACT", a, people.schedule.now());
-  return ACTS[a](people);
-};
+const unread: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
 
 export const UNREAD_AREA: Area = {
   shape(shape, draw) {
