@@ -153,7 +153,7 @@ const ACTS = {
     if (now) store.update(CONFIGURATIONS, { ...now, webhooks: found["webhooks"] });
     await ask("human", "DELETE", `${PODS}/job`);
   },
-  /** Many groups whose pods come up slowly are made at once, and lists of pods are late. */
+  /** Many groups whose pods come up slowly are made at once, and lists of pods are late; one of them is made anew. */
   manyGroups: async (people) => {
     const { world, shape, draw } = people;
     const kind = `group-${draw.below(1000)}`;
@@ -163,6 +163,10 @@ const ACTS = {
       isReconciler(actor) && isList(sent, "pods") ? { bodyLateMs: SLOW_MS } : undefined,
     );
     await pause(people, 6 * SLOW_MS);
+    const again = draw.of(names);
+    await world.ask("human", "DELETE", `${SETS}/${again}-zone-a`);
+    await recreate(people, SETS, otherGroup(shape, again));
+    await pause(people, 2 * SLOW_MS);
     end();
     for (const name of names) {
       await world.ask("human", "DELETE", `${SETS}/${name}-zone-a`);
