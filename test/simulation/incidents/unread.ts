@@ -38,7 +38,6 @@ import {
   until,
 } from "../person.ts";
 import type { Shape } from "../shape.ts";
-
 import type { Area } from "./incident.ts";
 import { foreignConfiguration, loseLease, OTHERS_PATH } from "./leases.ts";
 import { withPhased } from "./phased.ts";
