@@ -11,7 +11,7 @@
  * takes the longer time. If both clocks stopped, the first answer afterwards reveals it; until then only preconditions
  * protect what it writes.
  */
-import { startStopwatch } from "../clock.ts";
+import { firstOfSignals, startStopwatch } from "../clock.ts";
 import type { Call } from "./cluster.ts";
 import { hasCode, RolloutError } from "../errors.ts";
 import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
@@ -86,6 +86,8 @@ async function takeLease(
   const ended = new AbortController();
   const lost = new AbortController();
   const awaited = new AbortController();
+  /** Also ends writes that still wait for a token of the rate limit as the Lease is released. */
+  const over = firstOfSignals(lost.signal, ended.signal);
 
   /** The Lease as we last saw it: its version is the precondition of each write. */
   let stored = found;
@@ -156,7 +158,7 @@ async function takeLease(
         throw new RolloutError("LeaseLost", `lease ${namespace}/${name} is no longer ours`, {
           cause: lost.signal.reason,
         });
-      return { deadlineMs, signal: lost.signal };
+      return { deadlineMs, signal: over };
     },
     async release() {
       ended.abort();

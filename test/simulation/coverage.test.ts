@@ -6,13 +6,14 @@ const FILE = "test/simulation/planted/catches.ts";
 
 it("catch blocks and second attempts are counted where they run, and only then", async () => {
   const coverage = startCoverage([FILE]);
-  const { parse, save } = await import("./planted/catches.ts");
+  const { parse, readTwice, save } = await import("./planted/catches.ts");
   const ran = (): string[] => [...coverage.take()].map((cell) => cell.replace(` ${FILE}`, "")).toSorted();
 
   assert.equal(await save(0), "saved");
   assert.deepEqual(ran(), []);
   assert.deepEqual([...coverage.known()].map((cell) => cell.replace(` ${FILE}`, "")).toSorted(), [
     "catch parse",
+    "catch readTwice.first",
     "catch retryOnConflict",
     "catch save",
     "retry save",
@@ -23,4 +24,6 @@ it("catch blocks and second attempts are counted where they run, and only then",
   assert.deepEqual(ran(), []);
   assert.ok(parse("{") instanceof Error);
   assert.deepEqual(ran(), ["catch parse"]);
+  readTwice(["{"]);
+  assert.deepEqual(ran(), ["catch readTwice.first"]);
 });

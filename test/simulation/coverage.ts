@@ -4,8 +4,10 @@
  */
 import { readFileSync } from "node:fs";
 import { type Profiler, Session } from "node:inspector";
+import { stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { type Node, parse } from "acorn";
 import { changedSources } from "./load.ts";
 
 /** A place in a file, with the name of its cell. */
@@ -56,6 +58,35 @@ const contains = ({ startOffset, endOffset }: Profiler.CoverageRange, offset: nu
   startOffset <= offset && offset < endOffset;
 const sizeOf = ({ startOffset, endOffset }: Profiler.CoverageRange): number => endOffset - startOffset;
 
+interface Named {
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+const FUNCTIONS = new Set(["ArrowFunctionExpression", "FunctionDeclaration", "FunctionExpression"]);
+
+/** The functions of a text that have a name, outer ones first. V8 names only those that it has compiled so far. */
+function namesIn(source: string): readonly Named[] {
+  const found: Named[] = [];
+  visit(parse(stripTypeScriptTypes(source), { ecmaVersion: "latest", sourceType: "module" }), "");
+  return found;
+
+  /** `given` is what the parent calls it: a variable or a property. */
+  function visit(node: Node, given: string): void {
+    const fields = node as Node & Readonly<Record<string, unknown>>;
+    const name = nameOf(fields["id"] ?? fields["key"]);
+    if (FUNCTIONS.has(node.type) && (name || given))
+      found.push({ name: name || given, start: node.start, end: node.end });
+    for (const [key, value] of Object.entries(fields))
+      for (const child of [value].flat())
+        if (isNode(child)) visit(child, key === "init" || key === "value" ? name : "");
+  }
+}
+
+const isNode = (value: unknown): value is Node => typeof value === "object" && value !== null && "type" in value;
+const nameOf = (id: unknown): string => (isNode(id) && "name" in id && typeof id.name === "string" ? id.name : "");
+
 function createFile(url: string) {
   const path = url.slice(ROOT.length);
   const source = changedSources.get(url) ?? readFileSync(fileURLToPath(url), "utf8");
@@ -64,6 +95,7 @@ function createFile(url: string) {
   /** The counts since the last call. */
   let latest = new Map<string, Profiler.FunctionCoverage>();
   let places: readonly Place[] | undefined;
+  let names: readonly Named[] | undefined;
 
   /** The innermost function around an offset: what V8 has not compiled yet is in none of its own. */
   const ownerOf = (offset: number): Profiler.FunctionCoverage | undefined =>
@@ -82,11 +114,10 @@ function createFile(url: string) {
   }
 
   function placesOf(): readonly Place[] {
+    names ??= namesIn(source);
     const named = (kind: string, offset: number): string => {
-      const around = [...functions.values()]
-        .filter(({ functionName, ranges: [whole] }) => functionName && whole && contains(whole, offset))
-        .toSorted(({ ranges: [a] }, { ranges: [b] }) => (b ? sizeOf(b) : 0) - (a ? sizeOf(a) : 0));
-      return `${kind} ${path} ${around.map(({ functionName }) => functionName).join(".") || "-"}`;
+      const around = (names ?? []).filter(({ start, end }) => start <= offset && offset < end);
+      return `${kind} ${path} ${around.map(({ name }) => name).join(".") || "-"}`;
     };
     const found = [
       ...[...source.matchAll(/\bcatch (?:\(\w+\) )?\{|\.catch\(\s*(?=(?:async )?\()/g)].map((match) => {

@@ -108,6 +108,8 @@ export interface Shape {
         readonly asOriginal: boolean;
       }
     | undefined;
+  /** Calls of an API group that each process may make a second; undefined for any number. */
+  readonly callsPerSecond?: number | undefined;
   /** The zone whose pods have a label more, which its selector names; undefined for none. */
   readonly labelled?: string | undefined;
   /**
@@ -197,9 +199,9 @@ const WHOLE_SECONDS_MS = 3000;
 export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 
-/** True without any fault of the network, also by incidents; hosts of nodes may have some. */
-export const isCalm = ({ faults, firstCalls, aim, answers, incidents }: Shape): boolean =>
-  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"]) === undefined &&
+/** True if no call is lost or late, also by incidents or as it waits for others; hosts of nodes may have faults. */
+export const isCalm = ({ faults, firstCalls, aim, answers, incidents, callsPerSecond }: Shape): boolean =>
+  (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"] ?? callsPerSecond) === undefined &&
   Object.values(faults).every((rate) => rate === 0);
 
 /** True if what is read may be some writes old. */

@@ -268,6 +268,10 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     ...ENVIRONMENT,
     USE_ZONE_TRACKER: String(shape.tracker),
     ...(shape.certificate && CERTIFICATE_ENVIRONMENT),
+    ...(shape.callsPerSecond !== undefined && {
+      KUBERNETES_CLIENT_QPS: String(shape.callsPerSecond),
+      KUBERNETES_CLIENT_BURST: String(shape.callsPerSecond),
+    }),
     ...(shape.requests && { EVICTION_RESPONDER: "true" }),
     ...(shape.nodes && { NODE_UPDATES: "true", NODE_UPDATES_NAMESPACE: NAMESPACE }),
     ...(shape.nodes?.lifecycle && { NODE_LIFECYCLE_CONDITIONS: "true" }),
@@ -368,7 +372,7 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     return pod ? answerForPod(pod, sent) : prometheus.answer(sent);
   }
 
-  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have. */
+  /** A pod with the annotation `sim/refuses` prepares nothing, and says since when it would have; `sim/says` is another answer. */
   function answerForPod({ metadata: { uid, annotations } }: KubeObject, { method, path }: Sent): HostAnswer {
     const isDelayed = path.endsWith(`/${DELAYED_PATH}`);
     const lateMs = Number(annotations?.["sim/answer-after-ms"] ?? 0);
@@ -378,8 +382,8 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     else if (!isDelayed) prepared.add(uid);
     else if (!leaving.has(uid)) leaving.set(uid, schedule.now());
     const at = leaving.get(uid);
-    const body = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
-    return { status: 200, body, lateMs };
+    const answer = JSON.stringify(at === undefined ? {} : { timestamp: Math.floor(at / 1000) });
+    return { status: 200, body: annotations?.["sim/says"] ?? answer, lateMs };
   }
 
   return {

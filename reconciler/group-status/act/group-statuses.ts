@@ -12,6 +12,7 @@ import { decideStatus } from "../decide-status.ts";
 import type { GroupFacts, StatusInput } from "../facts.ts";
 import { nameOfGroup } from "../name.ts";
 import type { Outcome, TickResult } from "../../model/outcome.ts";
+import type { Zone } from "../../model/zone.ts";
 import type { Seen } from "../../report/memory.ts";
 import type { Entry } from "./entry.ts";
 import { factsOfOutcome, factsWithoutZones } from "../facts-of-outcome.ts";
@@ -80,6 +81,7 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
   function decide(entry: Entry, facts: GroupFacts, timing: Timing): void {
     const seen = fingerprint(entry, facts);
     if (seen !== undefined && seen === entry.seen) return;
+    forgetEarlier(entry, facts.zones);
     entry.zones = facts.zones;
     entry.wanted = decideStatus({ ...inputOf(entry), ...timing, facts, now: clock.now() });
     const difference = differenceOf(entry);
@@ -114,12 +116,18 @@ export function createGroupStatuses(options: GroupStatusesOptions): GroupStatuse
     },
     endTick({ groups, resourceVersions }) {
       if (kind.isMissing()) return;
-      const living = new Set(
-        [...groups.values()].flatMap(([zone]) => (zone ? `${zone.namespace}/${nameOfGroup(zone.group)}` : [])),
+      const living = new Map<string, readonly Zone[]>(
+        [...groups.values()].flatMap((zones) =>
+          zones.slice(0, 1).map(({ namespace, group }) => [`${namespace}/${nameOfGroup(group)}`, zones] as const),
+        ),
       );
       const wasRead = ({ namespace }: Entry): boolean =>
         !isOff(namespace) && (resourceVersions.has("") || resourceVersions.has(namespace));
-      for (const [key, entry] of known.entries) if (!living.has(key) && wasRead(entry)) clear(entry);
+      for (const [key, entry] of known.entries) {
+        const zones = living.get(key);
+        if (zones) forgetEarlier(entry, zones);
+        else if (wasRead(entry)) clear(entry);
+      }
     },
     async flush() {
       for (const entry of known.entries.values())
@@ -143,6 +151,12 @@ function inputOf({ stored, confirmed, wanted }: Entry): Pick<StatusInput, "earli
     generation: stored ? (stored.uid === confirmed?.uid ? confirmed.generation : 0) : 1,
     deadlineMs: stored?.deadlineMs ?? DEFAULT_DEADLINE_MS,
   };
+}
+
+/** A RolloutGroup went with its zones: those that were all made anew since are a later group of the name. */
+function forgetEarlier(entry: Entry, zones: readonly Zone[]): void {
+  const before = new Set(entry.zones?.map(({ uid }) => uid));
+  if (!entry.stored && before.size > 0 && zones.every(({ uid }) => !before.has(uid))) delete entry.wanted;
 }
 
 /** For a group that has nothing to do: while the fingerprint is the same, so is the status. */

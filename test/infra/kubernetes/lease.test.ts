@@ -103,6 +103,17 @@ describe("the lease", () => {
     await held(await second).release();
   });
 
+  it("ends writes that still wait to be sent before it is freed", async () => {
+    const first = held(await acquire("first"));
+    const { signal } = first.write();
+    let holderThen: unknown;
+    signal?.addEventListener("abort", () => (holderThen = holder()));
+    assert.equal(signal?.aborted, false);
+    await meanwhile(first.release());
+    assert.ok(signal?.aborted);
+    assert.equal(holderThen, "first");
+  });
+
   it("survives a renewal whose answer was lost", async () => {
     const first = held(await acquire("first"));
     stage.emulator.faults.inject({

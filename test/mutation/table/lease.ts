@@ -164,6 +164,12 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     replacement: "if (current === undefined)",
   },
   {
+    breaks: "a write that waits to be sent is not sent once the Lease is given back",
+    ...LEASE,
+    find: "return { deadlineMs, signal: over };",
+    replacement: "return { deadlineMs, signal: lost.signal };",
+  },
+  {
     breaks: "a pod is deleted within the bounds of the Lease",
     ...BATCH,
     find: "preconditions: { uid, resourceVersion } }, fence.write(),",

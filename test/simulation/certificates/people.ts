@@ -5,19 +5,21 @@ import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, recreate } from "../person.ts";
 import { CONFIGURATIONS, SECRET } from "./trust.ts";
 
-const pathOf = (resource: string): string => `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
+export const pathOf = (resource: string): string =>
+  `/apis/admissionregistration.k8s.io/v1/${resource.replace(/\..*/, "")}`;
 
 function drawConfiguration({ world, draw }: People): readonly [path: string, KubeObject] {
   const all = CONFIGURATIONS.flatMap((kind) => world.store.list(kind).map((object) => [pathOf(kind), object] as const));
   return draw.of(all);
 }
 
-const bundleOf = (object: KubeObject): Draft => ({
+/** As a manifest has it. */
+export const manifestOf = (object: KubeObject, caBundle?: string): Draft => ({
   ...object,
   metadata: { name: object.metadata.name, ...(object.metadata.labels && { labels: object.metadata.labels }) },
   webhooks: listOf(object["webhooks"]).map((webhook) => ({
     ...(webhook as object),
-    clientConfig: { ...(dig(webhook, "clientConfig") as object), caBundle: undefined },
+    clientConfig: { ...(dig(webhook, "clientConfig") as object), caBundle },
   })),
 });
 
@@ -40,13 +42,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   /** GitOps writes a configuration as its manifest has it, without a bundle. */
   loseBundle: (people) => {
     const [path, object] = drawConfiguration(people);
-    return people.world.ask("gitops", "PUT", `${path}/${object.metadata.name}`, bundleOf(object));
+    return people.world.ask("gitops", "PUT", `${path}/${object.metadata.name}`, manifestOf(object));
   },
   deleteConfiguration: async (people) => {
     const [path, object] = drawConfiguration(people);
     await people.world.ask("human", "DELETE", `${path}/${object.metadata.name}`);
     await pause(people, people.draw.between(1, 20_000));
-    await recreate(people, path, bundleOf(object));
+    await recreate(people, path, manifestOf(object));
   },
 };
 

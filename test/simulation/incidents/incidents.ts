@@ -13,12 +13,14 @@ import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
+import { MEANWHILE_AREA } from "./meanwhile.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
 import { RARE_AREA } from "./rare.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
+import { UNREAD_AREA } from "./unread.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -32,6 +34,8 @@ const AREAS: Readonly<Record<string, Area>> = {
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
+  unread: UNREAD_AREA,
+  meanwhile: MEANWHILE_AREA,
   rare: RARE_AREA,
 };
 const ONE_OF = 12;

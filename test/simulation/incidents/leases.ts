@@ -21,8 +21,8 @@ import type { Area } from "./incident.ts";
 
 const LEASE = "zonewise-reconciler";
 export const LEASE_PATH = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/${LEASE}`;
-const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
-const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+export const GROUPS_PATH = `/apis/zonewise.dev/v1/namespaces/${NAMESPACE}/rolloutgroups`;
+export const OTHERS_PATH = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 export const OTHER_ZONES = ["a", "b"].map((zone) => `${OTHER_GROUP}-zone-${zone}`);
 const SET_MS = 30_000;
 const STEP_MS = 100;
@@ -74,7 +74,7 @@ export const removeOtherGroup = ({ world }: People): Promise<unknown> =>
   ]);
 
 /** A configuration whose bundle somebody else maintains; no request goes to its webhook. */
-const foreignConfiguration = (caBundle: string): Draft => ({
+export const foreignConfiguration = (caBundle: string): Draft => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: "ValidatingWebhookConfiguration",
   metadata: {
@@ -126,6 +126,12 @@ function isAlmostDone(people: People): boolean {
     people.shape.zones.every(isUpdated) && store.list(ROLLOUT_GROUPS, NAMESPACE).some((one) => !isTrue(one, "Ready"))
   );
 }
+
+/** Somebody deletes the Lease that nobody has. */
+export const loseLease: Action = async (people) => {
+  if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
+    await people.world.ask("human", "DELETE", LEASE_PATH);
+};
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
   /** The holder's clock is set back as it renews its Lease. */
@@ -211,11 +217,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   },
   otherInjector: ({ world }) =>
     world.ask("human", "POST", OTHERS_PATH, foreignConfiguration(Buffer.from("of cert-manager").toString("base64"))),
-  /** Somebody deletes the Lease that nobody has. */
-  loseLease: async (people) => {
-    if (await until(people, () => leaseOf(people) !== undefined && renewedBy(people) === "", 70_000))
-      await people.world.ask("human", "DELETE", LEASE_PATH);
-  },
+  loseLease,
   /** What is to be mirrored cannot be read as the last pods of a rollout come up. */
   templateUnread: async (people) => {
     if (!(await until(people, () => isAlmostDone(people), 120_000))) return;

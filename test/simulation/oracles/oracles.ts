@@ -104,7 +104,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
   /** Lists are on their way for seconds, and a tick goes on for as long. */
-  const areReadsSlow = shape.incidents?.["reservations"] !== undefined;
+  const areReadsSlow = (shape.incidents?.["reservations"] ?? shape.incidents?.["meanwhile"]) !== undefined;
   const statuses = createStatusSafety({
     violated,
     now,

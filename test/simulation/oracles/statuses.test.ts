@@ -109,6 +109,29 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     /^$/,
   ],
   [
+    "one that it was about to follow as somebody wrote another one",
+    ({ ask, have, wait }) => (
+      have(2, 1),
+      ask("GET", LIST, 200),
+      have(3, 1),
+      ask("PUT", STATUS, 409, told(2)),
+      wait(29_000),
+      ask("GET", LIST, 200)
+    ),
+    /^$/,
+  ],
+  [
+    "one that it follows by an earlier one",
+    ({ ask, have, wait }) => (
+      have(3, 1),
+      ask("GET", LIST, 200),
+      ask("PUT", STATUS, 409, told(2)),
+      wait(16_000),
+      ask("GET", LIST, 200)
+    ),
+    /reconciler-1 has read another spec of budget budget 16000 ms ago, and says nothing of it/,
+  ],
+  [
     "one that it does not follow",
     ({ ask, have, wait }) => (have(2, 1), ask("GET", LIST, 200), wait(16_000), ask("GET", LIST, 200)),
     /reconciler-1 has read another spec of budget budget 16000 ms ago, and says nothing of it/,

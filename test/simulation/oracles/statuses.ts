@@ -53,8 +53,8 @@ interface Asked {
   isOpen: boolean;
   /** When it wrote that no answer was seen, with its question open. */
   unseenAt: number;
-  /** By budget when it read a spec first of which its status does not tell, until it has tried to write it. */
-  readonly readAt: Map<string, number>;
+  /** By budget when it read a spec first of which its status does not tell, and which, until it has tried to write it. */
+  readonly readAt: Map<string, { readonly at: number; readonly generation: number }>;
   readonly tried: Map<string, number | undefined>;
 }
 
@@ -88,10 +88,10 @@ export function createStatusSafety(options: StatusSafetyOptions) {
   function onBudgetStatus(actor: string, name: string, status: Fields): void {
     const its = of(actor);
     const generation = numberOf(status["observedGeneration"]);
-    if (generation === budgets.get(name)?.metadata.generation) {
-      its.tried.set(name, generation);
-      its.readAt.delete(name);
-    }
+    const isCurrent = generation === budgets.get(name)?.metadata.generation;
+    if (isCurrent) its.tried.set(name, generation);
+    // Somebody may have written another one meanwhile, which it has not read.
+    if (isCurrent || (generation ?? 0) >= (its.readAt.get(name)?.generation ?? Infinity)) its.readAt.delete(name);
     const reason = textOf(dig(listOf(status["conditions"])[0], "reason"));
     if (reason === "NotSeen" && its.isOpen && now() - its.sentAt < PROBE_MS && isQuiet()) its.unseenAt = now();
   }
@@ -116,7 +116,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
   /** Generations that it has read and not answered. */
   function onTick(actor: string): void {
     const { readAt } = of(actor);
-    for (const [name, at] of readAt)
+    for (const [name, { at }] of readAt)
       if (now() - at > ANSWERED_MS && isQuiet()) {
         violated(`${actor} has read another spec of budget ${name} ${now() - at} ms ago, and says nothing of it`);
         readAt.delete(name);
@@ -128,7 +128,7 @@ export function createStatusSafety(options: StatusSafetyOptions) {
     for (const [name, { metadata, status }] of budgets) {
       const isKnown = [tried.get(name), numberOf(dig(status, "observedGeneration"))].includes(metadata.generation);
       if (isKnown) readAt.delete(name);
-      else if (!readAt.has(name) && isQuiet()) readAt.set(name, now());
+      else if (!readAt.has(name) && isQuiet()) readAt.set(name, { at: now(), generation: metadata.generation ?? 0 });
     }
   }
 

@@ -25,7 +25,16 @@ export const budgetOfLease = (name: string): string | undefined => /^zonewise-bu
 /** What is reserved, by pod or by downscale: on a budget, or on the Lease beside it. */
 export function reservedOn(object: KubeObject | undefined): Fields {
   const note = textOf(object?.metadata.annotations?.["zonewise/disrupted-pods"]);
-  return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : JSON.parse(note));
+  return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : readNote(note));
+}
+
+/** What somebody else has written there is nothing. */
+export function readNote(note: string): unknown {
+  try {
+    return JSON.parse(note);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Cannot come up by itself: it is replaced at once. */

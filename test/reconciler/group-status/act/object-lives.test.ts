@@ -37,6 +37,21 @@ describe("a RolloutGroup", () => {
     assert.deepEqual([status?.totals?.reconciles, status?.totals?.podsReplaced, status?.progress], [1, 0, undefined]);
   });
 
+  it("of a group whose zones are all made anew between two ticks knows nothing of the earlier one", async () => {
+    await session.settled();
+    for (const zone of ["a", "b", "c"])
+      stage.emulator.store.remove("statefulsets.apps", "default", `ingester-zone-${zone}`);
+    await stage.time.advance(1000);
+    assert.equal(groupOf(stage), undefined);
+    deploy(stage, "x:1");
+    await stage.time.advance(3000);
+    await session.tick();
+    await stage.time.advance(1000);
+    await session.settled();
+    const { status } = groupOf(stage) ?? {};
+    assert.deepEqual([status?.totals?.reconciles, status?.progress], [1, undefined]);
+  });
+
   it("that a user deletes comes back with its totals", async () => {
     const before = groupOf(stage)?.status?.totals ?? assert.fail("no totals");
     stage.emulator.store.remove(GROUPS, "default", "ingester");
