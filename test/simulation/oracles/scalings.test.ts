@@ -158,6 +158,12 @@ function scale(world: World): readonly string[] {
       100,
       () => {
         isWritten = status < 300;
+        scalings.onSent(
+          { actor, call: "", sentAt: 90 },
+          "PATCH",
+          `${SETS}/a`,
+          JSON.stringify({ spec: { replicas: to } }),
+        );
         if (isWritten) event("statefulsets.apps", after, before);
       },
     ],
@@ -191,6 +197,7 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ],
   ["one while a pod of another zone ends", { lost: [19, "ends"] }, /has read that b ends/],
   ["one while its budget misses a pod of another", { missedAt: 19 }, /has read that b-1 is missing/],
+  ["one that others make of another write meanwhile", { missedAt: 19, to: 2, stored: 1 }, undefined],
   ["one before it does", { missedAt: 21 }, undefined],
   ["one too early after another zone's", { earlySince: 19 }, /has read that b was scaled down just now/],
   ["one before another zone was scaled down", { earlySince: 21 }, undefined],

@@ -48,6 +48,8 @@ const LEADER = "grafana.com/rollout-downscale-leader";
 const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
 
 interface Acts {
+  /** When it last sent a write of replicas, and how many: others may change them as they are admitted. */
+  asked?: { readonly sentAt: number; readonly replicas: number };
   /** When its last write of replicas that may have taken effect was answered, and of which zone. */
   scaled?: { readonly at: number; readonly zone: string };
   /** When a write of replicas was last answered. */
@@ -308,7 +310,10 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     if (had !== has)
       violated(`${caller.actor} writes that ${name} has ${String(has)} pods, which its controller counts`);
     const isScaled = replicasOf(previous) !== replicasOf(object);
-    if (isScaled) onScaled(previous, replicasOf(object), caller);
+    const { asked } = actsOf(caller.actor);
+    // Fewer than it has asked for are not its doing.
+    const least = asked?.sentAt === caller.sentAt ? (asked?.replicas ?? 0) : 0;
+    if (isScaled) onScaled(previous, Math.max(replicasOf(object), least), caller);
     const [before, after] = [previous, object].map(timeOf);
     const isBack = before !== undefined && !(Date.parse(after ?? "") >= Date.parse(before));
     if (isBack && happenedAt.get(name) === before)
@@ -326,6 +331,11 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
       if (resource !== TEMPLATES || object.metadata.name !== GROUP) return;
       const replicas = Number(dig(object, "spec", "replicas") ?? 0);
       if (template?.replicas !== replicas) template = { replicas, since: now() };
+    },
+    onSent({ actor, sentAt = now() }: Caller, method: string, path: string, body: string): void {
+      if (!actor.startsWith("reconciler") || !SCALED.test(`${method} ${path}`)) return;
+      const replicas = numberOf(dig(JSON.parse(body || "{}"), "spec", "replicas"));
+      if (replicas !== undefined) actsOf(actor).asked = { sentAt, replicas };
     },
     /** A request reached the API server. */
     onAnswered(caller: Caller, method: string, path: string, body: string, status: number): void {
