@@ -118,13 +118,14 @@ async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<void> {
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   const stored = result.spec?.replicas;
   if (stored === replicas) return;
-  // The zone may lose pods by this write: all earlier reads are outdated.
-  if (stored !== zone.replicas)
-    throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
+  const isPinned = stored === zone.replicas;
   // Both writes of a pinned zone change it, and so start the next tick at once.
-  scaler.pinnedUntil.set(pinKey(step), scaler.clock.monotonic() + PINNED_MS);
-  if (recordAt !== undefined) await restoreLastDownscale(zone, result, scaler);
-  throw pinnedError(zone);
+  if (isPinned) scaler.pinnedUntil.set(pinKey(step), scaler.clock.monotonic() + PINNED_MS);
+  const isSmaller = stored !== undefined && stored < zone.replicas;
+  if (recordAt !== undefined && !isSmaller) await restoreLastDownscale(zone, result, scaler);
+  if (isPinned) throw pinnedError(zone);
+  // The zone may lose pods by this write: all earlier reads are outdated.
+  throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
 }
 
 const pinKey = ({ zone: { uid }, replicas }: ScaleZone): string => `${uid} ${replicas}`;
@@ -133,12 +134,12 @@ const pinnedError = ({ name, replicas }: Zone): RolloutError =>
 
 /**
  * Removes the time of a downscale that did not happen: it would keep the other zones from shrinking. Whoever has
- * written the zone meanwhile has kept that time; then throws `Conflict`, as the group has changed. A zone that has
- * shrunk since, or has another time, is left alone.
+ * written the zone meanwhile has kept that time; then throws `Conflict`, as the group has changed. A zone that was
+ * scaled since, or has another time, is left alone.
  */
 async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Scaler): Promise<void> {
   const { cluster, clock, fence, freshness } = scaler;
-  const { name, namespace, scaling, uid, replicas } = zone;
+  const { name, namespace, scaling, uid } = zone;
   const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
   const timeOf = ({ metadata }: StatefulSet): string | undefined => metadata?.annotations?.[ANNOTATIONS.lastDownscale];
   const restore = async ({ metadata }: StatefulSet): Promise<void> => {
@@ -155,7 +156,7 @@ async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Sc
     await retryOnConflict(
       async () => {
         const set = await cluster.get(statefulSets, { name, namespace }, fence.write()).catch(absent);
-        if (set?.metadata?.uid !== uid || set.spec?.replicas !== replicas) return;
+        if (set?.metadata?.uid !== uid || set.spec?.replicas !== written.spec?.replicas) return;
         if (timeOf(set) === timeOf(written)) await restore(set);
       },
       { clock, call: fence.write() },

@@ -61,6 +61,21 @@ describe("a downscale that is accepted and changes nothing", () => {
     assert.equal(b?.metadata.annotations?.[LAST], undefined);
   });
 
+  it("leaves no time behind either if the zone is given more pods than it had", async (t) => {
+    const stage = await open(t);
+    const labels = { "grafana.com/min-time-between-zones-downscale": "1m" };
+    deploy(stage, "x:1", { zones: ["a"], replicas: 2, labels });
+    deploy(stage, "x:1", { zones: ["b"], replicas: 4, labels, annotations: LEADER });
+    await stage.time.advance(3000);
+    const { outcomes } = await tickOnce(stage, changing(stage.connect().cluster, "b", 5));
+    const b = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b");
+    assert.equal(outcomes[0]?.state, "superseded");
+    assert.deepEqual(
+      [b?.["spec"], b?.metadata.annotations?.[LAST]],
+      [{ ...(b?.["spec"] as object), replicas: 5 }, undefined],
+    );
+  });
+
   it("leaves no time behind either if somebody else writes the zone at that moment", async (t) => {
     const stage = await open(t);
     const labels = { "grafana.com/min-time-between-zones-downscale": "1m" };
