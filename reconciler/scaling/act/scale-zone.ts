@@ -116,16 +116,22 @@ async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<void> {
   const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
   const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
   freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
-  const stored = result.spec?.replicas;
-  if (stored === replicas) return;
+  if (result.spec?.replicas !== replicas) await refuseChanged(step, result, scaler);
+}
+
+/** Others have given the zone another number as its write was admitted: rejects as `changeReplicas` does. */
+async function refuseChanged(step: ScaleZone, written: StatefulSet, scaler: Scaler): Promise<never> {
+  const { zone, replicas, recordAt } = step;
+  const stored = written.spec?.replicas;
   const isPinned = stored === zone.replicas;
   // Both writes of a pinned zone change it, and so start the next tick at once.
   if (isPinned) scaler.pinnedUntil.set(pinKey(step), scaler.clock.monotonic() + PINNED_MS);
   const isSmaller = stored !== undefined && stored < zone.replicas;
-  if (recordAt !== undefined && !isSmaller) await restoreLastDownscale(zone, result, scaler);
+  if (recordAt !== undefined && !isSmaller) await restoreLastDownscale(zone, written, scaler);
   if (isPinned) throw pinnedError(zone);
   // The zone may lose pods by this write: all earlier reads are outdated.
-  throw new RolloutError("Conflict", `${name} was given ${stored} replicas, not ${replicas}: something changes them`);
+  const message = `${zone.name} was given ${stored} replicas, not ${replicas}: something changes them`;
+  throw new RolloutError("Conflict", message);
 }
 
 const pinKey = ({ zone: { uid }, replicas }: ScaleZone): string => `${uid} ${replicas}`;
