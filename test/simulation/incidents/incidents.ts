@@ -6,9 +6,11 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { ATTEMPTS_AREA } from "./attempts.ts";
 import { BROKEN_AREA } from "./broken.ts";
 import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
+import { EARLIER_AREA } from "./earlier.ts";
 import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
@@ -31,6 +33,8 @@ const AREAS: Readonly<Record<string, Area>> = {
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
+  earlier: EARLIER_AREA,
+  attempts: ATTEMPTS_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

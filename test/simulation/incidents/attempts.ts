@@ -1,0 +1,56 @@
+/** The end of an attempt at a node's update is recorded, and the write that follows it fails for a while. */
+import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
+import { hostThat, nodePath, PASSES_MS, phaseOf, shadowPath } from "../nodes/moments.ts";
+import type { NodeHost } from "../nodes/node-host.ts";
+import { label } from "../nodes/people.ts";
+import { drawNodesShape } from "../nodes/shape.ts";
+import { type Action, disturbFor, insist, isReconciler, killReconcilers, pause, type People } from "../person.ts";
+import { CALM, type Shape } from "../shape.ts";
+import type { Draw } from "../draw.ts";
+import type { Area } from "./incident.ts";
+
+const BEFORE_REBOOT: ReadonlySet<string | undefined> = new Set(["Staging", "Holding", "Draining"]);
+
+/** The shadow of a node cannot be written for so long. */
+const unwritten = (people: People, host: NodeHost, ms: number): Promise<void> =>
+  disturbFor(people, ms, (actor, { method, path }) =>
+    isReconciler(actor) && method !== "GET" && path.includes(shadowPath(host)) ? { isRefused: true } : undefined,
+  );
+
+const INCIDENTS: Readonly<Record<string, Action>> = {
+  /** A node on its way to its reboot loses its label. */
+  unlabelled: async (people) => {
+    const host = await hostThat(people, (one) => BEFORE_REBOOT.has(phaseOf(people, one)));
+    if (!host) return;
+    const refused = unwritten(people, host, people.draw.between(1, 4) * PASSES_MS);
+    await insist(people, nodePath(host), label(null));
+    await refused;
+    await pause(people, PASSES_MS);
+    await insist(people, nodePath(host), label(MANAGED_VALUE));
+  },
+  /** And the process that has recorded its end is killed. */
+  killed: async (people) => {
+    const host = await hostThat(people, (one) => BEFORE_REBOOT.has(phaseOf(people, one)));
+    if (!host) return;
+    const refused = unwritten(people, host, PASSES_MS);
+    await insist(people, nodePath(host), label(null));
+    await refused;
+    killReconcilers(people);
+    await pause(people, 2 * PASSES_MS);
+    await insist(people, nodePath(host), label(MANAGED_VALUE));
+  },
+};
+
+const NODES_TAKE = 3;
+
+function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
+  const own = shape.nodes ?? drawNodesShape(draw);
+  return {
+    ...(draw.chance(0.6) && CALM),
+    ...(shape.nodes === undefined && { troubledMs: shape.troubledMs * NODES_TAKE }),
+    actions: Math.min(shape.actions, draw.of([2, 8])),
+    nodes: { ...own, windowed: false, deadlines: { ...own.deadlines, rebootSeconds: 120, recoverSeconds: 60 } },
+  };
+}
+
+export const ATTEMPTS_AREA: Area = { shape: shapeOf, incidents: INCIDENTS };

@@ -1,0 +1,67 @@
+/** Gates and what was before: an earlier definition, the clock of an earlier process, a revision of an earlier rollout. */
+import { fieldsOf, timestamp } from "../../emulator/objects.ts";
+import { drawGate, GATE, GATES } from "../checks/objects.ts";
+import { gatePath } from "../checks/people.ts";
+import { NAMESPACE } from "../names.ts";
+import { areZonesSettled } from "../oracles/stability.ts";
+import { type Action, insist, pause, type People, PODS } from "../person.ts";
+import { CALM } from "../shape.ts";
+import { BOTH, gateStatus, specOf } from "./gates.ts";
+import type { Area } from "./incident.ts";
+import { podsOf, roll, rollAndWait, SECOND, undisturbed, until } from "./rollouts.ts";
+
+const REVISION = "controller-revision-hash";
+/** By how much a clock is ahead, so that its times still count. */
+const AHEAD_MS = 50 * SECOND;
+
+const isOver = (people: People): boolean =>
+  gateStatus(people)["settledTime"] !== undefined && areZonesSettled(people.world.store, people.shape.zones);
+
+const INCIDENTS: Readonly<Record<string, Action>> = {
+  /** It has no checks and no soak time, as an earlier definition let it; then somebody writes them. */
+  emptyGate: async (people) => {
+    await undisturbed(people);
+    const { world, draw, shape } = people;
+    const gate = world.store.get(GATES, NAMESPACE, GATE);
+    if (!gate || !shape.gate) return;
+    const { checks: _, ...spec } = fieldsOf(gate["spec"]);
+    world.store.update(GATES, { ...gate, spec: { ...spec, soakSeconds: 0, when: BOTH } });
+    await rollAndWait(people, draw.between(30, 60) * SECOND);
+    await insist(people, gatePath, { spec: specOf(shape.gate) });
+  },
+  /** A process has begun the rollout whose clock was ahead, and another one goes on. */
+  aheadStart: async (people) => {
+    await undisturbed(people);
+    const { draw, schedule } = people;
+    await until(people, () => isOver(people));
+    await roll(people);
+    await until(people, () => !isOver(people) && gateStatus(people)["settledTime"] === undefined);
+    for (let writes = 12; writes > 0 && gateStatus(people)["settledTime"] === undefined; writes--) {
+      await insist(people, `${gatePath}/status`, { status: { startTime: timestamp(schedule.now() + AHEAD_MS) } });
+      await pause(people, draw.between(2, 10) * SECOND);
+    }
+  },
+  /** Once all zones are updated, somebody labels a pod as one of another revision. */
+  otherRevision: async (people) => {
+    await undisturbed(people);
+    const { draw, shape } = people;
+    await until(people, () => isOver(people), 400 * SECOND);
+    const zone = draw.of(shape.zones);
+    const [pod] = podsOf(people, zone);
+    if (!pod) return;
+    await insist(people, `${PODS}/${pod.metadata.name}`, { metadata: { labels: { [REVISION]: `${zone}-other` } } });
+    await pause(people, draw.between(30, 90) * SECOND);
+  },
+};
+
+/** Each has a gate, and half of them no fault of the network. */
+export const EARLIER_AREA: Area = {
+  shape: ({ gate, prepared, nodes }, draw) =>
+    nodes
+      ? undefined
+      : {
+          gate: { ...(gate ?? { ...drawGate(draw), ...(prepared && { last: "good" as const }) }), when: BOTH },
+          ...(draw.chance(0.5) && CALM),
+        },
+  incidents: INCIDENTS,
+};
