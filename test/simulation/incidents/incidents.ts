@@ -15,6 +15,7 @@ import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
+import { MIRRORED_AREA } from "./mirrored.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
@@ -35,6 +36,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   broken: BROKEN_AREA,
   earlier: EARLIER_AREA,
   attempts: ATTEMPTS_AREA,
+  mirrored: MIRRORED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
