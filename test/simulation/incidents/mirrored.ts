@@ -88,7 +88,7 @@ export const MIRRORED_AREA: Area = {
           prepared: true,
           secondsBetween: 0,
           followers: false,
-          replicas: Math.max(replicas, 2),
+          replicas: Math.max(replicas, 3),
           skewMs: draw.of([0, 500]),
           actions: Math.min(actions, draw.of([0, 0, 4])),
           troubledMs: Math.max(troubledMs, TROUBLED_MS),
