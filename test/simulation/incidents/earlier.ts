@@ -1,18 +1,21 @@
-/** Gates and what was before: an earlier definition, the clock of an earlier process, a revision of an earlier rollout. */
+/** Gates and what was before: an earlier definition, the clock of an earlier process, revisions of earlier rollouts. */
 import { fieldsOf, timestamp } from "../../emulator/objects.ts";
+import { FILLED } from "../checks/expressions.ts";
 import { drawGate, GATE, GATES } from "../checks/objects.ts";
 import { gatePath } from "../checks/people.ts";
 import { NAMESPACE } from "../names.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
 import { type Action, insist, pause, type People, PODS } from "../person.ts";
 import { CALM } from "../shape.ts";
-import { BOTH, gateStatus, specOf } from "./gates.ts";
+import { asGate, BOTH, gateStatus, specOf } from "./gates.ts";
 import type { Area } from "./incident.ts";
-import { podsOf, roll, rollAndWait, SECOND, undisturbed, until } from "./rollouts.ts";
+import { newImage, podsOf, roll, rollAndWait, SECOND, undisturbed, until } from "./rollouts.ts";
 
 const REVISION = "controller-revision-hash";
 /** By how much a clock is ahead, so that its times still count. */
 const AHEAD_MS = 50 * SECOND;
+/** Longer than a decision takes. */
+const LONG_MS = 160 * SECOND;
 
 const isOver = (people: People): boolean =>
   gateStatus(people)["settledTime"] !== undefined && areZonesSettled(people.world.store, people.shape.zones);
@@ -51,6 +54,18 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     if (!pod) return;
     await insist(people, `${PODS}/${pod.metadata.name}`, { metadata: { labels: { [REVISION]: `${zone}-other` } } });
     await pause(people, draw.between(30, 90) * SECOND);
+  },
+  /** The gate asks about the pods of the rollout, and the first zone keeps the template that it has long had. */
+  keptZone: async (people) => {
+    await undisturbed(people);
+    const { draw, shape } = people;
+    if (!shape.gate) return;
+    await until(people, () => isOver(people), 400 * SECOND);
+    await asGate(people, specOf({ ...shape.gate, asksNothing: false }, FILLED[0]), async () => {
+      await pause(people, LONG_MS);
+      await roll(people, newImage(people), shape.zones.slice(1));
+      await pause(people, draw.between(30, 90) * SECOND);
+    });
   },
 };
 

@@ -31,7 +31,7 @@ export const gateStatus = ({ world }: People): Fields => fieldsOf(dig(world.stor
 export const specOf = (gate: GateShape, expr?: string): Fields => fieldsOf(gateObject(gate, expr)["spec"]);
 
 /** For so long the gate has another spec. */
-async function asGate(people: People, spec: Fields, act: () => Promise<unknown>): Promise<void> {
+export async function asGate(people: People, spec: Fields, act: () => Promise<unknown>): Promise<void> {
   const { gate } = people.shape;
   if (!gate) return;
   await insist(people, gatePath, { spec });
