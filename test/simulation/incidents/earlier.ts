@@ -1,16 +1,28 @@
 /** Gates and what was before: an earlier definition, the clock of an earlier process, revisions of earlier rollouts. */
 import { fieldsOf, timestamp } from "../../emulator/objects.ts";
+import type { KubeObject } from "../../emulator/store.ts";
 import { FILLED } from "../checks/expressions.ts";
-import { drawGate, GATE, GATES } from "../checks/objects.ts";
-import { gatePath } from "../checks/people.ts";
+import { drawGate, GATE, gateObject, GATES } from "../checks/objects.ts";
+import { GATES_PATH, gatePath } from "../checks/people.ts";
 import { NAMESPACE } from "../names.ts";
 import { areZonesSettled } from "../oracles/stability.ts";
-import { type Action, insist, pause, type People, PODS } from "../person.ts";
+import {
+  type Action,
+  annotatePod,
+  annotateZone,
+  insist,
+  pause,
+  type People,
+  PODS,
+  recreate,
+  replicasOf,
+} from "../person.ts";
 import { CALM } from "../shape.ts";
 import { asGate, BOTH, gateStatus, specOf } from "./gates.ts";
 import type { Area } from "./incident.ts";
-import { newImage, podsOf, roll, rollAndWait, SECOND, undisturbed, until } from "./rollouts.ts";
+import { newImage, podsOf, roll, rollAndWait, SECOND, statusOf, undisturbed, until } from "./rollouts.ts";
 
+const PAUSED = "grafana.com/rollout-paused";
 const REVISION = "controller-revision-hash";
 /** By how much a clock is ahead, so that its times still count. */
 const AHEAD_MS = 50 * SECOND;
@@ -19,6 +31,9 @@ const LONG_MS = 160 * SECOND;
 
 const isOver = (people: People): boolean =>
   gateStatus(people)["settledTime"] !== undefined && areZonesSettled(people.world.store, people.shape.zones);
+
+const setRevision = (people: People, { metadata }: KubeObject, revision: unknown): Promise<void> =>
+  insist(people, `${PODS}/${metadata.name}`, { metadata: { labels: { [REVISION]: revision } } });
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
   /** It has no checks and no soak time, as an earlier definition let it; then somebody writes them. */
@@ -52,7 +67,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const zone = draw.of(shape.zones);
     const [pod] = podsOf(people, zone);
     if (!pod) return;
-    await insist(people, `${PODS}/${pod.metadata.name}`, { metadata: { labels: { [REVISION]: `${zone}-other` } } });
+    await setRevision(people, pod, `${zone}-other`);
     await pause(people, draw.between(30, 90) * SECOND);
   },
   /** The gate asks about the pods of the rollout, and the first zone keeps the template that it has long had. */
@@ -66,6 +81,29 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       await roll(people, newImage(people), shape.zones.slice(1));
       await pause(people, draw.between(30, 90) * SECOND);
     });
+  },
+  /** A gate is made anew while a paused zone lacks a pod, and the status of another one is older than its pods. */
+  pausedBeside: async (people) => {
+    await undisturbed(people);
+    const { shape, world } = people;
+    const [paused = "", other = ""] = shape.zones;
+    await until(people, () => isOver(people), 400 * SECOND);
+    const [[ill], [pod]] = [podsOf(people, paused), podsOf(people, other)];
+    if (!ill || !pod || !shape.gate) return;
+    await annotateZone(people, paused, { [PAUSED]: "true" });
+    await annotatePod(people, ill.metadata.name, { "sim/ready": "false" });
+    const isIll = (): boolean => statusOf(people, paused, "readyReplicas") !== replicasOf(people, paused);
+    await until(people, isIll, 10 * SECOND);
+    const updated = statusOf(people, other, "updatedReplicas");
+    await setRevision(people, pod, `${other}-other`);
+    await until(people, () => statusOf(people, other, "updatedReplicas") !== updated, 10 * SECOND);
+    world.stall("statefulSets", 40 * SECOND);
+    await setRevision(people, pod, pod.metadata.labels?.[REVISION]);
+    await world.ask("human", "DELETE", gatePath);
+    await recreate(people, GATES_PATH, gateObject(shape.gate));
+    await pause(people, 30 * SECOND);
+    await annotatePod(people, ill.metadata.name, { "sim/ready": null });
+    await annotateZone(people, paused, { [PAUSED]: null });
   },
 };
 
