@@ -3,7 +3,7 @@ import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { isTrue } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
 import { zoneOf } from "../names.ts";
-import { fleetOf, hostThat, nodePath, PASSES_MS, phaseOf, shadowPath, speakAs } from "../nodes/moments.ts";
+import { fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, shadowPath, speakAs } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { label } from "../nodes/people.ts";
 import { drawNodesShape } from "../nodes/shape.ts";
@@ -23,6 +23,8 @@ import {
 import { CALM, type Shape } from "../shape.ts";
 import type { Area } from "./incident.ts";
 
+/** How a host answers that is busy. */
+const LOCKED = 423;
 const BEFORE_REBOOT: ReadonlySet<string | undefined> = new Set(["Staging", "Holding", "Draining"]);
 
 /** The shadow of a node cannot be written for so long. */
@@ -68,6 +70,19 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await until(people, () => isTrue(podOf(people, pod), "Ready"), { ms: PASSES_MS, stepMs: 1 });
     const failing = hosts.find(isIn("Monitoring"));
     if (failing) await speakAs(people, failing, { current_state: "ErrorReset", failure_reason: "sim" });
+  },
+  /** A host comes back in its old version, and somebody at once has it boot into the new one next. */
+  stagedAgain: async (people) => {
+    const host = await hostThat(people, isAnnounced(people));
+    if (!host) return;
+    const { model } = host;
+    model.rollBack(1);
+    const { bootId } = model.facts();
+    await until(people, () => model.facts().bootId !== bootId, { stepMs: 1 });
+    for (const action of ["refresh-updates", "prepare-update", "activate-update"]) {
+      const isBegun = (): boolean => model.answer("POST", `/actions/${action}`).status !== LOCKED;
+      await until(people, isBegun, { ms: PASSES_MS, stepMs: 1 });
+    }
   },
 };
 
