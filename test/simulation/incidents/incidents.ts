@@ -21,6 +21,7 @@ import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
+import { REVERTED_AREA } from "./reverted.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -37,6 +38,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   earlier: EARLIER_AREA,
   attempts: ATTEMPTS_AREA,
   mirrored: MIRRORED_AREA,
+  reverted: REVERTED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;
