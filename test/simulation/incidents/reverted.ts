@@ -2,22 +2,15 @@
 import { dig } from "../../emulator/objects.ts";
 import { PHASED, PHASED_REPLICAS } from "../checks/objects.ts";
 import { setPath } from "../checks/people.ts";
-import { pause, type People, recreate, setOf, SETS, until } from "../person.ts";
+import { insist, pause, type People, recreate, setOf, SETS, until } from "../person.ts";
 import type { Area } from "./incident.ts";
-import { anotherSet, onceSettled, PHASED_AREA, release, templateNow, unguarded, withPhased, write } from "./phased.ts";
+import { anotherSet, onceSettled, PHASED_AREA, promote, release, templateNow, unguarded, withPhased, write } from "./phased.ts";
+import { slowTemplate } from "./rollouts.ts";
 
 const STANDS_MS = 40_000;
 
 const isBack = (people: People): boolean =>
   dig(setOf(people, PHASED), "status", "currentRevision") === dig(setOf(people, PHASED), "status", "updateRevision");
-
-/** Its controller stands still once it has seen that. */
-async function takeBack(people: People, before: object): Promise<void> {
-  await unguarded(people, () => write(people, before));
-  await until(people, () => isBack(people), { ms: 5000, stepMs: 1 });
-  people.world.stall("statefulSets", STANDS_MS);
-  await pause(people, STANDS_MS);
-}
 
 export const REVERTED_AREA: Area = {
   shape: PHASED_AREA.shape,
@@ -26,7 +19,11 @@ export const REVERTED_AREA: Area = {
     late: async (people) => {
       const before = templateNow(people);
       await release(people, PHASED_REPLICAS);
-      await takeBack(people, before);
+      await unguarded(people, () => write(people, before));
+      // Its controller stands still once it has seen that.
+      await until(people, () => isBack(people), { ms: 5000, stepMs: 1 });
+      people.world.stall("statefulSets", STANDS_MS);
+      await pause(people, STANDS_MS);
     },
     /** The StatefulSet was made again around its pods, and the template has never come up. */
     aroundOthers: withPhased(async (people, phased) => {
@@ -35,9 +32,11 @@ export const REVERTED_AREA: Area = {
       await recreate(people, SETS, anotherSet(people, phased));
       await pause(people, 15_000);
       const before = templateNow(people);
-      await release(people, 1, true);
+      await insist(people, setPath, slowTemplate("db:slow"));
+      await promote(people, 1);
       await pause(people, 10_000);
-      await takeBack(people, before);
+      await write(people, before);
+      await pause(people, STANDS_MS);
     }),
   }),
 };
