@@ -27,7 +27,8 @@ import {
 const DOTTED = "web.v2";
 export const BOTH = ["BeforeFirstZone", "BetweenZones"];
 
-export const gateStatus = ({ world }: People): Fields => fieldsOf(dig(world.store.get(GATES, NAMESPACE, GATE), "status"));
+export const gateStatus = ({ world }: People): Fields =>
+  fieldsOf(dig(world.store.get(GATES, NAMESPACE, GATE), "status"));
 export const specOf = (gate: GateShape, expr?: string): Fields => fieldsOf(gateObject(gate, expr)["spec"]);
 
 /** For so long the gate has another spec. */

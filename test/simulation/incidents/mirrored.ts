@@ -1,7 +1,17 @@
 /** Zones that follow a template, whose number changes while their pods are told that they go. */
 import type { Sent } from "../../emulator/in-process.ts";
 import { GROUP } from "../names.ts";
-import { annotatePod, type Action, pause, type People, podOf, replicasOf, scale, TEMPLATES_PATH, until } from "../person.ts";
+import {
+  annotatePod,
+  type Action,
+  pause,
+  type People,
+  podOf,
+  replicasOf,
+  scale,
+  TEMPLATES_PATH,
+  until,
+} from "../person.ts";
 import { CALM, DELAYED_PATH } from "../shape.ts";
 import type { Area } from "./incident.ts";
 import { settled } from "./other-pods.ts";

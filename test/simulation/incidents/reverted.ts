@@ -4,7 +4,17 @@ import { PHASED, PHASED_REPLICAS } from "../checks/objects.ts";
 import { setPath } from "../checks/people.ts";
 import { insist, pause, type People, recreate, setOf, SETS, until } from "../person.ts";
 import type { Area } from "./incident.ts";
-import { anotherSet, onceSettled, PHASED_AREA, promote, release, templateNow, unguarded, withPhased, write } from "./phased.ts";
+import {
+  anotherSet,
+  onceSettled,
+  PHASED_AREA,
+  promote,
+  release,
+  templateNow,
+  unguarded,
+  withPhased,
+  write,
+} from "./phased.ts";
 import { slowTemplate } from "./rollouts.ts";
 
 const STANDS_MS = 40_000;

@@ -85,9 +85,7 @@ function unlikeTemplate(store: Judged["store"], zones: readonly string[]): strin
 /** True unless a zone has other replicas than its leader or the template has: it may wait for its turn to shrink. */
 export function areZonesScaled(store: Judged["store"], { zones, mirrored, followers }: Shape): boolean {
   const [first] = zones;
-  const wanted = mirrored
-    ? dig(store.get(TEMPLATES, NAMESPACE, GROUP), "spec", "replicas")
-    : replicasOf(store, first);
+  const wanted = mirrored ? dig(store.get(TEMPLATES, NAMESPACE, GROUP), "spec", "replicas") : replicasOf(store, first);
   return (!mirrored && !followers) || zones.every((zone) => replicasOf(store, zone) === wanted);
 }
 
