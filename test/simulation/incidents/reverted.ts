@@ -15,9 +15,16 @@ import {
   withPhased,
   write,
 } from "./phased.ts";
-import { slowTemplate } from "./rollouts.ts";
 
 const STANDS_MS = 40_000;
+/** For longer than a template is waited for, and not for so long that only another template cures its pods. */
+const SLOW_MS = 150_000;
+
+/** A template whose pods are ready after so long. */
+function withReadiness(ms: number | undefined): object {
+  const annotations = { "sim/ready-after-ms": ms === undefined ? null : String(ms) };
+  return { spec: { template: { metadata: { annotations } } } };
+}
 
 const isBack = (people: People): boolean =>
   dig(setOf(people, PHASED), "status", "currentRevision") === dig(setOf(people, PHASED), "status", "updateRevision");
@@ -35,18 +42,22 @@ export const REVERTED_AREA: Area = {
       people.world.stall("statefulSets", STANDS_MS);
       await pause(people, STANDS_MS);
     },
-    /** The StatefulSet was made again around its pods, and the template has never come up. */
+    /** The StatefulSet was made again around its pods, and a template is taken back before its pod has come up. */
     aroundOthers: withPhased(async (people, phased) => {
       const { world } = people;
       await world.ask("human", "DELETE", setPath, { propagationPolicy: "Orphan" });
       await recreate(people, SETS, anotherSet(people, phased));
       await pause(people, 15_000);
       const before = templateNow(people);
-      await insist(people, setPath, slowTemplate("db:slow"));
+      await insist(people, setPath, withReadiness(SLOW_MS));
       await promote(people, 1);
       await pause(people, 10_000);
       await write(people, before);
       await pause(people, STANDS_MS);
     }),
   }),
+  /** Two at once may have taken each other's template for the one before. */
+  async setRight(people) {
+    await insist(people, setPath, withReadiness(people.shape.phased?.readyAfterMs));
+  },
 };
