@@ -167,6 +167,10 @@ const REASONS: readonly (readonly [RegExp, string])[] = [
     "the world has two RolloutGroups at most: they are read one by one, not listed again",
   ],
   [/learn first that they stay/, "zones have few pods here: all are called in one round"],
+  [
+    /^pods are prepared only after an earlier/,
+    "the calls of the round before are cut off first: none begins any more, and waiting recalls none that is on its way",
+  ],
   [/^gates judge the zones that are asked/, "a bound of cost: the verdicts are the same"],
   [/has 4\.5 s at least/, "two checks are asked at most: each has its turn at once"],
   [

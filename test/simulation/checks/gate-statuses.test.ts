@@ -372,6 +372,12 @@ const CASES: readonly (readonly [what: string, Stage, expected: RegExp | undefin
     { before: { ...STARTED, ...ONCE }, after: { ...STARTED, stages: [stage(A, "Waiting", [1, 59])] }, told: "Success" },
     undefined,
   ],
+  [
+    "a new stage that is older than its rollout",
+    { before: STARTED, after: { ...STARTED, stages: [stage(A, "Waiting")] } },
+    /since before its rollout/,
+  ],
+  ["one that was there before", { before: { ...STARTED, ...ONCE }, after: { ...STARTED, ...ASKED } }, undefined],
   ["a result that is to come", { before: COMING, after: { ...COMING, retried: "" } }, /from a time that is to come/],
   ["one that is dropped as well", { before: COMING, after: { stages: [stage(A, "Waiting")] } }, undefined],
   [

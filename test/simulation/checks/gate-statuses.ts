@@ -95,6 +95,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
     keepsZonesUnderWay,
     settlesUpdatedZones,
     dropsWhatIsOlder,
+    beginsWithItsRollout,
     dropsWhatIsToCome,
     beginsInAnOpenRollout,
     letsZonesGoBack,
@@ -285,6 +286,13 @@ export function createGateStatusSafety(options: GateStatusOptions) {
           ({ name }) => `keeps the result of ${String(name)} for ${String(stage["zone"])}, which is older than that`,
         );
     });
+  }
+
+  /** A stage that is new begins no earlier than its rollout, which another clock may have dated. */
+  function beginsWithItsRollout({ before, after }: Write): string[] {
+    return stagesOf(after)
+      .filter((stage) => !stagesOf(before).some(isAt(stage)) && timeOf(stage["since"]) < timeOf(after["startTime"]))
+      .map(({ zone }) => `waits for ${String(zone)} since before its rollout`);
   }
 
   /** A time that is more than a minute ahead is that of a clock which was wrong (§14.3). */

@@ -156,7 +156,10 @@ export function createPhasedStatusSafety(options: PhasedStatusOptions) {
     if (!set || at === undefined || earlier === undefined || !isOfOne(write) || isFinal(write)) return undefined;
     // By another spec it had to pass otherwise.
     const isEdited = before["observedGeneration"] !== after["observedGeneration"];
-    return specOf(set).partition >= earlier || isEdited || isPassed(write) || told.has(generationOf(after))
+    // The status before tells of the StatefulSet as it was once: its step has passed.
+    const [then] = history.since(PHASED, write.storedAt);
+    const isOld = then !== undefined && specOf(then).partition < earlier;
+    return specOf(set).partition >= earlier || isEdited || isOld || isPassed(write) || told.has(generationOf(after))
       ? undefined
       : `goes on at partition ${specOf(set).partition} although the step at ${earlier} has not passed`;
   }

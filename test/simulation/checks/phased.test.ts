@@ -139,6 +139,8 @@ interface Given {
   readonly told?: Verdict;
   /** The query that a person has written since the status before. */
   readonly expr?: string;
+  /** The status before is younger than the StatefulSet as it is. */
+  readonly isLater?: boolean;
 }
 
 /** A world that has been as it is for a minute, and was read a second ago. */
@@ -170,10 +172,11 @@ function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
   return { oracle, partitions, history, read, violations };
 }
 
-function judge({ before = statusOf({ partition: 3 }), after, set, pods = [], told, expr }: Given): string {
+function judge({ before = statusOf({ partition: 3 }), after, set, pods = [], told, expr, isLater }: Given): string {
   const { oracle, history, read, violations } = start(setOf(set), pods, told);
   const write = (from: object, to: object, query?: string): void => {
     const [previous, next] = [rolloutOf(from, query), rolloutOf(to, query)];
+    if (isLater) read();
     history.note(ROLLOUT_KEY, previous);
     read();
     oracle.onEvent({ type: "MODIFIED", resource: PHASED_ROLLOUTS, object: next, previous }, RECONCILER);
@@ -223,6 +226,11 @@ const STATUSES: readonly (readonly [what: string, Given, expected: RegExp | unde
     undefined,
   ],
   ["a lower step that has not passed", { after: statusOf(HALF), set: HALF }, /the step at 3 has not passed/],
+  [
+    "one whose status tells of the StatefulSet as it was before",
+    { after: statusOf(HALF), set: HALF, isLater: true },
+    undefined,
+  ],
   [
     "one whose spec was edited since it passed",
     { after: statusOf(HALF, { observedGeneration: 2 }), set: HALF },

@@ -25,13 +25,14 @@ import {
 } from "./rollouts.ts";
 
 const DOTTED = "web.v2";
-const BOTH = ["BeforeFirstZone", "BetweenZones"];
+export const BOTH = ["BeforeFirstZone", "BetweenZones"];
 
-const gateStatus = ({ world }: People): Fields => fieldsOf(dig(world.store.get(GATES, NAMESPACE, GATE), "status"));
-const specOf = (gate: GateShape, expr?: string): Fields => fieldsOf(gateObject(gate, expr)["spec"]);
+export const gateStatus = ({ world }: People): Fields =>
+  fieldsOf(dig(world.store.get(GATES, NAMESPACE, GATE), "status"));
+export const specOf = (gate: GateShape, expr?: string): Fields => fieldsOf(gateObject(gate, expr)["spec"]);
 
 /** For so long the gate has another spec. */
-async function asGate(people: People, spec: Fields, act: () => Promise<unknown>): Promise<void> {
+export async function asGate(people: People, spec: Fields, act: () => Promise<unknown>): Promise<void> {
   const { gate } = people.shape;
   if (!gate) return;
   await insist(people, gatePath, { spec });
@@ -41,7 +42,7 @@ async function asGate(people: People, spec: Fields, act: () => Promise<unknown>)
 }
 
 /** It is stored although its definition or a webhook would refuse it, as earlier ones did not. */
-function storeGate({ world }: People, spec: Fields): void {
+export function storeGate({ world }: People, spec: Fields): void {
   const gate = world.store.get(GATES, NAMESPACE, GATE);
   if (gate) world.store.update(GATES, { ...gate, spec: { ...fieldsOf(gate["spec"]), ...spec } });
 }

@@ -6,14 +6,17 @@ import { createHash } from "node:crypto";
 import { type Draw, drawFrom } from "../draw.ts";
 import type { People } from "../person.ts";
 import type { Shape } from "../shape.ts";
+import { ATTEMPTS_AREA } from "./attempts.ts";
 import { BROKEN_AREA } from "./broken.ts";
 import { DELAYS_AREA } from "./delays.ts";
 import { DOWNSCALES_AREA } from "./downscales.ts";
+import { EARLIER_AREA } from "./earlier.ts";
 import { EVICTIONS_AREA } from "./evictions.ts";
 import { GATES_AREA } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { LEASES_AREA } from "./leases.ts";
 import { MEANWHILE_AREA } from "./meanwhile.ts";
+import { MIRRORED_AREA } from "./mirrored.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
@@ -21,6 +24,7 @@ import { PLACES_AREA } from "./places.ts";
 import { RARE_AREA } from "./rare.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
 import { UNREAD_AREA } from "./unread.ts";
+import { REVERTED_AREA } from "./reverted.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,
@@ -34,6 +38,10 @@ const AREAS: Readonly<Record<string, Area>> = {
   delays: DELAYS_AREA,
   reservations: RESERVATIONS_AREA,
   broken: BROKEN_AREA,
+  earlier: EARLIER_AREA,
+  attempts: ATTEMPTS_AREA,
+  mirrored: MIRRORED_AREA,
+  reverted: REVERTED_AREA,
   unread: UNREAD_AREA,
   meanwhile: MEANWHILE_AREA,
   rare: RARE_AREA,

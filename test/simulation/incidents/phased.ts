@@ -67,6 +67,11 @@ export const settle = (people: People): Promise<boolean> =>
 /** Another template, whose steps a person promotes until so many pods have it. */
 export async function release(people: People, pods: number, crashes = false): Promise<void> {
   await roll(people, crashes);
+  await promote(people, pods);
+}
+
+/** A person promotes steps until so many pods are released. */
+export async function promote(people: People, pods: number): Promise<void> {
   const isReleased = (): boolean => partitionOf(people) <= PHASED_REPLICAS - pods;
   const end = people.schedule.now() + PATIENCE_MS;
   while (!isReleased() && people.schedule.now() < end && people.isTroubled()) {

@@ -253,6 +253,14 @@ describe("the oracle of recorded downscales", () => {
       false,
     ],
     [
+      "is as well, though somebody writes the same in another order",
+      [
+        [10, "record", "webhooks-1", RECORD],
+        [11, "record", "reconciler-1", Object.fromEntries(Object.entries(RECORD).toReversed())],
+      ],
+      true,
+    ],
+    [
       "is not after another change of its zone",
       [
         [10, "record", "webhooks-1", RECORD],

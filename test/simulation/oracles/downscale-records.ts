@@ -8,6 +8,7 @@
  *   a time of a downscale that is written     other zones wait for it, also if nobody can read it
  *   a downscale that happened by its record    the record goes once the StatefulSet, or the zone tracker, has its time
  */
+import { isDeepStrictEqual } from "node:util";
 import { dig, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { LEASES, NAMESPACE, ordinalOf } from "../names.ts";
@@ -168,7 +169,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     const earlier = records;
     records = fieldsOf(JSON.parse(text ?? "{}"));
     for (const zone of zones) {
-      if (JSON.stringify(earlier[zone]) !== JSON.stringify(records[zone])) recordedAt.set(zone, now());
+      if (!isDeepStrictEqual(earlier[zone], records[zone])) recordedAt.set(zone, now());
       judgeTurn(zone, earlier[zone], actor);
       judgePrepared(zone, actor);
       judgeTime(zone, actor);

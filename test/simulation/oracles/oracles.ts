@@ -33,7 +33,7 @@ import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { isCalm, mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
-import { areZonesSettled } from "./stability.ts";
+import { areZonesScaled, areZonesSettled } from "./stability.ts";
 import { reservedOn, selectsGroup } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
 import { createWindowSafety } from "../windows/safety.ts";
@@ -112,7 +112,10 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
     isReadForMore: (shape.nodes ?? shape.requests ?? shape.incidents?.["phased"]) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
-    areZonesSettled: () => (shape.gate ?? shape.mistakes) === undefined && areZonesSettled(world().store, shape.zones),
+    areZonesSettled: () =>
+      (shape.gate ?? shape.mistakes) === undefined &&
+      areZonesSettled(world().store, shape.zones) &&
+      areZonesScaled(world().store, shape),
   });
   const leases = createLeaseSafety({
     violated,

@@ -38,6 +38,11 @@ const pod = (name: string, status = "True"): KubeObject =>
   object(name, {
     status: { phase: "Running", conditions: [{ type: "Ready", status, lastTransitionTime: "2026-01-01T00:00:00Z" }] },
   });
+/** The next pod of the name, which has never been ready. */
+const later = (name: string): KubeObject => {
+  const { metadata, ...rest } = pod(name, "False");
+  return { ...rest, metadata: { ...metadata, uid: "later" } };
+};
 const ending = (name: string): KubeObject => {
   const { metadata, ...rest } = pod(name);
   return { ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
@@ -270,6 +275,12 @@ describe("the oracle of what webhooks let go", () => {
     ["one that is not there", missed(FREE, gone(`${B}-1`)), `${B}-1 is missing`],
     ["not one that its zone is to lose as well", missed(MIRRORED, gone(`${B}-1`)), undefined],
     ["one that it keeps", missed(MIRRORED, gone(`${B}-0`)), `${B}-0 is missing`],
+    ["one that its zone is about to lose", missed(FREE, zone(B, 1), reserve(`${B}-1`)), `${B}-1 is missing`],
+    [
+      "not one that has never served",
+      missed(FREE, zone(B, 1), later(`${B}-1`), reserve(`${B}-1`, { uid: "later" })),
+      undefined,
+    ],
     ["a peer", missed(PARTITIONED, pod(`${B}-1`, "False")), `${B}-1 is missing, as many peers as may be`],
     ["not the peer of a pod that stays", missed(PARTITIONED, pod(`${B}-0`, "False")), undefined],
     ["a peer that is to go", missed(PARTITIONED, reserve(`${B}-1`)), `${B}-1 is missing, as many peers as may be`],

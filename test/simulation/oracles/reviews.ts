@@ -65,6 +65,8 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   const since = createSince(now);
   const pods = new Map<string, KubeObject>();
   const sets = new Map<string, KubeObject>();
+  /** UIDs of pods that have been ready. */
+  const served = new Set<string>();
   const budgets = new Map<string, KubeObject>();
   /** What the budget has allowed, and from when on. */
   const limits: { readonly at: number; readonly max: number }[] = [];
@@ -305,9 +307,12 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     missedBut(zone: string, to: number, at: number): string | undefined {
       if (!since.before("one", seen(at))) return undefined;
       const isGivenUp = (name: string): boolean => since.before(`${name} away`, now() - GIVEN_UP_MS);
-      // It is to go as well, and is not made.
-      const isNobodys = (name: string): boolean =>
-        (shape.followers || shape.mirrored !== undefined) && ordinalOf(name) >= to && !pods.has(name);
+      // It is to go as well, and is not made; or its zone is not to have it, and it has never served.
+      const isNobodys = (name: string): boolean => {
+        const pod = pods.get(name);
+        if (!pod) return (shape.followers || shape.mirrored !== undefined) && ordinalOf(name) >= to;
+        return ordinalOf(name) >= replicasOf(sets.get(zoneOf(name))) && !served.has(pod.metadata.uid);
+      };
       const others = shape.zones.filter((other) => other !== zone).flatMap(zoneNames);
       if (shape.partitioned) {
         const isUnready = (name: string): boolean =>
@@ -338,6 +343,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
         const before = all.get(name);
         if (type === "DELETED") all.delete(name);
         else all.set(name, object);
+        if (resource === "pods" && isReady(object)) served.add(object.metadata.uid);
         if (resource === "pods") noteComing(name, before);
         lookAt(zone);
       } else return;

@@ -280,9 +280,15 @@ describe("the oracle of safety", () => {
     });
 
   it("condemns a downscale whose pods were not prepared", () => {
-    const shrink = ({ onEvent }: Safety): void => onEvent(scaled(A, 2), HUMAN);
-    assert.match(judge({ prepared: true }, shrink).join(), /ingester-zone-a-2 was not prepared/);
-    assert.deepEqual(judge({ prepared: true }, shrink, [`${A}-2`]), []);
+    const labels = { "grafana.com/prepare-downscale": "true" };
+    const shrink =
+      (previous: KubeObject) =>
+      ({ onEvent }: Safety): void =>
+        onEvent({ ...scaled(A, 2), previous }, HUMAN);
+    const labelled = { ...pod(A), metadata: { ...pod(A).metadata, labels } };
+    assert.match(judge({ prepared: true }, shrink(labelled)).join(), /ingester-zone-a-2 was not prepared/);
+    assert.deepEqual(judge({ prepared: true }, shrink(labelled), [`${A}-2`]), []);
+    assert.deepEqual(judge({ prepared: true }, shrink(pod(A))), []);
   });
 
   it("condemns a downscale before its pods have known it for the delay", () => {

@@ -83,6 +83,10 @@ const GIVEN_UP_MS = 300_000;
 /** A pod that is younger was made after its zone was judged. */
 const YOUNG_MS = 60_000;
 
+/** Its pods are prepared before they go. Whoever may not shrink at all is asked no further. */
+const isToPrepare = (set: KubeObject | undefined): boolean =>
+  set?.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(set);
+
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
   const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
@@ -237,26 +241,24 @@ export function createSafety(options: SafetyOptions): Safety {
     replicas.set(name, after);
     forgetUnwanted();
     if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || shape.prepared))
-      shrink(name, after, caller, isPinned(previous));
+      shrink(name, after, caller, isToPrepare(previous));
     if (type !== "MODIFIED" || !caller || !previous) return;
     // Of a Scale the webhook reads the labels, perhaps as they were.
     const isWhole = !caller.call.endsWith("/scale");
     if (isWhole && after < before && isPinned(previous) && shape.downscales?.asOriginal && wasReviewed(PINNED, name))
       violated(`${caller.actor} scales ${name} to ${after}, which must not shrink by its label`);
     const [first, start] = [previous, object].map((set) => Number(dig(set, "spec", "ordinals", "start") ?? 0));
-    const isPrepared = previous.metadata.labels?.["grafana.com/prepare-downscale"] === "true" && !isPinned(previous);
-    if (first !== start && before > 0 && isPrepared && wasReviewed(DOWNSCALE, name))
+    if (first !== start && before > 0 && isToPrepare(previous) && wasReviewed(DOWNSCALE, name))
       violated(`${caller.actor} gives ${name} the first ordinal ${start}: its pods are not prepared`);
   }
 
   /** A downscale by the reconciler, or one that the webhook has admitted. */
-  function shrink(zone: string, to: number, { actor }: Caller, isPinnedZone: boolean): void {
+  function shrink(zone: string, to: number, { actor }: Caller, prepares: boolean): void {
     const surplus = listPods(zone).filter(
       (pod) => ordinalOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
     if (!actor.startsWith("reconciler") && !wasReviewed(DOWNSCALE, zone)) return;
-    // Whoever may not shrink at all is asked no further.
-    if (shape.prepared && !isPinnedZone && wasReviewed(DOWNSCALE, zone))
+    if (prepares && wasReviewed(DOWNSCALE, zone))
       for (const { metadata } of surplus)
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
     if (actor.startsWith("reconciler")) tooSoon(zone, to, surplus);

@@ -8,6 +8,7 @@ const SETS = "/apis/apps/v1/namespaces/zonewise/statefulsets";
 const TEMPLATE = "/apis/rollout-operator.grafana.com/v1/namespaces/zonewise/replicatemplates/ingester/scale";
 const PREPARED = { labels: { "grafana.com/prepare-downscale": "true" } };
 const TIMED = { labels: { "grafana.com/min-time-between-zones-downscale": "1m" } };
+const TOLD = { "grafana.com/rollout-prepare-delayed-downscale-url": "http://pod/delayed" };
 const MIRROR = { "grafana.com/rollout-mirror-replicas-from-resource-name": "ingester" };
 const LEAVING = { deletionTimestamp: "2026-01-01T00:00:00Z" };
 const FORCED = { annotations: { "grafana.com/rollout-force-replicas": "1" } };
@@ -220,12 +221,17 @@ const CASES: readonly (readonly [string, World, RegExp | undefined])[] = [
   ["one that it wants", { metadata: { annotations: MIRROR }, wanted: 1 }, undefined],
   [
     "one whose delay cannot be read",
-    { metadata: { annotations: { ...MIRROR, "grafana.com/rollout-delayed-downscale": "soon" } } },
+    { metadata: { annotations: { ...MIRROR, ...TOLD, "grafana.com/rollout-delayed-downscale": "soon" } } },
     /whose delay is soon/,
   ],
   [
+    "one of which no pod is told",
+    { metadata: { annotations: { ...MIRROR, "grafana.com/rollout-delayed-downscale": "soon" } } },
+    undefined,
+  ],
+  [
     "one whose delay can",
-    { metadata: { annotations: { ...MIRROR, "grafana.com/rollout-delayed-downscale": "1h30m" } } },
+    { metadata: { annotations: { ...MIRROR, ...TOLD, "grafana.com/rollout-delayed-downscale": "1h30m" } } },
     undefined,
   ],
   ["an upscale while a zone is being deleted", { to: 3, deletedAt: 19 }, /has read that b is being deleted/],

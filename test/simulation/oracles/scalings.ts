@@ -42,7 +42,9 @@ const [GIVEN_BACK_MS, LEASE_MS] = [5000, 10_000];
 const LAST_DOWNSCALE = "grafana.com/last-downscale";
 /** What a reconciler needs from the list that it decides by to its write. */
 const DECIDED_LISTS = 4;
+/** A delay, and where pods are told of it: without both there is none. */
 const DELAY = "grafana.com/rollout-delayed-downscale";
+const DELAY_URL = "grafana.com/rollout-prepare-delayed-downscale-url";
 const DURATION = /^(?:\d+(?:ms|[smhdwy]))+$/;
 const LEADER = "grafana.com/rollout-downscale-leader";
 const MIN_TIME = "grafana.com/min-time-between-zones-downscale";
@@ -163,7 +165,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const leaving = [...leavingSince].find(([, since]) => since < reads.seen(reads.listedAt(actor, DECIDED_LISTS)));
     if (leaving) violated(`${what}, and has read that ${leaving[0]} is being deleted`);
     const isMirror = annotations[LEADER] === undefined && mirrors(before);
-    const delay = annotations[DELAY];
+    const delay = annotations[DELAY_URL] === undefined ? undefined : annotations[DELAY];
     if (isMirror && delay !== undefined && !DURATION.test(delay) && delay !== "0")
       violated(`${what}, whose delay is ${delay}`);
     if (after >= replicasOf(before) || isForced(before)) return;
