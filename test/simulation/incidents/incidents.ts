@@ -23,8 +23,8 @@ import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
 import { RARE_AREA } from "./rare.ts";
 import { RESERVATIONS_AREA } from "./reservations.ts";
-import { UNREAD_AREA } from "./unread.ts";
 import { REVERTED_AREA } from "./reverted.ts";
+import { UNREAD_AREA } from "./unread.ts";
 
 const AREAS: Readonly<Record<string, Area>> = {
   gates: GATES_AREA,

@@ -24,7 +24,7 @@ interface Tools extends History {
   /** It reads the shadow, as each request of an agent does. */
   readonly read: () => void;
   /** It answers a request that came so many seconds ago with 200. */
-  readonly answer: (route: string, seconds?: number) => void;
+  readonly answer: (route: string, seconds?: number, by?: string) => void;
   /** The agent asks every 20 s, and is answered so. */
   readonly answerOwn: (...statuses: readonly number[]) => void;
   /** It answers somebody who is not the agent of the node. */
@@ -48,19 +48,35 @@ function judge(play: (tools: Tools) => void): string {
     api,
     read: () => oracle.onRequest(api(), "GET", SHADOW_PATH),
     answerStranger: (status) =>
-      oracle.onAnswer({ node: A, server: SERVER, route: "uncordon", arrivedAt: now(), status, as: "somebody else" }),
+      oracle.onAnswer({
+        node: A,
+        by: AGENT,
+        server: SERVER,
+        route: "uncordon",
+        arrivedAt: now(),
+        status,
+        as: "somebody else",
+      }),
     answerOwn(...statuses) {
       for (const status of statuses) {
         history.wait(20);
-        oracle.onAnswer({ node: A, server: SERVER, route: "ping", arrivedAt: now(), status });
+        oracle.onAnswer({ node: A, by: AGENT, server: SERVER, route: "ping", arrivedAt: now(), status });
       }
     },
-    answer: (route, seconds = 10) =>
-      oracle.onAnswer({ node: A, server: SERVER, route, arrivedAt: now() - seconds * 1000, status: 200 }),
+    answer: (route, seconds = 10, by = AGENT) =>
+      oracle.onAnswer({ node: A, by, server: SERVER, route, arrivedAt: now() - seconds * 1000, status: 200 }),
   });
   return violations.join("; ");
 }
 
+/** It is reported that the node was given back. */
+function reports(t: Tools, by?: string): void {
+  drain(t);
+  t.put(SHADOWS, shadow(A, "MonitoringUpdate", { current_state: "MonitoringUpdate" }), t.api());
+  t.answer("bottlerocket-node-resource", 0, by);
+}
+
+const AGENT = "agent-1";
 const DRAINED = "cordon-and-drain";
 /** The node is cordoned by an earlier request, and the reboot wanted; its pod has gone. */
 function drain({ put, remove, wait, api }: Tools): void {
@@ -125,11 +141,8 @@ const CASES: readonly Case[] = [
   ],
   ["a node that is cordoned, as given back", (t) => (drain(t), t.answer("uncordon")), /and it is cordoned by us/],
   ["a node that is not, as given back", (t) => (drain(t), t.put("nodes", node(A)), t.answer("uncordon")), /^$/],
-  [
-    "a report that it was given back",
-    (t) => (drain(t), t.put(SHADOWS, shadow(A, "MonitoringUpdate", { current_state: "MonitoringUpdate" }), t.api())),
-    /^node-a-1 reports MonitoringUpdate, and is cordoned by us$/,
-  ],
+  ["a report that it was given back", (t) => reports(t), /^node-a-1 reports MonitoringUpdate, and is cordoned by us$/],
+  ["such a report of somebody who has its agent's token", (t) => reports(t, "speaker-1"), /^$/],
   ["a stranger who is refused", (t) => t.answerStranger(403), /^$/],
   ["a stranger whose token nobody could review", (t) => t.answerStranger(503), /^$/],
   ["a stranger who is obeyed", (t) => t.answerStranger(200), /^node-api-1 obeys somebody else, for node-a-1$/],

@@ -24,6 +24,8 @@ const REQUEST_MS = 60_000;
 const FAILED = "ErrorReset";
 /** What an agent reports once it has given its node back. */
 const GIVEN_BACK: ReadonlySet<unknown> = new Set(["MonitoringUpdate", "Idle"]);
+/** The last part of the path of a report. */
+const REPORT = "bottlerocket-node-resource";
 /** Statuses of an answer to somebody who may not speak for the node. */
 const FORBIDDEN = 403;
 const REFUSED: ReadonlySet<number> = new Set([401, FORBIDDEN]);
@@ -38,6 +40,9 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
 
   /** By node since when its agent is refused whatever it asks, and how often it was. */
   const refused = new Map<string, { readonly since: number; readonly times: number }>();
+
+  /** By node what its agent reports, although the node is cordoned by us. */
+  const early = new Map<string, string>();
 
   /** By node API and node when it has read its shadow of late. */
   const reads = new Map<string, readonly number[]>();
@@ -118,13 +123,17 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
       if (resource !== SHADOWS || before === undefined || before === after || !GIVEN_BACK.has(after)) return;
       const node = store().get("nodes", undefined, nodeOf(object));
       if (node && isMarked(node) && wantedOf(object) === after)
-        violated(`${nodeOf(object)} reports ${String(after)}, and is cordoned by us`);
+        early.set(nodeOf(object), `reports ${String(after)}, and is cordoned by us`);
     },
     onAnswer(told: NodeAnswerTold): void {
-      const { node, server, route, arrivedAt, status, as } = told;
+      const { node, by, server, route, arrivedAt, status, as } = told;
       if (as === undefined) onOwn(node, status);
       if (as !== undefined && !REFUSED.has(status) && status < 500) violated(`${server} obeys ${as}, for ${node}`);
       if (status !== 200) return;
+      const what = early.get(node);
+      // Somebody else may have the token of the agent.
+      if (what !== undefined && route === REPORT && by.startsWith("agent")) violated(`${node} ${what}`);
+      if (route === REPORT) early.delete(node);
       const why = route === "cordon-and-drain" ? whyNotDrained(told) : undefined;
       if (why !== undefined) violated(`${server} calls ${node} drained, ${why}`);
       if (route === "uncordon" && facts.wasSo(node, "has announced its reboot", facts.seen(arrivedAt)))

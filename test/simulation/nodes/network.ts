@@ -22,6 +22,8 @@ export interface NodeApiServer {
 /** A request of an agent that a node API has answered. */
 export interface NodeAnswerTold {
   readonly node: string;
+  /** The process that has asked. */
+  readonly by: string;
   readonly server: string;
   /** The last part of the path, such as `uncordon`. */
   readonly route: string;
@@ -107,7 +109,7 @@ export function createAgentNetwork({ schedule, draw, strikes, servers, ...on }: 
           head(status, headers) {
             on.onCall(process.name, `${sent.method} node-api${sent.path} -> ${status}`);
             const route = sent.path.replace(/.*\//, "");
-            on.onNodeAnswer({ node, server: server.process.name, route, arrivedAt, status, as });
+            on.onNodeAnswer({ node, by: process.name, server: server.process.name, route, arrivedAt, status, as });
             if (dies) draw.of([process, server.process]).kill();
             if (isLost) fail();
             else deliver(quick() + lateMs, () => client.head(status, headers));
