@@ -191,7 +191,10 @@ const CASES: readonly Case[] = [
   ],
   [
     "a way back after a failure that nobody wants yet",
-    (t) => writes(t, "MonitoringUpdate", { current_state: "ErrorReset" }, { current_state: "Idle" }),
+    (t) => (
+      writes(t, "MonitoringUpdate", { current_state: "ErrorReset" }, { current_state: "Idle" }),
+      t.answer("bottlerocket-node-resource")
+    ),
     /^node-a-1 goes back to Idle after its failure, and MonitoringUpdate is wanted$/,
   ],
   [

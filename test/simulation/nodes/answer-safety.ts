@@ -41,7 +41,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
   /** By node since when its agent is refused whatever it asks, and how often it was. */
   const refused = new Map<string, { readonly since: number; readonly times: number }>();
 
-  /** By node what its agent reports, although the node is cordoned by us. */
+  /** By node what its agent reports too early. */
   const early = new Map<string, string>();
 
   /** By node API and node when it has read its shadow of late. */
@@ -88,7 +88,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
     if (is?.["drain"] && is["current_state"] === "Idle")
       violated(`${actor} keeps the drain of ${node}, whose update is over`);
     if (reportedOf(previous) === FAILED && reportedOf(object) === "Idle" && wanted !== "Idle")
-      violated(`${node} goes back to Idle after its failure, and ${String(wanted)} is wanted`);
+      early.set(node, `goes back to Idle after its failure, and ${String(wanted)} is wanted`);
   }
 
   /** The agent of a node is answered: one that is refused reads again which Node is its own. */

@@ -31,7 +31,7 @@ export function createOverdue({ violated, now, find, isSteady }: OverdueOptions)
     onPass(actor: string, at: number): void {
       const before = passes.get(actor) ?? [];
       passes.set(actor, [...before, at].slice(-PASSES));
-      const first = before.length < PASSES - 1 ? Infinity : (before.at(1 - PASSES) ?? Infinity);
+      const first = before.at(1 - PASSES) ?? -Infinity;
       if (!isSteady(actor)) return;
       note();
       for (const [what, since] of found) {

@@ -16,7 +16,7 @@ import { type Shape, TEMPLATES } from "../shape.ts";
 import { isPinned, replicasOf } from "./stored.ts";
 
 export interface ScalingSafetyOptions extends DownscaleKnowledge {
-  readonly shape: Pick<Shape, "zones">;
+  readonly shape: Pick<Shape, "zones" | "callsPerSecond">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly reads: Pick<
@@ -215,8 +215,9 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     // A zone that grows needs no second look: the write is refused.
     const set = setOf(zone);
     const known = knownAt(actor);
-    // What it has read while the write was on its way changes nothing.
-    if (set && to < replicasOf(set) && known <= sentAt && (outdatedAt.get(version) ?? Infinity) < known)
+    // What it has read while the write was on its way, or waited for its turn, changes nothing.
+    const isPrompt = known <= sentAt && shape.callsPerSecond === undefined;
+    if (set && to < replicasOf(set) && isPrompt && (outdatedAt.get(version) ?? Infinity) < known)
       violated(`${actor} sends ${call} by a version that it has read to be outdated`);
     if (status < 300 || status === CONFLICT || status >= SERVER_ERROR) acts.scaled = { at: now(), zone };
     const reserved = acts.reserved.get(zone);
