@@ -11,6 +11,10 @@ import { shrunk } from "./shrinking.ts";
 
 /** A run has seen a new object, or that one is gone. */
 const SEEN_MS = 30_000;
+/** What was admitted may be stored for 90 s, and is concluded within a run. */
+const FORGOTTEN_MS = 110_000;
+/** So long the trouble lasts at least. */
+const TROUBLED_MS = 300_000;
 /** Acts of one incident. */
 const MORE = 3;
 const POLICY_SEEN = "zonewise/node-update-policy-seen";
@@ -47,6 +51,11 @@ const OF_NODES: Readonly<Record<string, Action>> = {
 
 const OF_ZONES: Readonly<Record<string, Action>> = {
   mirrorsSet: JUDGED_ACTS.mirrorsSet,
+  /** A downscale that is never stored is forgotten, with its time in the zone tracker. */
+  forgotten: async (people) => {
+    await JUDGED_ACTS.neverStored(people);
+    await pause(people, FORGOTTEN_MS);
+  },
   othersPin: JUDGED_ACTS.othersPin,
   /** Two downscales, one after the other. */
   twice: async (people) => {
@@ -66,7 +75,11 @@ const OF_ZONES: Readonly<Record<string, Action>> = {
 export const RARE_AREA: Area = {
   shape(shape, draw) {
     if (shape.nodes === undefined && draw.chance(0.7))
-      return { tracker: true, ...(!shape.followers && { prepared: true, secondsBetween: draw.of([15, 60]) }) };
+      return {
+        tracker: true,
+        troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
+        ...(!shape.followers && { prepared: true, secondsBetween: draw.of([15, 60]) }),
+      };
     const { zones = shape.zones, nodes, ...others } = NODES_AREA.shape(shape, draw) ?? {};
     const bound = draw.chance(0.6) && { bound: { by: "volume" as const, nodes: 1 } };
     return {
