@@ -475,6 +475,11 @@ const CASES: readonly Case[] = [
     /^node-a-1 wants StagedAndPerformedUpdate, and no policy has it, after 2 passes of reconciler-1$/,
   ],
   [
+    "a shadow that no policy has, and that nobody can read",
+    (t) => (t.remove(POLICIES, policy()), t.put(SHADOWS, shadow(A, "Asleep")), t.idle(4)),
+    /^$/,
+  ],
+  [
     "a shadow that no policy has, and that goes",
     (t) => {
       const left = shadow(A, "StagedAndPerformedUpdate");

@@ -55,6 +55,8 @@ const BEFORE_REBOOT: ReadonlySet<string> = new Set(["Starting", "Staging", "Hold
 const FREEZES: ReadonlySet<unknown> = new Set(["RebootTimeout", "ReturnTimeout"]);
 /** A pod of the node itself, by what a staged node waits for. */
 const NO_PLACE = /^\S+\/(\S+) of \S+ has no place: /;
+/** What is wanted of a node in an update; what nobody can read is nobody's. */
+const STARTED: ReadonlySet<string> = new Set(["StagedAndPerformedUpdate", REBOOTS, "MonitoringUpdate"]);
 /** Failures of a check of which a process that has died did not store each. */
 const MANY = 3;
 /** Times of a status have whole seconds. */
@@ -119,7 +121,7 @@ export function createPassSafety({ shape, facts, violated, now, store, isSteady 
       const isOf = (policy: KubeObject): boolean =>
         selects(policy, name) || entriesOf(policy).some(({ node }) => node === name);
       const isOurs = labels?.[MANAGED_LABEL] !== undefined && !shadow?.metadata.deletionTimestamp;
-      if (isOurs && wanted !== "Idle" && !policies.some(isOf))
+      if (isOurs && STARTED.has(wanted) && !policies.some(isOf))
         found.add(`${name} wants ${wanted}, and no policy has it`);
     }
     return found;

@@ -104,13 +104,14 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
   /** Lists are on their way for seconds, and a tick goes on for as long. */
-  const areReadsSlow = (shape.incidents?.["reservations"] ?? shape.incidents?.["meanwhile"]) !== undefined;
+  const areReadsSlow = ["reservations", "meanwhile", "mirrored"].some((area) => shape.incidents?.[area] !== undefined);
+  const releases = ["phased", "pinned", "broken", "reverted"].find((area) => shape.incidents?.[area] !== undefined);
   const statuses = createStatusSafety({
     violated,
     now,
     isQuiet: () => !areReadsSlow && isQuiet(),
     // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
-    isReadForMore: (shape.nodes ?? shape.requests ?? shape.incidents?.["phased"]) !== undefined,
+    isReadForMore: (shape.nodes ?? shape.requests ?? releases) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
     areZonesSettled: () =>
       (shape.gate ?? shape.mistakes) === undefined &&
