@@ -14,7 +14,7 @@ const SEEN_MS = 30_000;
 /** What was admitted may be stored for 90 s, and is concluded within a run. */
 const FORGOTTEN_MS = 110_000;
 /** So long the trouble lasts at least. */
-const TROUBLED_MS = 300_000;
+const TROUBLED_MS = 540_000;
 /** Acts of one incident. */
 const MORE = 3;
 const POLICY_SEEN = "zonewise/node-update-policy-seen";
