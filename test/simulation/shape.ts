@@ -192,10 +192,10 @@ export function drawShape(draw: Draw): Shape {
   };
 }
 
-/** By how much a process may misjudge the API server's time at most: as long as the last answer took. */
-const MISJUDGED_MS = 45_000;
 /** Pods and API servers tell whole seconds, and a clock that is right at first gets no worse by answers than that. */
 const WHOLE_SECONDS_MS = 3000;
+/** By how much a process may misjudge the API server's time at most: as long as it stood still before the last answer. */
+export const MISJUDGED_MS = 45_000 + WHOLE_SECONDS_MS;
 export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
   Math.min(MISJUDGED_MS, skewMs + WHOLE_SECONDS_MS);
 

@@ -78,6 +78,8 @@ export const RARE_AREA: Area = {
       return {
         tracker: true,
         troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
+        // A gate that holds a zone for ever would keep all others from shrinking (§4.7d).
+        ...(shape.gate && { gate: { ...shape.gate, last: "good" as const } }),
         ...(!shape.followers && { prepared: true, secondsBetween: draw.of([15, 60]) }),
       };
     const { zones = shape.zones, nodes, ...others } = NODES_AREA.shape(shape, draw) ?? {};

@@ -427,6 +427,8 @@ describe("the oracle of safety", () => {
   });
 
   it("counts a downscale under Ignore only if a webhook was asked", () => {
+    const { metadata, ...rest } = pod(A);
+    const toPrepare = { ...rest, metadata: { ...metadata, labels: { "grafana.com/prepare-downscale": "true" } } };
     const shrinkBoth = (asked: boolean): string =>
       judge(
         { ignore: true, prepared: true, secondsBetween: 180 },
@@ -435,7 +437,7 @@ describe("the oracle of safety", () => {
           const sent = JSON.stringify({ request: { uid: "u", name: A } });
           const path = asked ? "/admission/prepare-downscale" : "/admission/no-downscale";
           onReview({ path, sent, status: 200, answer, lateMs: -1 });
-          onEvent(scaled(A, 2), { ...HUMAN, call: "PATCH statefulsets/x/scale" });
+          onEvent({ ...scaled(A, 2), previous: toPrepare }, { ...HUMAN, call: "PATCH statefulsets/x/scale" });
           onEvent(scaled(B, 2), RECONCILER);
         },
         [`${A}-2`],

@@ -9,7 +9,7 @@ import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { Caller, Review } from "../network.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "../names.ts";
 import { createPast } from "./past.ts";
-import { misjudgedMs, type Shape } from "../shape.ts";
+import { MISJUDGED_MS, misjudgedMs, type Shape } from "../shape.ts";
 import { isPinned, isReady } from "./stored.ts";
 
 export interface SafetyOptions {
@@ -74,8 +74,8 @@ const SICK_MS = 150_000;
 const [LATE_MS, STALLED_MS] = [2000, 20_000];
 /** A write that was sent under the Lease may take so long until it takes effect: as long as the network is slow. */
 const IN_FLIGHT_MS = 45_000;
-/** By how much a process may misjudge the API server's time: as long as the last answer took. */
-const MISJUDGED_MS = 45_000;
+/** For which a write may be on its way until others take it for lost. */
+const ON_WAY_MS = 9000;
 /** Longer than a webhook has for its answer, and what it allows takes to happen. */
 const ASKED_MS = 15_000;
 /** A downscale waits no longer for a pod of another zone that is to go as well, and does not come up. */
@@ -199,7 +199,7 @@ export function createSafety(options: SafetyOptions): Safety {
   /** Under `Ignore`, or where somebody has deleted a configuration, the API server may not have asked us. */
   const wasReviewed = (webhook: string, name: string): boolean =>
     (!shape.ignore && shape.certificate === undefined) ||
-    now() - (reviewed.get(`${webhook} ${name}`) ?? -Infinity) < MISJUDGED_MS;
+    now() - (reviewed.get(`${webhook} ${name}`) ?? -Infinity) < IN_FLIGHT_MS;
 
   /** People spoil certificates and configurations: what trusted each other before need not do so any more. */
   function onSpoilt({ resource, type }: StoreEvent, caller: Caller | undefined): void {
@@ -240,7 +240,7 @@ export function createSafety(options: SafetyOptions): Safety {
     const after = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
     replicas.set(name, after);
     forgetUnwanted();
-    if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || shape.prepared))
+    if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || isToPrepare(previous)))
       shrink(name, after, caller, isToPrepare(previous));
     if (type !== "MODIFIED" || !caller || !previous) return;
     // Of a Scale the webhook reads the labels, perhaps as they were.
@@ -253,7 +253,7 @@ export function createSafety(options: SafetyOptions): Safety {
   }
 
   /** A downscale by the reconciler, or one that the webhook has admitted. */
-  function shrink(zone: string, to: number, { actor }: Caller, prepares: boolean): void {
+  function shrink(zone: string, to: number, { actor, sentAt = now() }: Caller, prepares: boolean): void {
     const surplus = listPods(zone).filter(
       (pod) => ordinalOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
@@ -261,7 +261,8 @@ export function createSafety(options: SafetyOptions): Safety {
     if (prepares && wasReviewed(DOWNSCALE, zone))
       for (const { metadata } of surplus)
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
-    if (actor.startsWith("reconciler")) tooSoon(zone, to, surplus);
+    // Pods may be told otherwise while the write is on its way.
+    if (actor.startsWith("reconciler") && now() - sentAt < ON_WAY_MS) tooSoon(zone, to, surplus);
     const earlier = Math.max(...[...shrunkAt].map(([other, at]) => (other === zone ? -Infinity : at)));
     const betweenMs = shape.secondsBetween * 1000 - MISJUDGED_MS;
     if (now() - earlier < betweenMs)
