@@ -301,6 +301,8 @@ describe("the oracle of safety", () => {
     assert.match(judge({ mirrored }, shrink(A, 1)).join(), /zone-a-1 has known it for 30000 ms instead of 120000$/);
     assert.match(judge({ mirrored }, shrink(B, 2)).join(), /zone-b-2 has known it for 0 ms/);
     assert.deepEqual(judge({ mirrored }, shrink(B, 2, HUMAN)), []);
+    // It was long on its way.
+    assert.deepEqual(judge({ mirrored }, shrink(B, 2, { ...RECONCILER, sentAt: -Infinity })), []);
     assert.deepEqual(judge({ mirrored: { delayMs: 0 } }, shrink(B, 2)), []);
   });
 
@@ -444,6 +446,8 @@ describe("the oracle of safety", () => {
       ).join();
     assert.match(shrinkBoth(true), /ingester-zone-b to 2 0 ms after another zone/);
     assert.equal(shrinkBoth(false), "");
+    // No webhook judges a zone without the label.
+    assert.deepEqual(judge({ prepared: true }, ({ onEvent }) => onEvent(scaled(A, 2), HUMAN)), []);
   });
 
   it("condemns a deletion without preconditions, and a call into another namespace", () => {
