@@ -161,7 +161,7 @@ const NOT_PLAYED: readonly (readonly [RegExp, string])[] = [
     /rim\.ts serveEndpoint|run\/steps\.ts createSteps\.start|run\/tick\.ts handled/,
     "only a bug ends there: all that is called turns its errors into answers or results itself",
   ],
-  [/nodes\/places\.ts/, "pods of the world have no affinity, tolerations, volumes or sizes"],
+  [/places\.ts is(?:Apart|LargeEnough)/, "pods of the world have no anti-affinity and no sizes"],
 ];
 
 export const whyNot = (cell: string): string =>

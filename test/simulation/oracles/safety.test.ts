@@ -447,7 +447,10 @@ describe("the oracle of safety", () => {
     assert.match(shrinkBoth(true), /ingester-zone-b to 2 0 ms after another zone/);
     assert.equal(shrinkBoth(false), "");
     // No webhook judges a zone without the label.
-    assert.deepEqual(judge({ prepared: true }, ({ onEvent }) => onEvent(scaled(A, 2), HUMAN)), []);
+    assert.deepEqual(
+      judge({ prepared: true }, ({ onEvent }) => onEvent(scaled(A, 2), HUMAN)),
+      [],
+    );
   });
 
   it("condemns a deletion without preconditions, and a call into another namespace", () => {
