@@ -4,7 +4,7 @@
  * https://protobuf.dev/programming-guides/encoding/
  */
 import { PbfReader } from "pbf";
-import { formatTimestamp } from "../timestamp.ts";
+import { formatTimestamp, LAST_SECOND } from "../timestamp.ts";
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
@@ -278,6 +278,7 @@ function readNumber({ reader }: Source): number {
 }
 
 function nameTime(seconds: number, { times }: Source): string {
+  if (Math.abs(seconds) > LAST_SECOND) throw new Error("a time is none that a timestamp can name");
   const name = formatTimestamp(seconds * 1000);
   times.set(seconds, name);
   return name;

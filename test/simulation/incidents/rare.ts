@@ -1,13 +1,14 @@
 /** Calls that few histories make: of volumes, claims and policies, of zones that mirror another, and what is deleted for good. */
 import { MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { anyHost, fleetOf, hostThat, nodePath, PASSES_MS, phaseOf } from "../nodes/moments.ts";
-import { applyPolicy, label, policyPath } from "../nodes/people.ts";
-import { type Action, insist, killReconcilers, pause, recreate, SETS } from "../person.ts";
+import { label, policyPath } from "../nodes/people.ts";
+import { type Action, insist, pause, recreate, SETS } from "../person.ts";
 import type { Area } from "./incident.ts";
 import { JUDGED_ACTS } from "./judged.ts";
-import { LEASE_PATH, OTHER_ZONES, otherZone, removeOtherGroup } from "./leases.ts";
+import { OTHER_ZONES, otherZone, removeOtherGroup } from "./leases.ts";
 import { NODES_AREA } from "./nodes.ts";
 import { shrunk } from "./shrinking.ts";
+import { UNREAD_ACTS } from "./unread.ts";
 
 /** A run has seen a new object, or that one is gone. */
 const SEEN_MS = 30_000;
@@ -17,19 +18,9 @@ const FORGOTTEN_MS = 110_000;
 const TROUBLED_MS = 540_000;
 /** Acts of one incident. */
 const MORE = 3;
-const POLICY_SEEN = "zonewise/node-update-policy-seen";
 
 const OF_NODES: Readonly<Record<string, Action>> = {
-  /** Nobody has ever made a policy, as far as the reconciler remembers: it makes one. */
-  forgottenPolicy: async (people) => {
-    const { shape, world } = people;
-    if (!shape.nodes) return;
-    await world.ask("human", "DELETE", policyPath);
-    killReconcilers(people);
-    await insist(people, LEASE_PATH, { metadata: { annotations: { [POLICY_SEEN]: null } } });
-    await pause(people, 2 * PASSES_MS);
-    await applyPolicy(people, shape.nodes);
-  },
+  firstPolicy: UNREAD_ACTS.firstPolicy,
   /** A node is not managed for so long that its shadow goes. */
   unlabelled: async (people) => {
     const path = nodePath(anyHost(people));

@@ -89,7 +89,7 @@ function notInjected(): Draft {
   return { ...foreign, webhooks: [first, evictions] };
 }
 
-const ACTS = {
+export const UNREAD_ACTS = {
   /** The note of the downscales that are admitted, before the next one. */
   admitted: async (people) => {
     const { world, shape } = people;
@@ -202,7 +202,7 @@ const ACTS = {
   },
 } satisfies Readonly<Record<string, Action>>;
 
-type Act = keyof typeof ACTS;
+type Act = keyof typeof UNREAD_ACTS;
 
 function actsIn({
   mirrored,
@@ -227,7 +227,7 @@ function actsIn({
   ];
 }
 
-const unread: Action = (people) => ACTS[people.draw.of(actsIn(people.shape))](people);
+const unread: Action = (people) => UNREAD_ACTS[people.draw.of(actsIn(people.shape))](people);
 
 export const UNREAD_AREA: Area = {
   shape(shape, draw) {
