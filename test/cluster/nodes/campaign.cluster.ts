@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
-import type { Node } from "../../../infra/kubernetes/resources.ts";
+import type { Node, PodDisruptionBudget } from "../../../infra/kubernetes/resources.ts";
 import { isUpdated, judge, openCampaign, POLICIES } from "./campaign-stage.ts";
 
 /** Of the controller, at random moments. */
@@ -92,6 +92,12 @@ it("NR28, NR32: a budget that allows nothing holds its node by name, and no othe
     metadata: { name: "stuck" },
     spec: { minAvailable: 1, selector: { matchLabels: labels } },
   });
+  // One that its controller has not seen yet allows nothing, and says nothing of its pods: the node would start.
+  const isObserved = async (): Promise<boolean> => {
+    const { status } = await admin.call<Partial<PodDisruptionBudget>>("GET", `${budgets}/stuck`);
+    return status?.observedGeneration === 1;
+  };
+  await campaign.until("the budget observed", isObserved);
   campaign.startReconciler();
   await campaign.until("the others updated", (shadows) => shadows.filter(isUpdated).length === 2);
   const waiting = async (): Promise<string> => JSON.stringify((await campaign.policy()).status ?? {});
