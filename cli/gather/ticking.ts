@@ -67,7 +67,7 @@ function shareDeadline({ monotonic }: Reader["clock"]): Call & { readonly isOver
  * For all namespaces: those with a RolloutGroup, a zone, or a reconciler; without any, or without the right to list
  * them, the namespace of an installation for all. If the API server does not answer, the reason.
  */
-export async function findPlaces(reader: Omit<Reader, "settings">): Promise<readonly string[] | string> {
+async function findPlaces(reader: Omit<Reader, "settings">): Promise<readonly string[] | string> {
   const { cluster, namespace } = reader;
   if (namespace !== "") return [namespace];
   const call = shareDeadline(reader.clock);

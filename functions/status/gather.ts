@@ -35,8 +35,6 @@ export interface GatherOptions {
   readonly namespaces: readonly string[];
   /** The record of the reconciler, and of the reconcilers whose ticks the groups wait for. */
   readonly reconciler: () => Promise<ReconcilerRecord>;
-  /** The text for an error; its message by default. */
-  readonly describe?: (error: unknown) => string;
 }
 
 /** The objects of one installation's reconciler. */
@@ -63,7 +61,7 @@ const MAX_DECISIONS = 30;
 /** Never rejects. `earlier` holds the records of the last read, for parts that cannot be read now. */
 export async function gatherRecords(options: GatherOptions, focus: Focus, earlier: PageRecords): Promise<PageRecords> {
   const problems: string[] = [];
-  const part = readParts(problems, options.describe);
+  const part = readParts(problems);
   const each = eachNamespace(options.namespaces, part);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
     part("the reconciler's Lease and totals", options.reconciler(), earlier.reconciler),
@@ -87,16 +85,16 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
 }
 
 /** Resolves with the result of `read`; if that fails, with `before`, and reports a problem. */
-export type ReadPart = <T>(what: string, read: Promise<T>, before: T) => Promise<T>;
+type ReadPart = <T>(what: string, read: Promise<T>, before: T) => Promise<T>;
 
 /** Reads each part separately; `problems` gets a sentence for each part that cannot be read. */
-export function readParts(problems: string[], describe: (error: unknown) => string = messageOf): ReadPart {
+function readParts(problems: string[]): ReadPart {
   return async (what, read, before) => {
     try {
       return await read;
     } catch (error) {
       const shown = before === UNREAD ? "" : ", and are shown as they were read last";
-      problems.push(`${what} could not be read${shown}: ${describe(error)}`);
+      problems.push(`${what} could not be read${shown}: ${messageOf(error)}`);
       return before;
     }
   };
@@ -119,7 +117,7 @@ interface Earlier<T> {
 const namespaceOf = ({ namespace }: { readonly namespace: string }): string => namespace;
 
 /** Reads a part namespace by namespace: one that may not be read, as one that is being deleted, hides no other. */
-export function eachNamespace(namespaces: readonly string[], part: ReadPart) {
+function eachNamespace(namespaces: readonly string[], part: ReadPart) {
   return async <T>(what: string, read: ReadNamespace<T>, earlier: Earlier<T>): Promise<EachNamespace<T>> => {
     const found = await Promise.all(
       namespaces.map(async (namespace) => ({
@@ -147,7 +145,7 @@ const mapPart = <T>(part: Part<T>, map: (items: readonly T[]) => readonly T[]): 
   part === UNREAD || part === undefined ? part : map(part);
 
 /** All objects of the namespaces, or of the query's namespace. Rejects with the first error. */
-export async function listAll<O>(
+async function listAll<O>(
   { cluster, namespaces }: Pick<GatherOptions, "cluster" | "namespaces">,
   resource: Resource<O>,
   query: Query = {},
@@ -172,7 +170,7 @@ export async function readReconciler(place: ReconcilerPlace): Promise<Reconciler
 }
 
 /** The record of the reconciler in its Lease. */
-export function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
+function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
   const { lastTick, series } = parseTotals(metadata?.annotations?.[TOTALS]);
   const [expiry] = series.get(METRICS.certificateExpiry.name) ?? [];
   return {

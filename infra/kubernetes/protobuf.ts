@@ -88,7 +88,6 @@ const OBJECT_FIELD = 2;
 const HEAD_BYTES = 20;
 const LAST_ASCII = 127;
 const SLOTS = 512;
-// No Buffer while modules load: browsers load this module, too, although they decode nothing.
 const MAGIC = "k8s\0";
 
 /**

@@ -1,4 +1,4 @@
-/** The times of Events, and their order. They are apart from events.ts, as browsers read them, too. Pure. */
+/** The times of Events, and their order. Pure. */
 import type { Event } from "../../infra/kubernetes/resources.ts";
 
 /** When it was seen last, RFC 3339; "" if it does not say. */

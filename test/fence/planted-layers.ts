@@ -34,12 +34,6 @@ export const LAYERS: readonly Row[] = [
     /access\(downwards\)/,
   ],
   [
-    "the status page imports the plugin that shows it",
-    "functions/status/view/x.ts",
-    `import type { ClusterRecords } from "../../../headlamp/src/records.ts";\nexport type X = ClusterRecords;\n`,
-    /access\(downwards\)/,
-  ],
-  [
     "a capability imports its neighbour",
     "reconciler/gates/x.ts",
     `import { decidePhased } from "../phased/decide.ts";\nexport const x = decidePhased;\n`,
@@ -147,12 +141,6 @@ export const PURE_FILES: readonly Row[] = [
     "cli/decide/x.ts",
     `export const x = Date.now();\n`,
     /no-restricted-properties/,
-  ],
-  [
-    "the plugin's view asks for the current date",
-    "headlamp/src/view/x.ts",
-    `export const x = new Date();\n`,
-    /no-clock/,
   ],
   ["a pure file asks for the current date", "functions/status/view/x.ts", `export const x = new Date();\n`, /no-clock/],
   [

@@ -11,7 +11,7 @@ export const ROOT = join(import.meta.dirname, "../..");
 const OWN_PROCESS: readonly RegExp[] = [
   /\bfrom "node:(?:child_process|cluster|worker_threads)"/,
   /\bfrom "(?:playwright-core|node:inspector)"/,
-  /\bfrom "[./]*(?:headlamp|infra)\/build\.ts"/,
+  /\bfrom "[./]*infra\/build\.ts"/,
   /\b(?:Object\.assign\(|delete )process\.env\b|\bprocess\.env(?:\.\w+|\[[^\]]+\]) = /,
   /\bObject\.assign\(globalThis\b/,
   /\bprocess\.(?:chdir|exit|abort)\(|\bprocess\.exitCode = /,

@@ -22,26 +22,20 @@ export interface GroupSection {
   readonly now: number;
   /** The reconciler does not tick. */
   readonly isStopped: boolean;
-  readonly addressOf: AddressOf;
 }
 
-/** The address of a group's own page; of all groups without one. */
-export type AddressOf = (group: PageGroup | undefined) => string;
+/** The link to the page that shows a group alone. */
+export const addressOf = ({ namespace, name }: PageGroup): string =>
+  `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
-/** That of the status page: the page's own, with the group's name. */
-export const ownAddress: AddressOf = (group) =>
-  group === undefined
-    ? "?"
-    : `?namespace=${encodeURIComponent(group.namespace)}&group=${encodeURIComponent(group.name)}`;
-
-export function showGroup({ group, live, now, isStopped, addressOf }: GroupSection): ComponentChild {
+export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
   const { message = "", blocked = [], zones = [], plan = [], progress } = group.status;
   const sentence = withoutBlocks(message, blocked);
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
-    showTitle(group, `${id}-name`, addressOf(group)),
+    showTitle(group, `${id}-name`),
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
     blocked.length > 0 &&
       h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now }))),
@@ -51,8 +45,8 @@ export function showGroup({ group, live, now, isStopped, addressOf }: GroupSecti
   );
 }
 
-function showTitle(group: PageGroup, id: string, address: string): ComponentChild {
-  return h("h3", { id }, h("a", { href: address, id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
+function showTitle(group: PageGroup, id: string): ComponentChild {
+  return h("h3", { id }, h("a", { href: addressOf(group), id: `${id}-link` }, keyOf(group)), " ", showPhase(group));
 }
 
 /** A ready group may still wait to be scaled: it then has the colour of waiting groups. */

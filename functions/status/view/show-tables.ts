@@ -2,7 +2,7 @@
 import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import { readDownscaleKey } from "../../../reconciler/budget/reservation.ts";
-import { type AddressOf, ownAddress, showPhase } from "./show-group.ts";
+import { addressOf, showPhase } from "./show-group.ts";
 import {
   keyOf,
   UNREAD,
@@ -14,7 +14,7 @@ import {
 } from "./records.ts";
 import { showTime } from "./time.ts";
 
-export interface Table {
+interface Table {
   readonly label: string;
   readonly columns: readonly string[];
   /** The first cell of each names its row. */
@@ -22,7 +22,7 @@ export interface Table {
 }
 
 /** A table that scrolls by itself; on a phone, the cells of a row stand one below the other. */
-export function showTable({ label, columns, rows }: Table): ComponentChild {
+function showTable({ label, columns, rows }: Table): ComponentChild {
   const head = columns.map((name) => h("th", { scope: "col" }, name));
   const body = rows.map(([first, ...rest]) =>
     h(
@@ -39,11 +39,7 @@ export function showTable({ label, columns, rows }: Table): ComponentChild {
   );
 }
 
-export function showQuietGroups(
-  groups: readonly PageGroup[],
-  now: number,
-  addressOf: AddressOf = ownAddress,
-): ComponentChild {
+export function showQuietGroups(groups: readonly PageGroup[], now: number): ComponentChild {
   return showTable({
     label: "Groups with nothing to do",
     columns: ["Group", "Phase", "Zones", "Updated", "Ready", "Last rollout"],
@@ -88,7 +84,7 @@ function describeKey(key: string): string {
 }
 
 /** The items as a list, or that there is none. */
-export const listOf = (items: readonly ComponentChild[]): ComponentChildren =>
+const listOf = (items: readonly ComponentChild[]): ComponentChildren =>
   items.length > 0 ? h("ul", {}, ...items) : "none";
 
 export function showDecisions(decisions: readonly DecisionRecord[], now: number): ComponentChild {

@@ -1,15 +1,16 @@
 /**
  * The style of the status page, dark and light. Its colours have a contrast of 4.5 or more on their ground (WCAG AA).
  */
-export const COLOURS = {
+const COLOURS = {
   light: `--ground: #ffffff; --card: #f6f8fa; --line: #d0d7de; --text: #1f2328; --faint: #59636e; --link: #0550ae;
   --good: #116329; --busy: #7d4e00; --bad: #a40e26;`,
   dark: `--ground: #0d1117; --card: #161b22; --line: #3d444d; --text: #e6edf3; --faint: #9da7b3; --link: #79c0ff;
   --good: #56d364; --busy: #e3b341; --bad: #ff938a;`,
 } as const;
 
-/** All rules except the colours. Only the rules for `body` need the page as their root. */
-export const RULES = `
+export const STYLE = `
+:root { color-scheme: light dark; ${COLOURS.light} }
+@media (prefers-color-scheme: dark) { :root { ${COLOURS.dark} } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 80rem; padding: 1rem 1.5rem 3rem; background: var(--ground); color: var(--text);
   font: 15px/1.5 system-ui, sans-serif; }
@@ -46,8 +47,3 @@ header:has(.stopped) ~ main .phase { color: var(--faint); }
 .blocks { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s; } @keyframes changed { from { border-color: var(--link); } } }
 `;
-
-export const STYLE = `
-:root { color-scheme: light dark; ${COLOURS.light} }
-@media (prefers-color-scheme: dark) { :root { ${COLOURS.dark} } }
-${RULES}`;
