@@ -11,6 +11,13 @@ export const isFields = (value: unknown): value is Fields =>
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /**
+ * The value of a key that the cluster chose; undefined if the record has no such key. Indexing the record would also
+ * find what every object inherits: `constructor` is a valid name of a StatefulSet, `toString` one of a label.
+ */
+export const ownValue = <T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
+  record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined;
+
+/**
  * True if both JSON values are the same once they are stored: an undefined field is absent, an undefined item of a list
  * is null, and the server may keep fields in another order.
  */
@@ -20,7 +27,9 @@ export function isSameJson(one: unknown, other: unknown): boolean {
     return one.length === other.length && one.every((item, i) => isSameJson(item ?? null, other[i] ?? null));
   if (!isFields(one) || !isFields(other)) return false;
   const fields = setFields(one);
-  return fields.length === setFields(other).length && fields.every((field) => isSameJson(one[field], other[field]));
+  return (
+    fields.length === setFields(other).length && fields.every((field) => isSameJson(one[field], ownValue(other, field)))
+  );
 }
 
 const setFields = (value: Fields): readonly string[] => Object.keys(value).filter((key) => value[key] !== undefined);
@@ -28,10 +37,10 @@ const setFields = (value: Fields): readonly string[] => Object.keys(value).filte
 /** The merge patch (RFC 7386) that turns one object into the other: fields that the new one lacks become null. */
 export function mergePatch(before: object, after: object): Fields {
   const [earlier, later] = [before as Fields, after as Fields];
-  const gone = Object.keys(earlier).filter((key) => later[key] === undefined);
+  const gone = Object.keys(earlier).filter((key) => ownValue(later, key) === undefined);
   const kept = Object.entries(later).filter(([, value]) => value !== undefined);
   const nested = kept.map(([key, value]) => {
-    const from = earlier[key];
+    const from = ownValue(earlier, key);
     return [key, isFields(value) && isFields(from) ? mergePatch(from, value) : value] as const;
   });
   return { ...Object.fromEntries(gone.map((key) => [key, null])), ...Object.fromEntries(nested) };

@@ -3,6 +3,7 @@
  * same settings (§18.6).
  */
 import { absent, hasCode, isUnanswered, messageOf } from "../../infra/errors.ts";
+import { ownValue } from "../../infra/json.ts";
 import { configMaps, cronJobs, type CronJob, type RunContainer } from "../../infra/kubernetes/resources.ts";
 import { VARIABLES } from "../../infra/config/variables.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -99,7 +100,7 @@ const readOwn = ({ env = [] }: RunContainer, readMap: ReadMap): Promise<[string,
     .filter(({ name }) => NAMES.has(name))
     .map(async ({ name, value, valueFrom }) => {
       const ref = valueFrom?.configMapKeyRef;
-      const found = ref ? (await readMap(ref.name))[ref.key] : value;
+      const found = ref ? ownValue(await readMap(ref.name), ref.key) : value;
       return found === undefined ? [] : [[name, found] as [string, string]];
     });
 

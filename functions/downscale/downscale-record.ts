@@ -6,6 +6,7 @@ import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { absent, isSuperseded } from "../../infra/errors.ts";
 import { type ConfigMap, configMaps, type StatefulSet } from "../../infra/kubernetes/resources.ts";
+import { ownValue } from "../../infra/json.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { laterOf } from "../../reconciler/downscale/pending.ts";
@@ -87,7 +88,7 @@ export function recordInTracker({ cluster, clock }: Tools, name: string): Downsc
       const attempt = async (): Promise<ConfigMap> => {
         const found = await cluster.get(configMaps, ref, call).catch(absent);
         if (!found) return create(namespace, [zone], call);
-        const entry = found.data?.[zone];
+        const entry = ownValue(found.data, zone);
         const replaced = earlier === undefined ? undefined : timeBefore(entry, earlier);
         const before = replaced ?? readTracker(found.data).get(zone) ?? "";
         return cluster.replace(

@@ -1,5 +1,6 @@
 /** Gathers the other zones of a group and decides whether they forbid a downscale (§4.7). */
 import type { Clock } from "../../infra/clock.ts";
+import { ownValue } from "../../infra/json.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
@@ -52,7 +53,7 @@ export async function refuseForOtherZones(
   const now = tools.clock.now();
   const times = others.map((zone) => ({
     name: zone.name,
-    lastDownscale: laterOf(recorded.get(zone.name), lastDownscaleOf(shrinking.pending[zone.name], zone, now)),
+    lastDownscale: laterOf(recorded.get(zone.name), lastDownscaleOf(ownValue(shrinking.pending, zone.name), zone, now)),
     minTime: zone.scaling.minTime,
   }));
   const refusal = refuseByTime(times, now, tools.record.messages.unreadable);

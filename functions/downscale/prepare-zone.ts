@@ -6,6 +6,7 @@
  *   a failure after the first POST: DELETE to the same pods, release the reservation -> deny. The release of the Lease records the outcome.
  */
 import { type Clock, startStopwatch } from "../../infra/clock.ts";
+import { ownValue } from "../../infra/json.ts";
 import { redactUrl } from "../../infra/credentials.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { describePodFailure, type PodHttp } from "../../infra/pod-http.ts";
@@ -103,10 +104,10 @@ function claimOf(prepareRequest: PrepareRequest, clock: Clock): Claim {
     owner: zone.group ? undefined : { apiVersion: "apps/v1", kind: "StatefulSet", name, uid: zone.uid },
     uid,
     durationMs: context.remainingMs + CANCEL_MS,
-    refuse: (found) => refuseFurther(found[name], current, clock.now()),
+    refuse: (found) => refuseFurther(ownValue(found, name), current, clock.now()),
     updatePending(found) {
       const next = { uid: zone.uid, generation: zone.generation, from, to, at: formatTimestamp(clock.now()) };
-      return { ...found, [name]: addDownscale(found[name], next) };
+      return { ...found, [name]: addDownscale(ownValue(found, name), next) };
     },
   };
 }
@@ -140,7 +141,7 @@ async function prepareUnderLease(
       pendingAfter = found;
       return deny(prepareRequest, reserved.verdict.reason, `${reserved.verdict.message}.`);
     }
-    const earlier = readEarlier(found[name], currentOf(prepareRequest), tools.clock.now());
+    const earlier = readEarlier(ownValue(found, name), currentOf(prepareRequest), tools.clock.now());
     const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
     pendingAfter = pods.then(async (outcome) => {
       if (!answer.allowed) await releaseAll(reserved.handles, tools);
@@ -198,11 +199,11 @@ type PodsOutcome = "leaving" | "staying" | "unknown" | "prepared";
 type Records = Pick<DownscaleLease, "found" | "recorded">;
 
 function recordOutcome(pods: PodsOutcome, name: string, { found, recorded }: Records): PendingDownscales {
-  const pending = recorded[name];
+  const pending = ownValue(recorded, name);
   if (!pending || pods === "staying") return found;
   if (pods === "leaving") return recorded;
-  if (pods === "unknown") return { ...recorded, [name]: markRefused(found[name], pending) };
-  return { ...recorded, [name]: { ...pending, at: found[name]?.at ?? pending.at } };
+  if (pods === "unknown") return { ...recorded, [name]: markRefused(ownValue(found, name), pending) };
+  return { ...recorded, [name]: { ...pending, at: ownValue(found, name)?.at ?? pending.at } };
 }
 
 /**

@@ -18,6 +18,7 @@
  * resourceVersion.
  */
 import * as z from "zod";
+import { ownValue } from "../../infra/json.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 
@@ -104,7 +105,7 @@ export function findAdmitted<Z extends Current & { readonly name: string }>(
   now: number,
 ): { readonly zone: Z; readonly description: string } | undefined {
   for (const zone of zones) {
-    const one = pending[zone.name];
+    const one = ownValue(pending, zone.name);
     if (one?.uid !== zone.uid || !mayStillHappen(one, zone, now)) continue;
     const description = `the downscale of ${zone.name} from ${one.from} to ${one.to} replicas, admitted at ${one.at}, may still be stored`;
     return { zone, description: description };

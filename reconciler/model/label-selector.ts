@@ -1,4 +1,5 @@
 /** Label selectors of Kubernetes: of its own budgets, and of webhooks. */
+import { ownValue } from "../../infra/json.ts";
 import type { Labels } from "./zone.ts";
 
 export interface LabelSelector {
@@ -26,6 +27,8 @@ export function matchesSelector(selector: LabelSelector | undefined, labels: Lab
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (
     Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
-    matchExpressions.every(({ key, operator, values = [] }) => OPERATORS[operator]?.(labels[key], values) ?? true)
+    matchExpressions.every(
+      ({ key, operator, values = [] }) => OPERATORS[operator]?.(ownValue(labels, key), values) ?? true,
+    )
   );
 }

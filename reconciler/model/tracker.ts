@@ -2,6 +2,7 @@
  * The zone tracker (§4.2): a ConfigMap with an entry `{"lastDownscaled": "<RFC 3339>"}` for each StatefulSet, by its
  * name.
  */
+import { ownValue } from "../../infra/json.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 /**
@@ -32,7 +33,7 @@ export function timeBefore(entry: string | undefined, since: string): string | u
 
 /** The data without an entry whose downscale, admitted at `since`, never happened; undefined if there is none. */
 export function restoreEntry(data: Readonly<Record<string, string>> | undefined, name: string, since: string) {
-  const before = timeBefore(data?.[name], since);
+  const before = timeBefore(ownValue(data, name), since);
   if (before === undefined) return undefined;
   const { [name]: _, ...others } = data ?? {};
   return before === "" ? others : { ...others, [name]: JSON.stringify({ lastDownscaled: before }) };

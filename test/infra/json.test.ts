@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { isSameJson, mergePatch } from "../../infra/json.ts";
+import { isSameJson, mergePatch, ownValue } from "../../infra/json.ts";
 import { mergePatch as applyMergePatch } from "../emulator/patch.ts";
+
+describe("ownValue", () => {
+  for (const key of ["constructor", "toString", "__proto__"])
+    it(`finds ${key} only where the record has it`, () => {
+      assert.equal(ownValue<string>({}, key), undefined);
+      assert.equal(ownValue(JSON.parse(`{"${key}":"own"}`) as Record<string, string>, key), "own");
+    });
+});
 
 describe("isSameJson", () => {
   const cases: readonly (readonly [string, unknown, unknown, boolean])[] = [
@@ -30,7 +38,7 @@ describe("mergePatch", () => {
   it("turns any object into any other", () => {
     const leaf = fc.oneof(fc.integer(), fc.string(), fc.array(fc.integer(), { maxLength: 2 }));
     const { object } = fc.letrec<{ object: object; value: unknown }>((tie) => ({
-      object: fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value")),
+      object: fc.dictionary(fc.constantFrom("a", "b", "constructor"), tie("value")),
       value: fc.oneof({ maxDepth: 3 }, leaf, tie("object")),
     }));
     fc.assert(

@@ -3,6 +3,7 @@
  * (§2.2, §4.2).
  */
 import { absent } from "../../../infra/errors.ts";
+import { ownValue } from "../../../infra/json.ts";
 import type { Call, Cluster, Ref } from "../../../infra/kubernetes/cluster.ts";
 import { configMaps } from "../../../infra/kubernetes/resources.ts";
 import { lastDownscaleOf, laterOf } from "../pending.ts";
@@ -39,7 +40,7 @@ export async function gatherDownscales(
   const pending = await gatherPending(cluster, { namespace, name: nameLease(group, name) });
   const times = new Map(await gatherTracker(cluster, { namespace, name: zoneTracker }));
   for (const zone of zones) {
-    const last = laterOf(times.get(zone.name), lastDownscaleOf(pending[zone.name], zone, now));
+    const last = laterOf(times.get(zone.name), lastDownscaleOf(ownValue(pending, zone.name), zone, now));
     if (last !== undefined) times.set(zone.name, last);
   }
   return times;

@@ -5,6 +5,7 @@
 import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
+import { ownValue } from "../../../infra/json.ts";
 import { once } from "../../../infra/once.ts";
 import {
   type Controller,
@@ -161,7 +162,7 @@ async function readWorkload(
   { kind, namespace, name }: Pick<Workload, "kind" | "namespace" | "name">,
   { cluster, call }: PodReaderSource,
 ): Promise<WorkloadNow> {
-  const resource = KINDS[kind];
+  const resource = ownValue(KINDS, kind);
   const found = resource && (await cluster.get(resource, { namespace, name }, call).catch(absent));
   return found && { kind, namespace, name, uid: found.metadata?.uid ?? "", ...readCounts(found) };
 }

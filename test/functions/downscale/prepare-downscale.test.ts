@@ -95,6 +95,21 @@ for (const [mode, recordOf] of MODES) {
         });
       });
 
+    it("a zone with the name of what every object inherits has no earlier downscale, and shrinks", async (t) => {
+      const stage = await play(t, recordOf);
+      settle(stage, recordOf);
+      const answer = await callWebhook(stage.webhook, reviewOf(createZone(stage, "constructor"), 1));
+      assert.deepEqual(
+        [answer.message, answer.allowed],
+        [
+          "downscale of statefulsets/constructor in default from 3 to 1 replicas is allowed -- all pods successfully prepared for shutdown.",
+          true,
+        ],
+      );
+      isRecent(pendingOf(stage)["constructor"]?.at);
+      isRecent(recorded(stage, "constructor", answer));
+    });
+
     it("a Scale is prepared like its StatefulSet, and the time is stored apart from the StatefulSet, which must not change in the meantime", async (t) => {
       const stage = await play(t, recordOf);
       settle(stage, recordOf);
