@@ -10,7 +10,6 @@ import { bypass } from "./commands/bypass.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainOrder } from "./commands/drain-order.ts";
 import { drill } from "./commands/drill.ts";
-import { dump } from "./commands/dump.ts";
 import { events } from "./commands/events.ts";
 import { evict } from "./commands/evict.ts";
 import { explain } from "./commands/explain.ts";
@@ -28,7 +27,6 @@ export const COMMANDS: readonly Command[] = [
   drainOrder,
   events,
   history,
-  dump,
   pause,
   resume,
   restart,

@@ -11,8 +11,6 @@ with the command that shows it again. The first one is shrunk to a smaller histo
 
   --seeds N         how many histories, 100 by default
   --from S          the first seed, 0 by default
-  --from FILE       plays on from a file of zonewise dump, without faults, until its group is ready: 0, or for
-                    four hours: 1; --trace prints all calls and logs
   --seed S,...      these histories alone; of one also a part:
     --with K=V,...    with these values of its shape, such as zones=2,replicas=1,budget=none,prepared=false
     --actions P,...   with these of its people's actions, by their positions; none for none
@@ -47,17 +45,15 @@ const RECORD = join(import.meta.dirname, "reached.txt");
 
 function readOptions() {
   const { values } = parseArgs({ options: OPTIONS });
-  const isFile = !/^\d+$/.test(values.from) && existsSync(values.from);
-  requireWhole(values, ["seeds", "rest", "finds", ...(isFile ? [] : (["from"] as const))]);
+  requireWhole(values, ["seeds", "rest", "finds", "from"]);
   if (values.seed !== undefined && !/^\d+(?:,\d+)*$/.test(values.seed))
     throw new Error(`--seed has numbers of histories, not ${JSON.stringify(values.seed)}`);
   if (!/^\d+$/.test(values.seed ?? "") && (values.with ?? values.actions ?? values.strikes) !== undefined)
     throw new Error("--with, --actions and --strikes belong to one --seed");
-  return { ...values, file: isFile ? values.from : undefined, reduction: parseReduction(values) };
+  return { ...values, reduction: parseReduction(values) };
 }
 
 const options = readOrExit(readOptions, USAGE);
-if (options.file !== undefined) process.exit(await playFile(options.file));
 const restMs = Number(options.rest) * 1000;
 const seeds =
   options.seed?.split(",").map(Number) ??
@@ -114,18 +110,6 @@ console.log(
     `${Math.round(simulatedMs / 1000 / seconds)} simulated seconds a CPU second`,
 );
 process.exitCode = failed > 0 || !isReachKept ? 1 : 0;
-
-/** Imports what it needs by itself: the product is not to be loaded before `startReach`. */
-async function playFile(path: string): Promise<number> {
-  const [{ readDump }, { playDump }] = await Promise.all([import("./from-dump.ts"), import("./play-dump.ts")]);
-  const { dump } = readOrExit(() => ({ help: false, dump: readDump(path) }), USAGE);
-  const seed = Number(options.seed ?? 0);
-  const tell = (line: string): void => console.log(line);
-  const { phase, message, isReady, replaced, simulatedMs } = await playDump(dump, { seed, all: options.trace, tell });
-  const minutes = (simulatedMs / 60_000).toFixed(1);
-  console.log(`group ${dump.group} after ${minutes} minutes: ${phase}, ${message}; ${replaced.length} pods replaced`);
-  return isReady ? 0 : 1;
-}
 
 function describeThrown(seed: number, error: unknown): string {
   const told = error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -29,7 +29,7 @@ import {
   phasedObject,
   phasedSet,
 } from "./checks/objects.ts";
-import { type Asked, createPrometheus, type Told } from "./checks/prometheus.ts";
+import { createPrometheus, type Told } from "./checks/prometheus.ts";
 import { CERTIFICATE_ENVIRONMENT, kubeletDelay, mountSecret, whyNotTrusted } from "./certificates/trust.ts";
 import type { Draw } from "./draw.ts";
 import type { HostAnswer, Sent } from "../emulator/in-process.ts";
@@ -69,15 +69,6 @@ export interface WorldOptions {
   readonly onNodeAnswer?: FleetOptions["onNodeAnswer"];
   /** The Secret with the certificate, if there is one as the world begins. */
   readonly secret: Draft | undefined;
-  /** Of a real cluster: what there is beside the objects of the shape. */
-  readonly loaded?: Loaded | undefined;
-}
-
-export interface Loaded {
-  /** With the keys of their resources, in the order in which they are stored. */
-  readonly objects: readonly (readonly [resource: string, object: Draft])[];
-  /** By the first word of their expressions. */
-  readonly checks: Readonly<Record<string, Asked>>;
 }
 
 export interface World {
@@ -184,7 +175,7 @@ const asOriginal = (configuration: Draft): Draft => ({
   }),
 });
 
-export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, loaded, ...on }: WorldOptions): World {
+export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, ...on }: WorldOptions): World {
   const processes = new Set<Process>();
   const servers = new Set<WebhookServer>();
   const prepared = new Set<string>();
@@ -200,7 +191,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       ...(shape.gate?.compares && { [BASELINE_CHECK]: { ...shape.gate, last: "good" as const } }),
       ...(shape.phased && { [PHASED_CHECK]: shape.phased }),
       ...(shape.nodes?.check && { [NODES_CHECK]: shape.nodes.check }),
-      ...loaded?.checks,
     },
     onAnswer: on.onAnswer,
   });
@@ -255,7 +245,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
   if (shape.phased) store.create(PHASED_ROLLOUTS, phasedObject(shape.phased));
-  for (const [resource, object] of loaded?.objects ?? []) store.create(resource, object);
 
   /** As this cluster's administrators have it. */
   function registered(configuration: Draft): Draft {
