@@ -4,13 +4,14 @@
  */
 import { absent } from "../../infra/errors.ts";
 import { nodes, pods } from "../../infra/kubernetes/resources.ts";
-import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
-import { isAllowed } from "../../reconciler/budget/verdict.ts";
+import { readBudgetPod, type BudgetPod, type BudgetZone } from "../../reconciler/budget/budget-pod.ts";
+import { isAllowed, type Verdict } from "../../reconciler/budget/verdict.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
-import { orderDrains, splitsOf, type BudgetClaim, type DrainNode, type Wave } from "../decide/waves.ts";
-import { countUnavailable } from "../../reconciler/budget/unavailability.ts";
+import { orderDrains, splitsOf, type Claim, type DrainNode, type Wave } from "../decide/waves.ts";
+import { countUnavailable, type EvictionSnapshot } from "../../reconciler/budget/unavailability.ts";
+import { listSome } from "../../reconciler/model/list-some.ts";
 import { EXIT } from "../exit.ts";
 import { createGuards, gatherGuard } from "../gather/guard.ts";
 import { createPodWorlds } from "../gather/pod-world.ts";
@@ -29,8 +30,8 @@ export const drainOrder: Command = {
   flags: [],
   exits: {
     0: "the first wave may begin",
-    1: "a budget refuses a pod of the first wave for now, or no webhook asks the budget",
-    4: "it may begin, and that a webhook asks the budget was not seen",
+    1: "a pod of the first wave may not go now, or nothing would refuse its eviction: no budget, or no webhook that asks it",
+    4: "the first wave may begin, but it could not be checked whether a webhook asks the budget",
   },
   completes: "nodes",
   asksTicking: true,
@@ -43,7 +44,7 @@ export const drainOrder: Command = {
     const noTicks = await gatherTicking(session, [...places]);
     print({ ...session, noTicks }, waves.map(toValue), () => render(waves, session));
     const claims = waves[0]?.nodes.flatMap((node) => node.claims) ?? [];
-    if (claims.some(({ refusal }) => refusal !== undefined)) return EXIT.no;
+    if (claims.some(({ refusal, unguarded }) => refusal !== undefined || unguarded !== undefined)) return EXIT.no;
     return claims.some(({ unseen }) => unseen !== undefined) ? EXIT.unknown : EXIT.ok;
   },
 };
@@ -66,32 +67,69 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
-/** The reason why no budget judges its eviction, or why that could not be seen. */
-async function whyUnguarded(pod: BudgetPod, world: World, guards: Tools["guards"]) {
+/** Why no webhook asks the budget, why the webhook refuses every eviction, or why neither could be seen. */
+async function seeGuard(pod: BudgetPod, world: World, guards: Tools["guards"]) {
   const { state, message } = (await gatherGuard(guards, pod, world)) ?? { state: "guarded" };
   if (state === "guarded" || message === undefined) return {};
-  return state === "unknown" ? { unseen: message } : { unguarded: message };
+  if (state === "unknown") return { unseen: message };
+  return state === "open" ? { unguarded: message } : { refusal: message };
 }
 
 async function judge(pod: BudgetPod, { worlds, places }: Tools) {
   const { world, state } = await worlds(pod);
   const judged = judgeDisruption(world, pod);
-  if (judged.snapshot || state) places.add(pod.namespace);
-  return { world, ...judged };
+  if (judged.verdict.reason !== "PodNotInScope" || state) places.add(pod.namespace);
+  return { world, isGrouped: state !== undefined, ...judged };
 }
 
-/** Empty for a pod under no budget. */
-async function claim(pod: BudgetPod, tools: Tools): Promise<BudgetClaim[]> {
-  const { world, verdict, snapshot } = await judge(pod, tools);
-  if (!snapshot) return [];
+/** Empty for a pod under no budget and in no group. */
+async function claim(pod: BudgetPod, tools: Tools): Promise<Claim[]> {
+  const { world, isGrouped, verdict, snapshot } = await judge(pod, tools);
+  const group = isGrouped ? `${pod.namespace}/${world.group}` : undefined;
+  const zone = pod.controller?.name ?? "";
+  if (snapshot) return [{ ...(await claimByBudget(pod, snapshot, { world, verdict, tools })), group, zone }];
+  const own = {
+    pod,
+    budget: undefined,
+    group,
+    zone,
+    isDown: isDegraded(world.zones.find(({ name }) => name === zone)),
+  };
+  // Several budgets select it, or one that is not valid: every eviction of it is refused.
+  if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message }];
+  if (!isGrouped) return [];
+  const unguarded = `no disruption budget selects pods of group ${world.group}: nothing refuses evictions in a second zone; zonewise -n ${pod.namespace} doctor proposes a budget`;
+  return [{ ...own, refusal: whyOthersComeFirst(zone, world), unguarded }];
+}
+
+interface Judgement {
+  readonly world: World;
+  readonly verdict: Verdict;
+  readonly tools: Tools;
+}
+
+async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world, verdict, tools }: Judgement) {
   const { budget, zones } = snapshot;
   const partition = budget.partitionOf?.(pod.name);
-  const key = [`${budget.namespace}/${budget.name}`, ...(partition === undefined ? [] : [partition])].join(" ");
   const own = zones.find(({ uid }) => uid === pod.owner);
   const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
-  const { unguarded, ...doubt } = await whyUnguarded(pod, world, tools.guards);
-  const refusal = unguarded ?? (isAllowed(verdict) ? undefined : verdict.message);
-  return [{ pod, key, zone: own?.name ?? "", isDown: down.notReady + down.unknown > 0, refusal, ...doubt }];
+  return {
+    pod,
+    budget: `${budget.namespace}/${budget.name}`,
+    partition,
+    isDown: down.notReady + down.unknown > 0,
+    refusal: isAllowed(verdict) ? undefined : verdict.message,
+    ...(await seeGuard(pod, world, tools.guards)),
+  };
+}
+
+const isDegraded = (zone: BudgetZone | undefined): boolean =>
+  zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some(({ ready }) => !ready));
+
+/** Where no budget counts them: why the pods of this zone have to stay. */
+function whyOthersComeFirst(own: string, { zones }: World): string | undefined {
+  const degraded = zones.filter((zone) => zone.name !== own && isDegraded(zone)).map(({ name }) => name);
+  return degraded.length === 0 ? undefined : `${listSome(degraded)} has pods that are missing or not ready`;
 }
 
 function toValue({ nodes }: Wave): unknown {
@@ -99,36 +137,40 @@ function toValue({ nodes }: Wave): unknown {
     node: node.name,
     zone: node.topologyZone,
     splits: splitsOf(node),
-    pods: node.claims.map(({ pod, key, zone, refusal, unseen }) => ({
+    pods: node.claims.map(({ pod, zone, budget, group, refusal, unguarded, unseen }) => ({
       namespace: pod.namespace,
       pod: pod.name,
-      budget: key,
       statefulSet: zone,
-      ...(refusal !== undefined && { refusal }),
-      ...(unseen !== undefined && { unseen }),
+      // JSON leaves out what is undefined.
+      budget,
+      group,
+      refusal,
+      unguarded,
+      unseen,
     })),
   }));
 }
 
 function render(waves: readonly Wave[], { io }: Session): string {
   const rows = waves.flatMap(({ nodes }, i) => nodes.map((node) => describe(node, i + 1)));
-  return formatTable(["WAVE", "NODE", "ZONE", "GUARDED-PODS", "NOW"], rows, io);
+  return formatTable(["WAVE", "NODE", "ZONE", "PODS", "NOW"], rows, io);
 }
 
 function describe(node: DrainNode, wave: number): Cell[] {
   const { claims, name, topologyZone } = node;
-  const refusal = claims.find((one) => one.refusal !== undefined)?.refusal;
+  const now = describeNow(claims);
   const [split] = splitsOf(node);
-  const unseen = claims.find((one) => one.unseen !== undefined)?.unseen;
-  const now: Cell =
-    refusal !== undefined
-      ? { text: `waits: ${refusal}`, tone: "waiting" }
-      : unseen !== undefined
-        ? { text: `not known: ${unseen}`, tone: "waiting" }
-        : { text: "yes", tone: "good" };
-  const text =
-    split === undefined
-      ? now
-      : { ...now, text: `${now.text}; has pods of several zones under ${split}: its drain waits in between` };
+  const text = split === undefined ? now : { ...now, text: `${now.text}; it has pods of several zones of ${split}` };
   return [String(wave), name, topologyZone, String(claims.length), text];
+}
+
+/** The first of these that applies to a pod of the node: it has to wait, nothing guards it, it is unknown what does. */
+function describeNow(claims: readonly Claim[]): Exclude<Cell, string> {
+  const find = (what: "refusal" | "unguarded" | "unseen"): string | undefined =>
+    claims.find((one) => one[what] !== undefined)?.[what];
+  const [refusal, unguarded, unseen] = [find("refusal"), find("unguarded"), find("unseen")];
+  if (refusal !== undefined)
+    return { text: `waits: ${refusal}${unguarded === undefined ? "" : `; ${unguarded}`}`, tone: "waiting" };
+  if (unguarded !== undefined) return { text: `not guarded: ${unguarded}`, tone: "bad" };
+  return unseen === undefined ? { text: "yes", tone: "good" } : { text: `not known: ${unseen}`, tone: "waiting" };
 }

@@ -1,24 +1,28 @@
 /**
- * The order of draining nodes with the least waiting, in waves. Two nodes are in one wave if no disruption budget has
- * pods of different zones on them, so that neither drain waits for the other. Pure.
+ * The order of draining nodes with the least waiting, in waves. Two nodes are in one wave if no disruption budget and no
+ * rollout group has pods of different zones on them: neither drain waits for the other, and no second zone is disrupted
+ * where no budget would make it wait. Pure.
  */
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 
-/** A pod of the node, under a budget. */
-export interface BudgetClaim {
+/** A pod of the node, under a budget or in a rollout group. */
+export interface Claim {
   readonly pod: BudgetPod;
-  /**
-   * The budget, or in partition mode the budget and the partition: pods with the same key in different zones exclude
-   * each other.
-   */
-  readonly key: string;
+  /** The disruption budget that selects the pod, with its namespace; undefined if none does. */
+  readonly budget: string | undefined;
+  /** Its partition, if the budget counts by partitions. */
+  readonly partition?: string | undefined;
+  /** The rollout group of its StatefulSet, with its namespace; undefined if it is in none. */
+  readonly group: string | undefined;
   /** The StatefulSet that owns the pod. */
   readonly zone: string;
   /** Its zone, or its partition in that zone, already has unavailable pods. */
   readonly isDown: boolean;
-  /** The reason why it may not be evicted now; undefined if it may. */
+  /** Why it may not be evicted now; undefined if it may. */
   readonly refusal: string | undefined;
-  /** The reason why it is unknown whether a budget judges its eviction. */
+  /** Why nothing would refuse its eviction; undefined if a budget is asked. */
+  readonly unguarded?: string | undefined;
+  /** Why it is unknown whether a budget is asked about its eviction. */
   readonly unseen?: string;
 }
 
@@ -26,7 +30,7 @@ export interface DrainNode {
   readonly name: string;
   /** The label topology.kubernetes.io/zone. */
   readonly topologyZone: string;
-  readonly claims: readonly BudgetClaim[];
+  readonly claims: readonly Claim[];
 }
 
 export interface Wave {
@@ -54,12 +58,24 @@ function compare(a: DrainNode, b: DrainNode): number {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-function areApart(a: DrainNode, b: DrainNode): boolean {
-  return a.claims.some(({ key, zone }) => b.claims.some((other) => other.key === key && other.zone !== zone));
+const areApart = (a: DrainNode, b: DrainNode): boolean =>
+  a.claims.some((one) => b.claims.some((other) => exclude(one, other)));
+
+/** Pods of two zones. Under one budget its own rule counts, which may allow pods of different partitions. */
+function exclude(one: Claim, other: Claim): boolean {
+  if (one.zone === other.zone) return false;
+  if (one.budget !== undefined && one.budget === other.budget) return one.partition === other.partition;
+  return one.group !== undefined && one.group === other.group;
 }
 
-/** The keys with pods of several zones on the node: its drain has to wait in the middle. */
+/** The budgets and groups with pods of several zones on the node: its drain has to wait in the middle. */
 export function splitsOf({ claims }: DrainNode): string[] {
-  const keys = [...new Set(claims.map(({ key }) => key))];
-  return keys.filter((key) => new Set(claims.flatMap((claim) => (claim.key === key ? [claim.zone] : []))).size > 1);
+  const split = claims.filter((one) => claims.some((other) => exclude(one, other)));
+  return [...new Set(split.map(keyOf))];
 }
+
+/** `budget default/db`, with its partition, or `group default/db`. */
+export const keyOf = ({ budget, partition, group }: Pick<Claim, "budget" | "partition" | "group">): string =>
+  budget === undefined
+    ? `group ${group ?? ""}`
+    : `budget ${budget}${partition === undefined ? "" : ` (partition ${partition})`}`;

@@ -1,6 +1,5 @@
 /** The demonstration's last parts: what the webhooks refuse, in the sentences of their answers. */
 import type { Clock } from "../../infra/clock.ts";
-import { disruptionBudgets } from "../../infra/kubernetes/custom-resources.ts";
 import { nodes, statefulSets } from "../../infra/kubernetes/resources.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { connect } from "../cluster/conformance/client.ts";
@@ -14,7 +13,6 @@ export interface GuardsOptions {
   readonly clock: Clock;
   readonly screen: Screen;
   readonly namespace: string;
-  readonly group: string;
   readonly stop: AbortSignal;
 }
 
@@ -38,7 +36,6 @@ export async function drainNode({
   clock,
   screen,
   namespace,
-  group,
   stop,
 }: GuardsOptions): Promise<boolean> {
   const client = connect(emulator.kubeconfig());
@@ -56,8 +53,7 @@ export async function drainNode({
   const [other = ""] = namesOn("node-2");
   const names = namesOn(NODE);
   const startedAt = clock.monotonic();
-  await cluster.create(disruptionBudgets, { namespace, body: budgetOf(group, namespace) });
-  screen.print(`Draining ${NODE} under a disruption budget: its ${names.length} pods go one at a time.`);
+  screen.print(`Draining ${NODE} under the sample's disruption budget: its ${names.length} pods go one at a time.`);
   await cordon(cluster, true);
   let refusals = 0;
   let isGuarded = false;
@@ -83,13 +79,6 @@ export async function drainNode({
 
 const cordon = (cluster: Cluster, unschedulable: boolean): Promise<string> =>
   cluster.patch(nodes, { name: NODE, type: "merge", body: { spec: { unschedulable } } });
-
-const budgetOf = (group: string, namespace: string) => ({
-  apiVersion: "rollout-operator.grafana.com/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name: group, namespace },
-  spec: { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": group } } },
-});
 
 /** Labels a zone, and scales it down as `kubectl scale` does. True if that was refused. */
 export async function scaleDownLabelled(

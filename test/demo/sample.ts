@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { disruptionBudgets } from "../../infra/kubernetes/custom-resources.ts";
 import { type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
 
 export const SAMPLE = join(import.meta.dirname, "../../examples/three-zones.yaml");
@@ -15,6 +16,7 @@ interface Manifest {
 const RESOURCES: Readonly<Record<string, Resource>> = {
   Service: { group: "", version: "v1", plural: "services" },
   StatefulSet: statefulSets,
+  ZoneAwarePodDisruptionBudget: disruptionBudgets,
 };
 
 /** Creates all objects of the sample in `namespace`; returns the names of its StatefulSets. */

@@ -75,7 +75,7 @@ async function waitForGate(live: Live, { cluster }: DemoReconciler): Promise<boo
 
 /** The first part; true if the sample's rollout is complete. */
 async function rollOut(live: Live, { cluster }: DemoReconciler): Promise<boolean> {
-  screen.print(`Applying ${relative(process.cwd(), SAMPLE)}: three zones of three pods.`);
+  screen.print(`Applying ${relative(process.cwd(), SAMPLE)}: three zones of three pods, and their disruption budget.`);
   const zones = await applySample(cluster, NAMESPACE);
   if (!(await live.untilSettled(TIMEOUT_MS))) return false;
   screen.print(`All pods are ready. Changing the image to ${NEW_IMAGE}: the rollout begins.`);
@@ -99,6 +99,9 @@ async function runUntilInterrupted(kubeconfig: string, pageUrl: string): Promise
     `    kubectl patch cronjob zonewise-reconciler -p '{"spec":{"suspend":true}}'`,
     "    kubectl delete job -l app.kubernetes.io/name=zonewise-reconciler",
     "    kubectl get events --sort-by=.lastTimestamp",
+    "    npx --no -- zonewise status",
+    `    npx --no -- zonewise explain ${GROUP}`,
+    "    npx --no -- zonewise drain-order node-1 node-2 node-3",
     "",
     "Press Ctrl-C to stop.",
   );
@@ -146,7 +149,6 @@ async function main(): Promise<number> {
       clock: systemClock,
       screen,
       namespace: NAMESPACE,
-      group: GROUP,
       stop: ended,
     };
     const completed =

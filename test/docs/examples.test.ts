@@ -10,6 +10,7 @@ import { parse, parseAllDocuments } from "yaml";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { matchesLabels } from "../../reconciler/budget/selector.ts";
 import { chooseTracing } from "../../infra/tracing/load-tracer.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { BUDGET_KIND, parseBudget } from "../../reconciler/budget/zpdb.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import { readPage, ROOT } from "./pages.ts";
@@ -33,6 +34,10 @@ describe("the groups of the examples", () => {
       assert.equal(new Set(zones.map(({ group }) => group)).size, 1);
       const settings = zones.map(({ maxUnavailable, accelerates, window }) => [maxUnavailable, accelerates, window]);
       for (const one of settings) assert.deepEqual(one, settings[0]);
+    });
+    it(`${file}: it has a budget, and leaves pauses to commands: an apply must end none`, () => {
+      assert.equal(objects.filter(({ kind }) => kind === BUDGET_KIND).length, 1);
+      assert.ok(objects.every(({ metadata }) => metadata?.annotations?.[ANNOTATIONS.paused] === undefined));
     });
     for (const object of objects.filter(({ kind }) => kind === BUDGET_KIND))
       it(`${file}: its budget is valid and selects zones and pods`, () => {

@@ -46,13 +46,6 @@ test("each line answers as the page says", { timeout: 180_000 }, async (t) => {
   const connection = await loadConnection({ kubeconfig: KUBECONFIG });
   await applySample(connectCluster(connection, { timeoutMs: 60_000 }), "default");
   connection.close();
-  const spec = { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": "ingester" } } };
-  emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", {
-    apiVersion: "rollout-operator.grafana.com/v1",
-    kind: "ZoneAwarePodDisruptionBudget",
-    metadata: { name: "ingester", namespace: "default" },
-    spec,
-  });
   const isReady = (set: object): boolean =>
     (set as { status?: { readyReplicas?: number } }).status?.readyReplicas === 3;
   while (!emulator.store.list("statefulsets.apps", "default").every(isReady)) await sleep(50);

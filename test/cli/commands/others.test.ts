@@ -76,13 +76,29 @@ describe("zonewise", { timeout: 300_000 }, () => {
     const { run, json } = await openTerminal(t, stage);
     const { code, out } = await run("drain-order node-1 node-2");
     assert.equal(code, 0, out);
-    assert.match(out, /^WAVE +NODE +ZONE +GUARDED-PODS +NOW\n1 +node-1 +zone-1 +\d/);
+    assert.match(out, /^WAVE +NODE +ZONE +PODS +NOW\n1 +node-1 +zone-1 +\d/);
     const waves = await json<{ node: string; pods: unknown[] }[][]>("drain-order node-1 node-2");
     assert.deepEqual(
       waves.flat().map(({ node }) => node),
       ["node-1", "node-2"],
     );
     assert.match((await run("drain-order node-7")).err, /no node "node-7"\n +did you mean node-1/);
+  });
+
+  it("drain-order keeps zones of a group apart that no budget guards, and does not call that safe", async (t) => {
+    const { run } = await openTerminal(t, stage);
+    const { store } = stage.emulator;
+    const nodes = store.list("nodes").map(({ metadata }) => metadata.name);
+    const guarded = await run(`drain-order ${nodes.join(" ")}`);
+    store.remove(BUDGETS, "default", "ingester");
+    t.after(() => writeBudget(stage));
+    const { code, out } = await run(`drain-order ${nodes.join(" ")}`);
+    assert.equal(code, 1, out);
+    assert.match(out, /not guarded: no disruption budget selects pods of group ingester: .*doctor proposes a budget/);
+    assert.doesNotMatch(out, /\byes\b/);
+    const waves = (text: string): string[] => text.split("\n").map((line) => line.slice(0, 12));
+    assert.deepEqual(waves(out), waves(guarded.out));
+    assert.match(out, /^3 /m);
   });
 
   it("drain-order reads a group once for all its zones, and says once what it assumes of it", async (t) => {

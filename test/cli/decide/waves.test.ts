@@ -6,11 +6,16 @@ import { zonesOf } from "./worlds.ts";
 
 const [pod = assert.fail()] = worldOf(zonesOf({})).zones.flatMap(({ pods }) => pods);
 
-/** `a`: a pod of zone a; `b!`: of zone b, which is down already. */
+/**
+ * `a`: a pod of zone a, under a budget; `b!`: of zone b, which is down already; `a-`: of a group without a budget; `a0`:
+ * of partition 0 of a budget that counts by partitions.
+ */
 function node(name: string, topologyZone: string, ...pods: readonly string[]): DrainNode {
   const claims = pods.map((text) => ({
     pod,
-    key: "budget",
+    budget: text.endsWith("-") ? undefined : "test/budget",
+    partition: /\d/.exec(text)?.[0],
+    group: "test/group",
     zone: text.slice(0, 1),
     isDown: text.endsWith("!"),
     refusal: undefined,
@@ -44,6 +49,21 @@ const CASES = [
     nodes: [node("n1", "z1", "a"), node("n2", "z1", "a", "b"), node("n3", "z1", "b")],
     waves: [["n1"], ["n2"], ["n3"]],
   },
+  {
+    name: "zones of a group without a budget go one after the other",
+    nodes: [node("n1", "z1", "a-"), node("n2", "z2", "b-"), node("n3", "z3", "c-")],
+    waves: [["n1"], ["n2"], ["n3"]],
+  },
+  {
+    name: "zones of a group go one after the other, where a budget selects one of them alone",
+    nodes: [node("n1", "z1", "a"), node("n2", "z2", "b-")],
+    waves: [["n1"], ["n2"]],
+  },
+  {
+    name: "different partitions of two zones go together, and the same one does not",
+    nodes: [node("n1", "z1", "a0"), node("n2", "z2", "b1"), node("n3", "z2", "b0")],
+    waves: [["n1", "n2"], ["n3"]],
+  },
 ];
 for (const { name, nodes, waves } of CASES)
   it(name, () =>
@@ -54,6 +74,7 @@ for (const { name, nodes, waves } of CASES)
   );
 
 it("a node whose drain has to wait in the middle is known", () => {
-  assert.deepEqual(splitsOf(node("n", "z", "a", "b")), ["budget"]);
+  assert.deepEqual(splitsOf(node("n", "z", "a", "b")), ["budget test/budget"]);
+  assert.deepEqual(splitsOf(node("n", "z", "a-", "b-")), ["group test/group"]);
   assert.deepEqual(splitsOf(node("n", "z", "a", "a")), []);
 });

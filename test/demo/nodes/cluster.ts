@@ -9,6 +9,7 @@ import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.
 import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../../../reconciler/nodes/shadow.ts";
 import { dig, type Draft, isTrue, put, timestamp } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
+import { define } from "../definitions.ts";
 import type { DrawnNode } from "./picture.ts";
 
 export const HOME = "brupop-bottlerocket-aws";
@@ -19,6 +20,7 @@ const CRDS = join(import.meta.dirname, "../../../infra/manifests/node-updates/cr
 
 /** Creates all that users apply, with a policy that does not wait long, and resolves with the nodes' names. */
 export async function createFleet(store: Store): Promise<readonly string[]> {
+  await define(store, ["rolloutgroups", "zoneawarepoddisruptionbudgets"]);
   for (const file of ["bottlerocketshadows.yaml", "nodeupdatepolicies.yaml"])
     store.create(
       "customresourcedefinitions.apiextensions.k8s.io",

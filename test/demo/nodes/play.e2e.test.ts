@@ -1,11 +1,13 @@
 /** The demonstration of node updates, started as a user does. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { it } from "node:test";
+import { promisify } from "node:util";
 
 const START = join(import.meta.dirname, "../start.ts");
+const CLI = join(import.meta.dirname, "../../../cli/main.ts");
 
 async function start(args: readonly string[], onOutput: (output: string, interrupt: () => void) => void = () => {}) {
   const child = spawn(process.execPath, [START, "nodes", ...args], { stdio: ["ignore", "pipe", "pipe"] });
@@ -38,4 +40,25 @@ it("npm start -- nodes stops at Ctrl-C in the middle of an update", { timeout: 3
   const { code, output } = await start([], (text, interrupt) => text.includes("stages 1.1.0") && interrupt());
   assert.equal(code, 0, output);
   assert.doesNotMatch(output, /^Updated|were not updated/m);
+});
+
+it("npm start -- nodes has all definitions that the command line needs", { timeout: 300_000 }, async () => {
+  const run = async (KUBECONFIG: string, ...words: string[]): Promise<string> => {
+    const env = { ...process.env, KUBECONFIG };
+    // Exit code 3: not done yet.
+    const ended = promisify(execFile)(process.execPath, [CLI, ...words], { env });
+    const { stdout, stderr } = await ended.catch((error: { stdout: string; stderr: string }) => error);
+    return `${stdout}${stderr}`;
+  };
+  let answers: Promise<string[]> | undefined;
+  const { code } = await start([], (text, interrupt) => {
+    const [, kubeconfig] = /KUBECONFIG=(\S+)/.exec(text) ?? [];
+    if (kubeconfig === undefined || answers) return;
+    answers = Promise.all([run(kubeconfig, "status", "--no-watch"), run(kubeconfig, "explain", "node-1")]);
+    void answers.finally(interrupt);
+  });
+  const [status = "", explained = ""] = (await answers) ?? [];
+  assert.equal(code, 0);
+  assert.match(status, /^ingester +Ready/m);
+  assert.match(explained, /^node\/node-1\n[^]*^pod\/ingester-zone-a-0/m);
 });

@@ -143,6 +143,8 @@ async function runUntilInterrupted({
     `    kubectl get brs -n ${HOME}`,
     "    kubectl get nup default -o yaml",
     "    kubectl get events --sort-by=.lastTimestamp",
+    "    npx --no -- zonewise status",
+    "    npx --no -- zonewise explain node-1",
     "",
     "Press Ctrl-C to stop.",
   );

@@ -170,6 +170,20 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "unseen !== undefined) ? EXIT.ok",
   },
   {
+    breaks: "drain-order keeps zones of a group apart that no budget guards",
+    file: "cli/decide/waves.ts",
+    tests: ["test/cli/decide/waves.test.ts"],
+    find: "return one.group !== undefined && one.group === other.group;",
+    replacement: "return false;",
+  },
+  {
+    breaks: "drain-order says yes to no pod whose eviction nothing would refuse",
+    file: "cli/commands/drain-order.ts",
+    tests: ["test/cli/commands/others.test.ts"],
+    find: "refusal !== undefined || unguarded !== undefined",
+    replacement: "refusal !== undefined",
+  },
+  {
     breaks: "undo takes several zones to no revision by a number, which is another template in each",
     file: "cli/commands/undo.ts",
     tests: ["test/cli/commands/undo.test.ts"],
