@@ -11,6 +11,7 @@ import { after, before, describe, it, type TestContext } from "node:test";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import type { Secret } from "../../infra/kubernetes/resources.ts";
+import { define } from "../demo/definitions.ts";
 import { applySample } from "../demo/sample.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import { textsOf } from "../infra/certs/stage.ts";
@@ -39,6 +40,7 @@ before(async () => {
   emulator = await startEmulator();
   await emulator.writeKubeconfig(kubeconfig);
   const connection = await loadConnection({ kubeconfig });
+  await define(emulator.store, ["zoneawarepoddisruptionbudgets"]);
   await applySample(connectCluster(connection, { timeoutMs: 60_000 }), "default");
   connection.close();
 });

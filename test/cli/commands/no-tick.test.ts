@@ -66,7 +66,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     ["explain ingester", 0],
     ["plan ingester", 1],
     ["events", 0],
-    ["drain-order node-1", 0],
+    ["drain-order node-1", 1],
     ["evict --dry-run ingester-zone-a-0", 0],
     ["pause ingester --dry-run", 0],
     ["resume ingester --dry-run", 0],
