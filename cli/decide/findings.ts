@@ -9,6 +9,7 @@ import { checkServiceName } from "../../reconciler/model/fqdn.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
 import { leaderAmong, wouldCycle } from "../../reconciler/model/leaders.ts";
 import { groupBy } from "../../reconciler/model/order.ts";
+import { EMPTY_GROUP, hasEmptyGroup } from "../../reconciler/model/refused-group.ts";
 import { groupKey, isSettledByStatus, readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { growZone, kubectl } from "../../reconciler/remedies/cures.ts";
 import { explainError } from "./explain-error.ts";
@@ -89,7 +90,12 @@ function examineMetadata({ metadata = {} }: StatefulSet): Finding[] {
   return [
     ...asLabels,
     ...asAnnotations,
-    ...examineMissingGroup({ labels, annotations, object, fix: move("label", `${LABELS.rolloutGroup}=GROUP`) }),
+    ...examineMissingGroup({
+      labels,
+      annotations,
+      object,
+      fix: move(hasEmptyGroup(labels) ? "label --overwrite" : "label", `${LABELS.rolloutGroup}=GROUP`),
+    }),
   ];
 }
 
@@ -107,6 +113,7 @@ interface Marks {
 const GROUPLESS = /no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
 
 function examineMissingGroup({ labels, annotations, object, fix }: Marks): Finding[] {
+  if (hasEmptyGroup(labels)) return [{ level: "error", check: "empty-group", object, message: EMPTY_GROUP, fix }];
   const used = [...keysIn(annotations, OURS), ...keysIn(labels, OURS)].find((key) => !GROUPLESS.test(key));
   if (used === undefined || labels?.[LABELS.rolloutGroup] !== undefined) return [];
   return [
@@ -176,7 +183,7 @@ export const annotate = (zone: Zone, pair: string): string =>
   kubectl(zone, `annotate --overwrite statefulset ${zone.name} ${pair}`);
 
 function examineSingle([zone, ...rest]: readonly Zone[], groups: readonly (readonly Zone[])[]): Finding[] {
-  if (!zone || rest.length > 0) return [];
+  if (!zone || rest.length > 0 || hasEmptyGroup(zone.labels)) return [];
   const others = groups.filter(([first]) => first?.namespace === zone.namespace && first.group !== zone.group);
   const [near] = findNear(
     zone.group,

@@ -15,6 +15,7 @@ import { type StatefulSet, statefulSets } from "../../infra/kubernetes/resources
 import { readScalable, type Scalable } from "../../reconciler/downscale/scalable.ts";
 import { readPreparation } from "../../reconciler/downscale/preparation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
+import { EMPTY_GROUP, hasEmptyGroup } from "../../reconciler/model/refused-group.ts";
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, ANSWER_MS } from "./prepare-zone.ts";
@@ -108,6 +109,7 @@ async function readPrepareRequest(
   if (!isPrepared(labels)) return { allowed: true, reason: "NotLabelled" };
   // The webhook no-downscale allows requests that it cannot read; then only this refusal keeps the pods (§4.4).
   if (labels[LABELS.noDownscale] === "true") return denyByLabel(candidate);
+  if (hasEmptyGroup(labels)) return deny(candidate, "GroupNameEmpty", `${EMPTY_GROUP}.`);
   const preparation = readPreparation(zone);
   if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
   return { ...candidate, zone: readZone(zone), preparation, context };

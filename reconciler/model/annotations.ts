@@ -2,7 +2,7 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
 export const LABELS = {
-  /** On a StatefulSet: the group it belongs to. Presence, even with an empty value, makes it managed. */
+  /** On a StatefulSet: the group it belongs to. An empty value is refused (refused-group.ts). */
   rolloutGroup: "rollout-group",
   /** On a pod, set by Kubernetes: the revision the pod was made from. */
   revision: "controller-revision-hash",

@@ -37,6 +37,8 @@ export interface ReasonFacts {
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
   UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
+  /** The label `rollout-group` is there and empty: the zones belong to no group, and are left alone. */
+  GroupNameEmpty: { fails: true, patienceMs: 0 },
   /** The group has more zones than Zonewise handles. */
   TooManyZones: { fails: true, patienceMs: 0 },
   /** Steps of other groups take long, and no more of them may be under way at once. */

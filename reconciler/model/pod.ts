@@ -1,5 +1,5 @@
 /** A pod as the rules see it. */
-import type { PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
+import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { LABELS } from "./annotations.ts";
 import { readIdentity } from "./identity.ts";
@@ -57,7 +57,7 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     createdAt: metadata.creationTimestamp,
     terminating,
     ready,
-    ...readTimes(status, metadata.deletionTimestamp, ready),
+    ...readTimes(status, metadata, ready),
     restarts: countRestarts(status),
     broken: terminating ? undefined : whyBroken(status),
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
@@ -90,7 +90,8 @@ const ONE_REPORT_MS = 1000;
 function readyAfterMs(status: PodStatus): number | undefined {
   const turned = turnedAt(status);
   const startedAt = parseTimestamp(status.startTime ?? "");
-  return turned === undefined || startedAt === undefined ? undefined : turned - startedAt;
+  // Before its start only by a clock of the node that was set back meanwhile: such a time tells nothing.
+  return turned === undefined || startedAt === undefined || turned < startedAt ? undefined : turned - startedAt;
 }
 
 const turnedAt = ({ conditions }: PodStatus): number | undefined =>
@@ -104,13 +105,20 @@ const isUnreported = ({ startTime, conditions = [] }: PodStatus): boolean =>
   startTime === undefined && !conditions.some(({ type }) => type === "Ready");
 
 /** The times of its readiness, by its conditions. */
-function readTimes(status: PodStatus, deletionTimestamp: string | undefined, ready: boolean) {
+function readTimes(
+  status: PodStatus,
+  { creationTimestamp, deletionTimestamp }: Pick<ObjectMeta, "creationTimestamp" | "deletionTimestamp">,
+  ready: boolean,
+) {
   const lasted = readyAfterMs(status);
   return {
     hasBeenReady: isRunningAndReady(status) || (lasted !== undefined && lasted > FIRST_REPORT_MS),
     neverReady:
       !isRunningAndReady(status) && (isUnreported(status) || (lasted !== undefined && lasted <= ONE_REPORT_MS)),
-    notReadySince: deletionTimestamp === undefined ? notReadySince(status) : parseTimestamp(deletionTimestamp),
+    notReadySince:
+      deletionTimestamp === undefined
+        ? notBefore(creationTimestamp, notReadySince(status))
+        : parseTimestamp(deletionTimestamp),
     readyAfterMs: ready ? lasted : undefined,
     readyAt: ready ? turnedAt(status) : undefined,
   };
@@ -126,6 +134,10 @@ function notReadySince({ conditions = [] }: PodStatus): number | undefined {
   if (condition?.type === "Ready" && condition.status === "True") return undefined;
   return parseTimestamp(condition?.lastTransitionTime ?? "");
 }
+
+/** No pod has been not ready for longer than it exists, whatever the clock of its node says. */
+const notBefore = (created: string | undefined, time: number | undefined): number | undefined =>
+  time && Math.max(time, parseTimestamp(created ?? "") ?? time);
 
 /** Reasons of a waiting container that time alone seldom cures. */
 const CANNOT_START =

@@ -71,6 +71,13 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
         `patch statefulset ${zone(context)} --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'`,
       ),
   },
+  GroupNameEmpty: {
+    rule: `the label ${LABELS.rolloutGroup} of a zone has a value`,
+    remedy: (context) => {
+      const names = zonesOf(context).join(" ");
+      return `give the label the name of their group; or, if they belong to none: ${kubectl(context, `label statefulset ${names} ${LABELS.rolloutGroup}-`)}`;
+    },
+  },
   TooManyZones: {
     rule: `a group has ${MAX_ZONES} zones at most`,
     remedy: (context) =>

@@ -8,7 +8,7 @@
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { DeletePods } from "../model/outcome.ts";
-import { tooManyZones } from "../model/too-many-zones.ts";
+import { refusedGroup } from "../model/refused-group.ts";
 import { listSome } from "../model/list-some.ts";
 import { describeUnavailable, isHealthy } from "../model/readiness.ts";
 import { moveToFront } from "../model/order.ts";
@@ -123,7 +123,7 @@ function names(zones: readonly Zone[]): string {
 
 /** The decision without gates: the first rule with one wins; without any, the group is settled. */
 export const decideUngated: GroupRule = firstOf<[GroupSnapshot], RolloutDecision>([
-  tooManyZones,
+  refusedGroup,
   onDeleteOnly,
   zonesStay,
   statusObserved,
@@ -160,7 +160,7 @@ export const decideRollout: GroupRule = (group) => passGates(decideUngated(group
  * must be read: a zone that is not paused is not updated yet or not healthy.
  */
 export function decideByStatus(zones: readonly Zone[]): Hold | "readPods" | undefined {
-  const early = firstOf([tooManyZones, onDeleteOnly, zonesStay, statusObserved])({ zones });
+  const early = firstOf([refusedGroup, onDeleteOnly, zonesStay, statusObserved])({ zones });
   if (early) return early;
   if (!zones.every((zone) => zone.paused || isSettledByStatus(zone))) return "readPods";
   return firstOf([pausedZones, pausedZonesSettled])({ zones });

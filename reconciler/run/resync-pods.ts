@@ -4,7 +4,7 @@
  */
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { groupBy } from "../model/order.ts";
-import { tooManyZones } from "../model/too-many-zones.ts";
+import { refusedGroup } from "../model/refused-group.ts";
 import type { GroupSnapshot, Zone } from "../model/zone.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
 import { gatherGroups } from "../snapshot/gather.ts";
@@ -123,7 +123,7 @@ const countShare = (queue: readonly KeyedGroup[], sinceLastMs: number): number =
 
 /** False for a group that reads its pods anyway, or never. */
 const shares = (zones: readonly Zone[]): boolean =>
-  decideByStatus(zones) !== "readPods" && tooManyZones({ zones }) === undefined;
+  decideByStatus(zones) !== "readPods" && refusedGroup({ zones }) === undefined;
 
 const countAll = (groups: readonly KeyedGroup[]): number =>
   groups.reduce((sum, { group }) => sum + countPods(group), 0);

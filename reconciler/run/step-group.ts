@@ -18,7 +18,7 @@ import type { DisruptionContext, MayDisrupt } from "../budget/act/may-disrupt.ts
 import { decideByStatus, decideUngated, passGates } from "../rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../rollout/decide-zone.ts";
 import { listRemaining } from "../rollout/remaining.ts";
-import { tooManyZones } from "../model/too-many-zones.ts";
+import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";
 import type { GroupResync } from "./resync-pods.ts";
@@ -60,8 +60,8 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
     bypasses: gathered.gates.bypassesOf(zones),
     notes: [],
   };
-  const tooMany = tooManyZones({ zones });
-  if (tooMany) return { ...common, state: "held", hold: tooMany };
+  const refused = refusedGroup({ zones });
+  if (refused) return { ...common, state: "held", hold: refused };
   try {
     const { change, scalingHolds, notes } = await scaleGroup(zones, { ...input.scaling, ...input.context });
     const seen = { ...common, scalingHolds };

@@ -10,7 +10,7 @@ import type { Hold } from "../model/decision.ts";
 import type { Zone } from "../model/zone.ts";
 import { decideFollower } from "./leader.ts";
 import { decideMirror, decideWriteBack, type Unread } from "./mirror.ts";
-import { MAX_ZONES } from "../model/too-many-zones.ts";
+import { refusedGroup } from "../model/refused-group.ts";
 import { zoneFactsOf, type ScalingSnapshot } from "./snapshot.ts";
 import type { ScalingStep } from "./steps.ts";
 
@@ -49,9 +49,9 @@ export function decideScaling(snapshot: ScalingSnapshot): ScalingDecision {
   return { next: scalingHolds[0], scalingHolds };
 }
 
-/** A group with a zone that is being deleted, or with too many zones, is not scaled. */
+/** A group with a zone that is being deleted, and one that nobody handles, is not scaled. */
 function inTurn(zones: readonly Zone[]): readonly Zone[] {
-  if (zones.length > MAX_ZONES) return [];
+  if (refusedGroup({ zones })) return [];
   if (zones.some((zone) => zone.terminating)) return [];
   return [
     ...zones.filter(({ scaling }) => scaling.leader !== undefined),

@@ -25,6 +25,11 @@ describe("the pods that are prepared", () => {
       { annotations: { [`${HTTP}-path`]: "" } },
       `the ${HTTP}-path annotation is not set or empty.`,
     ],
+    [
+      "not those of a zone whose group has no name",
+      { labels: { "rollout-group": "" } },
+      "its label rollout-group is empty: give it the name of its group, or remove it.",
+    ],
     ["P19: not without a service", { serviceName: "" }, "the serviceName is not set or empty."],
     ...["x@127.0.0.1:1/admin?", "evil.example/", "a b", "a.b", "A", "-a", "a".repeat(64)].map(
       (serviceName): [string, Parameters<typeof createZone>[2], string] => [

@@ -69,19 +69,15 @@ export function nameLease(group: string | undefined, statefulSet: string): strin
   return `zonewise-downscale-${createHash("sha256").update(key).digest("hex").slice(0, 16)}`;
 }
 
-/**
- * Tells which downscale Leases belong to these groups, by their keys `<namespace>/<group>`. The StatefulSets of an
- * empty group have a Lease each, which cannot be told from others: every Lease of their namespace counts.
- */
+/** Tells which downscale Leases belong to these groups, by their keys `<namespace>/<group>`. */
 export function leasesOf(groups: ReadonlySet<string>): (lease: LeaseRef) => boolean {
   const names = new Set(
     [...groups].flatMap((key) => {
       const [namespace = "", group] = key.split("/");
-      if (group === undefined) return [];
-      return group === "" ? `${namespace}/` : `${namespace}/${nameLease(group, "")}`;
+      return group ? `${namespace}/${nameLease(group, "")}` : [];
     }),
   );
-  return ({ namespace, name }) => names.has(`${namespace}/${name}`) || names.has(`${namespace}/`);
+  return ({ namespace, name }) => names.has(`${namespace}/${name}`);
 }
 
 /** The reconciler's claim, which leaves the pending downscales as they are. */

@@ -24,6 +24,7 @@ const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState =>
 /** What the remedy must name: the object to change or to look at. */
 const HELPS: Readonly<Record<Reason, RegExp>> = {
   UpdateStrategyNotOnDelete: /kubectl -n test patch statefulset ingester-zone-a .*OnDelete/,
+  GroupNameEmpty: /label statefulset ingester-zone-a ingester-zone-b rollout-group-$/,
   TooManyZones: /label rollout-group: kubectl -n test get statefulsets -l rollout-group=ingester$/,
   TurnAwaited: /get rolloutgroups/,
   RevisionUnknown: /kube-controller-manager.*ingester-zone-a/,

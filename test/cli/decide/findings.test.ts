@@ -151,10 +151,10 @@ describe("zonewise doctor", () => {
       fix: "kubectl -n test edit statefulset ingester-zone-a",
     },
     {
-      name: "a group whose label is empty, and near to none",
+      name: "a label of a group that is empty",
       objects: sets({ labels: { "rollout-group": "" } }, {}, {}),
-      found: ["warning single-zone statefulset/ingester-zone-a"],
-      fix: "if there are other zones, give them the same rollout-group",
+      found: ["error empty-group statefulset/ingester-zone-a"],
+      fix: "kubectl -n test label --overwrite statefulset ingester-zone-a rollout-group=GROUP",
     },
     {
       name: "a group whose name is a part of another one's",

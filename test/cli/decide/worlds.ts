@@ -96,6 +96,7 @@ type OnlyRecorded = "ScaleRefused" | "PrepareFailed" | "TurnAwaited";
 
 export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>> = {
   UpdateStrategyNotOnDelete: () => worldOf(zonesOf({ updateStrategy: "RollingUpdate" }, {})),
+  GroupNameEmpty: () => worldOf(zonesOf({ group: "" }, { group: "" })),
   TooManyZones: () =>
     worldOf(zonesOf(...Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })))),
   RevisionUnknown: () => worldOf(zonesOf({ ...OUTDATED, updateRevision: "" }, {})),

@@ -26,6 +26,40 @@ const PROTOBUF = { file: "infra/kubernetes/protobuf.ts", tests: ["test/infra/kub
 export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
   ...(
     [
+      [
+        "a pod whose node's clock was set back does not count as never ready",
+        "startedAt === undefined || turned < startedAt ?",
+        "startedAt === undefined ?",
+      ],
+      [
+        "no pod has been not ready for longer than it exists",
+        'time && Math.max(time, parseTimestamp(created ?? "") ?? time)',
+        "time",
+      ],
+    ] as const
+  ).map(([breaks, find, replacement]): Mutation => ({
+    breaks,
+    find,
+    replacement,
+    file: "reconciler/model/pod.ts",
+    tests: ["test/reconciler/model/model.test.ts"],
+  })),
+  {
+    breaks: "StatefulSets with an empty rollout-group are no group",
+    file: "reconciler/model/refused-group.ts",
+    tests: ["test/reconciler/run/too-many-zones.test.ts"],
+    find: "firstOf([groupNamed, tooManyZones])",
+    replacement: "firstOf([tooManyZones])",
+  },
+  {
+    breaks: "no downscale of a zone with an empty rollout-group is admitted",
+    file: "functions/downscale/prepare-downscale.ts",
+    tests: ["test/functions/prepare-scope.test.ts"],
+    find: "if (hasEmptyGroup(labels))",
+    replacement: "if (hasEmptyGroup(undefined))",
+  },
+  ...(
+    [
       ["batches that accelerate begin with one pod", "Math.log2(healthy + 1)", "Math.log2(healthy + 2)"],
       ["a pod that did not come up ends the row of healthy ones", "({ readyAt = Infinity })", "({ readyAt = 0 })"],
       ["a pod that has restarted came up with trouble", "restarts > 0 || broken", "restarts > 9 || broken"],

@@ -140,6 +140,11 @@ describe("whether a pod has been Ready since it was created", () => {
     ],
     ["its condition is from a very late first report", "unknown", ready("False", "2026-01-01T00:00:10Z")],
     ["its condition has no time", "unknown", ready("False")],
+    [
+      "its condition is from before its start: the clock of its node was set back",
+      "unknown",
+      ready("False", "2025-12-31T23:05:00Z"),
+    ],
     ["it has not started", "no", { phase: "Pending", conditions: [{ type: "PodScheduled", status: "False" }] }],
     ["there is no status at all", "no", {}],
   ];
@@ -148,6 +153,21 @@ describe("whether a pod has been Ready since it was created", () => {
       const { hasBeenReady, neverReady } = readPod({ metadata: {}, status });
       assert.deepEqual([hasBeenReady, neverReady], [expected === "yes", expected === "no"]);
     });
+});
+
+describe("since when a pod has not been ready", () => {
+  const CREATED = "2026-01-01T12:00:00Z";
+  const since = (lastTransitionTime: string, creationTimestamp?: string) =>
+    readPod({
+      metadata: { ...(creationTimestamp !== undefined && { creationTimestamp }) },
+      status: { phase: "Running", conditions: [{ type: "Ready", status: "False", lastTransitionTime }] },
+    }).notReadySince;
+  it("is told by its condition", () =>
+    assert.equal(since("2026-01-01T12:30:00Z", CREATED), Date.parse("2026-01-01T12:30:00Z")));
+  it("is not before its creation, whatever the clock of its node says", () =>
+    assert.equal(since("2026-01-01T11:05:00Z", CREATED), Date.parse(CREATED)));
+  it("is told by its condition alone where its creation is not known", () =>
+    assert.equal(since("2026-01-01T11:05:00Z"), Date.parse("2026-01-01T11:05:00Z")));
 });
 
 describe("how long a pod took to become ready", () => {
