@@ -88,6 +88,20 @@ async function exchangeOnce(
   return { status: answer.statusCode ?? 0, headers: answer.headers, text };
 }
 
+const MIN_RETRY_MS = 1000;
+
+/**
+ * Milliseconds until a call may be repeated, by the Retry-After of its answer; undefined without one. At least a second,
+ * as 0 would make a loop, and up to a quarter longer, so that callers do not come back all at once. Only seconds are
+ * read: neither Kubernetes nor the node API sends a date
+ * (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/).
+ */
+export function readRetryAfter(headers: http.IncomingHttpHeaders, random = Math.random): number | undefined {
+  const header = headers["retry-after"];
+  if (header === undefined || !/^\d{1,9}$/.test(header)) return undefined;
+  return Math.round(Math.max(Number(header) * 1000, MIN_RETRY_MS) * (1 + random() / 4));
+}
+
 export interface Bounds {
   /** Milliseconds by `clock`; by the system's unless given. */
   readonly timeoutMs: number;

@@ -6,7 +6,7 @@ import { type Clock, startStopwatch } from "../clock.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
-import { readBytes, readChunks, readText } from "../http.ts";
+import { readBytes, readChunks, readRetryAfter, readText } from "../http.ts";
 import { type Decoder, PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import type { ListBody } from "./resources.ts";
@@ -123,7 +123,7 @@ export async function openAnswer(wiring: Wiring, call: ApiCall, deadline: Deadli
     );
     const status = answer.statusCode ?? 0;
     if (status < 300) return answer;
-    const error = errorOfStatus(status, await readBody(answer, deadline.signal), retryAfterMs(answer));
+    const error = errorOfStatus(status, await readBody(answer, deadline.signal), readRetryAfter(answer.headers));
     if (error.code !== "Throttled" || error.retryAfterMs === undefined || error.retryAfterMs >= deadline.remainingMs())
       throw error;
     await wiring.clock.sleep(error.retryAfterMs, deadline.signal);
@@ -188,12 +188,6 @@ function withQuery({ path, query }: ApiCall): string {
 
 // A proxy that cannot reach the API server answers 5xx with its own Date.
 const isOfApiServer = ({ statusCode = 0 }: IncomingMessage): boolean => statusCode < 500;
-
-// Kubernetes sends seconds, never a date: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
-function retryAfterMs(answer: IncomingMessage): number | undefined {
-  const header = answer.headers["retry-after"];
-  return header !== undefined && /^\d+$/.test(header) ? Number(header) * 1000 : undefined;
-}
 
 const isProtobuf = (answer: IncomingMessage): boolean => answer.headers["content-type"]?.startsWith(PROTOBUF) ?? false;
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
-import { exchange, readText, requestOnce, withinDeadline } from "../../infra/http.ts";
+import { exchange, readRetryAfter, readText, requestOnce, withinDeadline } from "../../infra/http.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { listen } from "../loopback.ts";
 
@@ -100,4 +100,17 @@ it("a redirect is followed only as the caller says, ten times at most", async (t
   const followed = await exchange(once, { method: "PUT", signal: never, onRedirect: () => ({ method: "POST" }) });
   assert.deepEqual([followed.status, followed.text], [200, "POST"]);
   await assert.rejects(exchange(url, { signal: never, onRedirect: () => ({}) }), /more than 10 redirects/);
+});
+
+it("a call is repeated after the seconds of Retry-After, at least one, and up to a quarter later; a date counts as none", () => {
+  const waits = (header: string | undefined, random: number): number | undefined =>
+    readRetryAfter(header === undefined ? {} : { "retry-after": header }, () => random);
+  assert.deepEqual(
+    ["0", "1", "30", undefined, "", "-1", "0.5", "Sat, 28 Nov 2026 15:00:00 GMT"].map((header) => waits(header, 0)),
+    [1000, 1000, 30_000, undefined, undefined, undefined, undefined, undefined],
+  );
+  assert.deepEqual(
+    ["0", "4"].map((header) => waits(header, 1)),
+    [1250, 5000],
+  );
 });

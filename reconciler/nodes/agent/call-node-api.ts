@@ -3,7 +3,7 @@
  * means that no answer came.
  */
 import { RolloutError } from "../../../infra/errors.ts";
-import { type Carrier, exchange, withinDeadline } from "../../../infra/http.ts";
+import { type Carrier, exchange, readRetryAfter, withinDeadline } from "../../../infra/http.ts";
 import { ROUTES } from "../routes.ts";
 import type { ShadowStatus } from "../shadow.ts";
 
@@ -59,8 +59,6 @@ export function createNodeApi({ url, node, readUid, readToken, readCa, open, clo
       exchange(target, { ...sending, signal }),
     );
     if (answer.status === FORBIDDEN && readUid) uid = await readUid().catch(() => uid);
-    const seconds = Number(answer.headers["retry-after"]);
-    const retryAfterMs = Number.isInteger(seconds) && seconds >= 0 ? seconds * 1000 : undefined;
-    return { status: answer.status, text: answer.text, retryAfterMs };
+    return { status: answer.status, text: answer.text, retryAfterMs: readRetryAfter(answer.headers) };
   };
 }

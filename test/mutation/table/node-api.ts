@@ -12,6 +12,13 @@ const AGENT = { file: "reconciler/nodes/decide-agent.ts", tests: ["test/reconcil
 
 export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a call that is sent away with Retry-After: 0 is not repeated at once",
+    file: "infra/http.ts",
+    tests: ["test/infra/http.test.ts", "test/infra/cluster-errors.test.ts"],
+    find: "Math.max(Number(header) * 1000, MIN_RETRY_MS)",
+    replacement: "Number(header) * 1000",
+  },
+  {
     breaks: "an agent that is refused reads the UID of its node again",
     file: "reconciler/nodes/agent/call-node-api.ts",
     tests: ["test/reconciler/nodes/agent/call-node-api.test.ts"],

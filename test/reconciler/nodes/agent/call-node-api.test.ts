@@ -40,3 +40,19 @@ it("an agent reads the UID of its node again once it is refused: the node may ha
   assert.deepEqual(statuses, [403, 403, 200, 200]);
   assert.deepEqual(uids, ["old", "old", "new", "new"]);
 });
+
+it("an agent that the node API sends away with Retry-After: 0 does not come back within a second", async (t) => {
+  const server = http.createServer((_request, response) => void response.writeHead(503, { "retry-after": "0" }).end());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const call = createNodeApi({
+    url: new URL("https://brupop-apiserver:443"),
+    node: { name: "node-1", uid: "u" },
+    readToken: async () => "token",
+    readCa: async () => "",
+    open: ({ method, path, headers }) => http.request({ method, path, headers, port, host: "127.0.0.1" }),
+  });
+  const { retryAfterMs = 0 } = await call("cordonAndDrain");
+  assert.ok(retryAfterMs >= 1000 && retryAfterMs <= 1250, String(retryAfterMs));
+});
