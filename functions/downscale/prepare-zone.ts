@@ -19,7 +19,12 @@ import {
   type PendingDownscale,
   type PendingDownscales,
 } from "../../reconciler/downscale/pending.ts";
-import { endpointsOf, type Preparation } from "../../reconciler/downscale/preparation.ts";
+import {
+  endpointsOf,
+  leavingOrdinals,
+  type Ordinals,
+  type Preparation,
+} from "../../reconciler/downscale/preparation.ts";
 import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downscale/turn.ts";
 import {
   type Claim,
@@ -106,11 +111,14 @@ function claimOf(prepareRequest: PrepareRequest, clock: Clock): Claim {
     durationMs: context.remainingMs + CANCEL_MS,
     refuse: (found) => refuseFurther(ownValue(found, name), current, clock.now()),
     updatePending(found) {
-      const next = { uid: zone.uid, generation: zone.generation, from, to, at: formatTimestamp(clock.now()) };
-      return { ...found, [name]: addDownscale(ownValue(found, name), next) };
+      const { uid: zoneUid, generation } = zone;
+      const next = { uid: zoneUid, generation, from, to, prepared: leavingOf(prepareRequest) };
+      return { ...found, [name]: addDownscale(ownValue(found, name), { ...next, at: formatTimestamp(clock.now()) }) };
     },
   };
 }
+
+const leavingOf = ({ zone, downscale }: PrepareRequest): Ordinals => leavingOrdinals(zone.firstOrdinal, downscale);
 
 /** The zone before the downscale, as the request shows it. */
 function currentOf({ zone: { uid, generation }, downscale }: PrepareRequest): Current {
@@ -216,13 +224,14 @@ async function prepare(
   { podHttp, clock, clusterDomain, record, emitEvents }: PrepareTools,
 ): Promise<{ readonly answer: Answer; readonly pods: Promise<PodsOutcome> }> {
   const { request, downscale, preparation, context } = prepareRequest;
+  const leaving = leavingOf(prepareRequest);
   const { signal, log } = context;
   let refusal: string | undefined;
   const onFailure = (url: string, error: unknown): void => {
     refusal ??= describePodFailure(url, error);
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   };
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, downscale, clusterDomain);
+  const endpoints = (): Iterable<string> => endpointsOf(preparation, leaving, clusterDomain);
   const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";

@@ -2,6 +2,8 @@
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import { type Current, lastDownscaleOf, mayHaveHappened, mayStillHappen, type PendingDownscale } from "./pending.ts";
+import type { Zone } from "../model/zone.ts";
+import type { Ordinals } from "./preparation.ts";
 import { isCoolingDown, cooldownOf } from "./turn.ts";
 
 export interface Conclusion {
@@ -9,8 +11,8 @@ export interface Conclusion {
   readonly happened: boolean;
   /** The `last-downscale` to write on the StatefulSet, if any. */
   readonly lastDownscale: string | undefined;
-  /** Staying pods that may be prepared, by their place in the StatefulSet: `to` is exclusive. */
-  readonly staying: { readonly from: number; readonly to: number };
+  /** The ordinals of staying pods that may be prepared; `end` is exclusive. */
+  readonly staying: Ordinals;
   /** The record that remains after every preparation is cancelled, if the zone has to cool down. */
   readonly cooldown: PendingDownscale | undefined;
 }
@@ -29,20 +31,28 @@ const MAX_BACKOFF_MS = 300_000;
  */
 export function concludeDownscale(
   pending: PendingDownscale,
-  zone: Current | undefined,
+  zone: (Current & Pick<Zone, "firstOrdinal">) | undefined,
   now: number,
 ): Conclusion | undefined {
   if (!zone && now - (parseTimestamp(pending.at) ?? -Infinity) < STORE_TIMEOUT_MS) return undefined;
-  if (!zone) return { happened: false, lastDownscale: undefined, staying: { from: 0, to: 0 }, cooldown: undefined };
+  if (!zone) return { happened: false, lastDownscale: undefined, staying: { start: 0, end: 0 }, cooldown: undefined };
   const isSame = zone.uid === pending.uid;
   if ((isSame && mayStillHappen(pending, zone, now)) || isCoolingDown(pending, zone, now) || isBackingOff(pending, now))
     return undefined;
   return {
     happened: isSame && mayHaveHappened(pending, zone),
     lastDownscale: lastDownscaleOf(pending, zone, now),
-    staying: { from: pending.lowest, to: Math.max(pending.lowest, Math.min(pending.from, zone.replicas)) },
+    staying: stayingOf(pending, zone),
     cooldown: cooldownOf(pending, zone, now),
   };
+}
+
+function stayingOf(
+  { prepared = { start: 0, end: 0 } }: PendingDownscale,
+  { firstOrdinal, replicas }: Pick<Zone, "firstOrdinal" | "replicas">,
+): Ordinals {
+  const start = Math.max(prepared.start, firstOrdinal);
+  return { start, end: Math.max(start, Math.min(prepared.end, firstOrdinal + replicas)) };
 }
 
 /** True for some time after a failed attempt to cancel preparations; the time grows with the age of the record. */

@@ -2,17 +2,17 @@
  * Pending downscales: admitted, and perhaps not stored yet (§4.3, §4.9, §13.5). The Lease that serialises downscales
  * records them before the first pod is prepared.
  *
- *   none --one write takes the Lease and adds it--> pending --spec.replicas <= to, or two changes of the spec--> may have happened: `last-downscale` is written
+ *   none --one write takes the Lease and adds it--> pending --fewer replicas, or two changes of the spec--> may have happened: `last-downscale` is written
  *                                      --refused, one other change of the spec, or 90 s--> never happened
  *
  * The record is then removed, and the preparation of the pods that still exist is cancelled.
  *
- * The parts of a downscale:
- *   functions/downscale/               the webhooks: refuse, record, POST to the pods, record the time, or cancel
- *   reconciler/downscale/act/     effects that webhooks and tick share: the Lease and its record, calls to pods, reads of times;
- *                                      and concluding, which only the tick does
- *   reconciler/downscale/              pure: this record, the turn of a zone (turn.ts), the end of a downscale (conclusion.ts), the pods of other zones
- *                                      (decide.ts), the preparation of pods (preparation.ts); the time between zones is in reconciler/scaling/min-time.ts
+ * Where to find the rest:
+ *   turn.ts                            how a record begins, and how long a zone may repeat a downscale that is never stored
+ *   conclusion.ts                      how it ends; carried out by the tick: act/conclude-downscales.ts, act/conclude-one.ts
+ *   decide-admission.ts                whether the pods of the other zones allow a downscale; the time between zones: scaling/min-time.ts
+ *   act/downscale-lease.ts             the Lease
+ *   functions/downscale/               the webhook: refuse, record, POST to the pods, record the time, or cancel
  *
  * The StatefulSet cannot hold the record: a write to it would cause a conflict for a PUT of its scale that names a
  * resourceVersion.
@@ -30,16 +30,18 @@ const PENDING = z.object({
    * after a change of the spec.
    */
   generation: z.int(),
+  /** The replicas before the downscale. */
   from: z.int(),
+  /** The replicas that were asked for; the most, if several requests were admitted for the same generation. */
   to: z.int(),
   /**
-   * The fewest replicas that any of the pending requests asked for: pods with this place or a higher one may be
-   * prepared.
+   * The ordinals of the pods that this downscale, or one before it, may have prepared; `end` is exclusive. Ordinals and
+   * not places, as `spec.ordinals.start` may change meanwhile. Absent once every pod that stays was told so.
    */
-  lowest: z.int(),
+  prepared: z.object({ start: z.int(), end: z.int() }).optional(),
   /** When the downscale was admitted, RFC 3339; for repeated requests, the last admission. */
   at: z.string(),
-  /** When the first downscale of the zone's turn was admitted (turn.ts); `at` if absent. */
+  /** When the first downscale of the zone's turn was admitted (turn.ts); absent if none was. */
   since: z.string().optional(),
   /** The downscale was denied, and not every pod confirmed that its preparation was cancelled. */
   refused: z.literal(true).optional(),
@@ -80,15 +82,17 @@ export interface Current {
 }
 
 /**
- * True if the StatefulSet has the requested replicas or fewer, or if its spec has changed twice: the first change may
- * have been the downscale, and the second an upscale. A single change that left more replicas was a different change,
- * and the downscale can no longer be stored after it.
+ * True if the StatefulSet has the requested replicas, or fewer than before: another webhook may have made the downscale
+ * smaller. Also if its spec has changed twice: the first change may have been the downscale, and the second an upscale.
+ * A single change that left the replicas was another one, and the downscale can no longer be stored after it.
  */
 export function mayHaveHappened(
-  { generation: admittedGeneration, to, refused }: PendingDownscale,
+  { generation: admittedGeneration, from, to, refused }: PendingDownscale,
   { generation, replicas }: Omit<Current, "uid">,
 ): boolean {
-  return replicas <= to || (refused !== true && generation > admittedGeneration + 1);
+  if (replicas <= to) return true;
+  const changes = generation - admittedGeneration;
+  return refused !== true && (changes > 1 || (changes === 1 && replicas < from));
 }
 
 /** True while the admitted write may still be stored; `now` in milliseconds. */

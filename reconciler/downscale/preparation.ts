@@ -8,8 +8,6 @@ export interface Preparation {
   readonly statefulSet: string;
   readonly namespace: string;
   readonly serviceName: string;
-  /** The ordinal of the first pod: `spec.ordinals.start`. */
-  readonly firstOrdinal: number;
   /** Scheme, port and path; each pod's host name replaces the host. */
   readonly url: URL;
 }
@@ -23,14 +21,14 @@ function isPort(text: string): boolean {
 
 /** The preparation that the StatefulSet's annotations define, or their problem in the original's words. */
 export function readPreparation(object: StatefulSet): Preparation | { readonly problem: string } {
-  const { name, namespace, serviceName, firstOrdinal } = readZone(object);
+  const { name, namespace, serviceName } = readZone(object);
   const annotations = object.metadata?.annotations ?? {};
   const port = annotations[ANNOTATIONS.prepareHttpPort] ?? "";
   const path = annotations[ANNOTATIONS.prepareHttpPath] ?? "";
   const problem = problemOfPort(port) ?? problemOfPath(path) ?? problemOfServiceName(serviceName);
   if (problem !== undefined) return { problem };
   const url = new URL(`http://pod:${port}/${path.replace(/^\/+/, "")}`);
-  return { statefulSet: name, namespace, serviceName, firstOrdinal, url };
+  return { statefulSet: name, namespace, serviceName, url };
 }
 
 function problemOfPort(port: string): string | undefined {
@@ -49,17 +47,27 @@ function problemOfServiceName(serviceName: string): string | undefined {
   return wrong && `the ${wrong}.`;
 }
 
-/**
- * The URLs of the pods that a downscale from `from` to `to` replicas removes, the last pod first. A generator, as there
- * may be very many.
- */
+/** The ordinals of neighbouring pods; `end` is exclusive. */
+export interface Ordinals {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The ordinals of the pods that a downscale removes. */
+export function leavingOrdinals(
+  firstOrdinal: number,
+  { from, to }: { readonly from: number; readonly to: number },
+): Ordinals {
+  return { start: firstOrdinal + to, end: firstOrdinal + from };
+}
+
+/** The URLs of these pods, the last one first. A generator, as there may be very many. */
 export function* endpointsOf(
   preparation: Preparation,
-  { from, to }: { readonly from: number; readonly to: number },
+  { start, end }: Ordinals,
   clusterDomain: string,
 ): Generator<string> {
-  const { statefulSet, firstOrdinal, url } = preparation;
+  const { statefulSet, url } = preparation;
   const dns = { ...preparation, clusterDomain };
-  for (let ordinal = firstOrdinal + from - 1; ordinal >= firstOrdinal + to; ordinal--)
-    yield podUrl(url, `${statefulSet}-${ordinal}`, dns);
+  for (let ordinal = end - 1; ordinal >= start; ordinal--) yield podUrl(url, `${statefulSet}-${ordinal}`, dns);
 }

@@ -9,6 +9,7 @@
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import type { DownscaleRefusal } from "./decide-admission.ts";
+import type { Ordinals } from "./preparation.ts";
 import { STORE_TIMEOUT_MS } from "../model/scaling.ts";
 import { type Current, mayHaveHappened, type PendingDownscale } from "./pending.ts";
 
@@ -24,16 +25,17 @@ const TURN_MS = 90_000;
 const COOLDOWN_MS = STORE_TIMEOUT_MS + 30_000;
 
 /**
- * Adds a downscale to the pending one; the result covers both. That of an earlier StatefulSet of the name begins no turn
- * of this one, but pods may be prepared for it.
+ * The record of a downscale that is admitted now. A record of the same name that is not concluded is replaced: what it
+ * says of pods and times is taken over.
  */
 export function addDownscale(
   earlier: PendingDownscale | undefined,
-  next: Pick<PendingDownscale, "uid" | "generation" | "from" | "to" | "at">,
+  next: Pick<PendingDownscale, "uid" | "generation" | "from" | "to" | "prepared" | "at">,
 ): PendingDownscale {
-  if (!earlier) return { ...next, since: next.at, lowest: next.to };
-  const [from, lowest] = [Math.max(earlier.from, next.from), Math.min(earlier.lowest, next.to)];
-  if (earlier.uid !== next.uid) return { ...next, since: next.at, from, lowest };
+  if (!earlier) return { ...next, since: next.at };
+  const prepared = joinRanges(earlier.prepared, next.prepared);
+  // A StatefulSet that was made again may have kept prepared pods. It has no turn yet, and no earlier downscale.
+  if (earlier.uid !== next.uid) return { ...next, ...prepared, since: next.at };
   const zone = { uid: next.uid, generation: next.generation, replicas: next.from };
   const { since = next.at } = turnOf(earlier, zone, parseTimestamp(next.at) ?? 0) ?? {};
   const last = mayHaveHappened(earlier, zone) ? earlier.at : earlier.earlier;
@@ -42,12 +44,16 @@ export function addDownscale(
   const isConcurrent = earlier.generation === next.generation && earlier.refused !== true;
   return {
     ...next,
+    ...prepared,
     since,
-    from,
     to: isConcurrent ? Math.max(earlier.to, next.to) : next.to,
-    lowest,
     ...(last !== undefined && { earlier: last }),
   };
+}
+
+function joinRanges(one: Ordinals | undefined, other: Ordinals | undefined): Pick<PendingDownscale, "prepared"> {
+  if (!one || !other) return { ...((one ?? other) && { prepared: one ?? other }) };
+  return { prepared: { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) } };
 }
 
 /**
@@ -56,17 +62,13 @@ export function addDownscale(
  */
 export function markRefused(earlier: PendingDownscale | undefined, denied: PendingDownscale): PendingDownscale {
   const { since, ...others } = denied;
-  return { ...others, refused: true, ...(earlier && since !== undefined && since === sinceOf(earlier) && { since }) };
-}
-
-function sinceOf({ since, refused, at }: PendingDownscale): string | undefined {
-  return since ?? (refused === true ? undefined : at);
+  return { ...others, refused: true, ...(since !== undefined && since === earlier?.since && { since }) };
 }
 
 /** The current turn of the zone, and when the next turn may begin, in milliseconds; undefined if it may begin now. */
 function turnOf(pending: PendingDownscale | undefined, zone: Current, now: number) {
   if (!pending || pending.uid !== zone.uid || mayHaveHappened(pending, zone)) return undefined;
-  const since = sinceOf(pending);
+  const { since } = pending;
   const endsAt = (parseTimestamp(pending.at) ?? Number.NEGATIVE_INFINITY) + COOLDOWN_MS;
   return since === undefined || now >= endsAt ? undefined : { since, endsAt };
 }
@@ -88,10 +90,11 @@ export function refuseFurther(
 /** The record that remains of a cancelled downscale until the next turn of its zone; it does not block other zones. */
 export function cooldownOf(pending: PendingDownscale, zone: Current, now: number): PendingDownscale | undefined {
   const turn = turnOf(pending, zone, now);
-  return turn && { ...pending, since: turn.since, refused: true, lowest: pending.from };
+  const { prepared: _, ...others } = pending;
+  return turn && { ...others, since: turn.since, refused: true };
 }
 
 /** True while the record only delays the next turn of the zone: every preparation has been cancelled. */
 export function isCoolingDown(pending: PendingDownscale, zone: Current, now: number): boolean {
-  return pending.refused === true && pending.lowest >= pending.from && turnOf(pending, zone, now) !== undefined;
+  return pending.refused === true && !pending.prepared && turnOf(pending, zone, now) !== undefined;
 }

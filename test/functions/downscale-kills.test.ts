@@ -145,6 +145,23 @@ describe("a downscale that was stored, after which the zone grew again before it
       });
 });
 
+describe("a downscale that another webhook made smaller as it was stored", () => {
+  for (const [mode, recordOf] of MODES)
+    it(`in ${mode} has happened: its time stays, the pod that stays is told so, and the other zone waits`, async (t) => {
+      const scene = await set(t, undefined, recordOf);
+      assert.equal((await shrink(scene, Infinity)).isAdmitted, true);
+      const { [A]: time } = tracked(scene);
+      store(scene, A, 2);
+      scene.pass(91_000);
+      await scene.conclude();
+      assert.deepEqual([[...leftPrepared(scene.seen)], tracked(scene)[A]], [[`${A}-2`], time]);
+      const written = scene.emulator.store.get("statefulsets.apps", "default", A)?.metadata.annotations?.[LAST];
+      assert.ok(written);
+      const answer = await scene.call(scene.process().webhook, reviewOf(scene.zones[1], 2));
+      assert.match(answer.message ?? "", /ingester-zone-a was downscaled at .* is labelled to wait 12h0m0s/);
+    });
+});
+
 describe("a downscale that failed after the zone had grown again", () => {
   it("is undone at once: the earlier admission can no longer be stored", async (t) => {
     let isFailing = false;

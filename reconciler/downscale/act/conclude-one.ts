@@ -52,7 +52,7 @@ export async function concludeOne(due: DueZone, options: ConcludeOptions, contex
   const { namespace, name } = readIdentity(zone.metadata ?? {});
   await recordTime(zone, conclusion.lastDownscale, context);
   if (!conclusion.happened) await restoreTracked({ namespace, name, at: pending.at }, options, context);
-  if (conclusion.staying.to === conclusion.staying.from) return true;
+  if (conclusion.staying.end === conclusion.staying.start) return true;
   const problem = await cancelForStaying(due, options, context);
   const draft = draftEvent(due, problem);
   context.recorder.emitEvents([draft]);
@@ -85,8 +85,7 @@ async function cancelForStaying(
   if ("problem" in preparation) return preparation.problem;
   let problem: string | undefined;
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
-  const endpoints = (): Iterable<string> =>
-    endpointsOf(preparation, { from: staying.to, to: staying.from }, clusterDomain);
+  const endpoints = (): Iterable<string> => endpointsOf(preparation, staying, clusterDomain);
   const calls = { podHttp, clock, namespace: preparation.namespace, endpoints, isOurs, onFailure };
   return (await cancelPreparation(calls, CANCEL_MS, stop)) ? undefined : (problem ?? "the time was over");
 }
@@ -97,7 +96,7 @@ function draftEvent(
 ): Draft {
   const { namespace, name, uid } = readIdentity(zone.metadata ?? {});
   const regarding = { kind: "StatefulSet" as const, namespace, name, uid };
-  const count = staying.to - staying.from;
+  const count = staying.end - staying.start;
   const subject = `the downscale of ${name} from ${from} to ${to} replicas, admitted at ${at}, is not in effect`;
   const done = `${subject}: the preparation of its ${count} pods was cancelled`;
   const failed = `${subject}, and not every one of its ${count} prepared pods confirmed that its preparation was cancelled: ${problem}`;

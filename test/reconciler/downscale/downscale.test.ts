@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import { refuseByHealth } from "../../../reconciler/downscale/decide-admission.ts";
-import { endpointsOf, readPreparation } from "../../../reconciler/downscale/preparation.ts";
+import { endpointsOf, leavingOrdinals, readPreparation } from "../../../reconciler/downscale/preparation.ts";
 import { compareReplicas, readScalable } from "../../../reconciler/downscale/scalable.ts";
 import { zone } from "../builders.ts";
 
@@ -49,38 +49,30 @@ describe("the pods to remove (P17, P18)", () => {
     spec: { serviceName: "service-name", selector: {}, template: {} },
   });
   const HTTP = "grafana.com/prepare-downscale-http";
-  const endpoints = (path: string, from: number, to: number): string[] => {
+  const endpoints = (path: string, start: number, end: number): string[] => {
     const preparation = readPreparation(object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: path }));
     return "problem" in preparation
       ? assert.fail(preparation.problem)
-      : [...endpointsOf(preparation, { from, to }, "cluster.local.")];
+      : [...endpointsOf(preparation, { start, end }, "cluster.local.")];
   };
-  it("are counted from the first ordinal", () => {
-    const zone = object({ [`${HTTP}-port`]: "8080", [`${HTTP}-path`]: "p" });
-    const preparation = readPreparation({ ...zone, spec: { ...zone.spec, ordinals: { start: 7 } } as never });
-    assert.ok(!("problem" in preparation));
-    assert.deepEqual(
-      [...endpointsOf(preparation, { from: 3, to: 2 }, "cluster.local.")],
-      ["http://test-9.service-name.default.svc.cluster.local.:8080/p"],
-    );
-  });
+  it("are counted from the first ordinal", () =>
+    assert.deepEqual(leavingOrdinals(7, { from: 3, to: 2 }), { start: 9, end: 10 }));
   it("are called by name, in descending order", () =>
-    assert.deepEqual(endpoints("prepare-downscale", 5, 3), [
+    assert.deepEqual(endpoints("prepare-downscale", 3, 5), [
       "http://test-4.service-name.default.svc.cluster.local.:8080/prepare-downscale",
       "http://test-3.service-name.default.svc.cluster.local.:8080/prepare-downscale",
     ]));
   for (const path of ["a/b?c", "/a/b?c", "//a/b?c", "///a/b?c"])
     it(`are called with one slash before the path ${path}`, () =>
-      assert.deepEqual(endpoints(path, 1, 0), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
+      assert.deepEqual(endpoints(path, 0, 1), ["http://test-0.service-name.default.svc.cluster.local.:8080/a/b?c"]));
   it("may be more than memory can hold", () => {
     const preparation = {
       statefulSet: "s",
       namespace: "n",
       serviceName: "v",
-      firstOrdinal: 0,
       url: new URL("http://pod:1/p"),
     };
-    assert.match(endpointsOf(preparation, { from: 2 ** 31 - 1, to: 0 }, "x").next().value ?? "", /s-2147483646/);
+    assert.match(endpointsOf(preparation, { start: 0, end: 2 ** 31 - 1 }, "x").next().value ?? "", /s-2147483646/);
   });
 });
 

@@ -11,11 +11,17 @@ const pending = (more: Partial<PendingDownscale> = {}): PendingDownscale => ({
   generation: 7,
   from: 5,
   to: 3,
-  lowest: more.to ?? 3,
+  prepared: { start: 3, end: 5 },
   at: at(10),
   ...more,
 });
-const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) => ({ uid, generation, replicas });
+const zone = (replicas: number, uid = "u", generation = replicas === 5 ? 7 : 8) => ({
+  uid,
+  generation,
+  replicas,
+  firstOrdinal: 0,
+});
+const startingAt = (firstOrdinal: number, replicas: number) => ({ ...zone(replicas, "u", 8), firstOrdinal });
 
 describe("a pending downscale from 5 to 3", () => {
   const EARLIER = at(3600);
@@ -61,7 +67,31 @@ describe("a pending downscale from 5 to 3", () => {
       EARLIER,
       [EARLIER, 3, 5],
     ],
-    ["happened, and one that went further did not", pending({ to: 4, lowest: 3 }), zone(4), at(10), [at(10), 3, 4]],
+    ["happened, and one that went further did not", pending({ to: 4 }), zone(4), at(10), [at(10), 3, 4]],
+    ["happened, made smaller by another webhook", pending(), zone(4), at(10), [at(10), 3, 4]],
+    [
+      "was refused: fewer replicas are others' doing",
+      pending({ refused: true }),
+      zone(4),
+      undefined,
+      [undefined, 3, 4],
+    ],
+    [
+      "of pods 5 to 9 never happened, and pods were added before the first: 8 and 9 were prepared",
+      pending({ prepared: { start: 8, end: 10 } }),
+      startingAt(3, 7),
+      undefined,
+      [undefined, 8, 10],
+    ],
+    ["never happened, and its first ordinal grew", pending(), startingAt(4, 5), undefined, [undefined, 4, 5]],
+    ["never happened, and only pods elsewhere are left", pending(), startingAt(9, 5), undefined, [undefined, 9, 9]],
+    [
+      "never happened, and every pod was told",
+      pending({ prepared: undefined }),
+      zone(5, "u", 8),
+      undefined,
+      [undefined, 0, 0],
+    ],
     ["concerns a StatefulSet that was recreated", pending(), zone(5, "other"), undefined, [undefined, 3, 5]],
     ["concerns one that was recreated with fewer pods", pending(), zone(3, "other"), undefined, [undefined, 3, 3]],
     ["was admitted by a clock that is ahead", pending({ at: at(-60) }), zone(5), at(-60), undefined],
@@ -71,7 +101,7 @@ describe("a pending downscale from 5 to 3", () => {
     it(name, () => {
       assert.equal(lastDownscaleOf(note, current, NOW), counts);
       const concluded = concludeDownscale(note, current, NOW);
-      assert.deepEqual(concluded && [concluded.lastDownscale, concluded.staying.from, concluded.staying.to], end);
+      assert.deepEqual(concluded && [concluded.lastDownscale, concluded.staying.start, concluded.staying.end], end);
     });
 
   it("that concerns a recreated StatefulSet has not happened, also if that has no more pods", () =>
@@ -81,37 +111,41 @@ describe("a pending downscale from 5 to 3", () => {
     assert.deepEqual(concludeDownscale(pending({ at: at(90) }), undefined, NOW), {
       happened: false,
       lastDownscale: undefined,
-      staying: { from: 0, to: 0 },
+      staying: { start: 0, end: 0 },
       cooldown: undefined,
     });
   });
 });
 
 describe("a further downscale of the same StatefulSet", () => {
-  const next = { uid: "u", generation: 7, from: 5, to: 4, at: at(0) };
+  const next = { uid: "u", generation: 7, from: 5, to: 4, prepared: { start: 4, end: 5 }, at: at(0) };
+  const all = { prepared: { start: 3, end: 5 } };
   it("keeps the pods of the previous one", () =>
-    assert.deepEqual(addDownscale(pending(), next), { ...next, since: at(10), lowest: 3 }));
+    assert.deepEqual(addDownscale(pending({ since: at(10) }), next), { ...next, ...all, since: at(10) }));
   it("that was admitted on the same spec has happened as soon as one of both has", () => {
-    const further = addDownscale(pending(), { ...next, to: 2 });
-    assert.deepEqual([further.to, further.lowest], [3, 2]);
+    const further = addDownscale(pending(), { ...next, to: 2, prepared: { start: 2, end: 5 } });
+    assert.deepEqual([further.to, further.prepared], [3, { start: 2, end: 5 }]);
     const concluded = concludeDownscale(further, zone(3), NOW);
     assert.deepEqual(concluded, {
       happened: true,
       lastDownscale: at(0),
-      staying: { from: 2, to: 3 },
+      staying: { start: 2, end: 3 },
       cooldown: undefined,
     });
   });
   it("keeps the time of the previous one if that happened", () =>
-    assert.deepEqual(addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2 }), {
-      ...next,
-      generation: 8,
-      from: 5,
-      to: 2,
-      since: at(0),
-      lowest: 2,
-      earlier: at(10),
-    }));
+    assert.deepEqual(
+      addDownscale(pending(), { ...next, generation: 8, from: 3, to: 2, prepared: { start: 2, end: 3 } }),
+      {
+        ...next,
+        generation: 8,
+        from: 3,
+        to: 2,
+        prepared: { start: 2, end: 5 },
+        since: at(0),
+        earlier: at(10),
+      },
+    ));
   it("keeps the time of the previous one if that may have happened before an upscale", () =>
     assert.equal(addDownscale(pending(), { ...next, generation: 9 }).earlier, at(10)));
   it("keeps the time of an even earlier one if the previous one did not happen", () =>
@@ -119,12 +153,13 @@ describe("a further downscale of the same StatefulSet", () => {
   it("does not keep the refusal of the previous one", () =>
     assert.equal(addDownscale(pending({ refused: true }), next).refused, undefined));
   it("keeps the pods of one of an earlier StatefulSet, and begins a turn", () =>
-    assert.deepEqual(addDownscale(pending({ uid: "old", from: 6 }), next), {
+    assert.deepEqual(addDownscale(pending({ uid: "old", prepared: { start: 3, end: 6 } }), next), {
       ...next,
-      from: 6,
       since: at(0),
-      lowest: 3,
+      prepared: { start: 3, end: 6 },
     }));
+  it("adds nothing to one that was cancelled whole", () =>
+    assert.deepEqual(addDownscale(pending({ prepared: undefined }), next).prepared, next.prepared));
 });
 
 describe("the pending downscales in the Lease", () => {

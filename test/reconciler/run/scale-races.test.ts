@@ -111,7 +111,7 @@ describe("a zone that is to shrink", () => {
     const { store } = on.stage.emulator;
     const { uid, generation } = store.get("statefulsets.apps", "default", "ingester-zone-b")?.metadata ?? {};
     const at = new Date(on.stage.time.now()).toISOString();
-    const note = { "ingester-zone-b": { uid, generation, from: 3, to: 2, lowest: 2, at } };
+    const note = { "ingester-zone-b": { uid, generation, from: 3, to: 2, prepared: { start: 2, end: 3 }, at } };
     store.create("leases.coordination.k8s.io", {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",

@@ -9,7 +9,15 @@ const timeOf = (ms: number): string => new Date(ms).toISOString();
 const zone = (name: string, replicas: number, generation: number, annotations: object = {}): KubeObject =>
   ({ metadata: { name, namespace: "zonewise", uid: name, generation, annotations }, spec: { replicas } }) as never;
 const OTHER = { ...zone("b", 3, 1), metadata: { ...zone("b", 3, 1).metadata, labels: { [MIN_TIME]: "60s" } } };
-const RECORD = { uid: "a", generation: 1, from: 3, to: 2, lowest: 2, at: timeOf(0), since: timeOf(0) };
+const RECORD = {
+  uid: "a",
+  generation: 1,
+  from: 3,
+  to: 2,
+  prepared: { start: 2, end: 3 },
+  at: timeOf(0),
+  since: timeOf(0),
+};
 
 /** What happens: the Lease records this, zone "a" is changed, or pod "a-2" is prepared or made undone. */
 type Step = readonly [
@@ -222,7 +230,7 @@ const CASES: readonly (readonly [string, readonly Step[], RegExp | undefined])[]
     "one that is kept",
     [
       [0, "record", "webhooks-1", RECORD],
-      [95_000, "record", "reconciler-1", { ...RECORD, refused: true, lowest: 3 }],
+      [95_000, "record", "reconciler-1", { ...RECORD, refused: true, prepared: undefined }],
     ],
     undefined,
   ],

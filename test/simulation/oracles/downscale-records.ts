@@ -135,16 +135,20 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
     const set = setOf(zone);
     if (!set || dig(record, "uid") !== set.metadata.uid) return undefined;
     const isRefused = dig(record, "refused") === true;
-    const [generation = 0, to = 0] = [dig(record, "generation"), dig(record, "to")].map(numberOf);
-    if (replicasOf(set) <= to || (!isRefused && (set.metadata.generation ?? 0) > generation + 1)) return undefined;
+    const [generation = 0, from = 0, to = 0] = ["generation", "from", "to"].map((field) =>
+      numberOf(dig(record, field)),
+    );
+    const changes = (set.metadata.generation ?? 0) - generation;
+    const isChanged = changes > 1 || (changes === 1 && replicasOf(set) < from);
+    if (replicasOf(set) <= to || (!isRefused && isChanged)) return undefined;
     return textOf(dig(record, "since")) ?? (isRefused ? undefined : textOf(dig(record, "at")));
   }
 
   function judgePrepared(zone: string, actor: string): void {
     // Pods of a StatefulSet that was made again may be prepared for an earlier one.
-    const lowest = numberOf(dig(records[zone], "lowest")) ?? Infinity;
+    const first = numberOf(dig(records[zone], "prepared", "start")) ?? Infinity;
     for (const { metadata } of listPods(zone)) {
-      if (!isPrepared(metadata.uid) || gone.has(metadata.uid) || ordinalOf(metadata.name) >= lowest) continue;
+      if (!isPrepared(metadata.uid) || gone.has(metadata.uid) || ordinalOf(metadata.name) >= first) continue;
       gone.add(metadata.uid);
       violated(`${actor} keeps no record of the downscale of ${zone}, and ${metadata.name} is prepared and stays`);
     }

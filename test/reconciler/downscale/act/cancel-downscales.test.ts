@@ -36,7 +36,7 @@ describe("cancelling the preparation of a pending downscale", () => {
       const on = await set(t, send);
       const zone = createZone(on, "web", { replicas: 5, ...traits });
       const at = new Date(START - 100_000).toISOString();
-      on.note({ web: { ...FROM_5, to: 4, lowest: 4, at, uid: zone.metadata?.uid ?? "" } });
+      on.note({ web: { ...FROM_5, to: 4, prepared: { start: 4, end: 5 }, at, uid: zone.metadata?.uid ?? "" } });
       await on.conclude();
       assert.deepEqual(await on.conclude(), []);
       on.pass(30_000);
@@ -48,6 +48,16 @@ describe("cancelling the preparation of a pending downscale", () => {
       assert.match(on.events[0]?.message ?? "", why);
       assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
     });
+
+  it("calls the pods that were prepared, also after spec.ordinals.start became smaller", async (t) => {
+    const on = await set(t);
+    const { metadata, spec } = createZone(on, "web", { replicas: 7 });
+    on.emulator.store.update("statefulsets.apps", { metadata, spec: { ...spec, ordinals: { start: 3 } } } as never);
+    // Pods 5 to 9 were to become pods 5 to 7.
+    on.note({ web: { ...FROM_5, prepared: { start: 8, end: 10 }, uid: metadata?.uid ?? "" } });
+    await on.conclude();
+    assert.deepEqual(on.notified.toSorted(), ["DELETE web-8", "DELETE web-9"]);
+  });
 
   it("tries less and less often while a pod does not answer, at last every 5 min, and reads 2 objects every 30 s in between", async (t) => {
     const on = await set(t, async () => ({ status: 503, body: "" }));
@@ -70,7 +80,7 @@ describe("cancelling the preparation of a pending downscale", () => {
     const on = await set(t);
     const zone = createZone(on, "web", { replicas: 5 });
     const at = new Date(START - 95_000).toISOString();
-    on.note({ web: { ...FROM_5, at, uid: zone.metadata?.uid ?? "" } });
+    on.note({ web: { ...FROM_5, at, since: at, uid: zone.metadata?.uid ?? "" } });
     await on.conclude();
     const notified = [...on.notified];
     const note = on.leaseMetadata()?.annotations?.["zonewise/pending-downscales"];

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { createZone } from "../../../functions/stage.ts";
 import { FROM_5, LAST, LEASE, LIST, OLD, set } from "./concluding.ts";
 
-const FROM_5_GONE = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD, uid: "gone" };
+const FROM_5_GONE = { generation: 1, from: 5, to: 3, prepared: { start: 3, end: 5 }, at: OLD, uid: "gone" };
 
 describe("concluding pending downscales", () => {
   it("costs one list at the start, one every 30 s while nothing is pending, and no write", async (t) => {
@@ -110,7 +110,7 @@ describe("concluding pending downscales", () => {
     for (let i = 0; i < 20; i++) {
       const zone = createZone(on, `web-${i}`, { replicas: 5, group: `${i}` });
       on.note(
-        { [`web-${i}`]: { ...FROM_5, to: 4, lowest: 4, uid: zone.metadata?.uid ?? "" } },
+        { [`web-${i}`]: { ...FROM_5, to: 4, prepared: { start: 4, end: 5 }, uid: zone.metadata?.uid ?? "" } },
         undefined,
         `${LEASE}-${i}`,
       );

@@ -79,4 +79,4 @@ export async function set(
 
 export const LIST = "GET coordination.k8s.io/v1/leases collection 200";
 
-export const FROM_5 = { generation: 1, from: 5, to: 3, lowest: 3, at: OLD };
+export const FROM_5 = { generation: 1, from: 5, to: 3, prepared: { start: 3, end: 5 }, at: OLD };

@@ -8,7 +8,7 @@ import { takeDownscaleLease } from "../../../../reconciler/downscale/act/downsca
 import { setStage, type Stage } from "../../../functions/stage.ts";
 
 const LATE: PendingDownscales = {
-  late: { uid: "u", generation: 1, from: 3, to: 2, lowest: 2, at: "2026-01-01T00:00:00Z" },
+  late: { uid: "u", generation: 1, from: 3, to: 2, prepared: { start: 2, end: 3 }, at: "2026-01-01T00:00:00Z" },
 };
 
 const START = Date.parse("2026-01-01T00:00:00Z");

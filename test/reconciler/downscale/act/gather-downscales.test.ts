@@ -32,7 +32,9 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
       const { store } = stage.emulator;
       const a = createZone(stage, "zone-a", minTime("12h"));
       createZone(stage, "zone-b", minTime("12h"));
-      const note = { "zone-a": { uid: a.metadata?.uid, generation: 1, from: 4, lowest: 2, ...pending } };
+      const note = {
+        "zone-a": { uid: a.metadata?.uid, generation: 1, from: 4, prepared: { start: 2, end: 4 }, ...pending },
+      };
       store.create("leases.coordination.k8s.io", {
         apiVersion: "coordination.k8s.io/v1",
         kind: "Lease",

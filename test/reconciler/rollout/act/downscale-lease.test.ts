@@ -80,7 +80,14 @@ describe("a rollout", () => {
     const { stage, seen } = await set(t, ["b"]);
     const { metadata } = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-b") as KubeObject;
     const at = new Date(stage.time.now()).toISOString();
-    const pending = { uid: metadata.uid, generation: metadata.generation, from: 3, to: 2, lowest: 2, at };
+    const pending = {
+      uid: metadata.uid,
+      generation: metadata.generation,
+      from: 3,
+      to: 2,
+      prepared: { start: 2, end: 3 },
+      at,
+    };
     writeLease(stage, "", { "ingester-zone-b": pending });
     const { hold, writes } = await tickAndWrites(stage);
     assert.match(
