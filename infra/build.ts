@@ -29,7 +29,6 @@ export const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
   "lazy/expression": "reconciler/checks/expression.ts",
   "lazy/otel": "infra/tracing/act/otel.ts",
-  "lazy/profiles": "infra/profiles/act/serve-profiles.ts",
 };
 
 /**

@@ -42,10 +42,6 @@ export async function start(
   warnOfVariables(env, log);
   const metrics = createMetrics();
   const tracer = machine.tracer ?? (await loadTracer(env, service, log));
-  if (configuration.profilePort !== undefined) {
-    const { serveProfiles } = await import("./profiles/act/serve-profiles.ts");
-    await serveProfiles(configuration.profilePort, { clock: machine, log, service });
-  }
   const connection = await connect(configuration.connection);
   const { clientTimeoutMs: timeoutMs, rate } = configuration;
   metrics.apiLimited(rate.qps);

@@ -38,8 +38,6 @@ export interface Configuration {
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
-  /** The port for profiles; undefined if none are served. */
-  readonly profilePort: number | undefined;
   /** Whether Evictions that name us are answered. */
   readonly evictionResponder: boolean;
   readonly nodeUpdates: NodeUpdateConfiguration;
@@ -188,7 +186,6 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
-    profilePort: given.PROFILE_PORT,
     evictionResponder: given.EVICTION_RESPONDER,
     nodeUpdates: {
       enabled: given.NODE_UPDATES,

@@ -1,6 +1,6 @@
 /** The environment variables, one row each: for the parser, the error messages and the documentation. */
 import * as z from "zod";
-import { AGENT_VARIABLES, PORT } from "./agent-variables.ts";
+import { AGENT_VARIABLES } from "./agent-variables.ts";
 import { NODE_VARIABLES } from "./node-variables.ts";
 import { CERTIFICATE_VARIABLES } from "./certificate-variables.ts";
 import {
@@ -187,11 +187,6 @@ export const VARIABLES = {
     ...flag,
     meaning: "Whether the reconciler answers the Evictions of Kubernetes' declarative eviction API that name it",
     default: "false",
-  },
-  PROFILE_PORT: {
-    schema: z.optional(PORT),
-    meaning: "Where profiles of the process are served, on its loopback address alone; off when not set",
-    allowed: "a port; 0 takes a free one",
   },
   ...NODE_VARIABLES,
   STATUS_PAGE_HOSTS: {

@@ -33,7 +33,6 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
-      profilePort: undefined,
       evictionResponder: false,
       nodeUpdates: {
         enabled: false,
