@@ -120,7 +120,7 @@ describe("the README of the control plane", () => {
   });
 
   it("names the version of Go that the modules need", () => {
-    for (const name of [...MODULES, "helm-3", "helm-4", "knative", "actionlint", "engines", "cosign"]) {
+    for (const name of [...MODULES, "helm-3", "helm-4", "knative", "actionlint", "cosign"]) {
       for (const file of readdirSync(at(name)).filter((one) => one.endsWith(".mod"))) {
         const version = /^go (\d+\.\d+)/m.exec(read(`${name}/${file}`))?.[1];
         assert.ok(read("README.md").includes(`Go ${version} or later`));

@@ -1,12 +1,9 @@
 /** Runs the engines' snippets: Lua in a Lua engine, CEL in a CEL engine. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { CelScalar, celEnv, mapType, parse, plan } from "@bufbuild/cel";
 import { LuaFactory } from "wasmoon";
-import { type Manifest, read, ROOT } from "../manifests.ts";
+import { type Manifest, read } from "../manifests.ts";
 
 export const engineFile = (name: string): Manifest[] => read(`infra/gitops/${name}`);
-export const textOf = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
 /** One module of WebAssembly for all engines. */
 const factory = new LuaFactory();

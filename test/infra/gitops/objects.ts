@@ -26,7 +26,7 @@ export interface Target extends Json {
 }
 
 /** A RolloutGroup with the status that the reconciler would write. */
-export function rolloutGroup(traits: ZoneTraits, more: Partial<GroupFacts> = {}, generation = 1): Target {
+function rolloutGroup(traits: ZoneTraits, more: Partial<GroupFacts> = {}, generation = 1): Target {
   const status = decideStatus({
     facts: facts({ traits: [traits], ...more }),
     earlier: {},
@@ -218,7 +218,7 @@ export const CASES: readonly Case[] = [
   ],
 ];
 
-/** StatefulSets that Zonewise has nothing to do with: only the rules in Lua are asked about them. */
+/** StatefulSets that Zonewise has nothing to do with: only the rules of Argo CD are asked about them. */
 export const OUTSIDERS: readonly Case[] = [
   ["a StatefulSet in no group, OnDelete and outdated", outsider(OLD), "Healthy"],
   ["a StatefulSet in no group that rolls", outsider(OLD, rolling()), "Progressing"],

@@ -1,3 +1,0 @@
-local function answer(status, message)
-  return { status = status, message = message or "" }
-end

@@ -1,3 +1,0 @@
-local function health(obj)
-  return unseen(obj) or judge(obj)
-end
