@@ -44,6 +44,11 @@ export interface Decision {
 /** Share of a certificate's validity after which its successor is made. */
 const RENEW_AT = 2 / 3;
 /**
+ * Share after which the certificate job is overdue, a month after its first chance with the default validity. It is a
+ * share, so that it leaves time for any validity: a daily job is too rare for one below 72 hours.
+ */
+const OVERDUE_AT = 3 / 4;
+/**
  * Share after which the successor serves even if not every configuration is known to trust it: no client trusts an
  * expired certificate.
  */
@@ -145,6 +150,10 @@ export function decideCertificates(situation: Situation): Decision {
     decideByStored(situation) ?? (stored.state === "whole" ? decideByMaterial(stored.material, situation) : undefined);
   return decision ?? say("keep", "UpToDate", "the certificate is good");
 }
+
+/** True if the certificate job should have replaced the certificate that serves long ago. */
+export const isOverdue = ({ stored, now }: Pick<Situation, "stored" | "now">): boolean =>
+  stored.state === "whole" && share(stored.material, now) >= OVERDUE_AT;
 
 function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {
   return chain[0] ? missingNames(chain[0], dnsNames) : [];

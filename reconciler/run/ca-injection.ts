@@ -2,13 +2,13 @@
  * Injects the CA bundle into the webhook configurations (§7.6), and measures their failure policies (§9), beside the
  * ticks:
  *
- *   no certificate? make it -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
+ *   no certificate, or its renewal is overdue? make one -> list -> inject --> watch from the list --a configuration changed, or 30 s--> ...
  *
  * A watch is only a hint: every injection starts with a list. Without the right to watch, only the 30 s remain. The
  * list after our own injection finds nothing to do, which ends the cycle.
  */
 import { failurePolicies } from "../../infra/certs/configurations.ts";
-import { type FirstCertificate, issueFirstCertificate } from "../../infra/certs/act/first-certificate.ts";
+import { provideCertificate, type ProvideInput } from "../../infra/certs/act/provide-certificate.ts";
 import {
   injectCaBundles,
   HOOK_RESOURCES,
@@ -19,7 +19,7 @@ import {
 import type { Clock } from "../../infra/clock.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
 import { hasCode } from "../../infra/errors.ts";
-import type { Log } from "../../infra/log.ts";
+import type { Log, LogFields } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 
@@ -33,8 +33,8 @@ export interface CaInjectionInput {
   readonly secretName: string;
   /** If false, configurations are only measured, not watched or changed. */
   readonly inject: boolean;
-  /** The way to fill a Secret that is missing or empty; undefined if somebody else provides the certificate. */
-  readonly firstCertificate?: Pick<FirstCertificate, "dnsNames" | "issue"> | undefined;
+  /** How a certificate is made; undefined if somebody else provides it. */
+  readonly issuer?: Pick<ProvideInput, "dnsNames" | "issue"> | undefined;
 }
 
 export interface CaInjection {
@@ -56,7 +56,7 @@ type Versions = ReadonlyMap<string, string>;
 const NOTHING: Versions = new Map();
 
 export function createCaInjection(input: CaInjectionInput): CaInjection {
-  const { cluster, clock, log, metrics, namespace, secretName, inject, firstCertificate } = input;
+  const { cluster, clock, log, metrics, namespace, secretName, inject, issuer } = input;
   const logged = new Set<string>();
   let injectedAt = -Infinity;
 
@@ -68,10 +68,10 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
       if (!inject) {
         const { listed } = await listConfigurations(cluster, namespace, call);
         metrics.failurePolicies(failurePolicies(listed));
-        await issueFirst(call);
+        await provide(call);
         return NOTHING;
       }
-      await issueFirst(call);
+      await provide(call);
       const result = await injectCaBundles(cluster, { namespace, secretName }, call);
       metrics.failurePolicies(failurePolicies(result.listed));
       metrics.certificateExpiry(namespace, result.expiresAt);
@@ -82,7 +82,7 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
       if (hasCode(error, "Forbidden")) {
         logOnce(
           "the CA bundle is not injected: the ServiceAccount may not list the webhook configurations, or not read or create the Secret",
-          error,
+          { error },
         );
         return NOTHING;
       }
@@ -91,18 +91,17 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
     }
   }
 
-  async function issueFirst(call: Call): Promise<void> {
-    if (!firstCertificate) return;
-    const written = await issueFirstCertificate(
-      cluster,
-      { ...firstCertificate, namespace, secretName, now: clock.now() },
-      call,
-    );
-    if (written) log.info("the certificate of the webhooks was made", { secret: secretName });
+  async function provide(call: Call & { readonly signal: AbortSignal }): Promise<void> {
+    if (!issuer) return;
+    const place = { cluster, clock, log, namespace, secretName };
+    const provided = await provideCertificate({ ...issuer, ...place, inject, stop: call.signal }, call);
+    if (provided === "made") log.info("the certificate of the webhooks was made", { secret: secretName });
+    if (provided === "overdue")
+      logOnce("the certificate job is overdue: the reconciler renews the certificate", { secret: secretName });
   }
 
-  function logOnce(message: string, error: unknown): void {
-    if (!logged.has(message)) log.info(message, { error });
+  function logOnce(message: string, fields: LogFields): void {
+    if (!logged.has(message)) log.info(message, fields);
     logged.add(message);
   }
 
@@ -130,7 +129,7 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
         if (hasCode(error, "Forbidden"))
           logOnce(
             "webhook configurations are not watched, only listed every 30 s: the ServiceAccount may not watch them",
-            error,
+            { error },
           );
         else changes.wake();
       }

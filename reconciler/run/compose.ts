@@ -123,7 +123,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       log,
       metrics,
       namespace,
-      firstCertificate: configuration.certificates.selfSigned
+      issuer: configuration.certificates.selfSigned
         ? issuerFor(configuration.certificates, { clock, generate: machine.generate })
         : undefined,
     }),

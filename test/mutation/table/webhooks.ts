@@ -112,10 +112,17 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "the first certificate does not replace an existing one",
-    file: "infra/certs/act/first-certificate.ts",
-    tests: ["test/infra/certs/act/first-certificate.test.ts"],
-    find: `if (stored.state !== "absent" && stored.state !== "empty") return false;`,
+    file: "infra/certs/act/provide-certificate.ts",
+    tests: ["test/infra/certs/act/provide-certificate.test.ts"],
+    find: `if (stored.state !== "absent" && stored.state !== "empty") return "left";`,
     replacement: "",
+  },
+  {
+    breaks: "the reconciler renews a certificate whose job is overdue",
+    file: "infra/certs/act/provide-certificate.ts",
+    tests: ["test/infra/certs/act/provide-certificate.test.ts", "test/reconciler/run/ca-injection.test.ts"],
+    find: "if (isOverdue(situation)) {",
+    replacement: "if (situation.now < 0) {",
   },
   {
     breaks: "the policy on deletions of pods leaves StatefulSets of other API groups alone",

@@ -1,5 +1,6 @@
 /** A run's work on the webhook configurations in parallel with its ticks (§7.6, §9). */
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { RolloutError } from "../../../infra/errors.ts";
 import * as on from "../../infra/certs/stage.ts";
@@ -38,7 +39,7 @@ describe("CA injection", () => {
     on.putSecret(store, {});
     on.addHook(store, on.VALIDATING, "ours");
     const { injectOnce, lines } = injector(stage, {
-      firstCertificate: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) },
+      issuer: { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) },
     });
     await injectOnce();
     const { ca = "", cert = "" } = on.secretOf(store);
@@ -48,11 +49,31 @@ describe("CA injection", () => {
   });
 
   it("also issues one without the right to inject the CA, and none if another component provides it", async () => {
-    const firstCertificate = { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) };
+    const issuer = { dnsNames: [on.SERVICE], issue: on.issueAt(() => stage.time.now()) };
     await injector(stage, { inject: false }).injectOnce();
     assert.deepEqual(on.secretOf(stage.emulator.store), {});
-    await injector(stage, { inject: false, firstCertificate }).injectOnce();
+    await injector(stage, { inject: false, issuer }).injectOnce();
     assert.notDeepEqual(on.secretOf(stage.emulator.store), {});
+  });
+
+  it("alone keeps a certificate of an hour valid and trusted, without a run of the job", async () => {
+    const { store } = stage.emulator;
+    on.addHook(store, on.VALIDATING, "ours");
+    const clock = on.movingClock(stage.time);
+    const issue = on.issueAt(clock.now, [on.SERVICE], 1 / 24);
+    const { injectOnce, lines } = injector(stage, { clock, issuer: { dnsNames: [on.SERVICE], issue } });
+    const served = new Set<string>();
+    for (let minute = 0; minute < 180; minute++) {
+      await injectOnce();
+      const { cert = "" } = on.secretOf(store);
+      served.add(cert);
+      assert.ok(
+        new X509Certificate(cert).validToDate.getTime() > clock.now() &&
+          on.accepts(bundle(stage, "ours")[0] ?? "", cert),
+      );
+      await stage.time.advance(60_000);
+    }
+    assert.deepEqual([served.size, lines.filter((line) => line.includes("is overdue")).length], [5, 1]);
   });
 
   it("checks at most every 30 seconds, however often it is called", async () => {
