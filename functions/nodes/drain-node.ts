@@ -5,8 +5,8 @@
  *
  *   cordoned now, or pods left --503, Retry-After--> again --> ... --> no pod left --200--> the agent may announce its reboot
  *
- * A node whose policy is frozen never counts as drained and does not reboot (§17.2), even if it announced the reboot
- * before and its host did not get the call.
+ * A node whose policy is frozen, or which no policy has in a slot, never counts as drained and does not reboot (§17.2),
+ * even if it announced the reboot before and its host did not get the call.
  */
 import { startDeadline } from "../../infra/deadline.ts";
 import type { Call, Cluster } from "../../infra/kubernetes/cluster.ts";
@@ -40,7 +40,7 @@ const MAX_RECORDED = 20;
 
 /**
  * 200 once the node is drained, or once its drain has timed out and the policy allows the reboot. 503 until then, and
- * while the policy is frozen. 409 if no reboot of the node is wanted.
+ * while the policy is frozen or unknown. 409 if no reboot of the node is wanted.
  */
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
   return async (request) => {
@@ -60,12 +60,19 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
 
 function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeAnswer {
   if (drain.remaining > 0 && drain["forced"] !== true) return notYet(drain, NEXT_ROUND_S);
-  if (policy?.status.frozen)
-    return refuse(
-      "Unavailable",
-      `policy ${policy.name} is frozen, and reboots no node: ${policy.status.frozen.message}`,
-    );
-  return { status: 200, body: answerOf(drain) };
+  const why = whyNoReboot(policy);
+  return why === undefined ? { status: 200, body: answerOf(drain) } : refuse("Unavailable", why);
+}
+
+/**
+ * Why a drained node must not reboot now (§17.2). Without a policy nobody knows whether it is frozen: it may have been
+ * deleted, or its status cannot be read. The reconciler gives the node another policy, or sends it back to `Idle`.
+ */
+export function whyNoReboot(policy: DrainPolicy | undefined): string | undefined {
+  if (!policy) return "no NodeUpdatePolicy has the node in a slot: it does not reboot";
+  const { frozen } = policy.status;
+  if (!frozen) return undefined;
+  return `policy ${policy.name} is frozen, and reboots no node: ${frozen.message}`;
 }
 
 /** Evicts the pods within `EVICTIONS_SHARE` of the request's time. */
@@ -137,7 +144,7 @@ const notYet = (drain: DrainStatus, retryAfterSeconds: number): NodeAnswer => ({
   retryAfterSeconds,
 });
 
-/** The policy that has the node in one of its slots; undefined if no valid policy has it. */
+/** The policy that has the node in one of its slots; undefined if none whose status can be read has it. */
 export async function findPolicy(cluster: Cluster, nodeName: string, call: Call): Promise<Policy | undefined> {
   for await (const { items } of cluster.list(nodeUpdatePolicies, {}, call))
     for (const policy of items.map(readPolicy))

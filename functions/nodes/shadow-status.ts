@@ -5,15 +5,16 @@ import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
+import { type DrainTools, whyNoReboot } from "./drain-node.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
-import { getShadow, patchStatus, readShadowStatus, type ShadowTools, wantedState } from "./shadow-store.ts";
+import { getShadow, patchStatus, readShadowStatus, wantedState } from "./shadow-store.ts";
 
 /**
  * Writes the status that the agent sends. Keys that the agent leaves out keep their values; we set the progress of the
  * drain and the time of the boot's first report. The precondition of the write is the version that the agent has seen,
  * or else the version read here (NW27).
  */
-export function updateStatus(tools: ShadowTools): NodeRoute {
+export function updateStatus(tools: DrainTools): NodeRoute {
   return async (request) => {
     const sent = shadowStatus.safeParse(request.body);
     if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
@@ -25,15 +26,15 @@ export function updateStatus(tools: ShadowTools): NodeRoute {
   };
 }
 
-async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowStatus): Promise<NodeAnswer> {
+async function writeOnce(tools: DrainTools, request: NodeRequest, sent: ShadowStatus): Promise<NodeAnswer> {
   const { drain: _, boot_reported_at: __, ...status } = sent;
   const shadow = await getShadow(tools, request);
   const { resourceVersion } = readIdentity(shadow.metadata);
   if (request.ifMatch !== undefined && request.ifMatch !== resourceVersion)
     return refuse("Conflict", `${shadow.metadata.name} has changed since version ${request.ifMatch}`);
   const stored = readShadowStatus(shadow);
-  const why = status.rebooting ? whyNotReboot(shadow, stored) : undefined;
-  if (why !== undefined) return refuse("Conflict", why);
+  const refused = status.rebooting && (await refuseReboot(tools, request, whyNotReboot(shadow, stored)));
+  if (refused) return refused;
   const reported = isNewBoot(status, stored) && { boot_reported_at: formatTimestamp(tools.clock.now()) };
   // The drain of an attempt that is over says nothing about the next one.
   const over = status.current_state === "Idle" && stored?.drain && { drain: null };
@@ -43,6 +44,17 @@ async function writeOnce(tools: ShadowTools, request: NodeRequest, sent: ShadowS
 
 const isNewBoot = ({ boot_id: id }: ShadowStatus, stored: ShadowStatus | undefined): boolean =>
   typeof id === "string" && id !== stored?.boot_id;
+
+/** The announcement of a reboot: the update must still be wanted, the node drained, and its policy not frozen. */
+async function refuseReboot(
+  { policyOf }: DrainTools,
+  { node, call }: NodeRequest,
+  why: string | undefined,
+): Promise<NodeAnswer | undefined> {
+  if (why !== undefined) return refuse("Conflict", why);
+  const held = whyNoReboot(await policyOf(node.metadata?.name ?? "", call));
+  return held === undefined ? undefined : refuse("Unavailable", held);
+}
 
 /** The reason against a reboot: the update must still be wanted, and the node drained. */
 function whyNotReboot(shadow: CustomObject, stored: ShadowStatus | undefined): string | undefined {

@@ -1,20 +1,20 @@
 /** Drains: one round a request, and never a 200 while a pod is left. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import { dig, type KubeObject, listOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
 import {
   type Agent,
   createShadow,
+  FROZEN,
   type NodeAnswer,
   type NodeStage,
   playAgent,
+  POLICY,
   setNodeStage,
   SHADOWS,
 } from "./stage.ts";
 
-const POLICY = { name: "default", drain: { timeoutSeconds: 3600, onTimeout: "Uncordon" }, status: NO_STATUS } as const;
 const BASE = "/bottlerocket-node-resource";
 const drainOnce = ({ call }: NodeStage, agent: Agent): Promise<NodeAnswer> =>
   call(agent, `POST ${BASE}/cordon-and-drain`);
@@ -178,17 +178,18 @@ describe("a drain", () => {
     assert.equal(dig(progress(stage), "forced"), true);
   });
 
-  it("answers no 200 while the policy is frozen: the node does not reboot, also if it announced that before", async (t) => {
-    const frozen = { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" };
-    const { stage, agent } = await start(t, { policy: { ...POLICY, status: { ...NO_STATUS, frozen } } });
-    await drainOnce(stage, agent);
-    const { status, body } = await drainOnce(stage, agent);
-    assert.equal(status, 503);
-    assert.deepEqual(body, {
-      error: "policy default is frozen, and reboots no node: node-2 is lost",
-      code: "Unavailable",
+  const NO_REBOOT = [
+    { name: "while the policy is frozen", policy: FROZEN, error: /^policy default is frozen, .*node-2 is lost$/ },
+    { name: "once its policy was deleted, frozen or not", policy: "none", error: /no NodeUpdatePolicy has the node/ },
+  ] as const;
+  for (const { name, policy, error } of NO_REBOOT)
+    it(`answers no 200 ${name}: the node does not reboot, even if it announced that before`, async (t) => {
+      const { stage, agent } = await start(t, { policy });
+      await drainOnce(stage, agent);
+      const { status, body } = await drainOnce(stage, agent);
+      assert.deepEqual([status, dig(body, "code")], [503, "Unavailable"]);
+      assert.match(String(dig(body, "error")), error);
     });
-  });
 
   const UNWANTED = [
     { name: "while nothing is wanted", spec: { state: "Idle" }, status: {} },

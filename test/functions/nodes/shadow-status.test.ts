@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { dig, put } from "../../emulator/objects.ts";
-import { createShadow, playAgent, setNodeStage, SHADOWS } from "./stage.ts";
+import { createShadow, FROZEN, playAgent, POLICY, setNodeStage, SHADOWS } from "./stage.ts";
 
 const BASE = "/bottlerocket-node-resource";
 const IDLE = { current_version: "1.2.1", target_version: "1.3.0", current_state: "Idle", crash_count: 0 };
@@ -138,10 +138,22 @@ describe("the announcement of a reboot", () => {
       wanted: "Idle",
       status: 409,
     },
+    {
+      name: "waits while the policy is frozen",
+      drain: { ...times, remaining: 0, blocked: [] },
+      policy: FROZEN,
+      status: 503,
+    },
+    {
+      name: "waits once the policy was deleted, frozen or not",
+      drain: { ...times, remaining: 0, blocked: [] },
+      policy: "none",
+      status: 503,
+    },
   ] as const;
   for (const { name, drain, status, ...more } of CASES)
     it(name, async (t) => {
-      const stage = await setNodeStage(t);
+      const stage = await setNodeStage(t, { policy: "policy" in more ? more.policy : POLICY });
       const state = "wanted" in more ? more.wanted : "RebootedIntoUpdate";
       createShadow(stage, "node-1", {
         spec: { state },

@@ -10,6 +10,7 @@ import { createNodeRoutes } from "../../../functions/nodes/compose.ts";
 import type { DrainPolicy } from "../../../functions/nodes/drain-node.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
+import { NO_STATUS } from "../../../reconciler/nodes/policy-status.ts";
 import type { ShadowSpec, ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../../reconciler/nodes/shadow.ts";
 import { dig, fieldsOf, type KubeObject, put } from "../../emulator/objects.ts";
@@ -43,13 +44,28 @@ export interface Agent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A policy that is not frozen. */
+export const POLICY: DrainPolicy = {
+  name: "default",
+  drain: { timeoutSeconds: 3600, onTimeout: "Uncordon" },
+  status: NO_STATUS,
+};
+
+export const FROZEN: DrainPolicy = {
+  ...POLICY,
+  status: {
+    ...NO_STATUS,
+    frozen: { id: "f1", at: "2026-01-01T00:00:00Z", reason: "RebootTimeout", message: "node-2 is lost" },
+  },
+};
+
 interface Options {
-  /** The policy that has each node in a slot. */
-  readonly policy?: DrainPolicy;
+  /** The policy that has each node in a slot; "none" if no policy has. */
+  readonly policy?: DrainPolicy | "none";
 }
 
 /** Stops at the end of the test. */
-export async function setNodeStage(t: TestContext, { policy }: Options = {}): Promise<NodeStage> {
+export async function setNodeStage(t: TestContext, { policy = POLICY }: Options = {}): Promise<NodeStage> {
   const stage = await setStage(t);
   const { store } = stage.emulator;
   store.create("customresourcedefinitions.apiextensions.k8s.io", SHADOW_CRD);
@@ -67,7 +83,12 @@ export async function setNodeStage(t: TestContext, { policy }: Options = {}): Pr
   const { log, entries } = keepingLog();
   const metrics = createMetrics();
   const { cluster } = stage;
-  const tools = { cluster, clock: systemClock, namespace: NAMESPACE, policyOf: async () => policy };
+  const tools = {
+    cluster,
+    clock: systemClock,
+    namespace: NAMESPACE,
+    policyOf: async () => (policy === "none" ? undefined : policy),
+  };
   const handlers = serveNodeApi({
     rim: {
       clock: systemClock,

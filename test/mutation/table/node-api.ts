@@ -28,8 +28,20 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a node whose policy is frozen is not drained",
     ...DRAIN,
-    find: "if (policy?.status.frozen)",
-    replacement: "if (policy?.name === undefined && policy?.status.frozen)",
+    find: "if (!frozen) return undefined;",
+    replacement: 'if (!frozen || policy.name !== "") return undefined;',
+  },
+  {
+    breaks: "a node that no policy has in a slot is not drained",
+    ...DRAIN,
+    find: "if (!policy) return",
+    replacement: "if (!policy) return undefined; if (policy.name === '') return",
+  },
+  {
+    breaks: "the announcement of a reboot asks whether the policy is frozen",
+    ...STATUS,
+    find: 'return held === undefined ? undefined : refuse("Unavailable", held);',
+    replacement: 'return held === undefined || held !== "" ? undefined : refuse("Unavailable", held);',
   },
   {
     breaks: "a token is for our audience, as the review says",
