@@ -27,7 +27,6 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 /** Modules that are imported dynamically, because few processes need them: each gets its own file. */
 export const LAZY: Readonly<Record<string, string>> = {
   "lazy/generate": "infra/certs/act/generate.ts",
-  "lazy/expression": "reconciler/checks/expression.ts",
   "lazy/otel": "infra/tracing/act/otel.ts",
 };
 

@@ -8,7 +8,7 @@ import * as z from "zod";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
 import { readQueryTarget } from "../../infra/prometheus/target.ts";
-import { readExpression } from "../../reconciler/checks/expression.ts";
+import { fillPlaceholders } from "../../reconciler/checks/placeholders.ts";
 import { comparesWithNone, NEEDS_BASELINE, NO_OTHER_PODS } from "../../reconciler/phased/phased-rollout.ts";
 import { SAMPLE_VALUES } from "../../reconciler/phased/placeholder-values.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
@@ -62,28 +62,27 @@ async function judge(
   request: AdmissionRequest,
   lookup: Lookup,
 ): Promise<Answer> {
-  const expressions = readExpressions(spec);
   const problems = [
     ...findProblems(spec, OBJECT.safeParse(request.oldObject).data?.spec),
-    ...expressions.flatMap(({ field, error }) => (error === undefined ? [] : [`${field}: ${error}`])),
+    ...findInExpressions(spec),
     ...findInBaseline(spec),
   ];
   if (problems.length > 0) return deny(problems);
   const rival = await findRival({ ...request, name: metadata?.name ?? request.name ?? "" }, spec, lookup);
-  const warnings = [
-    ...warnOfMeaning(spec),
-    ...expressions.flatMap(({ field, warnings }) => warnings.map((text) => `${field}: ${text}`)),
-    ...rival,
-  ];
+  const warnings = [...warnOfMeaning(spec), ...rival];
   return { allowed: true, reason: "Valid", ...(warnings.length > 0 && { warnings }) };
 }
 
-function readExpressions({ check: { query, baseline } }: Spec) {
-  const found = [
+/** Whether the rest of an expression is PromQL, Prometheus says before the first pod is released. */
+function findInExpressions({ check: { query, baseline } }: Spec): string[] {
+  const written = [
     ["spec.check.query.expr", query.expr],
     ...(baseline ? [["spec.check.baseline.expr", baseline.expr] as const] : []),
   ] as const;
-  return found.map(([field, expr]) => ({ field, ...readExpression(expr, SAMPLE_VALUES) }));
+  return written.flatMap(([field, expr]) => {
+    const { problem } = fillPlaceholders(expr, SAMPLE_VALUES);
+    return problem === undefined ? [] : [`${field}: ${problem}`];
+  });
 }
 
 function findInBaseline(spec: Spec): string[] {

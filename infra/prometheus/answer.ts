@@ -11,8 +11,10 @@ export type QueryErrorCode =
   | "Unreachable"
   /** 401 or 403. */
   | "Refused"
-  /** 400 or 422: Prometheus says what is wrong with the expression. */
+  /** 400, or 422 of other servers: Prometheus says what is wrong with the expression. */
   | "BadQuery"
+  /** 422 of Prometheus: it understands the expression, but cannot evaluate it on the data of now. */
+  | "NotEvaluated"
   /** 429 or 503: too many queries, or this one took too long. */
   | "Overloaded"
   /** The expression gives a scalar, a string or a range vector. */
@@ -69,7 +71,6 @@ const CODES: Readonly<Record<number, QueryErrorCode>> = {
   400: "BadQuery",
   401: "Refused",
   403: "Refused",
-  422: "BadQuery",
   429: "Overloaded",
   503: "Overloaded",
 };
@@ -90,7 +91,7 @@ export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): 
   const read = Body.safeParse(parseJson(body)).data ?? {};
   const said = errorOf(read, hide);
   if (status !== 200)
-    return queryError(CODES[status] ?? "BadAnswer", `${said ?? "no error message of Prometheus"} (${status})`);
+    return queryError(codeOfStatus(status, read), `${said ?? "no error message of Prometheus"} (${status})`);
   return said === undefined ? readSuccess(read, hide) : queryError(codeOfType(read.errorType), said);
 }
 
@@ -137,8 +138,15 @@ function describeSeries(
 
 // https://github.com/prometheus/prometheus/blob/v2.42.0/web/api/v1/api.go#L66
 function codeOfType(type = ""): QueryErrorCode {
-  if (type === "bad_data" || type === "execution") return "BadQuery";
+  if (type === "bad_data") return "BadQuery";
+  if (type === "execution") return "NotEvaluated";
   return type === "timeout" || type === "canceled" ? "Overloaded" : "BadAnswer";
+}
+
+/** VictoriaMetrics answers 422 to what it cannot read, with another type of error. */
+function codeOfStatus(status: number, { errorType }: ReadBody): QueryErrorCode {
+  if (status === 422) return errorType === "execution" ? "NotEvaluated" : "BadQuery";
+  return CODES[status] ?? "BadAnswer";
 }
 
 function parseJson(body: string): unknown {

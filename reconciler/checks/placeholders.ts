@@ -1,7 +1,11 @@
 /**
  * Placeholders in the expression of a check, such as `$(group)` in `up{job="$(group)"}`: their values, and how a value
- * is written at its place. No value can end the string that it stands in: only names of objects are filled in, and
- * expression.ts reads the result by the grammar before it is asked.
+ * is written at its place. Zonewise knows of PromQL only where a string or a comment begins and ends, and which strings
+ * are regular expressions; whether the rest is PromQL, Prometheus says.
+ *
+ *   a name      in any quotes: letters, digits, "-", "_" and ".", which end no string; a dot is [.] after =~ and !~
+ *   pods        in the quotes after =~ and !~
+ *   a duration  outside of quotes, as a word of its own
  */
 
 /** The value of a placeholder. */
@@ -20,8 +24,13 @@ export interface PodsOf {
 /** By the name between the parentheses. */
 export type PlaceholderValues = Readonly<Record<string, PlaceholderValue>>;
 
+/** In characters. Bounds what is read here, and what is sent to a Prometheus. */
+const MAX_LENGTH = 4096;
+/** Once its placeholders are filled in: a name has at most 253 characters, but there may be many pods. */
+const MAX_FILLED = 100_000;
+
 /** Matches everything that looks like a placeholder: a mistyped one must not be sent to Prometheus. */
-export const PLACEHOLDER = /\$\(([^()]*)\)/g;
+const PLACEHOLDER = /\$\(([^()]*)\)/g;
 
 interface Compared {
   readonly query: { readonly expr: string };
@@ -32,12 +41,83 @@ interface Compared {
 export const compares = ({ query, baseline }: Compared, placeholder: "candidate_pods" | "other_pods"): boolean =>
   Boolean(baseline) && [query, baseline].some((one) => one?.expr.includes(`$(${placeholder})`));
 
-export const hasPlaceholders = (expr: string): boolean => expr.includes("$(");
+/** An expression without placeholders, or why it cannot be asked, as a sentence. */
+export type Filled =
+  | { readonly expr: string; readonly problem?: undefined }
+  | { readonly expr?: undefined; readonly problem: string };
+
+/** The expression with these values. The work grows with its length alone. */
+export function fillPlaceholders(written: string, values: PlaceholderValues = {}): Filled {
+  if (written.length > MAX_LENGTH) return { problem: `the expression is longer than ${MAX_LENGTH} characters` };
+  for (const [text, name = ""] of written.matchAll(PLACEHOLDER))
+    if (!Object.hasOwn(values, name)) return { problem: `${text} is no placeholder here: ${listNames(values)}` };
+  let expr = "";
+  for (const part of partsOf(written)) {
+    const filled = fillPart(part, values);
+    if (filled.problem !== undefined) return filled;
+    expr += filled.expr;
+    if (expr.length > MAX_FILLED)
+      return { problem: `the expression is longer than ${MAX_FILLED} characters once its placeholders are filled in` };
+  }
+  return { expr };
+}
+
+function listNames(values: PlaceholderValues): string {
+  const names = Object.keys(values).map((name) => `$(${name})`);
+  return names.length === 0 ? "there is none" : `those are ${names.join(", ")}`;
+}
+
+interface Part {
+  readonly text: string;
+  readonly place: "regex" | "string" | "comment" | "code";
+}
+
+/** A string with the operator before it, or a comment. A string that does not end goes on to the end of the text. */
+const STRING_OR_COMMENT = /(?<operator>[=!]~\s*)?(?:"(?:\\[^]|[^"\\])*"?|'(?:\\[^]|[^'\\])*'?|`[^`]*`?)|#[^\r\n]*/g;
+
+function* partsOf(written: string): Generator<Part> {
+  let from = 0;
+  for (const { 0: text, index, groups } of written.matchAll(STRING_OR_COMMENT)) {
+    yield { text: written.slice(from, index), place: "code" };
+    const place = text.startsWith("#") ? "comment" : groups?.["operator"] === undefined ? "string" : "regex";
+    yield { text, place };
+    from = index + text.length;
+  }
+  yield { text: written.slice(from), place: "code" };
+}
+
+function fillPart({ text, place }: Part, values: PlaceholderValues): Filled {
+  let expr = "";
+  let from = 0;
+  for (const { 0: found, 1: name = "", index } of text.matchAll(PLACEHOLDER)) {
+    const end = index + found.length;
+    const isWord = !/[\w.]/.test(text.charAt(index - 1) + text.charAt(end));
+    const value = values[name];
+    const filled: Filled = value ? writeValue(value, place, isWord) : { problem: "has no value" };
+    if (filled.problem !== undefined) return { problem: `${found} ${filled.problem}` };
+    expr += text.slice(from, index) + filled.expr;
+    if (expr.length > MAX_FILLED) break;
+    from = end;
+  }
+  return { expr: expr + text.slice(from) };
+}
+
+/** The value at its place, or the problem as the end of a sentence. */
+function writeValue(value: PlaceholderValue, place: Part["place"], isWord: boolean): Filled {
+  if (value.kind === "duration")
+    return place === "code" && isWord
+      ? { expr: `${value.seconds}s` }
+      : { problem: "must stand where a duration does, as in [$(range)]" };
+  if (value.kind === "pods" && place !== "regex") return { problem: "must stand in the quotes after =~ or !~" };
+  if (place !== "string" && place !== "regex") return { problem: "must stand in quotes" };
+  const expr = value.kind === "pods" ? writePods(value.sets) : writeName(value.name, place === "regex");
+  return expr === undefined ? { problem: "stands for what is no name of an object: it is not filled in" } : { expr };
+}
 
 const NAME = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?$/;
 
 /** A label's value, or a name that is part of one; undefined if it is not valid in Kubernetes. */
-export function writeName(name: string, isRegex: boolean): string | undefined {
+function writeName(name: string, isRegex: boolean): string | undefined {
   if (!NAME.test(name)) return undefined;
   return isRegex ? name.replaceAll(".", "[.]") : name;
 }
@@ -46,7 +126,7 @@ export function writeName(name: string, isRegex: boolean): string | undefined {
 const NO_POD = "(?:-)";
 
 /** A regular expression that matches the names of these pods. */
-export function writePods(sets: readonly PodsOf[]): string | undefined {
+function writePods(sets: readonly PodsOf[]): string | undefined {
   const parts = sets
     .filter(({ ordinals }) => ordinals?.length !== 0)
     .map(({ set, ordinals }) => {

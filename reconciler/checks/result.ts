@@ -6,7 +6,7 @@
  *                       '--enough successes in a row, and the last answer is not old--> passing
  */
 import * as z from "zod";
-import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
+import type { QueryAnswer, QueryErrorCode } from "../../infra/prometheus/answer.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import {
   addVerdict,
@@ -77,6 +77,13 @@ function describeError(answer: QueryAnswer): string {
     ? `no data, but with warnings: ${answer.warnings.join("; ")}`
     : "no baseline to compare with";
 }
+
+/** The codes of errors by which a query will never get an answer, as it is written. */
+export const REFUSALS: ReadonlySet<string> = new Set<QueryErrorCode>(["BadQuery", "NotAVector"]);
+
+/** True if the check's last answer says that its query will never get one, as it is written. */
+export const isRefused = ({ lastVerdict, message = "" }: Pick<CheckResult, "lastVerdict" | "message">): boolean =>
+  lastVerdict === "Error" && REFUSALS.has(message.slice(0, message.indexOf(":")));
 
 /** The results after these answers, in the order of the checks. A check without any answer has no result. */
 export function nextResults(

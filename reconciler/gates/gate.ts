@@ -59,7 +59,7 @@ const Spec = z.object({
   onError: z.enum(["Wait", "Proceed"]).default("Wait"),
   mode: z.enum(["Enforce", "Observe"]).default("Enforce"),
   soakSeconds: z.number().min(0).default(0),
-  checks: z.array(Check).default([]),
+  checks: z.array(Check).max(16).default([]),
 });
 
 const Named = z.object({ group: z.string() });

@@ -1,9 +1,8 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
 import { once } from "../../infra/once.ts";
-import type { QueryErrorCode } from "../../infra/prometheus/answer.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
-import { type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
+import { isRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { Bypass, GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, soakEnd } from "./gate.ts";
@@ -119,8 +118,8 @@ export function reasonOf(gate: Gate, stage: Stage): Extract<Reason, `Gate${strin
     : "GateWaiting";
 }
 
-/** The problem that the last tick has found in the expressions of the gate's present spec. */
-function readerSays(gate: Gate, { state, checks }: Stage): string | undefined {
+/** The problem of the expressions of the gate's present spec that was found before they were all answered. */
+function doubtOf(gate: Gate, { state, checks }: Stage): string | undefined {
   const { generation, observedGeneration, onError } = gate;
   if (state === "Passed" || onError === "Proceed" || generation !== observedGeneration) return undefined;
   const isAnswered = ({ name }: NamedCheck): boolean =>
@@ -129,21 +128,15 @@ function readerSays(gate: Gate, { state, checks }: Stage): string | undefined {
   return valid?.reason === "ExpressionInvalid" && !gate.checks.every(isAnswered) ? valid.message : undefined;
 }
 
-/**
- * The problem of a gate that cannot open: its spec cannot be read, or both our reader and Prometheus refuse an
- * expression. Prometheus may understand more than our reader, such as MetricsQL: an expression that it was not asked
- * yet only waits.
- */
+/** The problem of a gate that cannot open: its spec cannot be read, or an expression was refused when it was last asked. */
 function whyInvalid(gate: Gate, stage: Stage): string | undefined {
-  const { generation, observedGeneration } = gate;
+  const { generation, observedGeneration, onError } = gate;
   if (stage.state === "Passed" || generation !== observedGeneration) return undefined;
   const valid = gate.conditions.find(({ type }) => type === "Valid");
   if (valid?.reason === "SpecUnreadable") return valid.message;
-  const isRefused = stage.checks.some(({ message }) => message?.startsWith(REFUSED));
-  return isRefused ? readerSays(gate, stage) : undefined;
+  const refused = stage.checks.filter(isRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
+  return refused.length > 0 && onError === "Wait" ? refused.join("; ") : undefined;
 }
-/** The first word of the error for a query that Prometheus refuses. */
-const REFUSED: QueryErrorCode = "BadQuery";
 
 const PLACES: Readonly<Record<Point, (zone: string) => string>> = {
   BeforeFirstZone: (zone) => `before the first zone, ${zone}`,
@@ -159,7 +152,7 @@ export function describeStage(gate: Gate, stage: Stage, record: GateRecord): str
   const invalid = whyInvalid(gate, stage);
   if (invalid !== undefined) return `it is invalid, and opens only once it is corrected: ${invalid}`;
   const resultOf = ({ name }: NamedCheck) => stage.checks.find((result) => result.name === name);
-  const doubt = readerSays(gate, stage);
+  const doubt = doubtOf(gate, stage);
   const checks = [
     ...(doubt === undefined ? [] : [`it may be invalid (${doubt})`]),
     ...(stage.state === "Waiting" && gate.soakSeconds > 0

@@ -1,5 +1,5 @@
 /** The values of the placeholders in the expressions of a gate's checks. */
-import { compares, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
+import { compares, fillPlaceholders, type PlaceholderValues, rangeSince } from "../checks/placeholders.ts";
 import type { Zone } from "../model/zone.ts";
 import type { Gate } from "./gate.ts";
 import type { GateRecord, Point, Stage } from "./record.ts";
@@ -46,7 +46,25 @@ export const findEmptyComparisons = ({ checks, when }: Pick<Gate, "checks" | "wh
     }),
   );
 
-/** Values to judge its expressions with: after the last zone no zone waits. */
+/**
+ * What no server can ever answer (§14.12), a sentence each: placeholders that cannot be filled in, an expression that is
+ * too long, comparisons with no pods.
+ */
+export function findImpossible(gate: Gate): string[] {
+  const values = sampleValues(gate);
+  const problems = gate.checks.flatMap(({ name, query, baseline }) =>
+    [
+      { field: "query.expr", expr: query.expr },
+      ...(baseline ? [{ field: "baseline.expr", expr: baseline.expr }] : []),
+    ].flatMap(({ field, expr }) => {
+      const { problem } = fillPlaceholders(expr, values);
+      return problem === undefined ? [] : [`check ${name}: ${field}: ${problem}`];
+    }),
+  );
+  return [...problems, ...findEmptyComparisons(gate)];
+}
+
+/** Values to try its expressions with: after the last zone no zone waits. */
 export const sampleValues = ({ ref, group, when }: Gate): PlaceholderValues => ({
   namespace: { kind: "name", name: ref.namespace },
   group: { kind: "name", name: group },

@@ -1,5 +1,7 @@
 /** Reports a gate: the conditions in its status, and the changes that get an Event. */
 import { isSameJson } from "../../infra/json.ts";
+import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
+import { isRefused, type NamedCheck, REFUSALS } from "../checks/result.ts";
 import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
 import type { GateRecord, Stage } from "./record.ts";
@@ -41,46 +43,78 @@ export function describeOpen(gate: Gate, record: GateRecord | undefined): Unstam
   return { type: "Open", status: "False", reason: reasonOf(gate, stage), message };
 }
 
-/** The findings of the expression reader on all checks of a gate. */
+/** What is known of the expressions of a gate, sentences each. */
 export interface ExpressionFindings {
+  /** No server can answer them, or Prometheus refuses them. */
   readonly errors: readonly string[];
-  readonly warnings: readonly string[];
+  /** Prometheus has not said yet whether it understands them. */
+  readonly open: readonly string[];
+  /** No answer of Prometheus can change it. */
+  readonly isFinal?: true;
 }
 
 /** The condition `Valid`: a gate may have problems although the API server has accepted it. */
-export function describeValid(
-  gate: Gate,
-  hasZones: boolean,
-  { errors, warnings }: ExpressionFindings,
-): UnstampedCondition {
-  const invalid = (reason: string, message: string): UnstampedCondition => ({
+export function describeValid(gate: Gate, hasZones: boolean, { errors, open }: ExpressionFindings): UnstampedCondition {
+  const say = (status: UnstampedCondition["status"], reason: string, message: string): UnstampedCondition => ({
     type: "Valid",
-    status: "False",
+    status,
     reason,
     message,
   });
-  if (!isReadable(gate)) return invalid("SpecUnreadable", "the spec cannot be read: the gate never opens");
-  if (errors.length > 0) return invalid("ExpressionInvalid", errors.join("; "));
+  if (!isReadable(gate)) return say("False", "SpecUnreadable", "the spec cannot be read: the gate never opens");
+  if (errors.length > 0) return say("False", "ExpressionInvalid", errors.join("; "));
   if (!hasZones)
-    return invalid("GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
-  const isDoubtful = warnings.length > 0;
-  return {
-    type: "Valid",
-    status: "True",
-    reason: isDoubtful ? "ExpressionDoubtful" : "Valid",
-    message: warnings.join("; "),
-  };
+    return say("False", "GroupNotFound", `no StatefulSet in this namespace has the label rollout-group: ${gate.group}`);
+  if (open.length > 0) return say("Unknown", "ExpressionUnanswered", open.join("; "));
+  return say("True", "Valid", "");
 }
 
-/**
- * The findings that the status of a gate keeps, as long as its spec is the same; undefined if its expressions must be
- * read.
- */
-export function knownFindings({ generation, observedGeneration, conditions }: Gate): ExpressionFindings | undefined {
+/** The findings that the status of a gate keeps, as long as its spec is the same; undefined if there are none. */
+export function knownFindings({ generation, conditions }: Gate): ExpressionFindings | undefined {
   const valid = conditions.find(({ type }) => type === "Valid");
-  if (!valid || generation !== observedGeneration) return undefined;
+  if (!valid || valid.observedGeneration !== generation || !KNOWN.has(valid.reason)) return undefined;
   const found = (reason: string): string[] => (valid.reason === reason ? [valid.message] : []);
-  return { errors: found("ExpressionInvalid"), warnings: found("ExpressionDoubtful") };
+  return { errors: found("ExpressionInvalid"), open: found("ExpressionUnanswered") };
+}
+
+/** Gates without a group are not asked: once it has zones, they are. */
+const KNOWN: ReadonlySet<string> = new Set(["Valid", "ExpressionInvalid", "ExpressionUnanswered"]);
+
+/** The findings by the last results, if they tell. A failed stage may have those of an earlier spec. */
+export function findInResults(
+  { checks }: Gate,
+  stage: Stage | undefined,
+  before: ExpressionFindings,
+): ExpressionFindings {
+  if (!stage || stage.state === "Failed" || before.isFinal) return before;
+  const errors = stage.checks.filter(isRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
+  if (errors.length > 0) return { errors, open: [] };
+  const isAnswered = ({ name }: NamedCheck): boolean =>
+    stage.checks.some((result) => result.name === name && result.lastVerdict !== "Error");
+  return checks.length > 0 && checks.every(isAnswered) ? NO_FINDINGS : before;
+}
+
+export const NO_FINDINGS: ExpressionFindings = { errors: [], open: [] };
+
+/** An expression that was tried. */
+export interface TriedExpression {
+  /** Of its check. */
+  readonly name: string;
+  /** Says which of two queries it is, as results do. */
+  readonly which: string;
+  /** Undefined if it was not asked yet. */
+  readonly answer: QueryAnswer | undefined;
+}
+
+export function findInAnswers(tried: readonly TriedExpression[]): ExpressionFindings {
+  const errors: string[] = [];
+  const open: string[] = [];
+  for (const { name, which, answer } of tried) {
+    if (answer === undefined) open.push(`check ${name}: it was not asked yet`);
+    else if (answer.kind === "Error")
+      (REFUSALS.has(answer.code) ? errors : open).push(`check ${name}: ${answer.code}: ${which}${answer.message}`);
+  }
+  return { errors, open };
 }
 
 /** True if two statuses say the same, whenever their conditions began. */
@@ -95,7 +129,7 @@ export function isSameReport<S extends { readonly conditions: readonly Condition
 /** The Event of a gate whose spec or group is wrong, once a change. */
 export function complaintOf({ conditions }: Gate, valid: Condition): GateChange[] {
   const before = conditions.find(({ type }) => type === "Valid");
-  if (valid.reason === "Valid" || (before?.reason === valid.reason && before.message === valid.message)) return [];
+  if (valid.status !== "False" || (before?.reason === valid.reason && before.message === valid.message)) return [];
   return [{ type: "Warning", reason: "GateInvalid", message: valid.message, cause: valid.message }];
 }
 

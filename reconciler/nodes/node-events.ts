@@ -34,12 +34,6 @@ export function draftInvalid(policy: Policy | InvalidPolicy, problem: string): D
   return warning(ref, "PolicyInvalid", `no update starts: ${problem}`);
 }
 
-/** The likely mistakes in a policy: sentences that name the field. */
-export function draftDoubts(policy: Policy, doubts: readonly string[]): Draft[] {
-  const ref = policyRef(policy);
-  return doubts.map((doubt) => ({ ...warning(ref, "PolicyDoubtful", doubt), cause: doubt }));
-}
-
 export function draftUncordon(node: UpdateNode): Draft {
   const ref = nodeRef(node);
   return normal(ref, "Uncordoned", "its update has ended, and our cordon was removed");

@@ -23,7 +23,7 @@ export function placeholderValues(snapshot: TargetSnapshot): PlaceholderValues {
   };
 }
 
-/** Values to judge its expressions with. */
+/** Values to try its expressions with. */
 export const SAMPLE_VALUES: PlaceholderValues = {
   namespace: { kind: "name", name: "namespace" },
   statefulset: { kind: "name", name: "db" },

@@ -160,7 +160,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
       `fix the template, or take back the zones under way: ${zonewise(context, `undo ${context.group}`)}; or ask the gate again: ${zonewise(context, `retry ${gateOf(context) ?? ""}`)}`,
   },
   GateInvalid: {
-    rule: "the expressions of a gate are valid PromQL",
+    rule: "Prometheus understands the expressions of a gate",
     remedy: (context) =>
       `correct it: ${kubectl(context, `edit rolloutgate ${gateOf(context) ?? ""}`)}; or let the gate only observe: ${observe(context)}`,
   },

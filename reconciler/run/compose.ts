@@ -58,11 +58,6 @@ function issuerFor(
   return { dnsNames, issue };
 }
 
-/** The grammar of PromQL is large, and few runs read an expression. */
-async function loadReader() {
-  return (await import("../checks/expression.ts")).readExpression;
-}
-
 /** Throws `BadConfiguration`. */
 export async function compose(env: Environment, machine: Machine): Promise<Composition> {
   const { configuration, log, metrics, clock, tracer, ...started } = await start(env, machine, {
@@ -159,7 +154,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     },
     checking: {
       checker,
-      gates: createGates({ clock, log, metrics: metrics.gates, loadReader }),
+      gates: createGates({ clock, log, metrics: metrics.gates }),
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
@@ -172,7 +167,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     const { namespace: shadows, lifecycleConditions, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
-    const tools = { clock, log, metrics, checker, loadReader };
+    const tools = { clock, log, metrics, checker };
     const own = { lifecycleConditions, secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
     return { ...tools, namespace: shadows, ...own };
   }

@@ -37,7 +37,6 @@ const update = createNodeUpdates({
   log,
   metrics: createMetrics(),
   checker: { begin: () => ({ ask: async () => undefined, [Symbol.dispose]: () => {} }) },
-  loadReader: () => Promise.reject(new Error("the policy has no checks")),
   namespace: "brupop",
   secretsNamespace: "zonewise",
   ownNode: undefined,

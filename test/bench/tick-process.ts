@@ -56,7 +56,6 @@ const asking = {
     clock: systemClock,
     log,
     metrics: metrics.gates,
-    loadReader: async () => (await import("../../reconciler/checks/expression.ts")).readExpression,
   }),
 };
 const phased = createPhasedTick({

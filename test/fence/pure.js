@@ -12,16 +12,7 @@ const { files: PURE, excludeFiles: IMPURE } = overrides.find(({ rules }) => rule
 const isPure = (path) => isAmong(PURE, path) && !isAmong(IMPURE, path);
 
 /** Packages that do no I/O (croner without a job to run), and what of a module of Node.js does none. */
-const PACKAGES = new Set([
-  "zod",
-  "zod/mini",
-  "re2js",
-  "pbf",
-  "croner",
-  "preact",
-  "preact-render-to-string",
-  "@prometheus-io/lezer-promql",
-]);
+const PACKAGES = new Set(["zod", "zod/mini", "re2js", "pbf", "croner", "preact", "preact-render-to-string"]);
 const CRYPTO = new Set(["X509Certificate", "createHash", "createPrivateKey"]);
 
 const message = "pure: time is part of the snapshot";

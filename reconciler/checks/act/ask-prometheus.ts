@@ -14,7 +14,7 @@ import type { PrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { readCredentials, type QueryCredentials } from "../../../infra/credentials.ts";
 import { type Baseline, compareAnswers } from "../baseline.ts";
 import type { CheckAnswer, CheckQuery, Urgency } from "../check.ts";
-import { hasPlaceholders, type PlaceholderValues } from "../placeholders.ts";
+import { fillPlaceholders, type PlaceholderValues } from "../placeholders.ts";
 import type { Answers, PlannedCheck } from "../result.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
@@ -123,13 +123,11 @@ async function ask(question: Question, asking: Asking): Promise<QueryAnswer> {
 }
 
 async function askOne(
-  { namespace, query, values = {} }: Question,
+  { namespace, query, values }: Question,
   { cluster, prometheus, signal }: Asking,
   time?: number,
 ): Promise<QueryAnswer> {
-  const filled = hasPlaceholders(query.expr)
-    ? (await import("../expression.ts")).fillPlaceholders(query.expr, values)
-    : { expr: query.expr };
+  const filled = fillPlaceholders(query.expr, values);
   if (filled.expr === undefined) return queryError("BadQuery", filled.problem);
   const { secretRef, ...rest } = query;
   const target = { ...rest, expr: filled.expr, ...(time !== undefined && { time }) };

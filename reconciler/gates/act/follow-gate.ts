@@ -11,6 +11,7 @@ import { askChecks, type Round } from "../../checks/act/ask-prometheus.ts";
 import type { Answers } from "../../checks/result.ts";
 import { advanceGate, type Advance } from "../advance.ts";
 import type { Gate } from "../gate.ts";
+import { findImpossible, sampleValues } from "../placeholder-values.ts";
 import { formatRecord, type GateRecord, outlineOf, readRecord } from "../record.ts";
 import { type Condition, stampCondition } from "../../model/condition.ts";
 import {
@@ -19,8 +20,11 @@ import {
   complaintOf,
   describeOpen,
   describeValid,
-  knownFindings,
   type ExpressionFindings,
+  findInAnswers,
+  findInResults,
+  knownFindings,
+  NO_FINDINGS,
   type GateChange,
   isSameReport,
 } from "../report.ts";
@@ -34,8 +38,8 @@ export interface GateContext extends Omit<Context, "stop"> {
   readonly sent: Map<string, SentStatus>;
   readonly onChange: (gate: Gate, changes: readonly GateChange[]) => void;
   readonly onVerdict: (verdict: CheckVerdict) => void;
-  /** Reads expressions; called only if the spec has changed, as the grammar is large. */
-  readonly readExpressions: (gate: Gate) => Promise<ExpressionFindings>;
+  /** What came of the expressions that this process has tried, by the UID of the gate. */
+  readonly tried: Map<string, Tried>;
 }
 
 /**
@@ -45,6 +49,11 @@ export interface GateContext extends Omit<Context, "stop"> {
 export interface SentStatus {
   readonly resourceVersion: string;
   readonly status: ReturnType<typeof statusOf>;
+}
+
+export interface Tried {
+  readonly generation: number;
+  readonly findings: ExpressionFindings;
 }
 
 export interface Followed {
@@ -72,10 +81,13 @@ export async function followGate(gate: Gate, view: RolloutView | undefined, cont
 }
 
 async function follow(gate: Gate, view: RolloutView | undefined, context: GateContext): Promise<Followed> {
-  const answers = view ? await askDue(gate, advanceGate(gate, view, NO_ANSWERS), context) : NO_ANSWERS;
+  const [answers, found] = await Promise.all([
+    view ? askDue(gate, advanceGate(gate, view, NO_ANSWERS), context) : NO_ANSWERS,
+    findInExpressions(gate, view !== undefined, context),
+  ]);
   const next = view && advanceGate(gate, view, answers);
   const record = next?.record ?? (gate.record && forgetOldSpec(gate, gate.record));
-  const findings = knownFindings(gate) ?? (await context.readExpressions(gate));
+  const findings = findInResults(gate, record?.stages.at(-1), found);
   const stamp = { earlier: gate.conditions, generation: gate.generation, now: context.clock.now() };
   const valid = stampCondition(describeValid(gate, view !== undefined, findings), stamp);
   const conditions = [valid, stampCondition(describeOpen(gate, record), stamp)];
@@ -114,6 +126,40 @@ async function askDue(gate: Gate, advance: Advance, { round, onVerdict }: GateCo
     if (answer) onVerdict(judgeAnswer(check, answer));
   }
   return answers;
+}
+
+/**
+ * What the status keeps of the expressions. After a change, and once in each process until Prometheus has answered, they
+ * are tried before the rollout needs them: a mistake shows when the gate is written, not when a zone waits for it.
+ */
+async function findInExpressions(gate: Gate, hasZones: boolean, context: GateContext): Promise<ExpressionFindings> {
+  const known = knownFindings(gate);
+  if (known?.errors.length !== 0) {
+    const errors = findImpossible(gate);
+    if (errors.length > 0) return { errors, open: [], isFinal: true };
+  }
+  if (!hasZones || known?.open.length === 0) return known ?? NO_FINDINGS;
+  const tried = context.tried.get(gate.ref.uid);
+  if (tried?.generation === gate.generation) return tried.findings;
+  return await tryExpressions(gate, known !== undefined, context);
+}
+
+/** Asks each expression once, with sample values for its placeholders. */
+async function tryExpressions(gate: Gate, isTroubled: boolean, context: GateContext): Promise<ExpressionFindings> {
+  const { namespace, uid } = gate.ref;
+  const scope = { namespace, values: sampleValues(gate), dueAt: context.clock.now(), isTroubled };
+  const tries = gate.checks.flatMap(({ name, query, baseline }) => [
+    { name, which: baseline ? "the query: " : "", query },
+    ...(baseline ? [{ name, which: "the baseline: ", query: { ...query, expr: baseline.expr } }] : []),
+  ]);
+  const asked = await Promise.all(
+    tries.map(async ({ query, ...one }) => ({ ...one, answer: await context.round.ask({ ...scope, query }) })),
+  );
+  const findings = findInAnswers(asked);
+  // What had no turn was not asked: the next tick tries again.
+  if (asked.every(({ answer }) => answer !== undefined))
+    context.tried.set(uid, { generation: gate.generation, findings });
+  return findings;
 }
 
 const statusOf = (

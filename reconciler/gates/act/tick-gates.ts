@@ -11,19 +11,16 @@ import type { Log } from "../../../infra/log.ts";
 import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import { earliest } from "../../../infra/timestamp.ts";
 import type { CheckVerdict } from "../../checks/check.ts";
-import type { ExpressionProblems } from "../../checks/expression.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import type { Gate } from "../gate.ts";
 import { bypassesOf, isHeld, judgeGates } from "../hold.ts";
-import type { PlaceholderValues } from "../../checks/placeholders.ts";
-import { judgeExpressions } from "../judge-expressions.ts";
-import type { ExpressionFindings, GateChange } from "../report.ts";
+import type { GateChange } from "../report.ts";
 import { identityOf, type RolloutView, type Wanted } from "../rollout.ts";
 import { hold } from "../../model/decision.ts";
 import { groupBy } from "../../model/order.ts";
 import { type Bypass, groupKey, type GateVerdicts, type Zone, type ZoneList } from "../../model/zone.ts";
 import type { Draft } from "../../report/events.ts";
-import { followGate, type SentStatus, type Followed } from "./follow-gate.ts";
+import { followGate, type SentStatus, type Followed, type Tried } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
 export interface GatesScope {
@@ -69,15 +66,12 @@ export interface GatesTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
   readonly metrics: CheckMetrics;
-  /** Loads the reader of expressions. */
-  readonly loadReader: () => Promise<(expr: string, values: PlaceholderValues) => ExpressionProblems>;
 }
 
-export function createGates(tools: GatesTools): Gates {
-  const { clock, log, metrics } = tools;
+export function createGates({ clock, log, metrics }: GatesTools): Gates {
   const list = createGateLister(clock, log);
-  const readExpressions = (gate: Gate): Promise<ExpressionFindings> => findInExpressions(gate, tools.loadReader);
   const sent = new Map<string, SentStatus>();
+  const tried = new Map<string, Tried>();
 
   return {
     async begin(context, { namespaces, emitEvents, beginRound }) {
@@ -92,8 +86,8 @@ export function createGates(tools: GatesTools): Gates {
         emitEvents(changes.map(({ regarding = gate.ref, ...change }) => ({ ...change, regarding })));
       const onVerdict = (verdict: CheckVerdict): void => metrics.checked(verdict);
       const living = new Set([...byGroup.values()].flat().map(({ ref }) => ref.uid));
-      for (const uid of sent.keys()) if (!living.has(uid)) sent.delete(uid);
-      const following = { ...context, log, sent, onChange, onVerdict, readExpressions };
+      for (const known of [sent, tried]) for (const uid of known.keys()) if (!living.has(uid)) known.delete(uid);
+      const following = { ...context, log, sent, onChange, onVerdict, tried };
       const followAll = async (gates: readonly Gate[], view: RolloutView | undefined): Promise<Followed[]> => {
         using round = beginRound();
         return await Promise.all(gates.map((gate) => followGate(gate, view, { ...following, round })));
@@ -159,9 +153,4 @@ function closeAll(zones: readonly Zone[], error: unknown): GateVerdicts {
     holds: new Map(zones.map((zone) => [zone.uid, hold("GateUnreachable", `${zone.name} waits: ${message}`, [zone])])),
     beforeSettled: undefined,
   };
-}
-
-async function findInExpressions(gate: Gate, load: GatesTools["loadReader"]): Promise<ExpressionFindings> {
-  const { impossible, foreign, warnings } = judgeExpressions(gate, await load());
-  return { errors: [...impossible, ...foreign], warnings };
 }

@@ -14,7 +14,6 @@ import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-statu
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { askChecks, type Checker } from "../../checks/act/ask-prometheus.ts";
-import type { ExpressionProblems } from "../../checks/expression.ts";
 import type { PlannedCheck } from "../../checks/result.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { readIdentity } from "../../model/identity.ts";
@@ -27,7 +26,7 @@ import type { Recorder } from "../../report/act/recorder.ts";
 import { makeDefault } from "./default-policy.ts";
 import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.ts";
 import { createPodReader } from "./read-pods.ts";
-import { draftDoubts, draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
+import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
 import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
 import { type ActiveUpdate, planConditions } from "../lifecycle-conditions.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
@@ -44,8 +43,6 @@ export interface NodeUpdateOptions {
   /** Milliseconds between two ticks in which nothing happens. */
   readonly intervalMs: number;
   readonly checker: Checker;
-  /** Loads the reader of expressions; called only if a spec has changed, as the grammar is large. */
-  readonly loadReader: () => Promise<(expr: string) => ExpressionProblems>;
   /** The namespace of the Secrets of checks: a policy has no namespace. */
   readonly secretsNamespace: string;
   /** True if lifecycle conditions of nodes are written, and those of others obeyed. */
@@ -171,10 +168,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
         shadow: write.node.shadow?.name,
         error,
       });
-    recorder.emitEvents([
-      ...draftPass(policy, plan, { written, nodes }),
-      ...draftDoubts(policy, await findInChecks(policy, options.loadReader)),
-    ]);
+    recorder.emitEvents(draftPass(policy, plan, { written, nodes }));
     for (const { node, spec } of written)
       log.info("node updates: a state is wanted", {
         node: node.name,
@@ -215,24 +209,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     }
     return results.some(({ error }) => error === undefined);
   }
-}
-
-/**
- * The problems of the expressions of a policy that has changed: sentences that name the field. They hold nothing by
- * themselves: Prometheus decides whether a query can be evaluated.
- */
-async function findInChecks(
-  { checks, generation, status }: Policy,
-  load: NodeUpdateOptions["loadReader"],
-): Promise<string[]> {
-  if (checks.length === 0 || generation === status.observedGeneration) return [];
-  const read = await load();
-  return checks.flatMap(({ query }, i) => {
-    const { error, warnings } = read(query.expr);
-    return [...(error === undefined ? [] : [error]), ...warnings].map(
-      (problem) => `spec.checks[${i}].query.expr: ${problem}`,
-    );
-  });
 }
 
 /**

@@ -139,7 +139,7 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     const world = gated({
       checks: [{ name: "errors", lastVerdict: "Error", message: "BadQuery: parse error", streak }],
     });
-    const message = "check errors: the expression is not valid PromQL at character 8";
+    const message = "check errors: BadQuery: parse error";
     const invalid = { type: "Valid", status: "False", reason: "ExpressionInvalid", message, lastTransitionTime: "" };
     return {
       ...world,

@@ -18,7 +18,6 @@ import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
 import { OUR_REASON, readLifecycle } from "../../../reconciler/nodes/lifecycle-conditions.ts";
@@ -229,7 +228,6 @@ function openUpdates({ lifecycleConditions = false } = {}) {
     metrics,
     namespace,
     checker,
-    loadReader: async () => readExpression,
     secretsNamespace: namespace,
     ownNode: undefined,
     intervalMs: 5000,

@@ -49,16 +49,25 @@ interface GateCase {
   readonly verdict?: "Failure" | "Error";
   readonly hasZones?: boolean;
   readonly errors?: readonly string[];
+  readonly open?: readonly string[];
   readonly generation?: number;
 }
 
-function gate({ mode = "Enforce", state, verdict, hasZones = true, errors = [], generation = 1 }: GateCase): Target {
+function gate({
+  mode = "Enforce",
+  state,
+  verdict,
+  hasZones = true,
+  errors = [],
+  open = [],
+  generation = 1,
+}: GateCase): Target {
   const own = gateOf({ spec: { mode } });
   const checks = verdict ? [{ name: "errors", lastVerdict: verdict, streak: { ...NO_STREAK, failures: 1 } }] : [];
   const stage = state && ({ point: "BetweenZones", zone: "b", since: START, state, checks } as const);
   const record = stage && { identity: "x", startedAt: START, zones: [], bypasses: [], stages: [stage] };
   const stamp = { earlier: undefined, generation: 1, now: START };
-  const conditions = [describeValid(own, hasZones, { errors, warnings: [] }), describeOpen(own, record)].map((one) =>
+  const conditions = [describeValid(own, hasZones, { errors, open }), describeOpen(own, record)].map((one) =>
     stampCondition(one, stamp),
   );
   const { metadata, ...rest } = gateObject({ spec: { mode }, generation });
@@ -163,6 +172,7 @@ export const CASES: readonly Case[] = [
   ["a gate that has failed and only observes", gate({ state: "Failed", mode: "Observe" }), "Healthy"],
   ["a gate before its zones exist", gate({ hasZones: false }), "Progressing"],
   ["a gate that is no PromQL", gate({ errors: ["no PromQL"] }), "Degraded"],
+  ["a gate whose Prometheus was not reached yet", gate({ open: ["Unreachable"] }), "Healthy"],
   ["a gate that was changed", gate({ state: "Passed", generation: 2 }), "Progressing"],
   ["a gate without a status", empty("RolloutGate"), "Progressing"],
 

@@ -5,7 +5,6 @@ import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { describe, it } from "node:test";
-import { parser } from "@prometheus-io/lezer-promql";
 import { METRICS } from "../../../infra/metrics/tables/metric-table.ts";
 import { fillVariables, readRules, type Rule } from "../../cluster/observability/prometheus-server.ts";
 import { ROOT } from "../manifests.ts";
@@ -34,20 +33,23 @@ const NAMES = new Set<string>(
 /** Labels that Prometheus adds to all series of a target. */
 const OF_TARGET = ["cluster", "job", "namespace", "pod", "le"];
 
-/** What the query names that does not exist. */
+const KEYWORDS = new Set(["and", "or", "unless", "bool", "offset", "by", "without", "on", "ignoring"]);
+const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)/g;
+const MATCHERS = /\{([^}]*)\}/g;
+
+/** What the query names that does not exist. Whether it is PromQL, promtool and a real Prometheus say. */
 function findUnknown(query: string): string[] {
-  const text = fillVariables(query, "5m");
-  const tree = parser.parse(text);
-  const metrics: string[] = [];
-  const labels: string[] = [];
-  tree.iterate({
-    enter(node) {
-      const part = text.slice(node.from, node.to);
-      if (node.type.isError) metrics.push(`a syntax error at ${node.from}: ${part}`);
-      if (node.name === "Identifier" && node.node.parent?.name === "VectorSelector") metrics.push(part);
-      if (node.name === "LabelName") labels.push(part);
-    },
-  });
+  const text = fillVariables(query, "5m")
+    .replaceAll(/"(?:\\.|[^"\\])*"/g, "")
+    .replaceAll(/\[[^\]]*\]/g, "");
+  const lists = [GROUPING, MATCHERS].flatMap((one) =>
+    [...text.matchAll(one)].flatMap(([, list = ""]) => list.split(",")),
+  );
+  const labels = lists.map((one) => one.replace(/[=!].*/, "").trim()).filter((label) => label !== "");
+  const rest = text.replaceAll(GROUPING, " ").replaceAll(MATCHERS, " ");
+  const metrics = [...rest.matchAll(/\b[a-zA-Z_:][\w:]*(?![\w:]|\s*\()/g)]
+    .map(([name]) => name)
+    .filter((name) => !KEYWORDS.has(name));
   const rows = Object.values(METRICS).filter(({ name }) => metrics.some((metric) => metric.startsWith(name)));
   const grouped = records
     .filter(({ record = "" }) => metrics.includes(record))

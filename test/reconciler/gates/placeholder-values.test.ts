@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
+import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { advanceGate } from "../../../reconciler/gates/advance.ts";
 import { findEmptyComparisons, sampleValues } from "../../../reconciler/gates/placeholder-values.ts";
 import { follow, gateOf, noData, SETTLED, settledRecord, stored, viewOf } from "./builders.ts";
@@ -61,7 +61,7 @@ describe("what the placeholders of a gate stand for", () => {
     ["AfterLastZone", "$(zone) is no placeholder here"],
   ] as const)
     it(`an expression with $(zone) is ${error === undefined ? "valid" : "not valid"} for ${when}`, () => {
-      const found = readExpression(`up{a="$(zone)"}`, sampleValues(gateOf({ spec: { when: [when] } }))).error;
+      const found = fillPlaceholders(`up{a="$(zone)"}`, sampleValues(gateOf({ spec: { when: [when] } }))).problem;
       assert.equal(found?.split(":")[0], error);
     });
 });

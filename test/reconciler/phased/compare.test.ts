@@ -1,7 +1,7 @@
 /** A check that compares the pods of the new template with those that have not got it yet (§16.5). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readExpression } from "../../../reconciler/checks/expression.ts";
+import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
 import { hasNoCandidate, placeholderValues, SAMPLE_VALUES } from "../../../reconciler/phased/placeholder-values.ts";
 import { hashOf } from "../../../reconciler/phased/step.ts";
 import { ago, rollout, type RolloutTraits, snapshot } from "./builders.ts";
@@ -47,7 +47,10 @@ describe("what the placeholders of a PhasedRollout stand for", () => {
     assert.deepEqual(placeholderValues(at(2, "oon"))["range"], { kind: "duration", seconds: 300 }));
 
   it("no other placeholder is there, such as those of gates", () =>
-    assert.match(readExpression('up{a="$(zone)"}', SAMPLE_VALUES).error ?? "", /^\$\(zone\) is no placeholder here: /));
+    assert.match(
+      fillPlaceholders('up{a="$(zone)"}', SAMPLE_VALUES).problem ?? "",
+      /^\$\(zone\) is no placeholder here: /,
+    ));
 });
 
 describe("a check with a baseline", () => {

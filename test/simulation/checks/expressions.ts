@@ -16,7 +16,7 @@ import type { Told } from "./prometheus.ts";
 /** A placeholder that there is not, and places where none can stand: the definition or the webhook refuses them. */
 export const IMPOSSIBLE = [
   `${GATE_CHECK}{group="$(grupp)"}`,
-  `${GATE_CHECK} unless label_replace(${GATE_CHECK}, "a", "$(group)", "b", "")`,
+  `${GATE_CHECK} unless $(group)`,
   `${GATE_CHECK}{pod="$(candidate_pods)"}`,
   `${GATE_CHECK} offset 5$(range)`,
 ] as const;
@@ -36,11 +36,11 @@ const escape = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, 
 
 const LABEL = /^[A-Za-z0-9](?:[-_.A-Za-z0-9]*[A-Za-z0-9])?$/;
 const PLACEHOLDER = /\$\(([^()]*)\)/;
-/** By its name what is asked in place of a placeholder; in a regular expression a dot is written `[.]`. */
+/** By its name what is asked in place of a placeholder, a sample's where it is tried; in a regular expression a dot is written `[.]`. */
 const valuesFor = (group: string, isRegex: boolean): Readonly<Record<string, string>> => ({
   namespace: escape(NAMESPACE),
   group: escape(isRegex ? group.replaceAll(".", "[.]") : group),
-  zone: `${escape(GROUP)}-zone-[a-d]`,
+  zone: `(?:${escape(GROUP)}-)?zone-[a-d]`,
   candidate_pods: '(?<candidates>[^"]*)',
   other_pods: '(?<others>[^"]*)',
   range: String.raw`\d+s`,

@@ -47,6 +47,7 @@ onCluster("a baseline from before the rollout is asked for that time", async (ga
   const baseline = { expr: "y", at: "BeforeRollout", maxDifference: "0" };
   writeGate(gates, {}, { query: { expr: "x", url: prometheus.url }, baseline, successWhen: "WithinBaseline" });
   await gates.tick(cluster, 2);
+  prometheus.seen.length = 0;
   deploy(stage, "x:2");
   await gates.tick(cluster, 30, () => prometheus.seen.length > 3);
   const times = prometheus.seen.map(({ expr, time }) => [expr, time]);
@@ -65,7 +66,7 @@ onCluster("a placeholder that does not exist makes the gate invalid, and nothing
   assert.equal(valid?.reason, "ExpressionInvalid");
   assert.match(
     valid.message,
-    /^check errors: \$\(zones\) is no placeholder here: those are \$\(namespace\), \$\(group\), \$\(zone\)/,
+    /^check errors: query\.expr: \$\(zones\) is no placeholder here: those are \$\(namespace\), \$\(group\), \$\(zone\)/,
   );
   deploy(stage, "x:2");
   const { outcomes } = await gates.tick(cluster, 40);

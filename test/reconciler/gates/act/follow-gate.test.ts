@@ -1,5 +1,6 @@
 /** Gates that are edited, or wrong. */
 import assert from "node:assert/strict";
+import { failure } from "../../../prometheus/scripted.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { type GateScene, conditionOf, installGates, onCluster, statusOf, writeGate, zonesBegun } from "./stage.ts";
@@ -48,16 +49,18 @@ onCluster(
 );
 
 onCluster("gates say what is wrong with an expression or a group, once a change", async (gates) => {
-  const { cluster } = gates;
-  writeGate(gates, {}, { query: { expr: "up{", url: "prom" } });
+  const { cluster, prometheus } = gates;
+  prometheus.answer = () => ({ status: 400, body: failure("1:4: parse error: unexpected end of input") });
+  writeGate(gates, {}, { query: { expr: "up{", url: prometheus.url } });
   await gates.tick(cluster, 3);
   assert.deepEqual(
     [conditionOf(gates, "Valid")?.status, conditionOf(gates, "Valid")?.message],
-    ["False", "check errors: the expression is not valid PromQL at character 4, at its end"],
+    ["False", "check errors: BadQuery: 1:4: parse error: unexpected end of input (400)"],
   );
   writeGate(gates, { group: "other" });
   await gates.tick(cluster, 3);
   assert.equal(conditionOf(gates, "Valid")?.reason, "GroupNotFound");
+  prometheus.answer = () => 0;
   writeGate(gates);
   await gates.tick(cluster, 3);
   assert.equal(conditionOf(gates, "Valid")?.status, "True");

@@ -7,7 +7,6 @@ import { createLog } from "../../../../infra/log.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
-import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createGates } from "../../../../reconciler/gates/act/tick-gates.ts";
 import type { Draft as EventDraft } from "../../../../reconciler/report/events.ts";
 import type { TickInput } from "../../../../reconciler/run/tick.ts";
@@ -50,7 +49,7 @@ export async function setGateStage({ crd = true } = {}): Promise<GateStage> {
   const client = createPrometheusClient({ timeoutMs: 5000, allowedHosts: [] });
   const checking = (cluster: Cluster): TickInput["checking"] => ({
     checker: createChecker({ cluster, prometheus: client, clock: stage.clock }),
-    gates: createGates({ clock: stage.clock, log, metrics: metrics.gates, loadReader: async () => readExpression }),
+    gates: createGates({ clock: stage.clock, log, metrics: metrics.gates }),
   });
   const processOf = (cluster: Cluster) => ({
     ...checking(cluster),
@@ -125,7 +124,8 @@ export function writeGate({ stage, prometheus }: GateStage, spec: object = {}, c
     successThreshold: 2,
     ...check,
   };
-  const whole = { group: "ingester", when: ["BetweenZones"], onError: "Wait", mode: "Enforce", checks: [one], ...spec };
+  const defaults = { when: ["BetweenZones"], onError: "Wait", mode: "Enforce", soakSeconds: 0 };
+  const whole = { group: "ingester", ...defaults, checks: [one], ...spec };
   const earlier = store.get(GATES, "default", "gate");
   if (earlier) store.update(GATES, { ...earlier, spec: whole });
   else

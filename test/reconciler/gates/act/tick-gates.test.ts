@@ -61,6 +61,7 @@ onCluster("a gate asks no more often than the period, and says when the next che
   writeGate(gates, {}, { periodSeconds: 20 });
   await gates.tick(cluster, 2);
   prometheus.answer = () => 1;
+  prometheus.seen.length = 0;
   deploy(stage, "x:2");
   await gates.tick(cluster, 100, () => prometheus.seen.length === 1);
   const { nextCheckAt = 0 } = await gates.tick(cluster, 5);
@@ -74,8 +75,14 @@ for (const [name, answer, reason, message] of [
   [
     "the expression is refused",
     { status: 400, body: failure("unknown function") },
+    "GateInvalid",
+    /it is invalid, and opens only once it is corrected: check errors: BadQuery: unknown function \(400\)$/,
+  ],
+  [
+    "the expression cannot be evaluated on the data of now",
+    { status: 422, body: failure("many-to-many matching", "execution") },
     "GateUnreachable",
-    /BadQuery: unknown function \(400\)/,
+    /NotEvaluated: many-to-many matching \(422\)/,
   ],
   ["a check has failed for good", 1, "GateFailed", /is held by gate gate.*has failed 2 times in a row.*retry-gate/],
 ] as const)
@@ -94,10 +101,13 @@ for (const [name, answer, reason, message] of [
     assert.equal(zonesBegun(gates), A);
   });
 
-onCluster("gates say where an expression is invalid once Prometheus refuses it, too", async (gates) => {
+onCluster("gates show what Prometheus says of an expression, before a zone waits for it and then", async (gates) => {
   const { stage, prometheus, cluster } = gates;
+  prometheus.answer = () => ({ status: 400, body: failure("1:17: parse error") });
   writeGate(gates, {}, { query: { expr: "sum(rate(errors[5m)) > 1", url: prometheus.url } });
   await gates.tick(cluster, 2);
+  const message = "check errors: BadQuery: 1:17: parse error (400)";
+  assert.equal(conditionOf(gates, "Valid")?.message, message);
   const hold = async (ticks: number) => {
     const { outcomes } = await gates.tick(cluster, ticks);
     return outcomes[0]?.state === "held" ? outcomes[0].hold : assert.fail();
@@ -105,18 +115,55 @@ onCluster("gates say where an expression is invalid once Prometheus refuses it, 
   prometheus.answer = () => ({ status: 503, body: "" });
   deploy(stage, "x:2");
   const unasked = await hold(20);
-  assert.equal(unasked.reason, "GateUnreachable", "it may understand more than our reader");
-  assert.match(unasked.message, /it may be invalid \(check \S+: the expression is not valid PromQL at character \d+/);
-  prometheus.answer = () => ({ status: 400, body: failure("parse error") });
+  assert.equal(unasked.reason, "GateUnreachable", "the last word is the last answer");
+  assert.ok(unasked.message.includes(`it may be invalid (${message})`), unasked.message);
+  prometheus.answer = () => ({ status: 400, body: failure("1:17: parse error") });
   const refused = await hold(30);
   assert.equal(refused.reason, "GateInvalid");
-  assert.match(
+  assert.equal(
     refused.message,
-    /^ingester-zone-b waits for gate gate: it is invalid, .*check \S+: the expression is not valid PromQL at character \d+/,
+    `ingester-zone-b waits for gate gate: it is invalid, and opens only once it is corrected: ${message}`,
   );
   assert.deepEqual([refused.until, zonesBegun(gates)], [undefined, A]);
   assert.equal(conditionOf(gates, "Open")?.reason, "GateInvalid");
   assert.match(conditionOf(gates, "Open")?.message ?? "", /^between zones, before ingester-zone-b: it is invalid/);
+  assert.deepEqual(
+    gates.events.filter(({ reason }) => reason === "GateInvalid").map((event) => event.message),
+    [message, `between zones, before ingester-zone-b: it is invalid, and opens only once it is corrected: ${message}`],
+  );
+  prometheus.answer = () => 1;
+  await gates.tick(cluster, 20);
+  assert.equal(conditionOf(gates, "Valid")?.reason, "Valid", "Prometheus may have learnt it");
+});
+
+onCluster("gates ask Prometheus about their expressions once, and again only while it has not said", async (gates) => {
+  const { prometheus, cluster, calls } = gates;
+  const query = { expr: 'errors{pod=~"$(candidate_pods)"}', url: prometheus.url };
+  const baseline = { expr: "scalar(x)", maxRatio: "1" };
+  const scalar = { status: "success", data: { resultType: "scalar", result: [0, "1"] } };
+  prometheus.answer = () => ({ status: 503, body: "" });
+  writeGate(gates, {}, { query, baseline, successWhen: "WithinBaseline" });
+  const process = gates.checking(cluster);
+  for (let i = 0; i < 3; i++) await tickOnce(gates.stage, cluster, process);
+  const open = conditionOf(gates, "Valid");
+  assert.deepEqual([open?.status, open?.reason, prometheus.seen.length], ["Unknown", "ExpressionUnanswered", 2]);
+  assert.match(
+    open?.message ?? "",
+    /^check errors: Overloaded: the query: .*; check errors: Overloaded: the baseline: /,
+  );
+  assert.deepEqual(gates.events, []);
+  prometheus.answer = ({ expr }) => (expr === "scalar(x)" ? { body: scalar } : 0);
+  await gates.tick(cluster, 3);
+  assert.equal(prometheus.seen.length, 4);
+  assert.ok(prometheus.seen.some(({ expr }) => expr === 'errors{pod=~"(?:zone-a-[0-9]+)"}'));
+  const refused = "check errors: NotAVector: the baseline: the expression gives a scalar, not an instant vector";
+  assert.equal(conditionOf(gates, "Valid")?.message, refused);
+  writeGate(gates, {}, { query: { expr: "errors > 0", url: prometheus.url } });
+  await gates.tick(cluster, 3);
+  assert.deepEqual([conditionOf(gates, "Valid")?.status, prometheus.seen.length], ["True", 5]);
+  calls.length = 0;
+  await gates.tick(cluster, 3);
+  assert.deepEqual([prometheus.seen.length, calls.filter((call) => !call.startsWith("GET"))], [5, []]);
 });
 
 onCluster("gates leave the way back open while they have failed", async (gates) => {

@@ -20,7 +20,6 @@ import {
   type ShadowSpec,
   type ShadowStatus,
 } from "../../../../reconciler/nodes/shadow.ts";
-import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createRecorder } from "../../../../reconciler/report/act/recorder.ts";
 import type { KubeObject } from "../../../emulator/store.ts";
@@ -81,7 +80,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       ownNode: undefined,
       intervalMs: 5000,
       checker: createChecker({ cluster, clock, prometheus }),
-      loadReader: async () => readExpression,
       secretsNamespace: "zonewise",
       defaultSpec: { maxConcurrent: "1" },
       ...options,

@@ -1,7 +1,6 @@
 /** Checks of a policy, asked of a scripted Prometheus. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { readExpression } from "../../../../reconciler/checks/expression.ts";
 import { type ScriptedPrometheus, startPrometheus } from "../../../prometheus/scripted.ts";
 import { createPolicy, label, type NodeStage, setNode, setNodeStage, shadowOf, statusOf, stepAgent } from "./stage.ts";
 
@@ -93,20 +92,6 @@ describe("the checks of a policy", () => {
     assert.match(statusOf(stage).message, /no \*\*\*/);
     assert.doesNotMatch(JSON.stringify(statusOf(stage)), /s3cret/);
   });
-
-  for (const [expr, doubt] of [
-    ["up ==", /^spec\.checks\[0\]\.query\.expr: the expression is not valid PromQL at character 6, at its end$/],
-    ['"up"', /^spec\.checks\[0\]\.query\.expr: the expression gives a string/],
-  ] as const)
-    it(`are read when the policy has changed: ${expr} gets a Warning that names its field, once`, async () => {
-      let loads = 0;
-      await setUp({ expr }, { loadReader: async () => (loads++, readExpression) });
-      await play(3);
-      const doubts = stage.emulator.store.list("events").filter(({ reason }) => reason === "PolicyDoubtful");
-      assert.deepEqual([doubts.length, loads], [1, 1]);
-      assert.match(String(doubts[0]?.["message"]), doubt);
-      assert.ok(prometheus.seen.length > 0, "Prometheus has the last word");
-    });
 
   it("are not asked once nothing is left to start (silence)", async () => {
     await setUp();
