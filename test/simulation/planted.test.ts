@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { MUTATIONS } from "../mutation/table.ts";
-import { formatPlanted, parsePlanted, type Planted, plantedOf, whyOutOfReach } from "./planted.ts";
+import { type Planted, plantedOf } from "./planted.ts";
 
 const seed = (number: number): string =>
   `seed ${number}: npm run simulate -- --seed ${number} --trace\n  two zones at once\n  another\n`;
@@ -36,21 +35,6 @@ describe("a planted bug", () => {
     ["is found if a history does not end", played("", { ended: false }), ["found", 5, "a history does not end"]],
   ] as const)
     it(name, () => assert.deepEqual([result.result, result.seeds, result.what], expected));
-
-  it("may be out of reach by its file", () => {
-    assert.match(whyOutOfReach({ file: "cli/connect.ts", breaks: "" }) ?? "", /command line/);
-    assert.equal(whyOutOfReach({ file: "reconciler/budget/scope.ts", breaks: "" }), undefined);
-  });
-
-  it("is read from the table as it was written", () => {
-    const [first, second] = MUTATIONS;
-    assert.ok(first && second);
-    const table = new Map<string, Planted>([
-      [first.breaks, { result: "found", seeds: 3, what: "two zones at once" }],
-      [second.breaks, { result: "not found", seeds: 100, what: "" }],
-    ]);
-    assert.deepEqual(parsePlanted(formatPlanted(table, MUTATIONS)), table);
-  });
 });
 
 describe("npm run simulate:planted", () => {

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { play } from "./play.ts";
 import { describeShrunk } from "./shrink.ts";
 
-/** The second one broke a rule that has been mended since. Others are counted by `reached.test.ts`. */
+/** The second one broke a rule that has been mended since. `histories.test.ts` plays others. */
 const SEEDS = [23, 36];
 const MIN_FAULTS = 4;
 /** In which a settled world is watched; `npm run simulate` watches it for ten minutes. */

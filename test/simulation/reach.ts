@@ -1,7 +1,6 @@
 /**
  * What histories reached, counted in cells: faults at call sites, reasons of the closed lists, rules that had an
- * opinion, errors, catch blocks and retries of the product. `reached.txt` keeps what was reached, so that it is noticed
- * once no seed reaches it any more.
+ * opinion, errors, catch blocks and retries of the product.
  */
 import { startCoverage } from "./coverage.ts";
 import { changeOnLoad } from "./load.ts";
@@ -136,76 +135,12 @@ export function startReach(): ReachCount {
   };
 }
 
-/** Why some cells are never reached, as far as one can say. */
-const NOT_PLAYED: readonly (readonly [RegExp, string])[] = [
-  [/crd-convert|convert-review|nodes\/convert\.ts/, "all read and write shadows as v2"],
-  [/nodes\/agent\/main|show-nodes|node-samples/, "no metrics are asked for"],
-  [/\/push\.ts|compose\.push/, "no Pushgateway is played"],
-  [/\/totals\//, "no metrics are asked for"],
-  [/error Forbidden|error BadConfiguration|error Unauthorized/, "each process has its rights and its variables"],
-  [/functions\/http\/(?:admission|body)\.ts|verdict InvalidRequest/, "the API server in memory sends whole reviews"],
-  [/parseBody|parseStatus|parseEvent/, "the API server in memory sends no broken answers"],
-  [
-    /infra\/credentials\.ts|connection\.ts (?:loadConnection|openConnection)/,
-    "the world gives processes their connection",
-  ],
-  [/client\.ts readBundle|ask-prometheus\.ts readSecret/, "Prometheus needs no credentials"],
-  [/log\.ts encode/, "no entry has a circle"],
-  [/ooManyZones/, "no world has a thousand zones"],
-  [
-    /totals\.ts parseTotals/,
-    "totals of the Lease that nobody can read are JSON all the same: what is none is left out",
-  ],
-  [/tokens\.ts createTokenCheck/, "no API server of the world shows webhooks a token"],
-  [
-    /rim\.ts serveEndpoint|run\/steps\.ts createSteps\.start|run\/tick\.ts handled/,
-    "only a bug ends there: all that is called turns its errors into answers or results itself",
-  ],
-  [/places\.ts is(?:Apart|LargeEnough)/, "pods of the world have no anti-affinity and no sizes"],
-];
-
-export const whyNot = (cell: string): string =>
-  NOT_PLAYED.find(([pattern]) => pattern.test(cell))?.[1] ?? "a hole: no seed has met it";
-
-/** As `reached.txt` has it. */
+/** A line a cell, in the order of their names, so that two counts can be compared. */
 export function formatReach({ seeds, cells }: Reach): string {
   const lines = [...cells].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const reached = lines.filter(([, times]) => times > 0);
   return [
-    `# In how many of ${seeds} seeds each cell was reached, or why none can reach it.`,
-    "# Written by `npm run simulate -- --rest 60 --seeds N --record-reach`.",
-    ...lines.map(
-      ([cell, times]) => `${times === 0 ? "never" : times}\t${cell}${times === 0 ? `\t${whyNot(cell)}` : ""}`,
-    ),
-    "",
+    ...lines.map(([cell, times]) => `${times === 0 ? "never" : times}\t${cell}`),
+    `${reached.length} of ${cells.size} cells were reached by ${seeds} histories`,
   ].join("\n");
 }
-
-export function parseReach(text: string): Reach {
-  const [, seeds] = /of (\d+) seeds/.exec(text) ?? [];
-  const lines = text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  return {
-    seeds: Number(seeds),
-    cells: new Map(
-      lines.map((line) => {
-        const [times = "", cell = ""] = line.split("\t");
-        return [cell, times === "never" ? 0 : Number(times)];
-      }),
-    ),
-  };
-}
-
-/** What several parts have reached together. */
-export function mergeReach(parts: readonly Reach[]): Reach {
-  const cells = new Map<string, number>();
-  for (const part of parts) for (const [cell, times] of part.cells) cells.set(cell, (cells.get(cell) ?? 0) + times);
-  return { seeds: parts.reduce((sum, { seeds }) => sum + seeds, 0), cells };
-}
-
-/** A cell that is expected this often is reached: by chance it fails to be once in twenty thousand times. */
-const SURE = 10;
-
-/** The cells of the record that should have been reached by these seeds, and were not: by their rate, not by luck. */
-export const lostCells = (record: Reach, found: Reach): readonly string[] =>
-  [...record.cells]
-    .filter(([cell, times]) => (times / record.seeds) * found.seeds >= SURE && (found.cells.get(cell) ?? 0) === 0)
-    .map(([cell]) => cell);

@@ -1,7 +1,6 @@
 /**
  * `npm run simulate:planted`: plants each bug of the mutation table and prints after how many seeds an oracle finds it.
  *
- *     out of reach by its file -> why
  *     play each seed without bugs -> its line never ran: out of reach
  *                                 -> it ran and would differ in none: not met
  *                                 -> it would differ in some: play these with it -> no violation: not found
@@ -21,7 +20,7 @@ import { dig } from "../emulator/objects.ts";
 import { MUTATIONS } from "../mutation/table.ts";
 import { readOrExit, requireWhole } from "./options.ts";
 import { startDifferences } from "./planted/differences.ts";
-import { describePlanted, formatPlanted, parsePlanted, type Planted, plantedOf, whyOutOfReach } from "./planted.ts";
+import { describePlanted, type Planted, plantedOf } from "./planted.ts";
 
 const USAGE = `npm run simulate:planted -- [words] [options]: plants bugs, and prints which an oracle finds. The bugs
 are those of the mutation table whose sentence and file have all the words.
@@ -33,11 +32,9 @@ are those of the mutation table whose sentence and file have all the words.
   --plays N      how many of those in which it would differ are played with a bug, at most; 20 by default
   --finds N      ends with a bug once so many histories have found it, 3 by default
   --every N      only each Nth bug
-  --new          only bugs that planted.txt does not have
   --rest SECONDS for which a settled world is watched, 30 by default
   --runs FILE    keeps there in which histories which bugs would differ, and reads it if it exists; several with commas
                  between them are read as one
-  --write        writes planted.txt; what it has of other bugs stays
   --help
 `;
 const OPTIONS = {
@@ -47,10 +44,8 @@ const OPTIONS = {
   plays: { type: "string", default: "20" },
   finds: { type: "string", default: "3" },
   every: { type: "string", default: "1" },
-  new: { type: "boolean", default: false },
   rest: { type: "string", default: "30" },
   runs: { type: "string" },
-  write: { type: "boolean", default: false },
   help: { type: "boolean", default: false },
 } as const;
 
@@ -61,12 +56,8 @@ const options = readOrExit(() => {
 }, USAGE);
 /** Milliseconds for all histories of a bug, on a machine that others use as well: one that does not end is found. */
 const ROW_MS = 3_600_000;
-const TABLE = join(import.meta.dirname, "planted.txt");
-const readTable = (): Map<string, Planted> =>
-  existsSync(TABLE) ? parsePlanted(readFileSync(TABLE, "utf8")) : new Map<string, Planted>();
-const known = options.new ? readTable() : new Map<string, Planted>();
-const chosen = MUTATIONS.filter(
-  ({ breaks, file }) => !known.has(breaks) && options.words.every((word) => `${breaks} ${file}`.includes(word)),
+const chosen = MUTATIONS.filter(({ breaks, file }) =>
+  options.words.every((word) => `${breaks} ${file}`.includes(word)),
 ).filter((_, i) => i % Number(options.every) === 0);
 if (chosen.length === 0) {
   console.error(`no bug has all of these words: ${options.words.join(" ")}`);
@@ -87,8 +78,7 @@ interface Runs {
 }
 
 async function playWithout(): Promise<Runs> {
-  const reachable = MUTATIONS.filter((mutation) => whyOutOfReach(mutation) === undefined);
-  const differences = startDifferences(reachable);
+  const differences = startDifferences(MUTATIONS);
   const [{ play }, { drawWholeShape }] = await Promise.all([import("./play.ts"), import("./whole-shape.ts")]);
   differences.take();
   const digests: [number, string][] = [];
@@ -103,7 +93,7 @@ async function playWithout(): Promise<Runs> {
     const taken = differences.take();
     if (violations.length > 0) console.log(`seed ${seed} fails without any bug: ${violations[0]}`);
     else digests.push([seed, digest]);
-    for (const [i, { breaks }] of reachable.entries()) {
+    for (const [i, { breaks }] of MUTATIONS.entries()) {
       if (taken.ran.has(i)) (ran[breaks] ??= []).push(seed);
       if (taken.differed.has(i)) (differed[breaks] ??= []).push(seed);
     }
@@ -161,13 +151,9 @@ function joinRuns(one: Runs, other: Runs): Runs {
 const runs = await readRuns();
 const found: Planted[] = [];
 for (const mutation of chosen) {
-  const why = whyOutOfReach(mutation);
-  const planted =
-    why === undefined ? await playWith(mutation, runs) : ({ result: "out of reach", seeds: 0, what: why } as const);
+  const planted = await playWith(mutation, runs);
   found.push(planted);
-  console.log(`${describePlanted(planted)}\t${mutation.breaks}`);
-  // Another process may have written it meanwhile.
-  if (options.write) writeFileSync(TABLE, formatPlanted(readTable().set(mutation.breaks, planted), MUTATIONS));
+  console.log(`${describePlanted(planted)}\t${mutation.breaks}\t${mutation.file}`);
 }
 const count = (result: Planted["result"]): number => found.filter((planted) => planted.result === result).length;
 console.log(
