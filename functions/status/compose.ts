@@ -5,7 +5,6 @@ import type { Environment } from "../../infra/config/config.ts";
 import { start } from "../../infra/start.ts";
 import type { Plain } from "../http/server.ts";
 import { createAnswer } from "./answer.ts";
-import { readReconciler } from "./gather.ts";
 import { createReader } from "./reader.ts";
 
 /** Throws `BadConfiguration`. */
@@ -13,9 +12,8 @@ export async function composeStatusPage(env: Environment, machine: Clock): Promi
   const { configuration, log, cluster, clock } = await start(env, machine, { service: "zonewise-status-page" });
   const { namespace, namespaces, lease, statusPageHosts: hosts, webhooks } = configuration;
   const scopes = namespaces === "*" ? [""] : namespaces;
-  const { now } = clock;
-  const place = { cluster, now, lease: { namespace, name: lease.name }, cronJob: "zonewise-reconciler" };
-  const read = createReader({ cluster, now, namespaces: scopes, reconciler: () => readReconciler(place) }, clock);
+  const place = { lease: { namespace, name: lease.name }, cronJob: "zonewise-reconciler" };
+  const read = createReader({ cluster, now: clock.now, namespaces: scopes, ...place }, clock);
   return { what: "status page", log, configuration: webhooks, answer: createAnswer({ read, hosts, log }) };
 }
 

@@ -33,14 +33,6 @@ export interface GatherOptions {
   readonly now: () => number;
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The record of the reconciler, and of the reconcilers whose ticks the groups wait for. */
-  readonly reconciler: () => Promise<ReconcilerRecord>;
-}
-
-/** The objects of one installation's reconciler. */
-export interface ReconcilerPlace {
-  readonly cluster: Cluster;
-  readonly now: () => number;
   /** The reconciler's Lease. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Name of the reconciler's CronJob beside it. */
@@ -64,7 +56,7 @@ export async function gatherRecords(options: GatherOptions, focus: Focus, earlie
   const part = readParts(problems);
   const each = eachNamespace(options.namespaces, part);
   const [reconciler, groups, budgets, decisions] = await Promise.all([
-    part("the reconciler's Lease and totals", options.reconciler(), earlier.reconciler),
+    part("the reconciler's Lease and totals", readReconciler(options), earlier.reconciler),
     each("the rollout groups", readGroups(options), { items: earlier.groups, namespaceOf }),
     each("the disruption budgets", readBudgets(options), { items: earlier.budgets, namespaceOf }),
     each("the last decisions", readDecisions(options), { items: earlier.decisions, namespaceOf }),
@@ -159,8 +151,7 @@ async function listAll<O>(
 }
 
 /** The reconciler of one installation: by its Lease, and by its CronJob if the Lease records no tick. */
-export async function readReconciler(place: ReconcilerPlace): Promise<ReconcilerRecord> {
-  const { cluster, lease, cronJob, now } = place;
+async function readReconciler({ cluster, lease, cronJob, now }: GatherOptions): Promise<ReconcilerRecord> {
   const call = { deadlineMs: READ_MS };
   const found = await cluster.get(leases, lease, call).catch(absent);
   const { namespace, name } = lease;

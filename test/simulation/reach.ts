@@ -6,7 +6,7 @@ import { startCoverage } from "./coverage.ts";
 import { changeOnLoad } from "./load.ts";
 
 /** In how many of the seeds each cell was reached; 0 for those that exist and were not. */
-export interface Reach {
+interface Reach {
   readonly seeds: number;
   readonly cells: ReadonlyMap<string, number>;
 }
@@ -100,7 +100,7 @@ const PROBES = [
   },
 ];
 
-export interface ReachCount {
+interface ReachCount {
   /** Counts what was reached since the last call as one seed's. */
   readonly endSeed: (faults: ReadonlyMap<string, number>) => void;
   readonly result: () => Reach;

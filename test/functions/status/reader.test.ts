@@ -1,7 +1,6 @@
 /** What the page reads of the embedded cluster, and what it costs. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { readReconciler } from "../../../functions/status/gather.ts";
 import { createReader } from "../../../functions/status/reader.ts";
 import { isUnread, keyOf, listPart, UNREAD } from "../../../functions/status/view/records.ts";
 import { formatTotals, TOTALS } from "../../../infra/metrics/totals.ts";
@@ -27,9 +26,7 @@ async function setReaderOf(t: TestContext, namespaces: readonly string[], defini
   writeLease({ emulator: stage.emulator, clock: { now: () => NOW } }, { tickedMs: 2000, holder: "zonewise-1" });
   const clock = { at: 0, monotonic: () => clock.at };
   const { cluster } = stage;
-  const now = () => NOW;
-  const place = { cluster, now, lease: LEASE, cronJob: "zonewise-reconciler" };
-  const options = { cluster, now, namespaces, reconciler: () => readReconciler(place) };
+  const options = { cluster, now: () => NOW, namespaces, lease: LEASE, cronJob: "zonewise-reconciler" };
   return { stage, store: stage.emulator.store, clock, read: createReader(options, clock) };
 }
 

@@ -44,7 +44,7 @@ export function syncRevisions(store: Store, set: StatefulSet): Revisions {
 }
 
 /** What the revision of a template holds, and the hash that its name ends with. */
-export function revisionOf<T extends object>(template: T) {
+function revisionOf<T extends object>(template: T) {
   const data = { spec: { template: { ...template, $patch: "replace" } } };
   return { data, hash: hashOf(JSON.stringify(data, sortKeys)) };
 }
