@@ -16,7 +16,7 @@ interface Tools {
   readonly list: (actor?: string) => void;
   /** The group is written with this status; `make` makes it anew, `edit` changes its spec. */
   readonly write: (status: object, actor?: string) => void;
-  readonly make: (actor: string) => void;
+  readonly make: (actor: string, owner?: string) => void;
   readonly edit: () => void;
   /** The spec of the zone changes. */
   readonly editZone: () => void;
@@ -65,9 +65,11 @@ function judge(play: (tools: Tools) => void): string {
   });
   let set = object("a", {});
   let group = object("ingester", {});
+  let ownerReferences: KubeObject["metadata"]["ownerReferences"];
   const store = (type: "ADDED" | "MODIFIED" | "DELETED", actor: string): void => {
     const previous = group;
-    group = object("ingester", { status });
+    const made = object("ingester", { status });
+    group = { ...made, metadata: { ...made.metadata, ...(ownerReferences && { ownerReferences }) } };
     const event = { type, resource: GROUPS, object: group, ...(type === "MODIFIED" && { previous }) };
     oracle.onEvent(event, { actor, call: "" });
   };
@@ -76,7 +78,12 @@ function judge(play: (tools: Tools) => void): string {
     wait: (ms) => void (at += ms),
     list: (actor = US) => oracle.onAnswered({ actor, call: "", sentAt: at }, "GET", ZONES, "", 200),
     write: (next, actor = US) => ((status = next), store("MODIFIED", actor)),
-    make: (actor) => ((status = {}), store("ADDED", actor)),
+    make: (actor, owner) => {
+      status = {};
+      ownerReferences =
+        owner === undefined ? [] : [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "a", uid: owner }];
+      store("ADDED", actor);
+    },
     edit: () => (generation++, store("MODIFIED", "human")),
     editZone: () => {
       const previous = set;
@@ -129,6 +136,16 @@ const CASES: readonly (readonly [name: string, play: (tools: Tools) => void, say
     "a group that is made anew, and has the progress of an earlier one",
     ({ make, write }) => (make("reconciler-1"), write(steppedAt(-90_000))),
     /is made anew, and tells of a step long before its zones were made/,
+  ],
+  [
+    "a group that its own zones have made anew, and has the progress of an earlier one",
+    ({ make, write }) => (make("reconciler-1", "a"), write(steppedAt(-90_000))),
+    /is made anew, and tells of a step long before its zones were made/,
+  ],
+  [
+    "a group of the earlier zones, which a slow step has made again, and the garbage collector removes",
+    ({ make, write }) => (make("reconciler-1", "earlier"), write(steppedAt(-90_000))),
+    /^$/,
   ],
   [
     "a generation that was stored after the zones were listed",

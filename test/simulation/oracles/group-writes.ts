@@ -83,8 +83,12 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
         );
   }
 
-  function judgeProgress(name: string, status: Fields): void {
-    const zones = listOf(status["zones"]).flatMap((row) => setOf(String(dig(row, "name"))) ?? []);
+  /** An object that belongs to earlier zones of these names is told of them, and the garbage collector removes it. */
+  function judgeProgress({ metadata: { name, ownerReferences = [] } }: KubeObject, status: Fields): void {
+    const owners = new Set(ownerReferences.map(({ uid }) => uid));
+    const zones = listOf(status["zones"])
+      .flatMap((row) => setOf(String(dig(row, "name"))) ?? [])
+      .filter(({ metadata }) => owners.size === 0 || owners.has(metadata.uid));
     const madeAt = Math.min(...zones.map(({ metadata }) => Date.parse(metadata.creationTimestamp)));
     const steppedAt = Date.parse(textOf(dig(status["progress"], "lastStepTime")) ?? "");
     if (zones.length > 0 && steppedAt < madeAt - LIFE_MS)
@@ -162,7 +166,7 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
       judgeReady(name, after, previous, object);
       judgeRows(name, after, actor);
       if (!mayBeStale) judgeTotals(name, fieldsOf(before["totals"]), fieldsOf(after["totals"]));
-      if (before["progress"] === undefined) judgeProgress(name, after);
+      if (before["progress"] === undefined) judgeProgress(object, after);
       judgeGeneration(object, after, actor);
     },
   };
