@@ -22,7 +22,6 @@ import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
 import { createLifecycleSafety } from "../nodes/lifecycle-safety.ts";
-import { createPassSafety } from "../nodes/pass-safety.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createOwnWrites } from "./own-writes.ts";
 import { createQuiet } from "./quiet.ts";
@@ -219,8 +218,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const facts = createFacts(shape, now);
   const isSteady = (actor: string): boolean => isQuiet() && hasGoneOn(actor);
-  const ofNodes = { shape, facts, violated, now, store: () => world().store, isSteady };
-  const [nodeAnswers, passes] = [createNodeAnswerSafety(ofNodes), createPassSafety(ofNodes)];
+  const nodeAnswers = createNodeAnswerSafety({ facts, violated, now, store: () => world().store });
   const lifecycle =
     nodeSafety &&
     shape.nodes?.lifecycle &&
@@ -268,7 +266,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     { onReview: headroom.onReview },
     checks,
     requests,
-    ...(shape.nodes ? [facts, nodeAnswers, passes] : []),
+    ...(shape.nodes ? [facts, nodeAnswers] : []),
     nodeSafety,
     lifecycle && {
       ...lifecycle,
@@ -305,10 +303,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       for (const { onUnanswered } of all) onUnanswered?.(path, sent);
     },
     onHandshake: safety.onHandshake,
-    onAnswer(told) {
-      checks.onAnswer(told);
-      passes.onAnswer(told);
-    },
+    onAnswer: checks.onAnswer,
     onNodeAnswer: nodeAnswers.onAnswer,
     onHost: (told) => nodeSafety?.onHost(told),
     onRefusal: (why) => requests?.onRefusal(why),
