@@ -95,19 +95,10 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     rule: "a drain would succeed now",
     remedy: (context) => `make the pods ready that its budgets count: zonewise drain-order ${context.node}`,
   },
-  PlacesUnknown: {
-    rule: "the reconciler may read the claims and volumes of the pods of the node",
-    remedy: () => "apply the rights of this version: kubectl apply -k infra/manifests/node-updates",
-  },
   NoPlaceForPods: {
-    rule: "each pod of the node fits on another one that takes pods and is not being updated",
-    remedy: (context) =>
-      `wait for the nodes that the message names, or get them Ready and uncordoned: ${lookAtPods(context)}`,
-  },
-  DrainWouldNotEnd: {
-    rule: "no pod of the node waits for one that can come back to this node alone",
+    rule: "another node of its zone takes pods, or all pods of the node may be away at once",
     remedy: () =>
-      "add a node on which the pod fits, raise maxUnavailable of its budget, or set spec.drain.onTimeout to Reboot",
+      "get another node of the zone Ready and uncordoned, raise maxUnavailable of the budget, or set spec.drain.onTimeout to Reboot",
   },
 };
 

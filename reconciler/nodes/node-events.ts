@@ -67,10 +67,8 @@ function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[
     const node = byName.get(name);
     const ref = node && nodeRef(node);
     const text = `${reason}: ${message}`;
-    const endsWithoutPerson = reason === "NoPlaceForPods" || reason === "InMaintenance";
-    if (ref && endsWithoutPerson) return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
-    const isForPerson = reason === "DrainWouldNotEnd" || reason === "PlacesUnknown";
-    return ref && isForPerson ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
+    if (ref && reason === "InMaintenance") return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
+    return ref && reason === "NoPlaceForPods" ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
   });
 }
 

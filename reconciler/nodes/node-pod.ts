@@ -4,19 +4,15 @@
  * nothing: static pods that have ended, and deleted pods that have ended, whose finalizers may never be removed.
  */
 import type { PodObject } from "../../infra/kubernetes/resources.ts";
-import type { PlacedPod } from "../../infra/kubernetes/scheduling.ts";
 import { type BudgetPod, readBudgetPod } from "../budget/budget-pod.ts";
-import { type PodNeeds, readNeeds } from "./pod-needs.ts";
 
 export interface NodePod extends BudgetPod {
   /** A drain evicts it. */
   readonly evictable: boolean;
-  readonly needs: PodNeeds;
 }
 
-export function readNodePod(object: PlacedPod): NodePod {
-  const pod: PodObject = object;
-  return { ...readBudgetPod(pod), evictable: findEvictable([pod]).length > 0, needs: readNeeds(object) };
+export function readNodePod(pod: PodObject): NodePod {
+  return { ...readBudgetPod(pod), evictable: findEvictable([pod]).length > 0 };
 }
 
 export const isOver = ({ phase }: Pick<NodePod, "phase">): boolean => phase === "Succeeded" || phase === "Failed";

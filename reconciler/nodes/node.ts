@@ -4,7 +4,6 @@ import type { CustomObject } from "../../infra/kubernetes/custom-resources.ts";
 import type { Node } from "../../infra/kubernetes/resources.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../model/identity.ts";
-import { parseQuantities } from "./quantity.ts";
 import {
   CORDONED_BY,
   EXCLUDED_BY,
@@ -16,7 +15,6 @@ import {
   type ShadowStatus,
 } from "./shadow.ts";
 import type { LifecycleCondition } from "./lifecycle-conditions.ts";
-import type { Taint } from "./taints.ts";
 
 export interface Shadow {
   readonly namespace: string;
@@ -50,9 +48,7 @@ export interface UpdateNode {
   /** The taint by which an autoscaler says that it removes the node. */
   readonly removedBy: string | undefined;
   /** The taints that keep pods away. */
-  readonly taints: readonly Taint[];
-  /** The amount of each resource that its pods can use, in base units; undefined if the kubelet has not reported it. */
-  readonly allocatable?: Readonly<Record<string, number>>;
+  readonly taints: readonly { readonly key: string }[];
   readonly unschedulable: boolean;
   /** UID of the shadow for which we cordoned it, or excluded it from load balancers. */
   readonly cordonedBy: string | undefined;
@@ -77,7 +73,7 @@ export function readNode({ metadata = {}, spec, status }: Node, shadow: Shadow |
     uid,
     resourceVersion,
     ...readMarks(metadata),
-    ...readStatus(status),
+    ...readHealth(status),
     terminating: metadata.deletionTimestamp !== undefined,
     removedBy: spec?.taints?.find(({ key }) => REMOVAL_TAINTS.has(key))?.key,
     taints: (spec?.taints ?? []).filter(({ effect }) => effect !== "PreferNoSchedule"),
@@ -95,10 +91,6 @@ function readMarks({ labels = {}, annotations = {} }: NonNullable<Node["metadata
     cordonedBy: annotations[CORDONED_BY] ?? annotations[EXCLUDED_BY],
     protectedBy: annotations[PROTECTED_BY],
   };
-}
-
-function readStatus(status: Node["status"]) {
-  return { ...readHealth(status), ...(status?.allocatable && { allocatable: parseQuantities(status.allocatable) }) };
 }
 
 /** The kubelet's report about the node itself. */

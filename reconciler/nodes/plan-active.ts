@@ -3,7 +3,7 @@
  * active.
  */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { goingBeforeReboot, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
+import { goingBeforeReboot } from "./drainable.ts";
 import { belongsTo, type Shadow, type UpdateNode } from "./node.ts";
 import { decideProgress, type NodeStep } from "./progress.ts";
 import type { ActiveNode } from "./policy-status.ts";
@@ -26,18 +26,17 @@ export function planActive(snapshot: PolicySnapshot): ActiveStep[] {
   const entries = [...snapshot.policy.status.active, ...adopt(snapshot)].map((stored) =>
     enterNow(stored, byName.get(stored.node), snapshot),
   );
-  let going = goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])]);
+  const going = [...goingBeforeReboot([...entries.map(({ entry }) => entry), ...(snapshot.others ?? [])])];
   return entries.map(({ entry, node, done }) => {
-    const whyNot = () => whyNotTogether(questionOf(entry.node, going, snapshot));
     const step = decideProgress({
       snapshot,
       entry,
       node,
       done,
       reading: snapshot.readings.get(entry.node),
-      whyNotTogether: whyNot,
+      going: [...going],
     });
-    if (step.step === "advance" && step.to === "RebootedIntoUpdate") going = withNode(going, entry.node);
+    if (step.step === "advance" && step.to === "RebootedIntoUpdate") going.push(entry);
     return { entry: step.step === "wait" ? waitFor(entry, step.why) : entry, node, step };
   });
 }

@@ -8,7 +8,7 @@
  */
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import type { PlannedCheck } from "../checks/result.ts";
-import { goingBeforeStart } from "./drain-together.ts";
+import { goingBeforeStart } from "./drainable.ts";
 import type { Shadow, UpdateNode } from "./node.ts";
 import { planActive, type ActiveStep } from "./plan-active.ts";
 import { type PlannedStarts, planStarts, type Starts } from "./plan-starts.ts";
@@ -116,8 +116,7 @@ const PERMANENT_SKIPS: ReadonlySet<SkipReason> = new Set([
   "BeingRemoved",
   "AgentSilent",
   "NodeNotReady",
-  "PlacesUnknown",
-  "DrainWouldNotEnd",
+  "NoPlaceForPods",
 ]);
 
 interface JudgedChecks {
@@ -135,17 +134,8 @@ function judgeChecks({ now, policy, answers = new Map() }: PolicySnapshot, steps
   return { checks, held: whyChecksHold(policy, checks, now) };
 }
 
-/**
- * A one-shot is over once no node can start or will be able to soon. It has no active nodes of its own then: only
- * those of other policies give places back.
- */
-function isExhausted({ skips }: Starts, { others = [] }: PolicySnapshot): boolean {
-  const going = new Set(others.map(({ node }) => node));
-  return skips.every(
-    ({ reason, fits = [] }) =>
-      PERMANENT_SKIPS.has(reason) || fits.some((nodes) => nodes.every((name) => !going.has(name))),
-  );
-}
+/** A one-shot is over once no node can start or will be able to soon. */
+const isExhausted = ({ skips }: Starts): boolean => skips.every(({ reason }) => PERMANENT_SKIPS.has(reason));
 
 function startOf({ name, uid, zone, bootId, shadow }: UpdateNode, now: number): ActiveNode {
   const time = formatTimestamp(now);
@@ -208,8 +198,7 @@ function planStatus(
   status: PolicyStatus,
   { snapshot, opening, closed, judged, starts, toRead }: Outcome,
 ): PolicyStatus {
-  const isOver =
-    [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts, snapshot);
+  const isOver = [status.active, toRead, starts.nodes].every(({ length }) => length === 0) && isExhausted(starts);
   const { checks, held } = starts.couldStart ? judged : NO_CHECKS;
   return summarize({
     snapshot,

@@ -1,9 +1,9 @@
 /** Chooses the nodes that start now: zone after zone, those without failures first, as many as there are free slots. */
 import { groupBy, moveToFront } from "../model/order.ts";
-import { type Going, questionOf, whyNotTogether, withNode } from "./drain-together.ts";
+import { whyNoPlace } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import { hasUpdate, whySkipped, whySkippedByPods } from "./skip.ts";
-import type { PolicySnapshot, Skip } from "./snapshot.ts";
+import type { GoingNode, PolicySnapshot, Skip } from "./snapshot.ts";
 
 export interface Starts {
   readonly nodes: readonly UpdateNode[];
@@ -30,7 +30,7 @@ export interface StartOptions {
   /** The reason why checks hold nodes that could start. */
   readonly held: Omit<Skip, "node"> | undefined;
   /** Nodes that are being updated, of all policies. */
-  readonly going: Going;
+  readonly going: readonly GoingNode[];
 }
 
 /** Nodes whose pods are read together beyond the free slots. */
@@ -104,7 +104,7 @@ function chooseByZone(candidates: readonly UpdateNode[], options: StartOptions, 
     const rest = {
       ...options,
       slots: options.slots - chosen.nodes.length,
-      going: chosen.nodes.map(({ name }) => name).reduce(withNode, options.going),
+      going: [...options.going, ...chosen.nodes.map(goingNow)],
     };
     const found = isTurn ? chooseFrom(own, rest, snapshot) : keepAll(own, first);
     chosen = {
@@ -131,6 +131,8 @@ const otherZoneFirst = (node: string, zone: string): Skip => ({
   message: `zone ${zone} is finished first`,
 });
 
+const goingNow = ({ name, zone }: UpdateNode): GoingNode => ({ node: name, zone, phase: "Starting" });
+
 type Room = Pick<StartOptions, "slots" | "going" | "counted">;
 
 const limitReached = (counted: readonly string[]): Omit<Skip, "node"> => ({
@@ -149,25 +151,26 @@ function chooseFrom(
   const nodes: UpdateNode[] = [];
   const skips: Skip[] = [];
   const toRead: string[] = [];
-  let going = before;
+  const going = [...before];
   let taken = 0;
   for (const node of candidates) {
     if (taken >= slots + (toRead.length > 0 ? MORE_READS : 0)) {
       skips.push({ node: node.name, ...limitReached(counted) });
       continue;
     }
-    const answer =
-      whySkippedByPods(node, snapshot) ??
-      (toRead.length > 0 ? undefined : whyNotTogether(questionOf(node.name, going, snapshot)));
+    const reading = snapshot.readings.get(node.name);
+    const answer = reading
+      ? (whySkippedByPods(reading) ?? whyNoPlace(node, reading, { going, policy: snapshot.policy }))
+      : { toRead: node.name };
     if (answer && "reason" in answer) {
       skips.push({ ...answer, node: node.name });
       continue;
     }
     taken++;
-    if (answer) toRead.push(...answer.toRead);
+    if (answer) toRead.push(answer.toRead);
     if (toRead.length > 0) continue;
     nodes.push(node);
-    going = withNode(going, node.name);
+    going.push(goingNow(node));
   }
   return { nodes, skips, toRead };
 }

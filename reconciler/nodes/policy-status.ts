@@ -62,7 +62,14 @@ const failed = z.object({
 });
 
 /** A node that goes to the end of the queue, and waits by the back-off of `count` attempts. */
-const deferred = z.object({ node: z.string(), count: z.int().min(0), at: z.string(), reason: z.string() });
+const deferred = z.object({
+  node: z.string(),
+  count: z.int().min(0),
+  at: z.string(),
+  reason: z.string(),
+  /** What ended the attempt: of a drain, the pods that were left and the budget that kept each. */
+  message: z.string().optional(),
+});
 
 const frozen = z.object({ id: z.string(), at: z.string(), reason: z.string(), message: z.string() });
 

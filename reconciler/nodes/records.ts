@@ -18,6 +18,9 @@ export interface PolicyRecords {
 /** Characters of a failure: agents write part of it. */
 const MAX_MESSAGE_LENGTH = 500;
 
+/** Characters of the same for each node that waits: there may be thousands, and an object has 1.5 MB at most. */
+const MAX_DEFERRED_LENGTH = 200;
+
 /** At most as many failures are kept: a policy freezes long before, unless `maxFailed` is larger. */
 const MAX_FAILED = 100;
 
@@ -90,7 +93,8 @@ function deferNodes(steps: readonly ActiveStep[], deferred: readonly DeferredNod
     const before = byNode.get(node)?.count ?? 0;
     // The agent itself counts the failures that it reports.
     const counts = ending.step === "reset" ? !UNCOUNTED.has(ending.reason) : ending.backOff;
-    byNode.set(node, { node, count: before + (counts ? 1 : 0), at, reason: ending.reason });
+    const message = ending.message.slice(0, MAX_DEFERRED_LENGTH);
+    byNode.set(node, { node, count: before + (counts ? 1 : 0), at, reason: ending.reason, message });
   }
   return [...byNode.values()];
 }

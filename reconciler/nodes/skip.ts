@@ -72,7 +72,9 @@ const notDeferred: SkipRule = ({ name }, { now, policy }) => {
   const deferred = policy.status.deferred.find(({ node }) => node === name);
   const isWaiting =
     deferred && deferred.count > 0 && !isBackOffOver(now - (parseTimestamp(deferred.at) ?? now), deferred.count);
-  return isWaiting ? skip("Deferred", `${deferred.reason} at ${deferred.at}, attempt ${deferred.count}`) : undefined;
+  if (!isWaiting) return undefined;
+  const { reason, at, count, message } = deferred;
+  return skip("Deferred", `${reason} at ${at}, attempt ${count}${message === undefined ? "" : `: ${message}`}`);
 };
 
 const isReady: SkipRule = ({ ready }) => (ready ? undefined : skip("NodeNotReady", "the node is not Ready"));
@@ -99,20 +101,11 @@ export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | u
 /** Further reasons that keep a node under maintenance by others: it would wait even if their work were done. */
 const ownWait = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([reported, isIdle, backOffOver, notDeferred]);
 
-/** Why its pods forbid a start; the node to read if they have not been read. */
-export function whySkippedByPods(
-  node: UpdateNode,
-  { readings }: PolicySnapshot,
-): Omit<Skip, "node"> | { readonly toRead: readonly string[] } | undefined {
-  const reading = readings.get(node.name);
-  return reading ? skipByPods(reading) : { toRead: [node.name] };
-}
-
-const skipByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
+/** Why its pods forbid a start, whatever other nodes do. */
+export const whySkippedByPods = firstOf<[NodeReading], Omit<Skip, "node">>([
   ({ unfit }) => (unfit === undefined ? undefined : skip("UnhealthyPods", unfit)),
   ({ rollout }) => (rollout === undefined ? undefined : skip("RolloutInProgress", rollout)),
   ({ obstacle }) => (obstacle === undefined ? undefined : skip("DrainBlocked", obstacle)),
-  ({ unknown }) => (unknown === undefined ? undefined : skip("PlacesUnknown", unknown)),
   ({ held }) => held,
 ]);
 

@@ -1,12 +1,11 @@
 /** The facts for one decision about a policy's nodes, gathered at one moment. */
 import type { Answers } from "../checks/result.ts";
-import type { DrainFacts } from "./drainable.ts";
 import type { UpdateNode } from "./node.ts";
 import type { Policy } from "./policy.ts";
 import type { ActiveNode, Workload } from "./policy-status.ts";
 
 /** An active node of any policy. */
-export type GoingNode = Pick<ActiveNode, "node" | "phase">;
+export type GoingNode = Pick<ActiveNode, "node" | "phase" | "zone">;
 
 /** The facts of one node's pods. Gathered only for the nodes that a decision asks for. */
 export interface NodeReading {
@@ -20,11 +19,11 @@ export interface NodeReading {
   readonly missing?: string | undefined;
   /** The controllers of the pods that a drain would evict. */
   readonly workloads: readonly Workload[];
-  /** The pods of the node and where they could go: the effect of nodes that drain beside it is decided with them. */
-  readonly drain?: DrainFacts | undefined;
-  /** The reason why the places of its pods are not known. */
-  readonly unknown?: string | undefined;
-  /** The recent decision beside the same active nodes. */
+  /** The other nodes that take pods, with their topology zones; undefined if none of its pods has to leave. */
+  readonly others?: readonly Pick<UpdateNode, "name" | "zone">[] | undefined;
+  /** Why its pods could not all be away at once. */
+  readonly oneByOne?: string | undefined;
+  /** A recent decision that holds for a moment. */
   readonly held?: Omit<Skip, "node"> | undefined;
 }
 
@@ -37,8 +36,6 @@ export interface PolicySnapshot {
   /** Nodes that another policy selects as well, with the names of the policies. */
   readonly contested: ReadonlyMap<string, readonly string[]>;
   readonly readings: ReadonlyMap<string, NodeReading>;
-  /** Earlier readings of nodes that are being drained, not older than half a minute. */
-  readonly departures?: ReadonlyMap<string, NodeReading>;
   /** The active nodes of other policies. */
   readonly others?: readonly GoingNode[];
   /** Answers to checks that were due. */
@@ -72,9 +69,7 @@ export const SKIP_REASONS = [
   "UnhealthyPods",
   "RolloutInProgress",
   "DrainBlocked",
-  "PlacesUnknown",
   "NoPlaceForPods",
-  "DrainWouldNotEnd",
 ] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
@@ -82,8 +77,6 @@ export interface Skip {
   readonly node: string;
   readonly reason: SkipReason;
   readonly message: string;
-  /** For each pod without a place, the nodes that it fits on, whatever their state. */
-  readonly fits?: readonly (readonly string[])[];
 }
 
 /** The reasons why an attempt ended without its update. */

@@ -8,10 +8,9 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import * as custom from "../../infra/kubernetes/custom-resources.ts";
 import * as common from "../../infra/kubernetes/resources.ts";
-import * as scheduling from "../../infra/kubernetes/scheduling.ts";
 import { type Manifest, read, ROOT } from "./manifests.ts";
 
-const resources = { ...common, ...custom, ...scheduling };
+const resources = { ...common, ...custom };
 
 /** The port's verbs as RBAC knows them. */
 const VERBS: Readonly<Record<string, string>> = {

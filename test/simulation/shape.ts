@@ -5,7 +5,6 @@ import { drawGate, drawPhased, type GateShape, type PhasedShape } from "./checks
 import type { Draw } from "./draw.ts";
 import { BUDGET, GROUP, NAMESPACE } from "./names.ts";
 import type { DeletionsShape } from "./deletions/shape.ts";
-import { needsOf, POOL } from "./nodes/bound.ts";
 import { type HostFault, type NodesShape, ZONE_LABEL } from "./nodes/shape.ts";
 import { windowAnnotations, type WindowsShape } from "./windows/shape.ts";
 
@@ -267,13 +266,11 @@ export function zoneObject(shape: Shape, name: string): Draft {
           annotations: {
             "sim/ready-after-ms": String(readyAfterMs),
             "sim/exit-after-ms": String(exitAfterMs),
-            ...(nodes?.bound && { "sim/node-label": POOL }),
           },
         },
         spec: {
           containers: [{ name: "main", image: "app:1" }],
           ...(nodes && { nodeSelector: { [ZONE_LABEL]: name } }),
-          ...(nodes?.bound && needsOf(nodes.bound, name)),
         },
       },
     },

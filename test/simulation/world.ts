@@ -36,7 +36,6 @@ import type { HostAnswer, Sent } from "../emulator/in-process.ts";
 import { knowAccounts, tokenOf } from "./accounts.ts";
 import { CONFIGURATIONS as DELETION_CONFIGURATIONS, withoutConditions } from "./deletions/shape.ts";
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
-import { volumesOf } from "./nodes/bound.ts";
 import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
 import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
 import { EVICTION_DEFINITION, refuseUnfit, startRequestControl } from "./requests/control.ts";
@@ -238,7 +237,6 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
     store.create(resource, registered(configuration));
   if (secret) store.create("secrets", secret);
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
-  for (const [resource, object] of volumesOf(shape.nodes?.bound, shape.zones)) store.create(resource, object);
   const asStored = (zone: Draft): Draft => (shape.hasDefaults ? withDefaults("statefulsets.apps", zone) : zone);
   for (const zone of shape.zones) store.create("statefulsets.apps", asStored(zoneObject(shape, zone)));
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));

@@ -1,7 +1,7 @@
 /** Plans a pass, reads the pods of nodes as long as the plan asks for more, and asks Prometheus once. */
 import { type NodePlan, planPass } from "../plan-pass.ts";
 import type { Answers, PlannedCheck } from "../../checks/result.ts";
-import type { NodeReading, PolicySnapshot, SkipReason } from "../snapshot.ts";
+import type { NodeReading, PolicySnapshot } from "../snapshot.ts";
 import type { ReadPods } from "./read-pods.ts";
 
 /** Nodes whose pods are read in one pass; each costs a list of its pods. */
@@ -16,8 +16,6 @@ const MAX_REMEMBERED = 5000;
 interface Remembered {
   readonly reading: NodeReading;
   readonly at: number;
-  /** The active nodes and their phases, if the reading holds only while these are active. */
-  readonly going?: string;
 }
 
 /** The memory of a process from pass to pass. */
@@ -26,10 +24,6 @@ export interface ReadingMemory {
   readonly intervalMs: number;
   /** Nodes that must not start, so that the next pass reads others. The memory never lets a node start. */
   readonly obstacles: Map<string, Remembered>;
-  /**
-   * Nodes that are being drained, for the needs of their pods in decisions about other nodes, never about themselves.
-   */
-  readonly departures: Map<string, Remembered>;
   /** When a node was read last: a pass first reads those that have waited longest. */
   readonly readAt: Map<string, number>;
 }
@@ -41,27 +35,25 @@ export interface Questions {
 }
 
 export async function planAfterReading(
-  first: Omit<PolicySnapshot, "readings" | "departures" | "answers">,
+  first: Omit<PolicySnapshot, "readings" | "answers">,
   { readPods, askChecks }: Questions,
   memory: ReadingMemory,
 ): Promise<NodePlan> {
   const { now, policy } = first;
   const { obstacles, readAt } = memory;
   const active = new Map(policy.status.active.map((entry) => [entry.node, entry]));
-  const going = describeGoing(first);
-  forget(memory, active, { now, going });
+  forget(memory, active, now);
   const readings = new Map([...obstacles].map(([node, { reading }]) => [node, reading]));
-  const departures = new Map([...memory.departures].map(([node, { reading }]) => [node, reading]));
   let answers: Answers | undefined;
   for (let remaining = MAX_READS; ;) {
-    const plan = planPass({ ...first, readings, departures, ...(answers && { answers }) });
+    const plan = planPass({ ...first, readings, ...(answers && { answers }) });
     if (plan.due.length > 0 && !answers) {
       answers = await askChecks(plan.due);
       continue;
     }
     const next = chooseNext(plan, active, readAt).slice(0, remaining);
     if (next.length === 0) {
-      rememberHeld(plan, readings, { obstacles, going, now });
+      rememberHeld(plan, readings, { obstacles, now });
       return plan;
     }
     remaining -= next.length;
@@ -72,7 +64,6 @@ export async function planAfterReading(
       const seen = policy.holdForRollouts ? reading : { ...reading, rollout: undefined };
       readings.set(node, seen);
       readAt.set(node, now);
-      memory.departures.set(node, { reading: seen, at: now });
       if (!active.has(node) && isObstacle(seen)) obstacles.set(node, { reading: seen, at: now });
     }
   }
@@ -89,39 +80,27 @@ function chooseNext(
   return ofActive.length > 0 ? ofActive.slice(0, AT_ONCE) : ordered.slice(0, 1);
 }
 
-function describeGoing({ policy, others = [] }: Omit<PolicySnapshot, "readings">): string {
-  return [...policy.status.active, ...others]
-    .map(({ node, phase }) => `${node}:${phase}`)
-    .toSorted()
-    .join();
-}
-
-/** Reasons that hold as long as the same nodes are active. */
-const HELD_BY_OTHERS: ReadonlySet<SkipReason> = new Set(["NoPlaceForPods", "DrainWouldNotEnd"]);
-
 function rememberHeld(
   { skips }: NodePlan,
   readings: ReadonlyMap<string, NodeReading>,
-  { obstacles, going, now }: Pick<ReadingMemory, "obstacles"> & { readonly going: string; readonly now: number },
+  { obstacles, now }: Pick<ReadingMemory, "obstacles"> & { readonly now: number },
 ): void {
   for (const { node, ...held } of skips) {
     const reading = readings.get(node);
-    if (reading && !reading.held && HELD_BY_OTHERS.has(held.reason))
-      obstacles.set(node, { reading: { ...reading, held }, at: now, going });
+    if (reading && !reading.held && (held.reason === "NoPlaceForPods" || held.reason === "DrainBlocked"))
+      obstacles.set(node, { reading: { ...reading, held }, at: now });
   }
 }
 
 function forget(
-  { intervalMs, obstacles, departures, readAt }: ReadingMemory,
+  { intervalMs, obstacles, readAt }: ReadingMemory,
   active: ReadonlyMap<string, unknown>,
-  { now, going }: { readonly now: number; readonly going: string },
+  now: number,
 ): void {
-  const isOld = ({ at, ...one }: Remembered): boolean =>
-    now - at >= REMEMBERED_INTERVALS * intervalMs || (one.going ?? going) !== going;
-  for (const [node, one] of obstacles) if (isOld(one) || active.has(node)) obstacles.delete(node);
-  for (const [node, one] of departures) if (isOld(one)) departures.delete(node);
+  for (const [node, { at }] of obstacles)
+    if (now - at >= REMEMBERED_INTERVALS * intervalMs || active.has(node)) obstacles.delete(node);
   if (readAt.size > MAX_REMEMBERED) readAt.clear();
 }
 
-const isObstacle = ({ obstacle, unknown, unfit, rollout }: NodeReading): boolean =>
-  [obstacle, unknown, unfit, rollout].some((why) => why !== undefined);
+const isObstacle = ({ obstacle, unfit, rollout }: NodeReading): boolean =>
+  [obstacle, unfit, rollout].some((why) => why !== undefined);

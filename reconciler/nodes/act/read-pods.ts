@@ -12,25 +12,23 @@ import {
   daemonSets,
   nodes,
   podDisruptionBudgets,
+  pods,
   type PodDisruptionBudget,
   replicaSets,
   type Resource,
   statefulSets,
 } from "../../../infra/kubernetes/resources.ts";
-import { placedPods } from "../../../infra/kubernetes/scheduling.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
 import { gatherZones, readAll } from "../../snapshot/gather.ts";
 import type { Zone } from "../../model/zone.ts";
-import type { CoreBudget } from "../core-budget.ts";
-import { canTakeOver, type Covered, whyNotDrainable } from "../drainable.ts";
+import { canTakeOver, type CoreBudget, type Covered, whyNotDrainable, whyOneByOne } from "../drainable.ts";
 import { readNode, type UpdateNode } from "../node.ts";
 import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
 import { whyHeldByRollout } from "../rollout-hold.ts";
 import type { NodeReading } from "../snapshot.ts";
-import { createPlaceFinder } from "./gather-places.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
 
@@ -47,7 +45,7 @@ export interface PodReaderSource extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;
-  /** Nodes that have been read: all others are read only if none of these takes pods. */
+  /** Nodes that have been read: all others are read only if none of these takes pods in the zone of the node. */
   readonly nodes: readonly UpdateNode[];
   /** The active nodes of all policies. */
   readonly busy: ReadonlySet<string>;
@@ -69,12 +67,15 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     async () =>
       (await readAll({ resource: nodes, query: {}, read: (one) => readNode(one, undefined) }, source, call)).items,
   );
-  const hasElsewhere = async (name: string): Promise<boolean> => {
+  /** The nodes that take pods of the node. */
+  const findOthers = async (name: string): Promise<readonly UpdateNode[]> => {
     const own = source.nodes.find((one) => one.name === name);
-    const takesOver = (other: UpdateNode): boolean => own === undefined || canTakeOver(own, other);
-    return source.nodes.some(takesOver) || (await allNodes()).some(takesOver);
+    if (!own) return await allNodes();
+    const takers = (from: readonly UpdateNode[]) => from.filter((other) => canTakeOver(own, other));
+    const near = takers(source.nodes);
+    const isEnough = near.some((other) => other.zone === own.zone && !source.busy.has(other.name));
+    return isEnough ? near : takers(await allNodes());
   };
-  const placesOf = createPlaceFinder({ ...source, allNodes: allNodes });
   const coverOf = once(
     (budget: ListedBudget) => readCovered(budget, source),
     ({ ref }) => ref.uid,
@@ -82,13 +83,11 @@ export function createPodReader(source: PodReaderSource): ReadPods {
 
   return async ({ node, drained }) => {
     const query = { fieldSelector: `spec.nodeName=${node}` };
-    const { items } = await readAll({ resource: placedPods, query, read: readNodePod }, source, call);
+    const { items } = await readAll({ resource: pods, query, read: readNodePod }, source, call);
     const budgets = (await Promise.all([...new Set(items.map(({ namespace }) => namespace))].map(budgetsOf))).flat();
     const touched = budgets.filter((budget) => items.some((pod) => selects(budget, pod)));
     const coverage = await Promise.all(touched.map(async (budget) => [budget.ref.uid, await coverOf(budget)] as const));
-    const shared = { coreBudgets: await coreBudgets(), hasElsewhere: await hasElsewhere(node) };
-    const { places, unknown } = await placesOf(node, items);
-    const facts = { now, pods: items, budgets, covered: new Map(coverage), places, ...shared };
+    const facts = { now, pods: items, budgets, covered: new Map(coverage), coreBudgets: await coreBudgets() };
     const owners = await readOwners(items, source);
     const after = await Promise.all(
       drained.map(async (before) => [before, await readWorkload(before, source)] as const),
@@ -102,8 +101,8 @@ export function createPodReader(source: PodReaderSource): ReadPods {
       ),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),
-      drain: facts,
-      unknown,
+      others: items.some(({ evictable }) => evictable) ? await findOthers(node) : undefined,
+      oneByOne: whyOneByOne(facts),
     };
   };
 }
@@ -128,16 +127,8 @@ function readCoreBudget({ metadata = {}, spec, status }: PodDisruptionBudget): C
     name: metadata.name ?? "",
     selector: spec?.selector,
     disruptionsAllowed: status?.disruptionsAllowed ?? 0,
-    isMet: isMet(status),
-    allowsUnhealthy: spec?.unhealthyPodEvictionPolicy === "AlwaysAllow",
   };
 }
-
-const isMet = ({
-  currentHealthy = 0,
-  desiredHealthy = 0,
-}: Partial<NonNullable<PodDisruptionBudget["status"]>> = {}): boolean =>
-  desiredHealthy > 0 && currentHealthy >= desiredHealthy;
 
 /** The controllers of pods, as far as their kind is known, by UID. */
 async function readOwners(items: readonly NodePod[], source: PodReaderSource): Promise<Map<string, WorkloadNow>> {

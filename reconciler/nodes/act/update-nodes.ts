@@ -73,7 +73,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   const { clock, log, metrics, namespace, intervalMs } = options;
   const definition = "a definition of infra/manifests/node-updates/crds";
   const kinds = createOptionalKind({ capability: "node updates", definition, againAfterMs: ABSENT_MS }, options);
-  const memory: ReadingMemory = { intervalMs, obstacles: new Map(), departures: new Map(), readAt: new Map() };
+  const memory: ReadingMemory = { intervalMs, obstacles: new Map(), readAt: new Map() };
   /** Writes that the next status counts, by the UID of the policy: failed ones are not counted. */
   const uncounted = new Map<string, readonly ShadowWrite[]>();
   let allReadAt = Number.NEGATIVE_INFINITY;

@@ -7,9 +7,7 @@ import { it, type TestContext } from "node:test";
 import { systemClock } from "../../../infra/clock.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import type { PolicyStatus } from "../../../reconciler/nodes/policy-status.ts";
-import { remove } from "../stage/client.ts";
 import { type Campaign, isUpdated, judge, openCampaign } from "./campaign-stage.ts";
-import { TEST_LABEL } from "./node-stage.ts";
 
 const statusOf = async (campaign: Campaign): Promise<PolicyStatus> =>
   ((await campaign.policy()).status ?? {}) as PolicyStatus;
@@ -88,13 +86,13 @@ it("one node a zone, two pods on each under a budget of one: nothing is begun, a
   campaign.startReconciler();
   await campaign.until(
     "all are held by name",
-    async () => (await statusOf(campaign)).skipped?.["DrainWouldNotEnd"] === 3,
+    async () => (await statusOf(campaign)).skipped?.["NoPlaceForPods"] === 3,
   );
   await systemClock.sleep(3000);
   const { active, waiting } = await statusOf(campaign);
   assert.deepEqual(active, []);
-  for (const { node, message } of waiting)
-    assert.match(message, new RegExp(`store-.-\\d could come back to ${node} alone .*would wait for it`));
+  for (const { message } of waiting)
+    assert.match(message, /no other node of zone .* takes pods, and .*store-.-\d would wait for .*store-.-\d/);
   for (const { metadata } of campaign.nodeStage.nodes)
     assert.equal((await admin.call<Node>("GET", `/api/v1/nodes/${metadata?.name}`)).spec?.unschedulable, undefined);
   // Events are written beside the ticks.
@@ -102,77 +100,4 @@ it("one node a zone, two pods on each under a budget of one: nothing is begun, a
   const budget = `/apis/rollout-operator.grafana.com/v1/namespaces/${namespace}/zoneawarepoddisruptionbudgets/store`;
   await admin.call("PATCH", budget, { spec: { maxUnavailable: 2 } });
   await campaign.until("every node updated", (shadows) => shadows.every(isUpdated));
-});
-
-/**
- * Two pods that may run anywhere but for their volumes, which are bound to the first node. The plane's scheduler looks
- * at no volumes.
- */
-async function createDisks({ stage: { admin, namespace }, nodeStage }: Campaign): Promise<void> {
-  const [home] = nodeStage.nodes;
-  const labels = { app: "disk" };
-  const claim = { accessModes: ["ReadWriteOnce"], storageClassName: "test" };
-  for (const n of [0, 1])
-    await admin.call("POST", "/api/v1/persistentvolumes", {
-      metadata: { name: `${namespace}-${n}` },
-      spec: {
-        ...claim,
-        claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", namespace, name: `data-disk-${n}` },
-        capacity: { storage: "1Gi" },
-        local: { path: "/x" },
-        nodeAffinity: {
-          required: {
-            nodeSelectorTerms: [
-              { matchFields: [{ key: "metadata.name", operator: "In", values: [home?.metadata?.name] }] },
-            ],
-          },
-        },
-      },
-    });
-  await admin.call("POST", `/apis/apps/v1/namespaces/${namespace}/statefulsets`, {
-    metadata: { name: "disk" },
-    spec: {
-      replicas: 2,
-      podManagementPolicy: "Parallel",
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels, annotations: { "sim/ready-after-ms": "300", "sim/exit-after-ms": "30" } },
-        spec: {
-          nodeSelector: { [TEST_LABEL]: namespace },
-          containers: [{ name: "c", image: "x", volumeMounts: [{ name: "data", mountPath: "/d" }] }],
-        },
-      },
-      volumeClaimTemplates: [
-        { metadata: { name: "data" }, spec: { ...claim, resources: { requests: { storage: "1Gi" } } } },
-      ],
-    },
-  });
-}
-
-it("a volume that is bound to a node binds its pod: a node that its pod would leave waits for the one that the volume is on", async (t) => {
-  const campaign = await openCampaign(t, { nodes: 6, spec: { maxConcurrent: 6, zonesInOrder: false } });
-  const { admin, namespace } = campaign.stage;
-  t.after(async () => {
-    for (const n of [0, 1]) await remove(admin, `/api/v1/persistentvolumes/${namespace}-${n}`);
-  });
-  await createDisks(campaign);
-  await campaign.until("the pods run", async () => {
-    const { items } = await admin.call<{ items: { status?: { phase?: string } }[] }>(
-      "GET",
-      `/api/v1/namespaces/${namespace}/pods?labelSelector=app=disk`,
-    );
-    return items.length === 2 && items.every(({ status }) => status?.phase === "Running");
-  });
-  campaign.startReconciler();
-  const home = campaign.nodeStage.nodes[0]?.metadata?.name;
-  const messages = new Set<string>();
-  await campaign.until("every node updated", async (shadows) => {
-    for (const { message } of (await statusOf(campaign)).waiting ?? []) messages.add(message);
-    return shadows.length === 6 && shadows.every(isUpdated);
-  });
-  assert.match(
-    [...messages].join("\n"),
-    new RegExp(`disk-\\d of .* has no place: it fits on ${home} \\(being updated\\) alone`),
-  );
-  assert.deepEqual(await eventsOf(campaign, "UpdateAbandoned"), []);
 });

@@ -1,7 +1,7 @@
 /**
  * The scheduler binds a pod to the first schedulable node of: the one that its annotation `sim/node` names,
  * its owner's (owners are assigned to nodes in turn), any other. A pod with a `nodeSelector` gets, of the nodes that
- * match, the one with the fewest pods. If it has the annotation `sim/node-label`, that label of its node must be true.
+ * match, the one with the fewest pods.
  */
 import type { Clock } from "../clock.ts";
 import { dig, fieldsOf, isTrue, type KubeObject, listOf, textOf, timestamp } from "../objects.ts";
@@ -34,7 +34,7 @@ export function scheduler(store: Store, clock: Clock): Controller {
       const nodes = store.list("nodes");
       const requested = nodes.find(({ metadata }) => metadata.name === pod.metadata.annotations?.["sim/node"]);
       const candidates = pod.spec.nodeSelector
-        ? byLoad(store, nodes.filter(matches({ ...pod.spec.nodeSelector, ...labelOf(pod) })))
+        ? byLoad(store, nodes.filter(matches(pod.spec.nodeSelector)))
         : [requested, nodes[index % nodes.length], ...nodes];
       const missing = claimsOf(pod).find((name) => !store.get("persistentvolumeclaims", pod.metadata.namespace, name));
       const node =
@@ -63,11 +63,6 @@ export function scheduler(store: Store, clock: Clock): Controller {
 /** A node that does not say whether it is Ready is. */
 const takesPods = (node: KubeObject): boolean =>
   !dig(node, "spec", "unschedulable") && (isTrue(node, "Ready") || dig(node, "status", "conditions") === undefined);
-
-const labelOf = ({ metadata }: Pod): Readonly<Record<string, string>> => {
-  const label = metadata.annotations?.["sim/node-label"];
-  return label === undefined ? {} : { [label]: "true" };
-};
 
 const matches =
   (selector: Readonly<Record<string, string>>) =>

@@ -23,11 +23,8 @@ const CLOSED = { file: "reconciler/nodes/skip.ts", tests: TESTS };
 const CHECKS = { file: "reconciler/nodes/start-checks.ts", tests: TESTS };
 const UPKEEP = { file: "reconciler/nodes/upkeep.ts", tests: TESTS };
 const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
-const PLACES = { file: "reconciler/nodes/places.ts", tests: ["test/reconciler/nodes/places.test.ts"] };
-const TOGETHER = {
-  file: "reconciler/nodes/drain-together.ts",
-  tests: ["test/reconciler/nodes/drain-together.test.ts"],
-};
+const BESIDE = ["test/reconciler/nodes/beside.test.ts"];
+const DRAINABLE = { file: "reconciler/nodes/drainable.ts", tests: DRAIN };
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
 const MAINTAINED = { ...SLOTS, tests: ["test/reconciler/nodes/lifecycle-conditions.test.ts"] };
 
@@ -38,26 +35,6 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     find: "[...owners, ...active]",
     replacement: "[...owners]",
     tests: RACES,
-  },
-  {
-    breaks: "each pod of a node that is being drained keeps its last place",
-    ...TOGETHER,
-    find: "isHomeless(facts, pod, after) && !isHomeless(facts, pod, before)",
-    replacement: "isHomeless(facts, pod, after) && !facts.pods.some((one) => isHomeless(facts, one, before))",
-  },
-  {
-    breaks: "a one-shot does not wait for a person's cordon",
-    ...PLAN,
-    tests: TOGETHER.tests,
-    find: "fits.some((nodes) => nodes.every((name) => !going.has(name)))",
-    replacement: "fits.length > 99",
-  },
-  {
-    breaks: "a one-shot waits for a node that gives places back",
-    ...PLAN,
-    tests: TOGETHER.tests,
-    find: "nodes.every((name) => !going.has(name))",
-    replacement: "nodes.length > 0",
   },
   {
     breaks: "active nodes take slots",
@@ -192,7 +169,7 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a node that waits for its drain is no place for pods",
     ...MACHINE,
-    tests: TOGETHER.tests,
+    tests: BESIDE,
     find: 'once: "drainable" })],\n    disruption: "ahead",',
     replacement: 'once: "drainable" })],\n    disruption: "over",',
   },
@@ -265,13 +242,6 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
-    breaks: "the only node that takes pods is not drained",
-    file: "reconciler/nodes/drainable.ts",
-    tests: DRAIN,
-    find: "if (!facts.hasElsewhere &&",
-    replacement: "if (facts.hasElsewhere === undefined &&",
-  },
-  {
     breaks: "obstacles outside the node count",
     file: "reconciler/nodes/drainable.ts",
     tests: DRAIN,
@@ -329,96 +299,61 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "0)",
   },
   {
-    breaks: "a pod goes where its nodeSelector says",
-    ...PLACES,
-    find: "find(([key, value]) => labels[key] !== value)",
-    replacement: "find(([key]) => labels[key] === undefined)",
+    breaks: "a node that is going is no place for pods",
+    ...DRAINABLE,
+    find: "others?.filter((other) => !going.some(({ node }) => node === other.name))",
+    replacement: "others?.filter((other) => going.length >= 0 || other)",
   },
   {
-    breaks: "a pod goes to a node of whose taints it tolerates each",
-    ...PLACES,
-    find: "!isOfState(one) && !isTolerated(one, tolerations)",
-    replacement: "!isOfState(one) && isTolerated(one, tolerations)",
+    breaks: "one node of a zone stays",
+    ...DRAINABLE,
+    find: '(isLast || (one.zone ?? "") === zone)',
+    replacement: "isLast",
   },
   {
-    breaks: "a pod goes where its volumes are",
-    ...PLACES,
-    find: "(terms !== undefined && !matchesTerms(terms, node))",
-    replacement: "false",
+    breaks: "the only node that takes pods is not drained",
+    ...DRAINABLE,
+    find: "if (isLast) return {",
+    replacement: 'if (isLast && zone === "-") return {',
   },
   {
-    breaks: "a pod goes where its required affinity says",
-    ...PLACES,
-    find: "terms === undefined || matchesTerms(terms, node) ?",
-    replacement: "terms === undefined || terms.length > 0 ?",
+    breaks: "no pod waits for the successor of another of its node",
+    ...DRAINABLE,
+    find: "oneByOne === undefined ||",
+    replacement: 'oneByOne !== "" ||',
   },
   {
-    breaks: "a cordoned node is no place for pods",
-    ...PLACES,
-    find: 'return unschedulable ? "cordoned" : undefined;',
-    replacement: "return unschedulable ? undefined : undefined;",
+    breaks: "pods that are away count as not ready",
+    ...DRAINABLE,
+    find: "if (gone.has(pod.uid)) return { ...pod, ready: false };",
+    replacement: "",
   },
   {
-    breaks: "a node that is being updated is no place for pods",
-    ...TOGETHER,
-    find: "found.open.every((name) => out.has(name))",
-    replacement: "found.open.every((name) => name === pod.name && out.has(name))",
-  },
-  {
-    breaks: "no drain waits for a pod that waits for the same node",
-    ...TOGETHER,
-    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
-    replacement: "[hasPlaces, comesBack, nodeApiStays]",
-  },
-  {
-    breaks: "the whole node API is not drained without another place",
-    ...TOGETHER,
-    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
-    replacement: "[hasPlaces, comesBack, drainEnds]",
-  },
-  {
-    breaks: "no pod is evicted that could not come back to the only node that it fits on",
-    ...TOGETHER,
-    find: "[hasPlaces, comesBack, nodeApiStays, drainEnds]",
-    replacement: "[hasPlaces, nodeApiStays, drainEnds]",
-  },
-  {
-    breaks: "a start takes no place that a drain needs",
-    ...TOGETHER,
-    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
-    replacement: "[waitsForNoOther, letsNoOtherWait]",
-  },
-  {
-    breaks: "no drain waits for a pod that waits for another node",
-    ...TOGETHER,
-    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
-    replacement: "[takesNoPlace, letsNoOtherWait]",
-  },
-  {
-    breaks: "a start makes no drain wait",
-    ...TOGETHER,
-    find: "[takesNoPlace, waitsForNoOther, letsNoOtherWait]",
-    replacement: "[takesNoPlace, waitsForNoOther]",
+    breaks: "a PodDisruptionBudget that allows none keeps a node from its drain",
+    ...DRAINABLE,
+    find: "return allowed > lost ?",
+    replacement: "return allowed >= lost ?",
   },
   {
     breaks: "nodes that start in one pass count for each other",
     ...STARTS,
-    tests: TOGETHER.tests,
-    find: "    going = withNode(going, node.name);\n",
+    tests: BESIDE,
+    find: "    going.push(goingNow(node));\n",
     replacement: "",
   },
   {
     breaks: "nodes that are rebooted in one pass count for each other",
     file: "reconciler/nodes/plan-active.ts",
-    tests: TOGETHER.tests,
-    find: 'step.to === "RebootedIntoUpdate") going =',
-    replacement: 'step.to === "Idle") going =',
+    tests: BESIDE,
+    find: 'step.to === "RebootedIntoUpdate") going.push',
+    replacement: 'step.to === "Idle") going.push',
   },
   {
     breaks: "staged nodes do not wait for each other",
-    ...TOGETHER,
-    find: 'return goingOf(active, ["draining"]);',
-    replacement: 'return goingOf(active, ["ahead", "draining"]);',
+    ...DRAINABLE,
+    tests: BESIDE,
+    find: 'goingOf(active, ["draining", "rebooting"]);',
+    replacement: 'goingOf(active, ["ahead", "draining", "rebooting"]);',
   },
   {
     breaks: "a node that is not Ready is not given back",

@@ -1,13 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { canTakeOver, whyNotDrainable, type DrainFacts } from "../../../reconciler/nodes/drainable.ts";
-import type { CoreBudget } from "../../../reconciler/nodes/core-budget.ts";
+import {
+  canTakeOver,
+  type CoreBudget,
+  type DrainFacts,
+  whyNoPlace,
+  whyNotDrainable,
+  whyOneByOne,
+} from "../../../reconciler/nodes/drainable.ts";
 import type { NodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { podObjects, statefulSetObject, type ZoneTraits } from "../builders.ts";
 import { budget, NOW } from "../budget/builders.ts";
-import { node, pod } from "./fixture.ts";
+import { node, pod, policy } from "./fixture.ts";
 
 const healthy: ZoneTraits = { replicas: 3 };
 const labelled = (traits: ZoneTraits): NodePod[] =>
@@ -39,7 +45,6 @@ function facts(here: readonly string[], zones: Readonly<Record<string, ZoneTrait
     budgets: [{ ref, content, matchLabels: content.matchLabels }],
     covered: new Map([[content.uid, { zones: all, reservations: {} }]]),
     coreBudgets: [],
-    hasElsewhere: true,
   };
 }
 
@@ -86,8 +91,6 @@ describe("a drain under core budgets (NR10)", () => {
     name: "api",
     selector: { matchLabels: labels },
     disruptionsAllowed: 0,
-    isMet: false,
-    allowsUnhealthy: false,
     ...rest,
   });
   const here = (pods: readonly NodePod[], coreBudgets: readonly CoreBudget[]): DrainFacts => ({
@@ -96,7 +99,6 @@ describe("a drain under core budgets (NR10)", () => {
     budgets: [],
     covered: new Map(),
     coreBudgets,
-    hasElsewhere: true,
   });
   for (const [title, pods, budgets, drains] of [
     ["fails while none may go", [pod("a", { labels })], [core()], false],
@@ -118,22 +120,10 @@ describe("a drain under core budgets (NR10)", () => {
     [
       "succeeds if a pod here is what the budget is spent on",
       [pod("a", { labels }), pod("b", { labels, ready: false })],
-      [core({ isMet: true })],
+      [core()],
       true,
     ],
-    [
-      "succeeds for a pod that is not ready while the others are enough",
-      [pod("a", { labels, ready: false })],
-      [core({ isMet: true })],
-      true,
-    ],
-    ["fails for the pod itself that is not ready", [pod("a", { labels, ready: false })], [core()], false],
-    [
-      "succeeds for it where the budget allows that",
-      [pod("a", { labels, ready: false })],
-      [core({ allowsUnhealthy: true })],
-      true,
-    ],
+    ["leaves a pod that is not ready to the API server", [pod("a", { labels, ready: false })], [core()], true],
     ["does not ask for pods that are over", [pod("a", { labels, phase: "Failed" })], [core()], true],
     ["does not ask for pods of DaemonSets", [pod("a", { labels, kind: "DaemonSet" })], [core()], true],
     ["does not ask for static pods", [pod("a", { labels, mirror: true })], [core()], true],
@@ -169,36 +159,97 @@ describe("a drain under core budgets (NR10)", () => {
 
   it("names three pods at most", () => {
     const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name, { labels }));
-    assert.match(whyNotDrainable(here(pods, [core()])) ?? "", /^shop\/a: .*; shop\/b: .*; shop\/c: .*; 2 more$/);
+    assert.match(whyNotDrainable(here(pods, [core()])) ?? "", /^shop\/a: .*; shop\/b: .*; shop\/c: .* and 2 more$/);
   });
 });
 
-describe("a drain of a node whose pods have nowhere to go", () => {
-  const dedicated = { key: "dedicated", effect: "NoSchedule" };
-  const alone = (pods: readonly NodePod[]): DrainFacts => ({
-    ...facts(["a-0"]),
+describe("pods of one node that may not all be away at once", () => {
+  const labels = { app: "db" };
+  const db = (name: string) => pod(name, { labels, kind: "StatefulSet" });
+  const core = (disruptionsAllowed: number): CoreBudget => ({
+    namespace: "shop",
+    name: "db",
+    selector: { matchLabels: labels },
+    disruptionsAllowed,
+  });
+  const under = (pods: readonly NodePod[], disruptionsAllowed: number): DrainFacts => ({
+    now: NOW,
     pods,
     budgets: [],
-    hasElsewhere: false,
+    covered: new Map(),
+    coreBudgets: [core(disruptionsAllowed)],
   });
-  it("fails: what uncordons the node could not run, either", () =>
-    assert.match(whyNotDrainable(alone([pod("a")])) ?? "", /^no other node is Ready and takes pods/));
-  it("succeeds without pods that have to leave", () =>
-    assert.equal(whyNotDrainable(alone([pod("a", { kind: "DaemonSet" })])), undefined));
+  for (const [title, input, why] of [
+    ["one under a zone-aware budget may", facts(["a-0"]), undefined],
+    ["two of a zone under a budget of one may not", facts(["a-0", "a-1"]), /zone-a-0 would wait for .*zone-a-1: /],
+    ["two of a zone under a budget of two may", facts(["a-0", "a-1"], {}, { maxUnavailable: 2 }), undefined],
+    ["pods of two zones may not", facts(["a-0", "b-0"], {}, { maxUnavailable: 2 }), /would wait for/],
+    [
+      "two of a StatefulSet under a core budget of one may not",
+      under([db("a"), db("b")], 1),
+      /^shop\/a would wait for/,
+    ],
+    ["two under a core budget of two may", under([db("a"), db("b")], 2), undefined],
+    [
+      "two of a Deployment may: they come up in any zone",
+      under([pod("a", { labels }), pod("b", { labels })], 1),
+      undefined,
+    ],
+    ["two without a budget may", { ...under([db("a"), db("b")], 0), coreBudgets: [] }, undefined],
+  ] as const)
+    it(title, () => {
+      const found = whyOneByOne(input);
+      if (why) assert.match(found ?? "", why);
+      else assert.equal(found, undefined);
+    });
+});
 
+describe("a node that is left for the pods", () => {
+  const going = (name: string, zone?: string, phase: "Staging" | "Draining" = "Draining") => ({
+    node: name,
+    phase,
+    ...(zone !== undefined && { zone }),
+  });
+  const of = (name: string, zone: string) => ({ name, zone });
+  const waits = "shop/a would wait for shop/b";
+  for (const [title, others, oneByOne, busy, reason, forced] of [
+    ["in its zone is enough", [of("a2", "a")], waits, [], undefined],
+    [
+      "in its zone is not enough while it goes",
+      [of("a2", "a"), of("b1", "b")],
+      undefined,
+      [going("a2", "a")],
+      "LimitReached",
+    ],
+    ["beside another that goes is enough", [of("a2", "a"), of("a3", "a")], waits, [going("a2", "a")], undefined],
+    ["in another zone is enough for pods that may all be away", [of("b1", "b")], undefined, [], undefined],
+    ["in another zone is not enough for pods that go one by one", [of("b1", "b")], waits, [], "NoPlaceForPods"],
+    ["in another zone is enough if the reboot ends the drain", [of("b1", "b")], waits, [], undefined, true],
+    ["in another zone, which goes, is not enough", [of("b1", "b")], undefined, [going("b1", "b")], "LimitReached"],
+    ["and goes in another zone keeps nobody", [of("a2", "a"), of("b1", "b")], waits, [going("b1", "b")], undefined],
+    ["does not exist", [], undefined, [], "DrainBlocked"],
+    ["does not exist, whatever ends the drain", [], waits, [], "DrainBlocked", true],
+    ["is not asked for if no pod has to leave", undefined, waits, [going("b1", "b")], undefined],
+  ] as const)
+    it(title, () => {
+      const context = { going: busy, policy: policy(forced ? { drain: { onTimeout: "Reboot" } } : {}) };
+      const found = whyNoPlace(node("a1", { zone: "a" }), { workloads: [], others, oneByOne }, context);
+      assert.equal(found?.reason, reason, found?.message);
+    });
+});
+
+describe("another node", () => {
+  const dedicated = { key: "dedicated" };
   for (const [title, other, isSo] of [
     ["does", {}, true],
     ["with the same taint does", { taints: [dedicated] }, true],
     ["that is not Ready does not", { ready: false }, false],
     ["that is cordoned does not", { unschedulable: true }, false],
     ["that is being deleted does not", { terminating: true }, false],
-    [
-      "with a taint of its own does not",
-      { taints: [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }] },
-      false,
-    ],
+    ["that an autoscaler removes does not", { removedBy: "karpenter.sh/disrupted" }, false],
+    ["with a taint of its own does not", { taints: [{ key: "node-role.kubernetes.io/control-plane" }] }, false],
     ["that is the same does not", { name: "a" }, false],
   ] as const)
-    it(`another node ${title} take its pods`, () =>
+    it(`${title} take the pods of a node`, () =>
       assert.equal(canTakeOver(node("a", { taints: [dedicated] }), node("b", other)), isSo));
 });

@@ -143,7 +143,7 @@ describe("a condition of somebody else", () => {
         snapshot: snapshot([maintained]),
         entry: entry("a", { phase: "Holding" }),
         reading: undefined,
-        whyNotTogether: () => undefined,
+        going: [],
       };
       const why = PRECONDITIONS.drainable(facts, maintained);
       assert.ok(typeof why === "string");
@@ -193,7 +193,7 @@ describe("a condition of somebody else", () => {
       snapshot: snapshot([]),
       entry: entry("a", { phase: "Rebooting" }),
       reading: undefined,
-      whyNotTogether: () => undefined,
+      going: [],
     };
     assert.equal(PRECONDITIONS.ready(facts, node("a", { lifecycle })), undefined);
   });

@@ -175,6 +175,24 @@ describe("a node is skipped, with the reason (NR26, NR31, NR32), and the next on
     assert.deepEqual(started(snapshot([node("a")], { policy: deferred(-5 * MINUTE) })), ["a"]);
   });
 
+  it("Deferred after a drain that its time has ended, with the pod and the budget that said no", () => {
+    const drain = {
+      started_at: at(-90 * MINUTE),
+      round_at: at(-MINUTE),
+      remaining: 1,
+      blocked: [{ namespace: "shop", name: "db-0", reason: "DisruptionBudget", message: "zpdb db exceeded" }],
+    };
+    const draining = busyNode("a", "RebootedIntoUpdate", "StagedAndPerformedUpdate", { status: { drain } });
+    const active = [entry("a", { phase: "Draining", since: at(-90 * MINUTE) })];
+    const { status } = planPass(snapshot([draining], { policy: policy({}, { active }) }));
+    const [skip] = planPass(snapshot([node("a")], { policy: policy({}, { ...status, active: [] }) })).skips;
+    assert.equal(skip?.reason, "Deferred");
+    assert.match(
+      skip?.message ?? "",
+      /^DrainTimeout at .*1 pod is left, shop\/db-0 \(DisruptionBudget: zpdb db exceeded\)$/,
+    );
+  });
+
   it("goes to the end of the queue after it was held too long", () => {
     const deferred = [{ node: "a", count: 0, at: at(-MINUTE), reason: "HeldTooLong" }];
     assert.deepEqual(started(snapshot(three, { policy: policy({ maxConcurrent: 3 }, { deferred }) })), ["b", "c", "a"]);

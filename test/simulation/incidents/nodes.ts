@@ -9,7 +9,6 @@ import { endMaintenance, say } from "../nodes/maintenance.ts";
 import {
   anyHost,
   fleetOf,
-  hiddenVolumes,
   hostThat,
   isAnnounced,
   LOOK_MS,
@@ -86,7 +85,6 @@ const INCIDENTS: Area["incidents"] = {
     await long(people);
     await applyPolicy(people, shape.nodes);
   },
-  hiddenVolumes,
   /** A version that no boot loader keeps. */
   rollBack: (people) => Promise.resolve(fleetOf(people).hosts.forEach(({ model }) => model.rollBack(1))),
   /** An update fails after its reboot while others are on their way, and somebody writes the shadow again and again. */
@@ -145,13 +143,11 @@ const INCIDENTS: Area["incidents"] = {
     await hostThat(people, () => false);
     endMaintenance(people, host.name);
   },
-  /** All nodes of a zone but one are cordoned, or the one whose pods fit on no other. */
+  /** All nodes of a zone but one are cordoned. */
   cordonOthers: async (people) => {
     const { hosts } = fleetOf(people);
-    const { zone, name } = people.draw.of(hosts.filter(({ isInPool }) => isInPool !== false));
-    const others = hosts.filter((one) => one.zone === zone && one.name !== name);
-    const isAlone = others.every(({ isInPool }) => isInPool === false);
-    const cordoned = isAlone ? hosts.filter((one) => one.name === name) : others;
+    const { zone, name } = people.draw.of(hosts);
+    const cordoned = hosts.filter((one) => one.zone === zone && one.name !== name);
     for (const one of cordoned) await insist(people, nodePath(one), cordon(true));
     await hostThat(people, () => false);
     for (const one of cordoned) await insist(people, nodePath(one), cordon(null));
@@ -189,14 +185,12 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
   const own = shape.nodes ?? drawNodesShape(draw);
   const zones = shape.zones.slice(0, draw.of([2, 2, 4]));
   const perZone = draw.of([1, 2, 2, 3]);
-  const bound = draw.chance(0.3) ? { by: draw.of(["affinity", "volume", "taint"] as const), nodes: 1 } : undefined;
-  const isAlone = perZone === 1 || bound !== undefined;
   return {
     ...(draw.chance(0.4) && CALM),
     zones,
     actions: Math.min(shape.actions, draw.of([4, 8, 16])),
     // More than one pod on the only node for it is not drained at all.
-    ...(isAlone && draw.chance(0.6) && { replicas: 1 }),
+    ...(perZone === 1 && draw.chance(0.6) && { replicas: 1 }),
     ...(shape.nodes === undefined && { troubledMs: shape.troubledMs * NODES_TAKE }),
     nodes: {
       ...own,
@@ -205,8 +199,6 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       zonesInOrder: draw.chance(0.4),
       windowed: false,
       lifecycle: draw.chance(0.7),
-      ...(bound && { bound }),
-      ...(isAlone && draw.chance(0.3) && { nodeApiIn: draw.of(zones) }),
       ...(draw.chance(0.2) && { oneShot: true }),
       ...(draw.chance(0.25) && { check: CHECK }),
       drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },

@@ -8,17 +8,7 @@ import { dig, fieldsOf, listOf, timestamp } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
 import { zoneOf } from "../names.ts";
 import { endMaintenance, say } from "../nodes/maintenance.ts";
-import {
-  anyHost,
-  fleetOf,
-  hiddenVolumes,
-  hostThat,
-  isAnnounced,
-  nodePath,
-  PASSES_MS,
-  phaseOf,
-  speakAs,
-} from "../nodes/moments.ts";
+import { anyHost, fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, speakAs } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
@@ -66,7 +56,6 @@ const INCIDENTS: Area["incidents"] = {
       await pause(people, 3 * PASSES_MS);
     });
   },
-  hiddenVolumes,
   /** A policy freezes just as a staged node could go on. */
   freezeBeside: async (people) => {
     const is = isStaged(people);
@@ -128,23 +117,16 @@ const NODES_TAKE = 3;
 const KINDS = {
   /** One node of a zone has its pod, the others none. */
   spare: (draw: Draw) => ({ replicas: 1, nodes: { perZone: draw.of([2, 3]), zonesInOrder: draw.chance(0.4) } }),
-  /** The pods of one zone come back to their node alone. */
-  captive: (draw: Draw, zones: readonly string[]) => ({
-    replicas: 1,
-    nodes: {
-      perZone: 2,
-      zonesInOrder: false,
-      bound: { by: draw.of(["affinity", "volume", "taint"] as const), nodes: 1, zone: draw.of(zones) },
-    },
-  }),
+  /** The pods of a zone come back to its only node. */
+  alone: (draw: Draw) => ({ replicas: draw.of([1, 1, 2]), nodes: { perZone: 1, zonesInOrder: draw.chance(0.4) } }),
   /** Two nodes of a zone go at once, and a third one takes their pods. */
   three: (draw: Draw) => ({ replicas: draw.of([2, 3]), nodes: { perZone: 3, zonesInOrder: draw.chance(0.5) } }),
 };
 
 function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
-  const { bound: _, nodeApiIn: __, oneShot: ___, ...own } = shape.nodes ?? drawNodesShape(draw);
+  const { oneShot: _, ...own } = shape.nodes ?? drawNodesShape(draw);
   const zones = shape.zones.slice(0, 2);
-  const { replicas, nodes } = KINDS[draw.of(["spare", "captive", "three"] as const)](draw, zones);
+  const { replicas, nodes } = KINDS[draw.of(["spare", "alone", "three"] as const)](draw);
   return {
     ...(draw.chance(0.6) && CALM),
     zones,

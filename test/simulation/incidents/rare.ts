@@ -73,13 +73,7 @@ export const RARE_AREA: Area = {
         ...(shape.gate && { gate: { ...shape.gate, last: "good" as const } }),
         ...(!shape.followers && { prepared: true, secondsBetween: draw.of([15, 60]) }),
       };
-    const { zones = shape.zones, nodes, ...others } = NODES_AREA.shape(shape, draw) ?? {};
-    const bound = draw.chance(0.6) && { bound: { by: "volume" as const, nodes: 1 } };
-    return {
-      ...others,
-      zones,
-      ...(nodes && { nodes: { ...nodes, ...bound, ...(draw.chance(0.4) && { nodeApiIn: draw.of(zones) }) } }),
-    };
+    return NODES_AREA.shape(shape, draw) ?? {};
   },
   incidents: {
     several: async (people) => {

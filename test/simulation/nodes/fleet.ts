@@ -22,7 +22,6 @@ import type { Schedule } from "../schedule.ts";
 import type { Fault, Shape } from "../shape.ts";
 import { createAgentNetwork, type NodeAnswerTold, type NodeApiServer } from "./network.ts";
 import { createNodeHost, type NodeHost } from "./node-host.ts";
-import { keepNodeApiPod } from "./node-api-pod.ts";
 import type { Reviews } from "./tokens.ts";
 import { type FleetNode, fleetOf, type NodesShape, policyObject, POLICIES, TO } from "./shape.ts";
 
@@ -70,8 +69,6 @@ export interface Fleet {
   readonly tokenOf: (pod: string, account?: string) => Promise<string>;
   /** Resolves once there is an answer, or none will come. */
   readonly speak: (host: NodeHost, spoken: Spoken) => Promise<void>;
-  /** Nobody may read volumes until the function that it returns is called. */
-  readonly hideVolumes: () => () => void;
   /** The agent of a node ends, and does not run for so many milliseconds. */
   readonly silence: (host: NodeHost, ms: number) => void;
   /** The version that the update repository has. */
@@ -152,7 +149,6 @@ export function createFleet({
   store.create(POLICIES, policyObject(nodes));
   for (const node of fleetOf(shape.zones, nodes)) hosts.set(node.name, startHost(node));
   for (let i = 0; i < nodes.nodeApis; i++) schedule.after(i, startNodeApi);
-  if (nodes.nodeApiIn !== undefined) keepNodeApiPod(store, schedule, { zone: nodes.nodeApiIn, bound: nodes.bound });
   store.subscribe(({ type, resource, object }) => {
     if (type !== "DELETED" || !["nodes", "pods"].includes(resource)) return;
     const host = hosts.get(object.metadata.name.replace(`${AGENTS}-`, ""));
@@ -300,7 +296,6 @@ export function createFleet({
     reviews,
     tokenOf,
     speak,
-    hideVolumes: () => api.faults.inject({ resource: "persistentvolumes", effect: { kind: "forbidden" } }),
     silence(host, ms) {
       silentUntil.set(host.name, schedule.now() + ms);
       agents.get(host.name)?.kill();

@@ -42,13 +42,6 @@ export async function hostThat(people: People, is: (host: NodeHost) => boolean):
   return undefined;
 }
 
-/** Somebody has taken the right to read volumes away, for as long as others wait for a host. */
-export async function hiddenVolumes(people: People): Promise<void> {
-  const show = fleetOf(people).hideVolumes();
-  await hostThat(people, () => false);
-  show();
-}
-
 export const isAnnounced = (people: People) => (host: NodeHost) => Boolean(statusOf(people, host).rebooting);
 
 /** As the agent of its node, which is not ours any more. */

@@ -28,7 +28,6 @@ async function changeForAWhile(people: People, path: string, other: object, own:
   await insist(people, path, own);
 }
 
-const ownTaints = (taints: readonly object[]): object => ({ taints: taints.length > 0 ? taints : null });
 export const label = (value: string | null): object => ({ metadata: { labels: { [MANAGED_LABEL]: value } } });
 export const cordon = (value: true | null): object => ({ spec: { unschedulable: value } });
 
@@ -72,12 +71,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   uncordonNode: (people) => insist(people, `${NODES_PATH}/${anyHost(people).name}`, cordon(null)),
   /** As an autoscaler does that is about to remove it, and thinks better of it. */
   taintNode: (people) => {
-    const { name, taints } = anyHost(people);
+    const { name } = anyHost(people);
     return changeForAWhile(
       people,
       `${NODES_PATH}/${name}`,
-      { spec: { taints: [...taints, REMOVAL] } },
-      { spec: ownTaints(taints) },
+      { spec: { taints: [REMOVAL] } },
+      { spec: { taints: null } },
     );
   },
   /** A second policy that selects the same nodes. */
@@ -118,11 +117,11 @@ export const nodeActions = ({ shape }: People): Readonly<Record<string, Action>>
 export async function setNodesRight(people: People): Promise<void> {
   const { world, shape } = people;
   if (!shape.nodes || !world.fleet) return;
-  for (const { name, repair, taints } of world.fleet.hosts) {
+  for (const { name, repair } of world.fleet.hosts) {
     repair();
     endMaintenance(people, name);
     const { metadata } = world.store.get("nodes", undefined, name) ?? {};
-    if (metadata) await insist(people, `${NODES_PATH}/${name}`, { ...label(MANAGED_VALUE), spec: ownTaints(taints) });
+    if (metadata) await insist(people, `${NODES_PATH}/${name}`, { ...label(MANAGED_VALUE), spec: { taints: null } });
     if (metadata?.annotations?.[CORDONED_BY] === undefined) await insist(people, `${NODES_PATH}/${name}`, cordon(null));
   }
   for (const { metadata } of world.store.list("pods", NAMESPACE))

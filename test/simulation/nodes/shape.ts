@@ -3,7 +3,6 @@ import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
-import { type Bound, fittingIn, POOL, taintsOf } from "./bound.ts";
 import { hasLifecycle } from "./lifecycle.ts";
 
 /** What a host does wrong. */
@@ -43,10 +42,6 @@ export interface NodesShape {
   readonly rebootMs: number;
   /** Updates start every few minutes, until all that could start have. */
   readonly oneShot?: boolean;
-  /** Pods of the zones that can run on some of their nodes alone. */
-  readonly bound?: Bound;
-  /** The zone in which the node API has its one pod; undefined where it has none that a drain could take. */
-  readonly nodeApiIn?: string;
   /** Prometheus is asked before starts. */
   readonly check?: CheckShape;
   /** Conditions of nodes say who works on them. */
@@ -107,27 +102,22 @@ export interface FleetNode {
   readonly name: string;
   readonly zone: string;
   readonly isSelected: boolean;
-  /** Pods of its zone can run on it; undefined where they can run on all. */
-  readonly isInPool: boolean | undefined;
-  readonly taints: readonly object[];
 }
 
 /** The nodes of the zones of a group. */
 export function fleetOf(zones: readonly string[], nodes: NodesShape): readonly FleetNode[] {
-  const { perZone, selective, bound } = nodes;
+  const { perZone, selective } = nodes;
   return zones.flatMap((zone) =>
     Array.from({ length: perZone }, (_, i) => ({
       name: `node-${zone.at(-1)}-${i + 1}`,
       zone,
       isSelected: !selective || i < perZone - 1,
-      isInPool: bound && i < fittingIn(zone, nodes),
-      taints: taintsOf(bound, bound !== undefined && i < fittingIn(zone, nodes)),
     })),
   );
 }
 
 /** The Node as its kubelet registers it. */
-export const nodeObject = ({ name, zone, isSelected, isInPool, taints }: FleetNode): Draft => ({
+export const nodeObject = ({ name, zone, isSelected }: FleetNode): Draft => ({
   apiVersion: "v1",
   kind: "Node",
   metadata: {
@@ -136,10 +126,9 @@ export const nodeObject = ({ name, zone, isSelected, isInPool, taints }: FleetNo
       [ZONE_LABEL]: zone,
       [LEFT_OUT]: String(!isSelected),
       [MANAGED_LABEL]: MANAGED_VALUE,
-      ...(isInPool !== undefined && { [POOL]: String(isInPool) }),
     },
   },
-  spec: taints.length > 0 ? { taints } : {},
+  spec: {},
 });
 
 /** Minutes in which updates may start, of each ten. */

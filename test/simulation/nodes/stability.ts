@@ -10,7 +10,7 @@ import type { NodeHost } from "./node-host.ts";
 import { POLICIES, POLICY, SHADOWS } from "./shape.ts";
 
 /** What may keep a node for good: its pods could go nowhere else. */
-const FOR_GOOD: ReadonlySet<string> = new Set(["DrainWouldNotEnd", "NoPlaceForPods", "DrainBlocked"]);
+const FOR_GOOD: ReadonlySet<string> = new Set(["NoPlaceForPods", "DrainBlocked"]);
 
 /** `isHeld`: a check keeps a rollout of the pods for good. */
 export function unsettledNodes(

@@ -23,7 +23,6 @@ function watchReads(answer: (node: string) => NodeReading = () => FREE) {
 const memory = (): ReadingMemory => ({
   intervalMs: 5000,
   obstacles: new Map(),
-  departures: new Map(),
   readAt: new Map(),
 });
 
