@@ -363,13 +363,6 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "if (isOurs(node) && isReady(node) && !isReady(node)) return refuse",
   },
   {
-    breaks: "a volume that may not be read holds its node",
-    file: "reconciler/nodes/act/read-pods.ts",
-    tests: ["test/reconciler/nodes/act/places.test.ts"],
-    find: "      unknown,\n    };",
-    replacement: "      unknown: unknown && undefined,\n    };",
-  },
-  {
     breaks: "an attempt counts once, however often its end has to be written",
     file: "reconciler/nodes/records.ts",
     tests: ["test/reconciler/nodes/deadlines.test.ts", "test/reconciler/nodes/act/races.test.ts"],

@@ -38,8 +38,8 @@ export const REQUEST_MUTATIONS: readonly Mutation[] = [
     breaks: "an Event says that a node waits for somebody else's work",
     file: "reconciler/nodes/node-events.ts",
     tests: ["test/reconciler/nodes/act/lifecycle-conditions.test.ts"],
-    find: `|| reason === "InMaintenance";`,
-    replacement: ";",
+    find: `if (ref && reason === "InMaintenance") return`,
+    replacement: `if (ref && reason === "InMaintenance" && text === "") return`,
   },
   {
     breaks: "a staged node that somebody else works on is not drained",
