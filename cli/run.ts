@@ -13,7 +13,7 @@ import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
 import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 
-export interface Terminal extends Omit<Io, "style" | "width">, Machine {}
+interface Terminal extends Omit<Io, "style" | "width">, Machine {}
 
 /** `argv` without the interpreter and the script. Never rejects. */
 export async function runCli(argv: readonly string[], { write, warn, confirm, ...rest }: Terminal): Promise<ExitCode> {

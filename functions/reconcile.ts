@@ -12,7 +12,7 @@ import type { Outcome } from "../reconciler/model/outcome.ts";
 import { run } from "../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../reconciler/run/run-input.ts";
 
-export interface ReconcileTargets {
+interface ReconcileTargets {
   /**
    * `functions-framework --target=reconcile`: 200 with the outcome of each group, 503 if the Lease or the cluster was
    * out of reach, 500 if the configuration is wrong.

@@ -9,7 +9,7 @@ export interface QueryCredentials {
 }
 
 /** The reason why there are no credentials, as the end of a sentence that names the Secret. */
-export interface NoCredentials {
+interface NoCredentials {
   readonly problem: string;
 }
 

@@ -19,7 +19,7 @@ export interface Carrier {
   readonly clock?: Clock | undefined;
 }
 
-export interface OnceOptions extends Omit<RequestOptions, "agent">, Pick<Carrier, "open"> {
+interface OnceOptions extends Omit<RequestOptions, "agent">, Pick<Carrier, "open"> {
   /** Ends the request; also ends the reading of the answer if that gets the same signal. */
   readonly signal: AbortSignal;
   readonly body?: string | undefined;
@@ -102,7 +102,7 @@ export function readRetryAfter(headers: http.IncomingHttpHeaders, random = Math.
   return Math.round(Math.max(Number(header) * 1000, MIN_RETRY_MS) * (1 + random() / 4));
 }
 
-export interface Bounds {
+interface Bounds {
   /** Milliseconds by `clock`; by the system's unless given. */
   readonly timeoutMs: number;
   readonly clock?: Clock | undefined;

@@ -11,7 +11,7 @@ export type LazyFields = LogFields | (() => LogFields);
 type Write = (message: string, fields?: LazyFields) => void;
 export type Log = Readonly<Record<LogLevel, Write>>;
 
-export interface LogOptions {
+interface LogOptions {
   /** Entries below this level are dropped. */
   readonly level: LogLevel;
   /** JSON by default. */

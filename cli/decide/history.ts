@@ -3,7 +3,7 @@ import type { Event } from "../../infra/kubernetes/resources.ts";
 import { isZoneRecorded, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 import type { Revision, ZoneHistory } from "./revisions.ts";
 
-export interface RevisionRow extends Omit<Revision, "patch"> {
+interface RevisionRow extends Omit<Revision, "patch"> {
   /** The pods that run it. */
   readonly pods: readonly string[];
   readonly outcome: string;

@@ -3,7 +3,7 @@
  * that helps. Pure.
  */
 
-export interface PhasedContext {
+interface PhasedContext {
   readonly namespace: string;
   readonly name: string;
   readonly target: string;

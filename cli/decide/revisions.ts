@@ -52,10 +52,10 @@ export function describeRevision(name: string, revisions: readonly Revision[]): 
 export const countOthers = ({ replicas, status }: Zone): number => Math.max(replicas - status.current, status.updated);
 
 /** The progress of a zone with its latest template. */
-export type ZoneStage = "finished" | "under way" | "not begun";
+type ZoneStage = "finished" | "under way" | "not begun";
 
 /** Judges by the status, which must be of the latest spec. */
-export function stageOf(zone: Zone): ZoneStage {
+function stageOf(zone: Zone): ZoneStage {
   const { replicas, status } = zone;
   if (isZoneRecorded(zone) || (status.updated >= replicas && status.ready >= replicas)) return "finished";
   return countOthers(zone) > 0 ? "under way" : "not begun";
@@ -72,7 +72,7 @@ export interface ZoneUndo {
 }
 
 /** The zones that go back, or the reason why none may: a group that goes back only in part is worse than none. */
-export type UndoPlan = { readonly zones: readonly ZoneUndo[] } | { readonly problem: string };
+type UndoPlan = { readonly zones: readonly ZoneUndo[] } | { readonly problem: string };
 
 /**
  * Without `to`, zones that are under way go back to their previous revision, zones that have not begun lose the

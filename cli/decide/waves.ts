@@ -75,7 +75,7 @@ export function splitsOf({ claims }: DrainNode): string[] {
 }
 
 /** `budget default/db`, with its partition, or `group default/db`. */
-export const keyOf = ({ budget, partition, group }: Pick<Claim, "budget" | "partition" | "group">): string =>
+const keyOf = ({ budget, partition, group }: Pick<Claim, "budget" | "partition" | "group">): string =>
   budget === undefined
     ? `group ${group ?? ""}`
     : `budget ${budget}${partition === undefined ? "" : ` (partition ${partition})`}`;

@@ -9,7 +9,7 @@ import { replay, type Asked, type Away, type Replay, type Taking } from "./repla
 
 export type DrillVerdict = "held" | "did not hold" | "not seen";
 
-export interface Finding {
+interface Finding {
   readonly verdict: DrillVerdict;
   /** The attempts, and their number. */
   readonly tried: string;

@@ -9,7 +9,7 @@ import type { Entry, PodFact } from "./history.ts";
 import type { StageName } from "./plan.ts";
 
 /** Milliseconds after a kill in which the API server may not reach the functions. */
-export const AFTER_KILL_MS = 60_000;
+const AFTER_KILL_MS = 60_000;
 
 /** A pod that was up and is not. */
 export interface Away {

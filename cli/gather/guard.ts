@@ -18,7 +18,7 @@ import type { Session } from "../session.ts";
 /** Milliseconds: until then, the port repeats calls that are answered with Retry-After. */
 const PROBE_MS = 5000;
 
-export interface SeenGuard extends Guard {
+interface SeenGuard extends Guard {
   /** The reason why no dry-run eviction was tried; absent if one was. */
   readonly notTried?: string;
 }

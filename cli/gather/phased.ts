@@ -4,7 +4,7 @@ import { gatherRollouts, type Gathered } from "../../reconciler/phased/act/gathe
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 
-export interface FoundRollouts {
+interface FoundRollouts {
   readonly phased: readonly Gathered[];
   /** The reason why they may not be read. */
   readonly unread?: string;

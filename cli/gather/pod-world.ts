@@ -17,7 +17,7 @@ import { findGroupOfPod } from "./groups.ts";
 import { markOld } from "./ticking.ts";
 import { gatherWorld } from "./world.ts";
 
-export interface PodWorld {
+interface PodWorld {
   readonly world: World;
   /** Undefined for a pod that is in no group. */
   readonly state: GroupState | undefined;

@@ -5,7 +5,7 @@ import { readAll } from "../../reconciler/snapshot/gather.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
 import type { Session } from "../session.ts";
 
-export interface Refusal {
+interface Refusal {
   readonly zone: Zone;
   readonly message: string;
   /** RFC 3339. */

@@ -18,7 +18,7 @@ export interface Frame {
   readonly document: () => string;
 }
 
-export interface Screen {
+interface Screen {
   readonly update: (frame: Frame) => void;
 }
 

@@ -2,7 +2,7 @@
 import { styleText } from "node:util";
 
 export type Tone = "good" | "bad" | "waiting" | "plain";
-export type Style = (tone: Tone, text: string) => string;
+type Style = (tone: Tone, text: string) => string;
 
 /** Colours and width of what is displayed. */
 export interface Display {

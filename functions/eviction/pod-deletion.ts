@@ -14,7 +14,7 @@ import type { Draft } from "../../reconciler/report/events.ts";
 import type { AdmissionRequest, Webhook } from "../http/webhook.ts";
 import { answerResult, deny } from "./answer-result.ts";
 
-export interface PodDeletionTools {
+interface PodDeletionTools {
   readonly reserver: Pick<Reserver, "reserve">;
   readonly metrics: BudgetMetrics;
   readonly emitEvents: (drafts: readonly Draft[]) => void;

@@ -14,7 +14,7 @@ import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { answerResult, deny } from "./answer-result.ts";
 
-export interface PodEvictionTools {
+interface PodEvictionTools {
   readonly reserver: Reserver;
   readonly metrics: BudgetMetrics;
 }

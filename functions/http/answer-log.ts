@@ -3,7 +3,7 @@ import type { Log, LogLevel } from "../../infra/log.ts";
 import type { WebhookMetrics } from "../../infra/metrics/webhook-metrics.ts";
 import type { AdmissionRequest, Answer, Webhook } from "./webhook.ts";
 
-export interface Answered {
+interface Answered {
   readonly name: Webhook["name"];
   readonly request: AdmissionRequest;
   readonly answer: Answer;

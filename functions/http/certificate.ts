@@ -8,7 +8,7 @@ import type { Clock } from "../../infra/clock.ts";
 import { messageOf } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 
-export interface KeyPair {
+interface KeyPair {
   readonly cert: string;
   readonly key: string;
 }
@@ -18,7 +18,7 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-export interface Following {
+interface Following {
   readonly files: CertificateFiles;
   /** Milliseconds between two reads. */
   readonly everyMs: number;

@@ -60,7 +60,7 @@ export interface HttpAnswer {
   readonly log?: (seconds: number) => void;
 }
 
-export interface Endpoint {
+interface Endpoint {
   /** For the metrics. */
   readonly route: string;
   readonly deadlineMs: (url: string) => number;

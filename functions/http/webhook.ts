@@ -1,13 +1,13 @@
 /** The contract between the rim (admission.ts) and the webhooks. */
 import type { Log } from "../../infra/log.ts";
 
-export interface GroupVersionKind {
+interface GroupVersionKind {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-export interface GroupVersionResource {
+interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
   readonly resource: string;

@@ -15,7 +15,7 @@ import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
 import { type AgentAccount, judgeReview, type TokenPod } from "./judge-review.ts";
 import { type NodeAnswer, refuse } from "./node-answer.ts";
 
-export interface Identified {
+interface Identified {
   readonly node: Node;
 }
 

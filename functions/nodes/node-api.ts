@@ -15,10 +15,10 @@ import { type Exchange, type Handler, type HttpAnswer, type Rim, serveEndpoint, 
 import type { Identify } from "./identify-caller.ts";
 import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
 
-export type NodeRouteName = Exclude<keyof typeof ROUTES, "convert" | "ping">;
+type NodeRouteName = Exclude<keyof typeof ROUTES, "convert" | "ping">;
 export type NodeRoutes = Readonly<Record<NodeRouteName, NodeRoute>>;
 
-export interface NodeApi {
+interface NodeApi {
   readonly rim: Pick<Rim, "clock" | "log" | "metrics" | "tasks" | "readBody" | "requestTimeoutMs">;
   readonly identify: Identify;
   readonly routes: NodeRoutes;

@@ -20,7 +20,7 @@ export const MAX_VERSIONS = 100;
 export const MAX_KINDS = 200;
 
 /** The fields of a node that the series use. */
-export interface MeasuredNode extends Pick<Shadow, "name"> {
+interface MeasuredNode extends Pick<Shadow, "name"> {
   readonly owner?: Shadow["owner"];
   readonly status: Pick<NonNullable<Shadow["status"]>, "current_version" | "current_state" | "crash_count"> | undefined;
 }

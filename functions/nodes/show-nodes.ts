@@ -10,7 +10,7 @@ import { type InvalidPolicy, type Policy, readPolicy } from "../../reconciler/no
 import { showOnce, type ShownOnce } from "../totals/show-once.ts";
 import { createNodeSampler, type NodeSampler } from "./node-samples.ts";
 
-export interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
+interface NodesOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** The namespace of the shadows. */
   readonly namespace: string;
 }

@@ -11,7 +11,7 @@ import { isUnread, keyOf, listPart, type PageRecords } from "./view/records.ts";
 import { SCRIPT } from "./view/script.ts";
 import { STYLE } from "./view/style.ts";
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly read: (focus: Focus) => Promise<PageRecords>;
   /** Hosts, as browsers name them, by which the page may be requested besides this machine's own. */
   readonly hosts: readonly string[];

@@ -4,7 +4,7 @@ import { type Focus, gatherRecords, type GatherOptions } from "./gather.ts";
 import { NOTHING, type PageRecords } from "./view/records.ts";
 
 /** Milliseconds; the page asks at the same interval. */
-export const FRESH_MS = 2000;
+const FRESH_MS = 2000;
 
 interface Reading {
   readonly records: Promise<PageRecords>;

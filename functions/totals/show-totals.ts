@@ -19,7 +19,7 @@ import {
 import { listGroups, listPhases, listProtections } from "./list-records.ts";
 import { showOnce, type ShownOnce } from "./show-once.ts";
 
-export interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
+interface TotalsOptions extends Pick<ShownOnce, "cluster" | "clock" | "log" | "metrics" | "identity"> {
   /** "" stands for all namespaces. */
   readonly namespaces: readonly string[];
   /** The reconciler's Lease. */

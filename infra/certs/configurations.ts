@@ -26,7 +26,7 @@ export interface Listed {
   readonly configuration: WebhookConfiguration;
 }
 
-export type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
+type JsonPatch = readonly { readonly op: "test" | "add"; readonly path: string; readonly value: string }[];
 
 /** True if we maintain its CA bundle (§7.6): labelled for it, and not annotated for another injector. */
 export function isOurConfiguration({ configuration }: Listed, namespace: string): boolean {

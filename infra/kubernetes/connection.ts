@@ -10,7 +10,7 @@ import type { OpenRequest } from "../http.ts";
 const IDLE_SOCKET_MS = 30_000;
 
 /** Credentials of one request. */
-export interface Credentials extends https.RequestOptions {
+interface Credentials extends https.RequestOptions {
   headers?: OutgoingHttpHeaders;
 }
 
@@ -43,7 +43,7 @@ export interface ConnectionSource {
   readonly impersonate?: Impersonation | undefined;
 }
 
-export interface Impersonation {
+interface Impersonation {
   readonly user: string;
   readonly groups: readonly string[];
 }

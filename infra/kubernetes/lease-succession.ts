@@ -15,7 +15,7 @@ import { parseTimestamp } from "../timestamp.ts";
 import { isHeldByOther } from "./lease-object.ts";
 import type { Lease } from "./resources.ts";
 
-export interface Observation {
+interface Observation {
   /** The process that asks for the Lease. */
   readonly identity: string;
   /** Duration of the challenger's own Lease in milliseconds, also used for a Lease that does not state its duration. */

@@ -29,7 +29,7 @@ export interface LeaseOptions {
 const ANNOUNCE_EVERY_MS = 10_000;
 
 /** Resolves once the Lease that was found says that a process waits; never rejects. */
-export type Announce = (found: Lease | undefined) => Promise<void>;
+type Announce = (found: Lease | undefined) => Promise<void>;
 
 /** Returns the milliseconds since this renewal was first seen. */
 export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease | undefined) => number {

@@ -7,19 +7,19 @@ import type { Clock } from "../clock.ts";
 import { hasCode } from "../errors.ts";
 import type { Log } from "../log.ts";
 
-export interface OptionalKindFacts {
+interface OptionalKindFacts {
   /** The capability that is off without it, in the plural. */
   readonly capability: string;
   /** The definition that may be missing, for the log. */
   readonly definition: string;
 }
 
-export interface OptionalKindOptions extends OptionalKindFacts {
+interface OptionalKindOptions extends OptionalKindFacts {
   /** Milliseconds after which a missing kind is read again. */
   readonly againAfterMs: number;
 }
 
-export interface OptionalKind {
+interface OptionalKind {
   /** True from the time when it was found missing until it is found. */
   readonly isMissing: () => boolean;
   /**

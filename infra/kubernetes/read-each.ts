@@ -1,6 +1,6 @@
 /** Reads one namespace after the other. */
 
-export interface ReadEach<T> {
+interface ReadEach<T> {
   /** In the order of the namespaces that could be read. */
   readonly results: readonly T[];
   /** By namespace why it could not be read. */

@@ -10,7 +10,7 @@ import { type ApiObserver, requestObject } from "./request.ts";
 import type { OnDate } from "../server-clock.ts";
 import { NO_TRACER, type Tracer } from "../tracing/tracer.ts";
 
-export interface TokenOptions {
+interface TokenOptions {
   /** The audience that the token must have. */
   readonly audience: string;
   /** Timeout of fetching the keys, in milliseconds. */

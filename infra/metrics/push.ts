@@ -5,7 +5,7 @@ import { exchange, type Redirect, withinDeadline } from "../http.ts";
 import type { Metrics } from "./metrics.ts";
 import { TEXT_TYPE } from "./registry.ts";
 
-export interface PushTarget {
+interface PushTarget {
   readonly url: string;
   readonly job: string;
   /** Names the installation, not the pod: with a pod's name, each run would leave stale series. */

@@ -14,7 +14,7 @@ export interface Sample {
 /** By the name of the metric. */
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
-export interface OwnRegistry {
+interface OwnRegistry {
   readonly counter: (row: MetricRow) => Counter;
   readonly gauge: (row: MetricRow) => Gauge;
   readonly histogram: (row: MetricRow) => Histogram;

@@ -67,7 +67,7 @@ export function formatTotals({ passes, lastTick, series }: Totals): string {
   return JSON.stringify({ passes, lastTick, series: Object.fromEntries(compact) });
 }
 
-export interface Growth {
+interface Growth {
   /** The kept series when the Lease was taken. */
   readonly base: Samples;
   /** The process's own series then, and now. */

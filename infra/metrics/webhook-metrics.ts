@@ -4,7 +4,7 @@ import type { MetricRow } from "./tables/metric-row.ts";
 import { METRICS } from "./tables/metric-table.ts";
 import { OTHER } from "./series-limit.ts";
 
-export interface ServedRequest {
+interface ServedRequest {
   readonly method: string;
   readonly route: string;
   readonly status: number;
@@ -15,7 +15,7 @@ export interface ServedRequest {
   readonly traceparent?: string | undefined;
 }
 
-export interface WebhookAnswer {
+interface WebhookAnswer {
   readonly webhook: string;
   readonly result: "allowed" | "denied" | "fault";
   readonly reason: string;

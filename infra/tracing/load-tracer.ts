@@ -8,7 +8,7 @@ import { NO_TRACER, type Tracer } from "./tracer.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-export interface TracingChoice {
+interface TracingChoice {
   readonly isWanted: boolean;
   /** The reason why no spans are recorded although they were requested. */
   readonly problem?: string;

@@ -11,7 +11,7 @@ import { verdict, type Verdict } from "./verdict.ts";
 import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
 /** The facts for a decision about one downscale, gathered at one moment. */
-export interface DownscaleSnapshot extends PodView {
+interface DownscaleSnapshot extends PodView {
   /** The StatefulSets that the budget selects, in byte order of their names. */
   readonly zones: readonly BudgetZone[];
   /** UID of the StatefulSet that is to shrink. */

@@ -19,7 +19,7 @@ export interface Protection {
   readonly conditions: readonly ProtectionCondition[];
 }
 
-export interface ProtectedZone {
+interface ProtectedZone {
   /** The StatefulSet's name. */
   readonly name: string;
   /** Pods that should be there, and those that are ready and not reserved. */
@@ -29,13 +29,13 @@ export interface ProtectedZone {
   readonly disruptionsAllowed?: number;
 }
 
-export interface ProtectionCondition extends Condition {
+interface ProtectionCondition extends Condition {
   readonly type: "Protecting";
   readonly status: "True" | "False" | "Unknown";
   readonly reason: "Protecting" | "Invalid" | "SelectsNothing" | "TooFewZones" | Exclude<GuardReason, "Guarded">;
 }
 
-export interface ProtectionInput {
+interface ProtectionInput {
   readonly content: Budget | BudgetProblem;
   readonly generation: number;
   /** The StatefulSets that it selects, in byte order of their names. */

@@ -28,7 +28,7 @@ export interface Budget {
 }
 
 /** How many pods may be unavailable: a number of 0 or more, or a percentage from 0 to 100. */
-export type Allowance = { readonly pods: number } | { readonly percent: number };
+type Allowance = { readonly pods: number } | { readonly percent: number };
 
 interface RawBudget {
   readonly kind: unknown;

@@ -81,7 +81,7 @@ function unsupportedKind(apiVersion: string, kind: string): Unscalable {
     : { cause: "decode", problem: `no kind "${kind}" is registered for version "${apiVersion}"` };
 }
 
-export type Direction = "down" | "not down" | "unknown";
+type Direction = "down" | "not down" | "unknown";
 
 /** Unknown if only one of the two is null (§3.5). */
 export function compareReplicas(from: number | null, to: number | null): Direction {

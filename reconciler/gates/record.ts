@@ -35,7 +35,7 @@ export interface ZoneRecord {
 }
 
 /** Pods of a zone: of the current revision, of the update revision, and those that are not ready. */
-export interface PodCounts {
+interface PodCounts {
   readonly current: number;
   readonly updated: number;
   readonly notReady: number;

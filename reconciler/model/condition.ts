@@ -17,7 +17,7 @@ export interface Condition {
 /** A condition without its times. */
 export type UnstampedCondition = Omit<Condition, "observedGeneration" | "lastTransitionTime">;
 
-export interface ConditionStamp {
+interface ConditionStamp {
   /** The conditions as they are stored. */
   readonly earlier: readonly Pick<Condition, "type" | "status" | "lastTransitionTime">[] | undefined;
   readonly generation: number;

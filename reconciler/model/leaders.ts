@@ -11,7 +11,7 @@ export function leaderAmong(zones: readonly Zone[], { scaling }: Zone): Zone | u
 }
 
 /** The path of a zone that is in a cycle of leaders, or follows one that is. */
-export interface CyclePath {
+interface CyclePath {
   /** The zone itself and those that it follows, the first 10 at most. */
   readonly zones: readonly Zone[];
   /** `a follows b follows a`; if it is long, the first names and the number of the others. */

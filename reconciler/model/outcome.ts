@@ -35,7 +35,7 @@ export interface ScaleZone {
 }
 
 /** A decision to act. */
-export type Action = DeletePods | FinishZone | ScaleZone;
+type Action = DeletePods | FinishZone | ScaleZone;
 
 /** The effect of an action. */
 export interface Effect {

@@ -11,7 +11,7 @@
  */
 import { Cron, type CronOptions } from "croner";
 
-export interface WindowSpec {
+interface WindowSpec {
   readonly cron: string;
   readonly timeZone: string;
   /** Nothing starts in the last seconds of a window. */

@@ -3,7 +3,7 @@ import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { endOf, isWithin, lastOccurrence, type Window } from "../model/window.ts";
 
 /** The state of a one-shot's campaign that has to be remembered. */
-export interface Campaign {
+interface Campaign {
   readonly cron: string;
   readonly timeZone: string;
   readonly handledThrough: string;

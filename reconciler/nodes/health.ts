@@ -18,7 +18,7 @@ export function whyUnfit(pods: readonly NodePod[]): string | undefined {
 
 const describeBroken = ({ namespace, name, broken = "" }: NodePod): string => `${namespace}/${name} ${broken}`;
 
-export interface ReturnedNode {
+interface ReturnedNode {
   readonly now: number;
   readonly node: UpdateNode;
   readonly entry: ActiveNode;

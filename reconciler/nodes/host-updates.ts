@@ -29,7 +29,7 @@ export type UpdateStatus = z.infer<typeof hostUpdateStatus>;
 
 export type HostAction = "refresh" | "prepare" | "activate" | "deactivate";
 
-export type HostStep = { readonly act: HostAction } | { readonly done: true } | { readonly fail: string };
+type HostStep = { readonly act: HostAction } | { readonly done: true } | { readonly fail: string };
 
 /**
  * The next action to make `wanted` the version that boots next; `undefined` is the status of a host that has not looked

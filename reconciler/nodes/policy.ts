@@ -62,7 +62,7 @@ export const policySpec = z.object({
 });
 
 /** How many nodes may be active at once. */
-export type Limit = { readonly nodes: number } | { readonly percent: number } | "unlimited";
+type Limit = { readonly nodes: number } | { readonly percent: number } | "unlimited";
 
 export interface Policy extends Omit<z.infer<typeof policySpec>, "window"> {
   readonly name: string;

@@ -37,7 +37,7 @@ interface Ending {
   readonly message: string;
 }
 
-export interface NodeProgress extends PreconditionFacts {
+interface NodeProgress extends PreconditionFacts {
   /** Both states are Idle: the phase of the entry is the last one. */
   readonly done: boolean;
   /** Undefined if the node is gone. */

@@ -2,7 +2,6 @@
  * The API between agents and functions, as the original's agents speak it: the node is named by the headers, never by
  * the body.
  */
-import type { BlockedPod } from "./shadow.ts";
 
 const BASE = "/bottlerocket-node-resource";
 
@@ -39,12 +38,6 @@ export const HEADERS = {
 
 /** The audience of the agents' tokens. */
 export const AUDIENCE = "brupop-apiserver";
-
-export interface DrainAnswer {
-  /** Evictable pods that are still on the node. */
-  readonly remaining: number;
-  readonly blocked: readonly BlockedPod[];
-}
 
 /** The body of every answer other than 2xx and the 503 of a drain. */
 export interface ApiError {

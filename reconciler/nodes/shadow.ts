@@ -98,7 +98,6 @@ export const shadowSpec = z.looseObject({
 
 export type BlockedPod = z.infer<typeof blockedPod>;
 export type DrainStatus = z.infer<typeof drain>;
-export type Rebooting = z.infer<typeof rebooting>;
 export type ShadowStatus = z.infer<typeof shadowStatus>;
 export type ShadowSpec = z.infer<typeof shadowSpec>;
 
@@ -110,7 +109,7 @@ export const DEFAULT_SPEC = {
 } as const satisfies ShadowSpec;
 
 /** The object, v2. */
-export interface ShadowObject {
+interface ShadowObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: ObjectMeta;

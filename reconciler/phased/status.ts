@@ -57,7 +57,7 @@ const STATUS = z.object({
 
 export type PhasedStatus = z.output<typeof STATUS>;
 /** A condition of any writer; the generation may be missing. */
-export type StoredCondition = z.output<typeof CONDITION>;
+type StoredCondition = z.output<typeof CONDITION>;
 /** The step of the rollout: the conditions before the pod below `partition` is released. */
 export type RollingPodStatus = z.output<typeof ROLLING_POD>;
 

@@ -16,13 +16,13 @@ import type { World, WorldBudget } from "./world.ts";
  * The disruption to judge: by the rollout, by an eviction, or, without either, by an eviction that is not pinned to a
  * UID.
  */
-export interface Disruption extends DisruptionTarget {
+interface Disruption extends DisruptionTarget {
   /** The rollout, with its own limit. */
   readonly rollout?: { readonly maxUnavailable: number };
 }
 
 /** A verdict, with its snapshot if a budget selects the pod. */
-export interface Judged {
+interface Judged {
   readonly verdict: Verdict;
   readonly snapshot?: EvictionSnapshot;
 }

@@ -13,7 +13,7 @@ import { namespaceOf } from "./steps.ts";
  * Annotations of the Lease: the place that was reached last, and the groups that were begun last in namespaces that had
  * no room for another.
  */
-export const LAST_STARTED = "zonewise/last-started-group";
+const LAST_STARTED = "zonewise/last-started-group";
 export const LAST_OF_FULL = "zonewise/last-started-of-full-namespaces";
 
 /** Namespaces whose last begun group is remembered, those that lacked room most recently: an annotation has a bound. */
@@ -23,7 +23,7 @@ const MAX_FULL = 64;
  * A group at its place. The places of a namespace are those of its groups; which of them fills a place depends on the
  * one begun last.
  */
-export interface Turn<T> {
+interface Turn<T> {
   readonly key: string;
   readonly group: T;
   readonly place: string;

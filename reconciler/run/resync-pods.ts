@@ -42,7 +42,7 @@ export interface ResyncOptions {
 }
 
 /** For one tick over a queue of groups. */
-export interface Resyncs {
+interface Resyncs {
   /** Call it as the group is begun; undefined unless this tick resyncs it. */
   readonly begin: (key: string) => GroupResync | undefined;
 }

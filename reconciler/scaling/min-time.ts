@@ -107,7 +107,7 @@ export interface OtherZone {
 }
 
 /** Why the downscale has to wait for another zone's time. */
-export interface EarlyDownscale {
+interface EarlyDownscale {
   readonly reason: "DownscaleUnreadable" | "MinTimeNotElapsed";
   readonly message: string;
 }

@@ -41,7 +41,7 @@ export type PodAnswers =
   | { readonly wanted: number; readonly youngest: YoungPod | undefined }
   | { readonly wanted: number; readonly failure: string };
 
-export interface Scaled {
+interface Scaled {
   readonly step: ScaleZone;
   /** Why zones before it were not. */
   readonly scalingHolds: readonly Hold[];

@@ -15,7 +15,7 @@ export interface PreparePods {
 }
 
 /** DELETE to the pods that stay. */
-export interface CancelPreparation {
+interface CancelPreparation {
   readonly action: "cancelPreparation";
   readonly zone: Zone;
   readonly pods: Endpoints;

@@ -128,7 +128,7 @@ async function removeOne<T extends Marked>(cluster: Cluster, resource: Resource<
 }
 
 /** The objects of a run, with the time from when on they may be removed, milliseconds since the epoch. */
-export interface Leftover extends Place {
+interface Leftover extends Place {
   readonly expires: number;
 }
 

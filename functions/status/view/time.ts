@@ -10,7 +10,7 @@ const UNITS = [
 ] as const;
 
 /** `4 min`: the largest unit that fits at least once; `0 s` below a second. */
-export function formatAge(ms: number): string {
+function formatAge(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => Math.abs(ms) >= length) ?? UNITS[3];
   return `${Math.floor(Math.abs(ms) / length)} ${unit}`;
 }

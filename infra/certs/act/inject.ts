@@ -29,7 +29,7 @@ export const HOOK_RESOURCES = KINDS.map(([, resource]) => resource);
 /** Attempts of one injection, as configurations may change meanwhile. */
 const ROUNDS = 3;
 
-export interface Configurations {
+interface Configurations {
   readonly listed: readonly Listed[];
   /** The resourceVersion from which each kind is watched, by its plural. */
   readonly resourceVersions: ReadonlyMap<string, string>;
@@ -55,7 +55,7 @@ export async function listConfigurations(cluster: Cluster, namespace: string, ca
 }
 
 /** A configuration that did not get the bundle, and the error. */
-export interface Missed {
+interface Missed {
   readonly name: string;
   readonly error: unknown;
 }
@@ -69,7 +69,7 @@ export interface Injection {
 }
 
 /** A CA bundle, and the listed configurations that may need it. */
-export interface Bundle {
+interface Bundle {
   /** Only configurations of this namespace get it. */
   readonly namespace: string;
   readonly listed: readonly Listed[];
@@ -107,7 +107,7 @@ export function logInjection(log: Log, { patched, failed, superseded }: Injectio
 }
 
 /** The result, with every configuration of this namespace as last listed. */
-export interface CaInjectionResult extends Injection, Configurations {
+interface CaInjectionResult extends Injection, Configurations {
   /** The expiry of the certificate in the Secret; undefined if there is none or it was not read. */
   readonly expiresAt: Date | undefined;
 }

@@ -13,7 +13,7 @@ export type Issue = () => Promise<Certificates>;
 /** Upper bound of the bundle: two jobs with different names would replace each other's pair forever. */
 const MAX_CAS = 10;
 
-export interface Revision {
+interface Revision {
   readonly namespace: string;
   readonly secretName: string;
   /** The Secret as it was read; undefined if there is none. */

@@ -19,7 +19,7 @@ export interface JobTools {
   readonly namespace: string;
 }
 
-export interface JobRun {
+interface JobRun {
   readonly stop: AbortSignal;
   /** Makes the function that gives the bundle to objects other than webhook configurations. */
   readonly publisher?: (tools: JobTools) => NonNullable<JobInput["publish"]>;

@@ -32,7 +32,7 @@ const READS_AT_ONCE = 32;
 const MAX_BATCH_MS = 60_000;
 
 /** Resolves with the result that one batch found for the request; never rejects. */
-export type DecideInBatch = (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
+type DecideInBatch = (request: TimedDisruptionRequest) => Promise<DisruptionResult>;
 
 export function createBatchQueue(tools: ReserverTools): DecideInBatch {
   const { clock } = tools;

@@ -25,7 +25,7 @@ const MAX_READS = 4;
  * Resolves with undefined if only the whole budget can tell; rejects with the error of the API server. `deadlineMs` in
  * milliseconds.
  */
-export type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
+type DenyAgain = (request: DisruptionRequest, deadlineMs: number) => Promise<Verdict | undefined>;
 
 export function createDenyAgain(tools: ReserverTools): DenyAgain {
   const { clock, memory } = tools;

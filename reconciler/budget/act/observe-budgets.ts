@@ -10,7 +10,7 @@ import type { OnBudgets } from "./disruption-request.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 import type { Draft } from "../../report/events.ts";
 
-export interface BudgetObserver {
+interface BudgetObserver {
   readonly log: Log;
   readonly metrics: BudgetMetrics;
   /** Records Events. */

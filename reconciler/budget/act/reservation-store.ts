@@ -15,7 +15,7 @@ import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kuberne
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { isSame, readReservations, type Reservations } from "../reservation.ts";
 
-export interface ReservationStore {
+interface ReservationStore {
   readonly reservations: Reservations;
   /**
    * Replaces all reservations. Throws `Conflict` if another process has written since, or the error of the API server.

@@ -38,7 +38,7 @@ export interface Reserver {
 }
 
 /** A StatefulSet that is to have `to` replicas. */
-export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt" | "signal"> {
+interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt" | "signal"> {
   readonly zone: Pick<Zone, "kind" | "namespace" | "name" | "uid" | "labels" | "firstOrdinal">;
   readonly to: number;
   /** Reserved even if budgets deny it (§2.3). */
@@ -48,7 +48,7 @@ export interface TimedDownscale extends Pick<TimedDisruptionRequest, "deadlineAt
 /** Milliseconds to release what was reserved for a downscale that another budget denies. */
 const RELEASE_MS = 3000;
 
-export interface ReserverOptions extends Omit<ReserverTools, "memory" | "compilePartition"> {
+interface ReserverOptions extends Omit<ReserverTools, "memory" | "compilePartition"> {
   readonly compilePartition?: CompilePartition;
   /** From 0 to 1. */
   readonly random: () => number;

@@ -17,7 +17,7 @@ export async function gatherTracker(cluster: Cluster, tracker: Ref, call?: Call)
   return readTracker(found?.data);
 }
 
-export interface DownscaleQuery {
+interface DownscaleQuery {
   /** Name of the zone tracker's ConfigMap. */
   readonly zoneTracker: string;
   /** Milliseconds since the epoch. */

@@ -15,7 +15,7 @@ import { byName } from "../../model/order.ts";
 export type GateList = { readonly gates: readonly Gate[] } | { readonly error: unknown };
 
 /** Lists them with one call. Never rejects. */
-export type ListGates = (namespace: string, source: Source) => Promise<GateList>;
+type ListGates = (namespace: string, source: Source) => Promise<GateList>;
 
 /** Milliseconds after which a definition that was missing is looked for again. */
 const READ_AGAIN_MS = 10_000;

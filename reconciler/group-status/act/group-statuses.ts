@@ -39,7 +39,7 @@ export interface GroupStatuses {
 
 type Timing = Pick<StatusInput, "tookMs" | "passes">;
 
-export type GroupStatusesOptions = Omit<WriteQueueOptions, "onForbidden"> & KnownGroupsOptions;
+type GroupStatusesOptions = Omit<WriteQueueOptions, "onForbidden"> & KnownGroupsOptions;
 
 /** Milliseconds between two writes of mere details. */
 const DETAILS_MS = 30_000;

@@ -15,7 +15,7 @@ import { rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
 import { isNewer, type Entry } from "./entry.ts";
 import { readStoredGroup } from "./stored-group.ts";
 
-export interface KnownGroups {
+interface KnownGroups {
   readonly entries: ReadonlyMap<string, Entry>;
   /** The entry of a RolloutGroup, known or not; undefined while its namespace has not been read. */
   readonly entryOf: (namespace: string, name: string) => Entry | undefined;

@@ -12,7 +12,7 @@ import type { Entry } from "./entry.ts";
 import { isStale } from "./known-groups.ts";
 import { type GroupWriter, removeGroup, writeGroup } from "./write-group.ts";
 
-export interface WriteQueue {
+interface WriteQueue {
   /** Writes the wanted status, unless a write is under way: that goes on until the latest is stored. */
   readonly write: (entry: Entry) => void;
   /** Removes the object; `onRemoved` is called once it is gone. */

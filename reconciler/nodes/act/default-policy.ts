@@ -11,7 +11,7 @@ import { POLICY_KIND } from "../policy.ts";
 /** On the reconciler's Lease, once a policy was seen. */
 const SEEN = "zonewise/node-update-policy-seen";
 
-export interface PolicyMemory {
+interface PolicyMemory {
   /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;
   /** The number of policies. */

@@ -16,7 +16,7 @@ export interface NodeApiAnswer {
   readonly retryAfterMs: number | undefined;
 }
 
-export interface NodeApiRequest {
+interface NodeApiRequest {
   readonly status?: ShadowStatus;
   /** The shadow's resourceVersion that the status was computed from. */
   readonly ifMatch?: string;
@@ -24,7 +24,7 @@ export interface NodeApiRequest {
 
 export type CallNodeApi = (route: NodeApiRoute, request?: NodeApiRequest) => Promise<NodeApiAnswer>;
 
-export interface NodeApiOptions extends Carrier {
+interface NodeApiOptions extends Carrier {
   /** `https://brupop-apiserver.brupop-bottlerocket-aws.svc.cluster.local:443`. */
   readonly url: URL;
   readonly node: { readonly name: string; readonly uid: string };

@@ -17,7 +17,7 @@ export interface HostApi {
 }
 
 /** The host's answer to an action: it has begun, another one runs, or the reason why it does not begin. */
-export type Begun = "begun" | "busy" | { readonly refused: string };
+type Begun = "begun" | "busy" | { readonly refused: string };
 
 /** Milliseconds until the host must have answered; its actions go on afterwards. */
 const ANSWER_MS = 30_000;

@@ -5,7 +5,7 @@ import { startChangeWatch } from "../../snapshot/change-watch.ts";
 import { shadowName } from "../shadow.ts";
 import { type AgentTools, type RoundResult, runRound } from "./round.ts";
 
-export interface LoopOptions {
+interface LoopOptions {
   /** Milliseconds after a round that failed. */
   readonly pauseMs: number;
   /** Milliseconds without a hint of a change until the next round. */

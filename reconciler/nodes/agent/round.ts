@@ -31,7 +31,7 @@ export interface AgentTools extends HostTools {
 }
 
 /** The memory from round to round; without it the next round asks again. */
-export interface AgentMemory {
+interface AgentMemory {
   target?: string | undefined;
   /** On the monotonic clock. */
   refreshedAt?: number;

@@ -12,7 +12,7 @@ import { runAgent } from "./loop.ts";
 import { createNodeApi } from "./call-node-api.ts";
 
 /** The paths of the files that an agent's pod mounts, and the URL of the node API. */
-export interface AgentPlaces {
+interface AgentPlaces {
   /** The socket of the host's API. */
   readonly hostSocket: string;
   readonly bootId: string;
@@ -24,7 +24,7 @@ export interface AgentPlaces {
   readonly nodeApi: (configuration: AgentConfiguration) => URL;
 }
 
-export interface AgentRun {
+interface AgentRun {
   readonly stop: AbortSignal;
   readonly machine?: Machine;
 }

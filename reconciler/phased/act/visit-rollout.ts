@@ -25,7 +25,7 @@ export interface Visitor extends DisruptionContext {
   readonly onWrite: (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
 }
 
-export interface Visit {
+interface Visit {
   /** Something other than a status was written: the cluster changes soon. */
   readonly acted: boolean;
   /** When it is due again, milliseconds since the epoch; undefined if it waits for a change of the cluster. */

@@ -20,7 +20,7 @@ export interface Recorder {
   readonly flush: () => Promise<void>;
 }
 
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly cluster: Cluster;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   /** Logs each Event that could not be written; it is not retried. */

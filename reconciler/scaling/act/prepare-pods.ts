@@ -7,7 +7,7 @@ import { foldAges, readPreparedAt, type Endpoint, type Endpoints } from "../dela
 import type { PodAnswers } from "../snapshot.ts";
 import type { PreparePods } from "../steps.ts";
 
-export interface PrepareOptions {
+interface PrepareOptions {
   readonly http: PodHttp;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -12,7 +12,7 @@ import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Scaler, ScalingTools } from "./scaler.ts";
 import { takeStep } from "./take-scaling-step.ts";
 
-export interface ScalingReport {
+interface ScalingReport {
   /** How the zone was scaled, if one was. */
   readonly change?: ScaleZone;
   /** Why zones were not scaled. */

@@ -15,7 +15,7 @@ export interface ShrinkFacts {
 }
 
 /** The facts that one step of a group has read last. */
-export interface SharedFacts {
+interface SharedFacts {
   facts?: ShrinkFacts;
   /** References since the last step. */
   readonly readings: Map<string, ReferenceReading>;
