@@ -8,6 +8,11 @@ export interface PodTarget {
   readonly url: string;
 }
 
+/** Pods to call, made one at a time as their turn comes: there may be a million. */
+export interface PodTargets<Target extends PodTarget = PodTarget> extends Iterable<Target> {
+  readonly count: number;
+}
+
 export interface PodCallOptions<Target extends PodTarget> extends Omit<PodRequest, "signal"> {
   readonly http: PodHttp;
   readonly method: PodMethod;
@@ -33,10 +38,10 @@ const AT_ONCE = 32;
 
 /** Resolves, once no request is in flight, with whether every pod was called and none failed. Never rejects. */
 export async function callPods<Target extends PodTarget>(calls: PodCallOptions<Target>): Promise<boolean> {
-  const { http, method, targets, namespace, headers, mayCall, stopAtFailure = false } = calls;
+  const { http, method, targets, namespace, headers, timeoutMs, mayCall, stopAtFailure = false } = calls;
   const stop = new AbortController();
   const signal = firstOfSignals(calls.signal, stop.signal);
-  const request = { namespace, signal, ...(headers && { headers }) };
+  const request = { namespace, signal, ...(headers && { headers }), ...(timeoutMs !== undefined && { timeoutMs }) };
   let failed = false;
   await visitEach(targets, { atOnce: calls.atOnce ?? AT_ONCE, signal }, async (target) => {
     try {
@@ -52,6 +57,48 @@ export async function callPods<Target extends PodTarget>(calls: PodCallOptions<T
     }
   });
   return !failed && !signal.aborted;
+}
+
+interface LivingFirstOptions<Target extends PodTarget> extends Omit<
+  PodCallOptions<Target>,
+  "stopAtFailure" | "targets" | "timeoutMs"
+> {
+  readonly targets: PodTargets<Target>;
+  /** Calls the pods that were silent; `http` unless given. */
+  readonly silentHttp?: PodHttp;
+  readonly random?: () => number;
+}
+
+/** Milliseconds in which a pod that is up answers. */
+const QUICK_MS = 1000;
+
+/**
+ * Calls every pod so that those that answer do not wait for those that do not: each has a second at first, and those
+ * that were silent are called again after all others, with the usual time. A call that is ended before all were called
+ * begins elsewhere the next time, by chance, so that no pod always comes last. Resolves as `callPods`.
+ */
+export async function callLivingFirst<Target extends PodTarget>(calls: LivingFirstOptions<Target>): Promise<boolean> {
+  const { targets, silentHttp = calls.http, random = Math.random } = calls;
+  const silent: Target[] = [];
+  let failed = false;
+  const onFailure = (target: Target, error: unknown): void => {
+    if (hasCode(error, "Timeout")) return void silent.push(target);
+    failed = true;
+    calls.onFailure(target, error);
+  };
+  const order = beginAt(targets, Math.floor(random() * targets.count));
+  await callPods({ ...calls, targets: order, timeoutMs: QUICK_MS, onFailure });
+  return (await callPods({ ...calls, http: silentHttp, targets: silent })) && !failed;
+}
+
+/** All items, from this one on, and then those before it. */
+function* beginAt<T>(items: Iterable<T>, start: number): Generator<T> {
+  let place = 0;
+  for (const item of items) if (place++ >= start) yield item;
+  for (const item of items) {
+    if (start-- <= 0) return;
+    yield item;
+  }
 }
 
 /** The body is not repeated: it may carry a secret. */

@@ -18,6 +18,8 @@ export interface PodRequest {
   readonly namespace: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  /** Milliseconds that this request may take after it is sent, if fewer than the client's. */
+  readonly timeoutMs?: number;
 }
 
 export interface PodHttp {
@@ -84,7 +86,12 @@ export function createPodHttp({ timeoutMs, clock, atOnce = AT_ONCE, lookup, open
         throw new RolloutError("Invalid", `it belongs to another cluster than ${request.namespace}`, { status: 511 });
       };
       try {
-        return await withinDeadline(`${method} ${redactUrl(url)}`, { timeoutMs, clock, signal: request.signal }, ask);
+        const bounds = {
+          timeoutMs: Math.min(timeoutMs, request.timeoutMs ?? Infinity),
+          clock,
+          signal: request.signal,
+        };
+        return await withinDeadline(`${method} ${redactUrl(url)}`, bounds, ask);
       } finally {
         const seconds = (clock.monotonic() - start) / 1000;
         observer?.podAnswered({ path: target.pathname, method, status, seconds });

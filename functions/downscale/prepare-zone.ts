@@ -231,7 +231,7 @@ async function prepare(
     refusal ??= describePodFailure(url, error);
     log.warn("pod refused preparation", { ...logged(request), url: redactUrl(url), error });
   };
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, leaving, clusterDomain);
+  const endpoints = endpointsOf(preparation, leaving, clusterDomain);
   const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";

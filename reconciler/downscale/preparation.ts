@@ -1,4 +1,5 @@
 /** The preparation of a StatefulSet's pods for a downscale (§4.6, §4.8). */
+import type { PodTargets } from "../../infra/call-pods.ts";
 import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
@@ -61,13 +62,15 @@ export function leavingOrdinals(
   return { start: firstOrdinal + to, end: firstOrdinal + from };
 }
 
-/** The URLs of these pods, the last one first. A generator, as there may be very many. */
-export function* endpointsOf(
-  preparation: Preparation,
-  { start, end }: Ordinals,
-  clusterDomain: string,
-): Generator<string> {
+/** The URLs of these pods, the last one first. */
+export function endpointsOf(preparation: Preparation, { start, end }: Ordinals, clusterDomain: string): PodTargets {
   const { statefulSet, url } = preparation;
   const dns = { ...preparation, clusterDomain };
-  for (let ordinal = end - 1; ordinal >= start; ordinal--) yield podUrl(url, `${statefulSet}-${ordinal}`, dns);
+  return {
+    count: end - start,
+    *[Symbol.iterator]() {
+      for (let ordinal = end - 1; ordinal >= start; ordinal--)
+        yield { url: podUrl(url, `${statefulSet}-${ordinal}`, dns) };
+    },
+  };
 }

@@ -6,6 +6,7 @@
  *
  * Nothing is remembered: the pods report since when they have been prepared.
  */
+import type { PodTargets } from "../../infra/call-pods.ts";
 import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp, LAST_SECOND } from "../../infra/timestamp.ts";
 import { ANNOTATIONS } from "../model/annotations.ts";
@@ -45,16 +46,11 @@ export interface Endpoint {
   readonly url: string;
 }
 
-/** Pods with neighbouring ordinals, made one at a time as they are needed: a zone may have a million. */
-export interface Endpoints extends Iterable<Endpoint> {
-  readonly count: number;
-}
+/** Pods with neighbouring ordinals. */
+export type Endpoints = PodTargets<Endpoint>;
 
 export interface PreparationPlan {
-  /**
-   * Pods that stay: they are notified of it (DELETE). The last one comes first: those at the end may be prepared, and a round
-   * that ends early, as three pods do not answer, begins again with the same one.
-   */
+  /** Pods that stay: they are notified of it (DELETE). */
   readonly staying: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
   readonly leaving: Endpoints;
@@ -76,24 +72,16 @@ export function planPreparation(
 ): PreparationPlan {
   const staying = Math.min(wanted, zone.replicas);
   const dns = { ...zone, clusterDomain };
-  const endpointAt = (place: number): Endpoint => {
-    const pod = `${zone.name}-${zone.firstOrdinal + place}`;
-    return { pod, url: podUrl(url, pod, dns) };
-  };
-  return {
-    staying: {
-      count: staying,
-      *[Symbol.iterator]() {
-        for (let place = staying - 1; place >= 0; place--) yield endpointAt(place);
-      },
+  const endpointsOf = (from: number, to: number): Endpoints => ({
+    count: to - from,
+    *[Symbol.iterator]() {
+      for (let place = from; place < to; place++) {
+        const pod = `${zone.name}-${zone.firstOrdinal + place}`;
+        yield { pod, url: podUrl(url, pod, dns) };
+      }
     },
-    leaving: {
-      count: zone.replicas - staying,
-      *[Symbol.iterator]() {
-        for (let place = staying; place < zone.replicas; place++) yield endpointAt(place);
-      },
-    },
-  };
+  });
+  return { staying: endpointsOf(0, staying), leaving: endpointsOf(staying, zone.replicas) };
 }
 
 /**

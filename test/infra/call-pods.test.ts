@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { callPods, type PodCallOptions } from "../../infra/call-pods.ts";
+import { callLivingFirst, callPods, type PodCallOptions } from "../../infra/call-pods.ts";
 import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 
@@ -88,5 +88,82 @@ describe("calling pods", () => {
       most: 0,
       failures: [],
     });
+  });
+});
+
+/** Pods 0 to `count` - 1, of which some are silent: they answer nothing within the usual time, or only after a second. */
+function podsOf(count: number, { silent = 0, slow = 0 }) {
+  const called: { pod: number; isQuick: boolean }[] = [];
+  const failures: number[] = [];
+  const http: PodHttp = {
+    async send(_method, url, { timeoutMs }) {
+      const pod = Number(url);
+      const isQuick = timeoutMs !== undefined;
+      assert.ok(!isQuick || timeoutMs === 1000);
+      called.push({ pod, isQuick });
+      const isLate = pod < silent || (isQuick && pod < silent + slow);
+      await new Promise((resolve) => (isLate ? setTimeout(resolve, isQuick ? 2 : 10) : setImmediate(resolve)));
+      if (isLate) throw new RolloutError("Timeout", "no answer");
+      return { status: 200, body: "" };
+    },
+  };
+  const targets = {
+    count,
+    *[Symbol.iterator]() {
+      for (let pod = 0; pod < count; pod++) yield { url: String(pod) };
+    },
+  };
+  const call = (signal = new AbortController().signal, random = () => 0): Promise<boolean> =>
+    callLivingFirst({
+      http,
+      method: "DELETE",
+      namespace: "n",
+      targets,
+      atOnce: 16,
+      signal,
+      random,
+      onFailure: ({ url }) => void failures.push(Number(url)),
+    });
+  return { call, called, failures };
+}
+
+describe("calling the pods that answer first", () => {
+  it("calls each living pod once, before any silent one has more than a second", async () => {
+    const { call, called, failures } = podsOf(40, { silent: 16 });
+    assert.equal(await call(), false);
+    assert.deepEqual(
+      called.slice(0, 40).map(({ pod, isQuick }) => [pod, isQuick]),
+      Array.from({ length: 40 }, (_, pod) => [pod, true]),
+    );
+    const silent = Array.from({ length: 16 }, (_, pod) => pod);
+    assert.deepEqual([called.slice(40).map(({ pod }) => pod), failures.toSorted((a, b) => a - b)], [silent, silent]);
+  });
+
+  it("gives a pod that needs more than a second the usual time, and has then reached all", async () => {
+    const { call, called, failures } = podsOf(40, { slow: 16 });
+    assert.deepEqual([await call(), called.length, failures], [true, 56, []]);
+  });
+
+  it("reaches all living pods in the end, although each call ends before it has come past the silent ones", async () => {
+    const { call, called } = podsOf(500, { silent: 400 });
+    for (let i = 0; i < 20; i++) {
+      const over = new AbortController();
+      const start = called.length;
+      const watch = setInterval(() => called.length >= start + 60 && over.abort(), 1);
+      await call(over.signal, () => i / 20);
+      clearInterval(watch);
+    }
+    assert.equal(new Set(called.filter(({ pod }) => pod >= 400).map(({ pod }) => pod)).size, 100);
+  });
+
+  it("calls each pod once, wherever it begins", async () => {
+    for (const random of [0, 0.5, 0.999]) {
+      const { call, called } = podsOf(7, {});
+      assert.equal(await call(undefined, () => random), true);
+      assert.deepEqual(
+        [called[0]?.pod, new Set(called.map(({ pod }) => pod)).size, called.length],
+        [Math.floor(random * 7), 7, 7],
+      );
+    }
   });
 });

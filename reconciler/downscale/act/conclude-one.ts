@@ -85,7 +85,7 @@ async function cancelForStaying(
   if ("problem" in preparation) return preparation.problem;
   let problem: string | undefined;
   const onFailure = (url: string, error: unknown): void => void (problem ??= `${redactUrl(url)}: ${messageOf(error)}`);
-  const endpoints = (): Iterable<string> => endpointsOf(preparation, staying, clusterDomain);
+  const endpoints = endpointsOf(preparation, staying, clusterDomain);
   const calls = { podHttp, clock, namespace: preparation.namespace, endpoints, isOurs, onFailure };
   return (await cancelPreparation(calls, CANCEL_MS, stop)) ? undefined : (problem ?? "the time was over");
 }

@@ -1,5 +1,5 @@
 /** Prepares pods for shutdown, and cancels the preparation (§4.8). */
-import { callPods } from "../../../infra/call-pods.ts";
+import { callLivingFirst, callPods, type PodTargets } from "../../../infra/call-pods.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { startDeadline } from "../../../infra/deadline.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -8,8 +8,7 @@ export interface PodCalls {
   readonly podHttp: PodHttp;
   readonly clock: Clock;
   readonly namespace: string;
-  /** The URLs of the pods, generated when they are needed. */
-  readonly endpoints: () => Iterable<string>;
+  readonly endpoints: PodTargets;
   /**
    * Checked before each request; false once another process may hold the Lease: it may call the same pods for another
    * downscale.
@@ -28,12 +27,12 @@ export function preparePods(calls: PodCalls, signal: AbortSignal): Promise<boole
 }
 
 /**
- * Sends a DELETE to every pod, prepared or not, for `budgetMs` milliseconds at most and while the Lease is held;
+ * Sends a DELETE to every pod, prepared or not, those that answer first, for `budgetMs` milliseconds at most and while the Lease is held;
  * resolves with true if every pod answered 2xx.
  */
 export async function cancelPreparation(calls: PodCalls, budgetMs: number, caller?: AbortSignal): Promise<boolean> {
   using deadline = startDeadline(budgetMs, caller, calls.clock);
-  return await callPods({ ...optionsOf(calls), method: "DELETE", signal: deadline.signal });
+  return await callLivingFirst({ ...optionsOf(calls), method: "DELETE", signal: deadline.signal });
 }
 
 function optionsOf({ podHttp, namespace, endpoints, isOurs, onFailure }: PodCalls) {
@@ -41,12 +40,8 @@ function optionsOf({ podHttp, namespace, endpoints, isOurs, onFailure }: PodCall
     http: podHttp,
     namespace,
     headers: { "content-type": "application/json" },
-    targets: targetsOf(endpoints()),
+    targets: endpoints,
     mayCall: isOurs,
     onFailure: ({ url }: { readonly url: string }, error: unknown) => onFailure(url, error),
   };
-}
-
-function* targetsOf(urls: Iterable<string>): Generator<{ readonly url: string }> {
-  for (const url of urls) yield { url };
 }

@@ -3,7 +3,7 @@
  * decision, so the calls are repeated only by a new process, for a new number of pods, or after half a minute.
  */
 import type { LogNote } from "../../model/outcome.ts";
-import { callPods } from "../../../infra/call-pods.ts";
+import { callLivingFirst } from "../../../infra/call-pods.ts";
 import { firstOfSignals, type Clock } from "../../../infra/clock.ts";
 import { hasCode, messageOf } from "../../../infra/errors.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
@@ -32,8 +32,8 @@ export interface PodNotifierOptions {
 const REPEAT_MS = 30_000;
 /** Concurrent requests over all zones: the other half of the slots remains free for pods that are to leave. */
 const AT_ONCE = 16;
-/** After so many pods without an answer, the other pods of the zone wait for the next round. */
-const MAX_SILENT = 3;
+/** Those of them for pods that have not answered before. */
+const SILENT_AT_ONCE = 4;
 
 interface Round {
   readonly pods: number;
@@ -44,20 +44,15 @@ interface Round {
 
 export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOptions): PodNotifier {
   const rounds = new Map<string, Round>();
-  const slots = createSlots(AT_ONCE);
-  const limited: PodHttp = {
-    async send(method, url, request) {
-      using _slot = await slots.take(request.signal, request.namespace);
-      return await http.send(method, url, request);
-    },
-  };
+  const calls = limit(http, AT_ONCE - SILENT_AT_ONCE);
+  const callsToSilent = limit(http, SILENT_AT_ONCE);
 
   async function notify(zone: Zone, pods: Endpoints, stop: AbortController): Promise<void> {
     const locked = createSample();
     const failed = createSample();
-    let silent = 0;
-    await callPods({
-      http: limited,
+    await callLivingFirst({
+      http: calls,
+      silentHttp: callsToSilent,
       method: "DELETE",
       namespace: zone.namespace,
       targets: pods,
@@ -69,13 +64,12 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
       },
       onFailure(_pod, error) {
         if (!hasCode(error, "Cancelled")) failed.add(messageOf(error));
-        if (hasCode(error, "Timeout", "Unreachable") && ++silent === MAX_SILENT) stop.abort();
       },
     });
     stop.abort();
     if (locked.count > 0)
       onNote({ level: "info", text: `${zone.name}: the preparation of ${locked.describe()} is locked (409)` }, zone);
-    if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed, silent >= MAX_SILENT) }, zone);
+    if (failed.count > 0) onNote({ level: "warn", text: describeFailures(zone, failed) }, zone);
   }
 
   return {
@@ -92,9 +86,19 @@ export function createPodNotifier({ http, clock, onNote, signal }: PodNotifierOp
   };
 }
 
-function describeFailures(zone: Zone, failed: Sample, gaveUp: boolean): string {
-  const rest = gaveUp ? "; the other pods are called in the next round" : "";
-  return `${zone.name}: ${failed.count} pods did not confirm that their preparation was cancelled, the first: ${failed.first()}${rest}`;
+/** The same client for so many requests at once; namespaces take turns. */
+function limit(http: PodHttp, atOnce: number): PodHttp {
+  const slots = createSlots(atOnce);
+  return {
+    async send(method, url, request) {
+      using _slot = await slots.take(request.signal, request.namespace);
+      return await http.send(method, url, request);
+    },
+  };
+}
+
+function describeFailures(zone: Zone, failed: Sample): string {
+  return `${zone.name}: ${failed.count} pods did not confirm that their preparation was cancelled, the first: ${failed.first()}`;
 }
 
 /** The most names in a log line. */

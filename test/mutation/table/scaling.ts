@@ -140,6 +140,31 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "if (hasCode(",
   },
   {
+    breaks: "pods that answer are told that they stay before silent ones have more than a second",
+    ...CALL_PODS,
+    find: "targets: order, timeoutMs: QUICK_MS, onFailure",
+    replacement: "targets: order, onFailure",
+  },
+  {
+    breaks: "a pod that was silent for a second has not confirmed",
+    ...CALL_PODS,
+    find: "targets: silent }",
+    replacement: "targets: silent.slice(silent.length) }",
+  },
+  {
+    breaks: "no pod is always the last that is told that it stays",
+    ...CALL_PODS,
+    find: "Math.floor(random() * targets.count)",
+    replacement: "Math.floor(0 * targets.count)",
+  },
+  {
+    breaks: "silent pods of one zone leave most requests to those of others",
+    file: "reconciler/scaling/act/pod-notifier.ts",
+    find: "silentHttp: callsToSilent,",
+    replacement: "silentHttp: calls,",
+    tests: ["test/reconciler/scaling/act/pod-notifier.test.ts"],
+  },
+  {
     breaks: "pods are prepared only after an earlier cancellation of preparations has ended",
     file: "reconciler/scaling/act/pod-notifier.ts",
     find: "await last?.done;",

@@ -80,8 +80,8 @@ describe("D16 the pods to call", () => {
 
   for (const [name, replicas, wanted, stay, leave] of [
     ["shrinks", 3, 1, ["0"], ["1", "2"]],
-    ["grows", 2, 5, ["1", "0"], []],
-    ["stays", 2, 2, ["1", "0"], []],
+    ["grows", 2, 5, ["0", "1"], []],
+    ["stays", 2, 2, ["0", "1"], []],
     ["goes", 2, 0, [], ["0", "1"]],
   ] as const) {
     it(`a zone that ${name}: ${replicas} to ${wanted}`, () => {

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { RolloutError } from "../../../../infra/errors.ts";
 import { createZone } from "../../../functions/stage.ts";
 import { FROM_5, LIST, OLD, set, START } from "./concluding.ts";
 
@@ -57,6 +59,31 @@ describe("cancelling the preparation of a pending downscale", () => {
     on.note({ web: { ...FROM_5, prepared: { start: 8, end: 10 }, uid: metadata?.uid ?? "" } });
     await on.conclude();
     assert.deepEqual(on.notified.toSorted(), ["DELETE web-8", "DELETE web-9"]);
+  });
+
+  it("reaches the 8 pods of 40 that answer, whichever 32 are silent", async (t) => {
+    for (const isSilent of [(pod: number) => pod > 8, (pod: number) => pod <= 32]) {
+      const haste = 5;
+      const told = new Set<number>();
+      const on = await set(
+        t,
+        async (_method, url, { signal, timeoutMs = 5000 }) => {
+          const pod = Number(/web-(\d+)/.exec(url)?.[1]);
+          if (!isSilent(pod)) return (told.add(pod), { status: 200, body: "" });
+          await setTimeout(timeoutMs / haste, undefined, { signal });
+          throw new RolloutError("Timeout", "no answer");
+        },
+        undefined,
+        undefined,
+        haste,
+      );
+      const zone = createZone(on, "web", { replicas: 41 });
+      const prepared = { start: 1, end: 41 };
+      on.note({ web: { ...FROM_5, from: 41, to: 1, prepared, uid: zone.metadata?.uid ?? "" } });
+      await on.conclude();
+      assert.equal(told.size, 8);
+      assert.equal(on.leaseMetadata()?.labels?.["zonewise/downscale"], "pending");
+    }
   });
 
   it("tries less and less often while a pod does not answer, at last every 5 min, and reads 2 objects every 30 s in between", async (t) => {

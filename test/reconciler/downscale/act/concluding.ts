@@ -21,6 +21,8 @@ export async function set(
   send: PodHttp["send"] = async () => ({ status: 200, body: "secret" }),
   onGet = () => {},
   onReplaced = () => {},
+  /** How many times faster timers run than their milliseconds say. */
+  haste = 1,
 ) {
   const stage = await setStage(t);
   const cluster: Cluster = {
@@ -33,7 +35,11 @@ export async function set(
   const events: Draft[] = [];
   const { log, entries } = keepingLog();
   let later = 0;
-  const clock = { ...systemClock, now: () => START + later, monotonic: () => later };
+  const after = (ms: number, run: () => void): (() => void) => {
+    const timer = setTimeout(run, ms / haste);
+    return () => clearTimeout(timer);
+  };
+  const clock = { ...systemClock, now: () => START + later, monotonic: () => later, after };
   const podHttp: PodHttp = {
     send: (method, url, request) => {
       notified.push(`${method} ${new URL(url).hostname.split(".")[0]}`);

@@ -25,9 +25,12 @@ function play(count: number, answer: (pod: number) => number | Error) {
       return { status: answered, body: "" };
     },
   };
-  function* endpoints(): Generator<string> {
-    for (let pod = 0; pod < count; pod++) yield String(pod);
-  }
+  const endpoints = {
+    count,
+    *[Symbol.iterator]() {
+      for (let pod = 0; pod < count; pod++) yield { url: String(pod) };
+    },
+  };
   const calls: PodCalls = {
     podHttp,
     clock: systemClock,
