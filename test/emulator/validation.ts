@@ -51,14 +51,11 @@ function checkStatefulSet(object: Draft, current: KubeObject | undefined): Statu
 
 /** What of a webhook the emulator does not implement is refused. */
 function checkWebhooks(object: Draft): StatusCause[] {
-  return listOf(object["webhooks"]).flatMap((webhook, i) => [
-    ...((dig(webhook, "reinvocationPolicy") ?? "Never") === "Never"
-      ? []
-      : [forbidden(`webhooks[${i}].reinvocationPolicy`, "the embedded cluster has no reinvocationPolicy")]),
-    ...listOf(dig(webhook, "matchConditions")).flatMap((condition, j) =>
+  return listOf(object["webhooks"]).flatMap((webhook, i) =>
+    listOf(dig(webhook, "matchConditions")).flatMap((condition, j) =>
       checkExpression(`webhooks[${i}].matchConditions[${j}].expression`, dig(condition, "expression")),
     ),
-  ]);
+  );
 }
 
 function checkExpression(path: string, expression: unknown): StatusCause[] {

@@ -20,6 +20,12 @@ import { createZone, keepingLog, playPods, setStage, type Stage, startPrepareDow
 const SETS = "/apis/apps/v1/namespaces/default/statefulsets";
 const MERGE = "application/merge-patch+json";
 
+const {
+  webhooks: [{ reinvocationPolicy }],
+} = parse(readFileSync("infra/manifests/webhooks/prepare-downscale.yaml", "utf8")) as {
+  readonly webhooks: readonly [{ readonly reinvocationPolicy?: string }];
+};
+
 /** Registers the webhook for its resources. */
 async function register(
   t: TestContext,
@@ -49,7 +55,16 @@ async function register(
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: type === "mutating" ? "MutatingWebhookConfiguration" : "ValidatingWebhookConfiguration",
     metadata: { name: webhook.name.toLowerCase() },
-    webhooks: [{ ...entry, clientConfig: { url, caBundle }, rules, failurePolicy: "Fail", timeoutSeconds: 10 }],
+    webhooks: [
+      {
+        ...entry,
+        clientConfig: { url, caBundle },
+        rules,
+        failurePolicy: "Fail",
+        timeoutSeconds: 10,
+        ...(webhook.name === "prepareDownscale" && { reinvocationPolicy }),
+      },
+    ],
   });
 }
 
@@ -88,6 +103,42 @@ test("a downscale is prepared and its annotation stored, or denied with a messag
   );
   assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
 });
+
+for (const [what, asked, stored] of [
+  ["larger", 2, 1],
+  ["smaller", 1, 2],
+] as const)
+  test(`a downscale that another webhook makes ${what} after it is prepared as it is stored`, async (t) => {
+    const stage = await setStage(t);
+    const pods = await playPods(t);
+    const prepare = startPrepareDownscale({ cluster: stage.cluster, clock: systemClock, podHttp: pods.podHttp });
+    createZone(stage, "zone-a");
+    const resources = ["statefulsets", "statefulsets/scale"];
+    await register(t, stage, prepare, "mutating", "apps", resources);
+    const path = "/spec/replicas";
+    const other: Webhook = {
+      name: "raisePartition",
+      paths: ["/other"],
+      handle: async () => ({ allowed: true, reason: "Fine", patch: [{ op: "replace", path, value: stored }] }),
+      onFault: () => assert.fail("the other webhook failed"),
+    };
+    await register(t, stage, other, "mutating", "apps", resources);
+    const client = connect(stage.emulator.kubeconfig());
+    t.after(() => client.close());
+    for (const below of ["", "/scale"]) {
+      pods.seen.length = 0;
+      const body = { spec: { replicas: asked } };
+      const { status } = await client.call({ method: "PATCH", path: `${SETS}/zone-a${below}`, type: MERGE, body });
+      assert.equal(status, 200);
+      const zone = stage.emulator.store.get("statefulsets.apps", "default", "zone-a");
+      assert.equal((zone?.["spec"] as { replicas: number }).replicas, stored);
+      assert.deepEqual(new Set(pods.seen), new Set(["POST zone-a-2", "POST zone-a-1"]));
+      stage.emulator.store.update("statefulsets.apps", {
+        ...zone,
+        spec: { ...(zone?.["spec"] as object), replicas: 3 },
+      } as never);
+    }
+  });
 
 test("an autoscaler's PUT of a scale that names a resourceVersion succeeds at once; the time between zones counts from then on", async (t) => {
   const stage = await setStage(t);

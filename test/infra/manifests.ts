@@ -67,6 +67,7 @@ export const HOOKS = [
     name: "prepare-downscale",
     kind: "Mutating",
     sideEffects: "NoneOnDryRun",
+    reinvocationPolicy: "IfNeeded",
     rule: STATEFUL_SETS,
     sentOnlyIf: ["not-a-dry-run", "shrinks", "is-prepared"],
   },

@@ -47,6 +47,7 @@ describe("J02 the policies", () => {
       rule,
       failurePolicy = "Fail",
       sentOnlyIf,
+      reinvocationPolicy,
       more = [],
     } = hook;
     it(`${name}: labels, service, path, rules, side effects, failing ${failurePolicy === "Fail" ? "closed" : "open"}`, () => {
@@ -74,6 +75,7 @@ describe("J02 the policies", () => {
             namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "zonewise" } },
             rules: [rule, ...more].map((one) => ({ ...one, scope: "Namespaced" })),
             sideEffects,
+            ...(reinvocationPolicy && { reinvocationPolicy }),
             timeoutSeconds: 10,
           },
         ],

@@ -9,7 +9,6 @@ const REFUSED: readonly [fields: object, message: RegExp][] = [
     { matchConditions: [{ name: "a", expression: "object.spec ==" }] },
     /webhooks\[0\].matchConditions\[0\].expression: Invalid value: "object.spec ==": /,
   ],
-  [{ reinvocationPolicy: "IfNeeded" }, /webhooks\[0\].reinvocationPolicy: Forbidden/],
 ];
 
 for (const [fields, message] of REFUSED)

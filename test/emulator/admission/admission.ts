@@ -1,9 +1,10 @@
 /**
- * Admission webhooks: mutating ones run one after the other, validating ones in parallel. When a call fails,
+ * Admission webhooks: mutating ones run one after the other, those with `IfNeeded` once more if another changed the object after them, validating ones in parallel. When a call fails,
  * the webhook's failurePolicy decides whether the request is refused.
  */
 import { randomUUID } from "node:crypto";
-import type { V1RuleWithOperations, V1ValidatingWebhook as Webhook } from "@kubernetes/client-node";
+import { isDeepStrictEqual } from "node:util";
+import type { V1MutatingWebhook as Webhook, V1RuleWithOperations } from "@kubernetes/client-node";
 import { messageOf } from "../../../infra/errors.ts";
 import { ApiError, statusError } from "../api-error.ts";
 import { type Draft, type Fields, fieldsOf, listOf, numberOf, plainText } from "../objects.ts";
@@ -34,14 +35,25 @@ export function createAdmission(store: Store, post?: PostReview) {
     /** Returns the object as the mutating webhooks leave it; throws a webhook's denial. */
     mutate: async (request: ApiRequest, attributes: Attributes): Promise<Draft | undefined> => {
       let { object } = attributes;
-      for (const webhook of matchingWebhooks(store, "mutating", { request, attributes })) {
-        const { patch } = await callOne({ store, post }, webhook, {
-          request,
-          attributes: object ? { ...attributes, object } : attributes,
-        });
-        if (object && patch)
-          object = applyWebhookPatch(webhook, object, Buffer.from(plainText(patch), "base64").toString());
-      }
+      const reinvocable: Webhook[] = [];
+      const outdated = new Set<Webhook>();
+      const callEach = async (webhooks: readonly Webhook[]): Promise<void> => {
+        for (const webhook of webhooks) {
+          const { patch } = await callOne({ store, post }, webhook, {
+            request,
+            attributes: object ? { ...attributes, object } : attributes,
+          });
+          const before = object;
+          if (object && patch)
+            object = applyWebhookPatch(webhook, object, Buffer.from(plainText(patch), "base64").toString());
+          if (!isDeepStrictEqual(before, object)) for (const earlier of reinvocable.splice(0)) outdated.add(earlier);
+          if (webhook.reinvocationPolicy === "IfNeeded") reinvocable.push(webhook);
+        }
+      };
+      const webhooks = matchingWebhooks(store, "mutating", { request, attributes });
+      await callEach(webhooks);
+      // Once more at most: apiserver's plugin/webhook/mutating/reinvocationcontext.go.
+      await callEach(webhooks.filter((webhook) => outdated.has(webhook)));
       return object;
     },
     /** Throws a validating webhook's denial. */

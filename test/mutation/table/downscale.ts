@@ -63,6 +63,13 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) {",
   },
   {
+    breaks: "a downscale that another webhook makes larger is prepared as it is stored",
+    file: "infra/manifests/webhooks/prepare-downscale.yaml",
+    tests: ["test/functions/through-api.test.ts"],
+    find: "reinvocationPolicy: IfNeeded",
+    replacement: "reinvocationPolicy: Never",
+  },
+  {
     breaks: "a refusal cancels the preparations",
     ...ZONE,
     find: `(await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown"`,
