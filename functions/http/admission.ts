@@ -2,7 +2,7 @@
  * The AdmissionReview protocol of all webhooks, behind `rim.ts`: a webhook gets a request and returns its answer.
  *
  *   1. POST with `application/json` and, where an audience is set, a token of the cluster      else 405, 400, 401
- *   2. the body: at most 3 MiB, in time, UTF-8, JSON                                           else 413, 408, 400
+ *   2. the body: no larger than a stored object makes it, in time, UTF-8, JSON                 else 413, 408, 400
  *   3. an AdmissionReview of a known version, with a request                                   else 400 with the problem
  *   4. the webhook, until the deadline; a fault becomes the answer of its `onFault`
  *   5. the answer in the version of the review, one log line, the metrics

@@ -5,8 +5,19 @@ import { unlessAborted } from "../../infra/deadline.ts";
 import { messageOf } from "../../infra/errors.ts";
 import { refuse } from "./review.ts";
 
-/** Bytes; the API server's own limit on requests. */
-export const MAX_BODY = 3 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/** Bytes of the largest object that etcd stores, unless it is configured otherwise. */
+const ETCD_BYTES = 1.5 * MIB;
+/**
+ * Bytes of a review: the object twice, before and after, of which JSON may write each byte as six (`\u003c`), and what
+ * the API server says of the request.
+ */
+export const MAX_BODY = 2 * 6 * ETCD_BYTES + MIB / 4;
+/**
+ * Values of a review. In etcd each takes two bytes or more, so that no stored object has more; others could fill the
+ * memory, as an empty object needs 60 bytes there.
+ */
+export const MAX_VALUES = (2 * ETCD_BYTES) / 2;
 
 /** An HTTP answer without an AdmissionReview. */
 export interface HttpRefusal {
@@ -20,7 +31,7 @@ export interface Body {
 }
 
 /** Bytes of all bodies that are still being received: slow senders must not fill the memory. */
-const MAX_BUFFERED = 48 * 1024 * 1024;
+const MAX_BUFFERED = 48 * MIB;
 
 const TOO_MUCH: HttpRefusal = { status: 429, message: "too many bodies at once, try again" };
 
@@ -33,15 +44,16 @@ export function createBodyReader(largest = MAX_BODY): ReadBody {
   const tooLarge: HttpRefusal = { status: 413, message: `the body is larger than ${largest} bytes` };
   return async (request, signal) => {
     if (Number(request.headers["content-length"] ?? 0) > largest) return tooLarge;
-    if (buffered > MAX_BUFFERED) return TOO_MUCH;
     let own = 0;
-    const count = (bytes: number): void => {
+    const take = (bytes: number): HttpRefusal | undefined => {
       own += bytes;
       buffered += bytes;
+      if (own > largest) return tooLarge;
+      return buffered > MAX_BUFFERED ? TOO_MUCH : undefined;
     };
     try {
-      const raw = await unlessAborted(collect(request, largest, count), signal);
-      return raw === undefined ? tooLarge : parse(raw);
+      const raw = await unlessAborted(collect(request, take), signal);
+      return "status" in raw ? raw : parse(raw);
     } finally {
       buffered -= own;
     }
@@ -51,23 +63,18 @@ export function createBodyReader(largest = MAX_BODY): ReadBody {
 /** Uses events: leaving an async iterator early would destroy the connection before the answer is sent. */
 function collect(
   request: IncomingMessage,
-  largest: number,
-  onBytes: (bytes: number) => void,
-): Promise<Buffer | undefined> {
+  take: (bytes: number) => HttpRefusal | undefined,
+): Promise<Buffer | HttpRefusal> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    let bytes = 0;
+    let refusal: HttpRefusal | undefined;
     request.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= largest) {
-        chunks.push(chunk);
-        onBytes(chunk.length);
-      } else {
-        chunks.length = 0;
-        resolve(undefined);
-      }
+      refusal ??= take(chunk.length);
+      if (!refusal) return void chunks.push(chunk);
+      chunks.length = 0;
+      resolve(refusal);
     });
-    request.on("end", () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes)));
+    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
     request.on("error", reject);
     request.on("close", () => {
       if (!request.complete) reject(new Error("the caller disconnected"));
@@ -77,9 +84,25 @@ function collect(
 
 function parse(raw: Buffer): Body | HttpRefusal {
   if (!isUtf8(raw)) return { status: 400, message: refuse("it is not UTF-8").problem };
+  if (hasMoreValues(raw, MAX_VALUES)) return { status: 413, message: `the body has more than ${MAX_VALUES} values` };
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };
   } catch (error) {
     return { status: 400, message: refuse(messageOf(error)).problem };
   }
+}
+
+const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...Buffer.from(String.raw`"\,[{`)];
+
+/** Counts the commas, and the beginnings of objects and lists: each value but the first has one of them before it. */
+function hasMoreValues(json: Buffer, most: number): boolean {
+  let values = 0;
+  let isText = false;
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i];
+    if (byte === QUOTE) isText = !isText;
+    else if (isText && byte === BACKSLASH) i++;
+    else if (!isText && (byte === COMMA || byte === BRACKET || byte === BRACE)) values++;
+  }
+  return values > most;
 }

@@ -17,6 +17,8 @@ import { updateStatus } from "./shadow-status.ts";
 import { showNodes } from "./show-nodes.ts";
 
 /** The ServiceAccount of the agents, as in the original. */
+/** Bytes of what an agent sends, whose shadow's status has 2 kB. */
+const MAX_REPORT = 3 * 1024 * 1024;
 const AGENT_ACCOUNT = "brupop-agent-service-account";
 
 /** Throws `BadConfiguration`. */
@@ -27,7 +29,7 @@ export async function composeNodeApi(env: Environment, machine: Machine): Promis
   const { namespace, webhooks } = configuration;
   const tasks = createBackgroundTasks();
   const { requestTimeoutMs } = webhooks;
-  const readBody = createBodyReader();
+  const readBody = createBodyReader(MAX_REPORT);
   const rim = { clock, log, metrics: metrics.webhooks, tracer, tasks, readBody, requestTimeoutMs };
   const routes = serveNodeApi({
     rim,

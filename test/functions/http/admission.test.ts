@@ -1,6 +1,7 @@
 /** The rim over real HTTP: requests, answers and refusals. */
 import assert from "node:assert/strict";
 import { describe, it, test } from "node:test";
+import { MAX_BODY } from "../../../functions/http/body.ts";
 import type { AdmissionRequest, Answer } from "../../../functions/http/webhook.ts";
 import { reviewText, serve } from "../http.ts";
 import { allowing, request, webhookOf } from "../samples.ts";
@@ -66,7 +67,7 @@ describe("a review", () => {
 });
 
 describe("a refused request", () => {
-  const large = Buffer.alloc(3 * 1024 * 1024 + 1, " ");
+  const large = Buffer.alloc(MAX_BODY + 1, " ");
   const CASES: readonly [string, string | Buffer, object, number, RegExp][] = [
     ["another method", "", { method: "PUT" }, 405, /^POST an AdmissionReview\n$/],
     ["another content type", reviewText(request), { type: "text/plain" }, 400, /^wrong content type\n$/],
@@ -107,14 +108,14 @@ describe("a refused request", () => {
       large,
       { headers: { "content-length": String(large.length) } },
       413,
-      /larger than 3145728 bytes/,
+      /larger than 19136512 bytes/,
     ],
     [
       "a body that exceeds the limit",
       large,
       { headers: { "transfer-encoding": "chunked" } },
       413,
-      /larger than 3145728 bytes/,
+      /larger than 19136512 bytes/,
     ],
   ];
   for (const [name, body, more, status, message] of CASES)
@@ -140,7 +141,7 @@ describe("a refused request", () => {
   it("a body of the maximum size is accepted", async (t) => {
     const text = reviewText(request);
     const { post } = await serve(t, allowing);
-    assert.equal((await post(text + " ".repeat(3 * 1024 * 1024 - text.length))).status, 200);
+    assert.equal((await post(text + " ".repeat(MAX_BODY - text.length))).status, 200);
   });
 });
 

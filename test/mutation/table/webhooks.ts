@@ -5,6 +5,27 @@ const CHART = { file: "infra/helm/zonewise/values.schema.json", tests: ["test/in
 
 export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
   {
+    breaks: "a review of the largest object that etcd stores is judged",
+    file: "functions/http/body.ts",
+    tests: ["test/functions/bodies.test.ts"],
+    find: "2 * 6 * ETCD_BYTES",
+    replacement: "2 * ETCD_BYTES",
+  },
+  {
+    breaks: "bodies that are received at once are bounded together",
+    file: "functions/http/body.ts",
+    tests: ["test/functions/bodies.test.ts"],
+    find: "buffered > MAX_BUFFERED",
+    replacement: "own > MAX_BUFFERED",
+  },
+  {
+    breaks: "a body of millions of values is not decoded",
+    file: "functions/http/body.ts",
+    tests: ["test/functions/bodies.test.ts"],
+    find: "return values > most;",
+    replacement: "return values > 100 * most;",
+  },
+  {
     breaks: "a token must be for our audience",
     file: "infra/kubernetes/tokens.ts",
     find: "{ audience, requiredClaims",
