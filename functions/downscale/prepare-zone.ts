@@ -131,39 +131,66 @@ interface TakenLease extends Pick<PodCalls, "isOurs"> {
 
 async function prepareUnderLease(
   prepareRequest: PrepareRequest,
-  { lease, isOurs }: TakenLease,
+  taken: TakenLease,
   tools: PrepareTools,
 ): Promise<Answer> {
+  const { lease } = taken;
+  const end = { deadlineAt: prepareRequest.context.deadlineAt - ANSWER_MS, ...tools };
+  try {
+    const { answer, pending } = await judge(prepareRequest, taken, tools);
+    await releaseInTime(lease, pending, end);
+    return answer;
+  } catch (error) {
+    // Pods may be prepared: the downscale stays recorded.
+    await releaseInTime(lease, lease.recorded, end);
+    throw error;
+  }
+}
+
+/** The answer, and the downscales that the Lease records when it is released. */
+interface Judged {
+  readonly answer: Answer;
+  readonly pending: PendingDownscales | Promise<PendingDownscales>;
+}
+
+async function judge(
+  prepareRequest: PrepareRequest,
+  { lease, isOurs }: TakenLease,
+  tools: PrepareTools,
+): Promise<Judged> {
   const { request, zone, context, downscale } = prepareRequest;
   const { name = "" } = request;
-  const { found, recorded } = lease;
-  // After an error, pods may be prepared: the Lease must still record the downscale.
-  let pendingAfter: Promise<PendingDownscales> | PendingDownscales = recorded;
-  try {
-    const shrinking = { zone, replicas: downscale.to, pending: found };
-    const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
-    if (refusal) pendingAfter = found;
-    if (refusal) return deny(prepareRequest, refusal.reason, refusal.message);
-    const reserved = await reserve(prepareRequest, tools);
-    if (reserved.outcome !== "allowed") {
-      pendingAfter = found;
-      return deny(prepareRequest, reserved.verdict.reason, `${reserved.verdict.message}.`);
-    }
-    const earlier = readEarlier(ownValue(found, name), currentOf(prepareRequest), tools.clock.now());
-    const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
-    pendingAfter = pods.then(async (outcome) => {
-      if (!answer.allowed) await releaseAll(reserved.handles, tools);
-      return recordOutcome(outcome, name, lease);
-    });
-    return answer;
-  } finally {
-    // Undoing preparations, and a slow release, must not delay the answer. Until it is done, other requests cannot take
-    // the Lease.
-    const released = tools.tasks.track(Promise.resolve(pendingAfter).then((pending) => lease.release(pending)));
-    const isOver = new AbortController();
-    const leftMs = Math.max(0, context.deadlineAt - tools.clock.monotonic() - ANSWER_MS);
-    await Promise.race([released, tools.clock.sleep(leftMs, isOver.signal)]).finally(() => isOver.abort());
+  const { found } = lease;
+  const shrinking = { zone, replicas: downscale.to, pending: found };
+  const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
+  if (refusal) return { answer: deny(prepareRequest, refusal.reason, refusal.message), pending: found };
+  const reserved = await reserve(prepareRequest, tools);
+  if (reserved.outcome !== "allowed") {
+    const { reason, message } = reserved.verdict;
+    return { answer: deny(prepareRequest, reason, `${message}.`), pending: found };
   }
+  const earlier = readEarlier(ownValue(found, name), currentOf(prepareRequest), tools.clock.now());
+  const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
+  const pending = pods.then(async (outcome) => {
+    if (!answer.allowed) await releaseAll(reserved.handles, tools);
+    return recordOutcome(outcome, name, lease);
+  });
+  return { answer, pending };
+}
+
+/**
+ * Releases the Lease once it is known what it is to record. Undoing preparations and a slow release may take longer than
+ * the answer has time: then they go on after it, and other requests cannot take the Lease until they are done.
+ */
+async function releaseInTime(
+  lease: DownscaleLease,
+  pending: Judged["pending"],
+  { tasks, clock, deadlineAt }: Pick<PrepareTools, "tasks" | "clock"> & { readonly deadlineAt: number },
+): Promise<void> {
+  const released = tasks.track(Promise.resolve(pending).then((after) => lease.release(after)));
+  const isOver = new AbortController();
+  const leftMs = Math.max(0, deadlineAt - clock.monotonic());
+  await Promise.race([released, clock.sleep(leftMs, isOver.signal)]).finally(() => isOver.abort());
 }
 
 /** Reserves the pods on the budgets of the zone, so that no other zone loses pods until the change is stored. */
