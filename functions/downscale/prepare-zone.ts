@@ -92,6 +92,8 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
   if ("holder" in lease)
     return deny(prepareRequest, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
   if ("refusal" in lease) return deny(prepareRequest, lease.refusal.reason, lease.refusal.message);
+  if (lease.warning) tools.emitEvents([lease.warning]);
+  if (lease.warning) context.log.warn(lease.warning.message, logged(request));
   return await prepareUnderLease(prepareRequest, { lease, isOurs }, tools);
 }
 

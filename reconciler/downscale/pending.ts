@@ -56,21 +56,31 @@ export type PendingDownscale = Readonly<z.infer<typeof PENDING>>;
 /** The pending downscales of a group, by StatefulSet. */
 export type PendingDownscales = Readonly<Record<string, PendingDownscale>>;
 
-/** Reads the annotation of the Lease; invalid entries are left out. */
+/** Reads the annotation of the Lease, without the entries that cannot be read: `describeUnreadable` names them. */
 export function readPending(annotation: string | undefined): PendingDownscales {
-  const entries = Object.entries(parseObject(annotation ?? "{}")).flatMap(([name, value]) => {
+  const entries = Object.entries(parseObject(annotation) ?? {}).flatMap(([name, value]) => {
     const read = PENDING.safeParse(value);
     return read.success ? [[name, read.data] as const] : [];
   });
   return Object.fromEntries(entries);
 }
 
-function parseObject(annotation: string): object {
+/** What cannot be read of the annotation: entries, each with its problem, or the whole. */
+export function describeUnreadable(annotation: string | undefined): readonly string[] {
+  const object = parseObject(annotation);
+  if (!object) return ["all entries (they are no JSON object)"];
+  return Object.entries(object).flatMap(([name, value]) => {
+    const [first] = PENDING.safeParse(value).error?.issues ?? [];
+    return first ? [`the entry of ${name} (${[...first.path, first.message].join(": ")})`] : [];
+  });
+}
+
+function parseObject(annotation = "{}"): object | undefined {
   try {
     const value: unknown = JSON.parse(annotation);
-    return typeof value === "object" && value !== null ? value : {};
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 

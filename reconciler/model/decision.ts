@@ -4,6 +4,7 @@
 export interface ObjectRef {
   readonly kind:
     | "StatefulSet"
+    | "Lease"
     | "Pod"
     | "ZoneAwarePodDisruptionBudget"
     | "PhasedRollout"

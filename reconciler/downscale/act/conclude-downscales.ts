@@ -16,11 +16,13 @@ import { visitEach } from "../../../infra/slots.ts";
 import { formatTimestamp } from "../../../infra/timestamp.ts";
 import {
   claimForReconciler,
+  type DownscaleLease,
   type leasesOf,
   PENDING_SELECTOR,
   pendingOf,
   RECONCILER_WORK_MS,
   takeDownscaleLease,
+  warnOfUnreadable,
 } from "./downscale-lease.ts";
 import type { PendingDownscale, PendingDownscales } from "../pending.ts";
 import { concludeDownscale } from "../conclusion.ts";
@@ -104,27 +106,40 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
   };
 
   async function concludeLease(lease: Lease, context: Omit<ConcludeContext, "isOurs">): Promise<ConcludeResult> {
-    const { namespace, name } = readIdentity(lease.metadata ?? {});
+    const ref = readIdentity(lease.metadata ?? {});
     const pending = pendingOf(lease);
-    const due = await findDue(namespace, pending, context);
-    const [first] = due.keys();
-    if (first === undefined) return resultOfUndue(pending);
+    const [first] = (await findDue(ref.namespace, pending, context)).keys();
+    if (first === undefined && !warnOfUnreadable(lease)) return resultOfUndue(pending);
     // Starts before the write, as its answer may be late.
     using deadline = startDeadline(RECONCILER_WORK_MS, context.stop, context.clock);
     const isOurs = (): boolean => !deadline.signal.aborted && deadline.remainingMs() > 0;
-    const taken = await takeDownscaleLease(
-      context,
-      claimForReconciler({ namespace, name }, first),
-      context.fence.write(),
-    );
-    const held = { ...context, stop: deadline.signal, isOurs };
+    const taken = await takeDownscaleLease(context, claimForReconciler(ref, first ?? ""), context.fence.write());
     // A webhook holds the Lease for a newer request.
     if (!("release" in taken)) return "wait";
-    const done = { remaining: taken.recorded, isNotified: true, unwritten: [] as unknown[] };
+    return await concludeUnder(taken, ref, { ...context, stop: deadline.signal, isOurs });
+  }
+
+  /** Concludes what is due in a Lease that is held, and releases it with what remains. */
+  async function concludeUnder(
+    taken: DownscaleLease,
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    context: ConcludeContext,
+  ): Promise<ConcludeResult> {
+    const { warning } = taken;
+    if (warning) {
+      context.recorder.emitEvents([warning]);
+      log.warn(warning.message, { namespace, lease: name });
+    }
+    const done = { remaining: { ...taken.recorded }, isNotified: true, unwritten: [] as unknown[] };
     try {
-      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, held)) {
-        if (!isOurs()) throw cancelled(deadline.signal);
-        const { isDone, record } = await concludeDue(one, held).catch(keep(one, done.unwritten));
+      for (const [statefulSet, one] of await findDue(namespace, taken.recorded, context)) {
+        if (!context.isOurs()) throw cancelled(context.stop);
+        const { isDone, record } = await concludeDue(one, context).catch((error: unknown) => {
+          if (!wroteNothing(error)) throw error;
+          // An entry that cannot be written now stays recorded. It does not block the Lease's other downscales.
+          done.unwritten.push(error);
+          return { isDone: true, record: one.pending };
+        });
         done.remaining = withRecord(done.remaining, statefulSet, record);
         done.isNotified &&= isDone;
       }
@@ -143,15 +158,6 @@ export function createConcluder(options: ConcludeOptions): ConcludeDownscales {
     return { isDone, record: isDone ? conclusion.cooldown : { ...pending, tried } };
   }
 }
-
-/** What nobody may write now stays recorded, and holds up no other downscale of the Lease. */
-const keep =
-  ({ pending: record }: Due, unwritten: unknown[]) =>
-  (error: unknown) => {
-    if (!wroteNothing(error)) throw error;
-    unwritten.push(error);
-    return { isDone: true, record };
-  };
 
 /**
  * Lists the Leases with a pending downscale, page by page. A namespace that cannot be listed does not hold up the

@@ -21,7 +21,10 @@ import {
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../../infra/kubernetes/retry-on-conflict.ts";
 import type { DownscaleRefusal } from "../decide-admission.ts";
-import { type PendingDownscales, readPending } from "../pending.ts";
+import { readIdentity } from "../../model/identity.ts";
+import { listSome } from "../../model/list-some.ts";
+import type { Draft } from "../../report/events.ts";
+import { describeUnreadable, type PendingDownscales, readPending } from "../pending.ts";
 
 export interface Claim {
   readonly namespace: string;
@@ -36,8 +39,8 @@ export interface Claim {
   readonly durationMs: number;
   /** Refuses to take the Lease because of the downscales that it records. */
   readonly refuse?: (found: PendingDownscales) => DownscaleRefusal | undefined;
-  /** The pending downscales to record in the write that takes the Lease. */
-  readonly updatePending: (found: PendingDownscales) => PendingDownscales;
+  /** The pending downscales to record in the write that takes the Lease; they stay as they are without it. */
+  readonly updatePending?: (found: PendingDownscales) => PendingDownscales;
 }
 
 export interface DownscaleLease {
@@ -45,8 +48,10 @@ export interface DownscaleLease {
   readonly found: PendingDownscales;
   /** The pending downscales that this write recorded. */
   readonly recorded: PendingDownscales;
+  /** A Warning if the Lease records something that cannot be read: a write of other pending downscales drops it. */
+  readonly warning: Draft | undefined;
   /**
-   * Releases the Lease and records these pending downscales. Never rejects: after a failed release the Lease expires.
+   * Releases the Lease and records these pending downscales. `recorded` itself changes nothing. Never rejects: after a failed release the Lease expires.
    */
   release(pending: PendingDownscales): Promise<void>;
 }
@@ -83,12 +88,29 @@ export function leasesOf(groups: ReadonlySet<string>): (lease: LeaseRef) => bool
 /** The reconciler's claim, which leaves the pending downscales as they are. */
 export function claimForReconciler({ namespace, name }: LeaseRef, statefulSet: string): Claim {
   const uid = `reconciler_${randomUUID()}`;
-  return { namespace, lease: name, statefulSet, uid, durationMs: RECONCILER_MS, updatePending: (found) => found };
+  return { namespace, lease: name, statefulSet, uid, durationMs: RECONCILER_MS };
 }
 
 /** The pending downscales that a Lease records. */
 export function pendingOf(lease: Lease | undefined): PendingDownscales {
-  return readPending(lease?.metadata?.annotations?.[ANNOTATIONS.pending]);
+  return readPending(textOf(lease));
+}
+
+const textOf = (lease: Lease | undefined): string | undefined => lease?.metadata?.annotations?.[ANNOTATIONS.pending];
+const NOTHING = JSON.stringify({});
+
+/** What nobody can conclude: the pods that it has prepared are not told that they stay. */
+export function warnOfUnreadable(lease: Lease): Draft | undefined {
+  const problems = describeUnreadable(textOf(lease));
+  if (problems.length === 0) return undefined;
+  const { namespace, name, uid } = readIdentity(lease.metadata ?? {});
+  const message = `the Lease ${namespace}/${name} records downscales that cannot be read, and they are dropped: ${listSome(problems)}; if their pods are prepared for shutdown and stay, send them DELETE`;
+  return {
+    regarding: { kind: "Lease", namespace, name, uid },
+    type: "Warning",
+    reason: "DownscaleNoteUnreadable",
+    message,
+  };
 }
 
 /**
@@ -113,14 +135,16 @@ export async function takeDownscaleLease(
     const found = pendingOf(lease);
     const refusal = claim.refuse?.(found);
     if (refusal) return { refusal };
-    const recorded = claim.updatePending(found);
-    const taken = await writeLease(cluster, build(lease, claim, { pending: recorded, now: clock.now() }), call);
+    const recorded = claim.updatePending?.(found) ?? found;
+    const change = recorded === found ? {} : { pending: recorded };
+    const taken = await writeLease(cluster, build(lease, claim, { ...change, now: clock.now() }), call);
     const release = async (pending: PendingDownscales): Promise<void> => {
-      await writeLease(cluster, build(taken, claim, { pending, now: "released" }), { deadlineMs: RELEASE_MS }).catch(
+      const last = pending === recorded ? {} : { pending };
+      await writeLease(cluster, build(taken, claim, { ...last, now: "released" }), { deadlineMs: RELEASE_MS }).catch(
         () => {},
       );
     };
-    return { found, recorded, release };
+    return { found, recorded, warning: lease && warnOfUnreadable(lease), release };
   };
   return await retryOnConflict(attempt, { clock, call, when: isSuperseded });
 }
@@ -131,7 +155,8 @@ function holderOf(lease: Lease): string {
 }
 
 interface Change {
-  readonly pending: PendingDownscales;
+  /** The pending downscales to record; they stay as they are without it. */
+  readonly pending?: PendingDownscales;
   /** When the holder takes it, milliseconds since the epoch. */
   readonly now: number | "released";
 }
@@ -139,10 +164,11 @@ interface Change {
 /** The Lease to write, held by `claim` or released. */
 function build(found: Lease | undefined, claim: Claim, { pending, now }: Change): Lease {
   const { [LABEL]: _, ...labels } = found?.metadata?.labels ?? {};
-  const isPending = Object.keys(pending).length > 0;
+  const text = pending ? JSON.stringify(pending) : (textOf(found) ?? NOTHING);
+  const isPending = text !== NOTHING;
   return changeLease(refOf(claim), found, {
     labels: { ...labels, ...(isPending && { [LABEL]: "pending" }) },
-    annotations: { [ANNOTATIONS.holder]: claim.statefulSet, [ANNOTATIONS.pending]: JSON.stringify(pending) },
+    annotations: { [ANNOTATIONS.holder]: claim.statefulSet, [ANNOTATIONS.pending]: text },
     owner: claim.owner,
     spec: now === "released" ? { holderIdentity: "" } : holdBy(claim.uid, claim.durationMs, now),
   });
