@@ -228,8 +228,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
     breaks: "the reconciler leaves pending downscales in the Lease as they are",
     file: "reconciler/downscale/act/downscale-lease.ts",
     tests: SCALE.tests,
-    find: "updatePending: (found) => found",
-    replacement: "updatePending: () => ({})",
+    find: "claim.updatePending?.(found) ?? found;",
+    replacement: "claim.updatePending?.(found) ?? {};",
   },
   {
     breaks: "the status of a mirrored workload is left to its controller",

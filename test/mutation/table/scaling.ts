@@ -186,13 +186,6 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "timestamp <= 8.64e12",
   },
   {
-    breaks: "the last pods learn first that they stay",
-    file: "reconciler/scaling/delayed.ts",
-    tests: ["test/reconciler/scaling/delayed.test.ts"],
-    find: "for (let place = staying - 1; place >= 0; place--)",
-    replacement: "for (let place = 0; place < staying; place++)",
-  },
-  {
     breaks: "a single tick waits for the calls to pods that stay",
     file: "reconciler/run/session.ts",
     tests: ["test/reconciler/run/run.test.ts"],
