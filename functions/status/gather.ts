@@ -4,15 +4,21 @@
  */
 import { absent, messageOf } from "../../infra/errors.ts";
 import type { Cluster, Query } from "../../infra/kubernetes/cluster.ts";
-import { disruptionBudgets, rolloutGroups } from "../../infra/kubernetes/custom-resources.ts";
-import { events, leases, type Lease, pods, type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { collectRead } from "../../infra/kubernetes/collect.ts";
+import {
+  type DisruptionBudget,
+  disruptionBudgets,
+  type RolloutGroup,
+  rolloutGroups,
+} from "../../infra/kubernetes/custom-resources.ts";
+import { type Event, events, leases, type Lease, pods, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import { parseTotals, TOTALS } from "../../infra/metrics/totals.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import type { Protection } from "../../reconciler/budget/protection.ts";
 import { readTicking } from "../../reconciler/report/act/read-ticking.ts";
-import { byTime, lastSeen } from "../../reconciler/report/event-times.ts";
+import { byTime, type EventTimes, lastSeen, timesOf } from "../../reconciler/report/event-times.ts";
 import { readReservations } from "../../reconciler/budget/reservation.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
 import { byOrdinal } from "../../reconciler/model/order.ts";
@@ -136,19 +142,10 @@ const nameIn = (namespaces: readonly string[], what: string, namespace: string):
 const mapPart = <T>(part: Part<T>, map: (items: readonly T[]) => readonly T[]): Part<T> =>
   part === UNREAD || part === undefined ? part : map(part);
 
-/** All objects of the namespaces, or of the query's namespace. Rejects with the first error. */
-async function listAll<O>(
-  { cluster, namespaces }: Pick<GatherOptions, "cluster" | "namespaces">,
-  resource: Resource<O>,
-  query: Query = {},
-): Promise<O[]> {
-  const items: O[] = [];
-  for (const namespace of query.namespace === undefined ? namespaces : [query.namespace]) {
-    const scope = namespace === "" ? query : { ...query, namespace };
-    for await (const page of cluster.list(resource, scope, { deadlineMs: READ_MS })) items.push(...page.items);
-  }
-  return items;
-}
+/** Their lists are read with it: what is shown is kept, not the objects, which may be large. */
+const READ = { deadlineMs: READ_MS };
+
+const inNamespace = (namespace: string): Query => (namespace === "" ? {} : { namespace });
 
 /** The reconciler of one installation: by its Lease, and by its CronJob if the Lease records no tick. */
 async function readReconciler({ cluster, lease, cronJob, now }: GatherOptions): Promise<ReconcilerRecord> {
@@ -174,40 +171,40 @@ function describeLease({ metadata, spec }: Lease): ReconcilerRecord {
 const readGroups =
   ({ cluster }: GatherOptions): ReadNamespace<PageGroup> =>
   async (namespace) => {
-    const found = await listAll({ cluster, namespaces: [namespace] }, rolloutGroups).catch(absent);
-    return found?.map(({ metadata, status }) => ({
-      ...nameOf(metadata),
-      status: status ?? {},
-    }));
+    const read = ({ metadata, status }: RolloutGroup): PageGroup => ({ ...nameOf(metadata), status: status ?? {} });
+    return await collectRead(cluster.list(rolloutGroups, inNamespace(namespace), READ), read).catch(absent);
   };
 
 const readBudgets =
   ({ cluster }: GatherOptions): ReadNamespace<BudgetRecord> =>
   async (namespace) => {
-    const found = await listAll({ cluster, namespaces: [namespace] }, disruptionBudgets).catch(absent);
-    return found?.map(({ metadata, status = {} }) => ({
+    const read = ({ metadata, status = {} }: DisruptionBudget): BudgetRecord => ({
       ...nameOf(metadata),
       protection: status as Partial<Protection>,
       reservations: readReservations(status.disruptedPods),
-    }));
+    });
+    return await collectRead(cluster.list(disruptionBudgets, inNamespace(namespace), READ), read).catch(absent);
   };
 
 const readDecisions =
   ({ cluster }: GatherOptions): ReadNamespace<DecisionRecord> =>
   async (namespace) => {
-    const query = { fieldSelector: "reportingComponent=zonewise" };
-    const found = await listAll({ cluster, namespaces: [namespace] }, events, query);
-    const newest = found.toSorted((a, b) => byTime(b, a)).slice(0, MAX_DECISIONS);
-    return newest.map((event) => ({
-      namespace: event.metadata.namespace ?? "",
-      object: `${event.involvedObject.kind ?? ""} ${event.metadata.namespace ?? ""}/${event.involvedObject.name ?? ""}`,
-      type: event.type ?? "",
-      reason: event.reason ?? "",
-      message: event.message ?? "",
-      count: event.count ?? 1,
-      time: lastSeen(event),
-    }));
+    const query = { ...inNamespace(namespace), fieldSelector: "reportingComponent=zonewise" };
+    const read = (event: Event): readonly [EventTimes, DecisionRecord] => [timesOf(event), readDecision(event)];
+    const found = await collectRead(cluster.list(events, query, READ), read);
+    const newest = found.toSorted(([a], [b]) => byTime(b, a)).slice(0, MAX_DECISIONS);
+    return newest.map(([, decision]) => decision);
   };
+
+const readDecision = (event: Event): DecisionRecord => ({
+  namespace: event.metadata.namespace ?? "",
+  object: `${event.involvedObject.kind ?? ""} ${event.metadata.namespace ?? ""}/${event.involvedObject.name ?? ""}`,
+  type: event.type ?? "",
+  reason: event.reason ?? "",
+  message: event.message ?? "",
+  count: event.count ?? 1,
+  time: lastSeen(event),
+});
 
 /** The newest of all namespaces; those of one namespace stay in their order. */
 const chooseNewest = (decisions: readonly DecisionRecord[]): readonly DecisionRecord[] =>
@@ -258,18 +255,14 @@ function chooseGroups(groups: readonly PageGroup[], focus: Focus): PageGroup[] {
     });
 }
 
-async function readPodsOf(options: GatherOptions, { namespace, name, status }: PageGroup): Promise<LiveZone[]> {
-  const sets = await listAll(options, statefulSets, {
-    namespace,
-    labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}`,
-  });
+async function readPodsOf({ cluster }: GatherOptions, { namespace, name, status }: PageGroup): Promise<LiveZone[]> {
+  const query = { namespace, labelSelector: `${LABELS.rolloutGroup}=${status.group ?? name}` };
+  const zones = await collectRead(cluster.list(statefulSets, query, READ), readZone);
   return await Promise.all(
-    sets.map(async (set) => {
-      const zone = readZone(set);
-      const all = await listAll(options, pods, { namespace, labelSelector: zone.selector });
-      const own = all.map(readBudgetPod).filter(({ owner }) => owner === zone.uid);
-      const images = (set.spec?.template.spec?.containers ?? []).flatMap(({ image }) => image ?? []);
-      return { ...zone, images, pods: own.toSorted(byOrdinal) };
+    zones.map(async (zone) => {
+      const selected = cluster.list(pods, { namespace, labelSelector: zone.selector }, READ);
+      const own = (await collectRead(selected, readBudgetPod)).filter(({ owner }) => owner === zone.uid);
+      return { ...zone, pods: own.toSorted(byOrdinal) };
     }),
   );
 }

@@ -33,7 +33,7 @@ export interface Ref {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** The resourceVersion of the whole list, the same for all its pages. */
+  /** The resourceVersion of the whole list; "" until the server has sent it, which it has with the last of the items. */
   readonly resourceVersion: string;
 }
 
@@ -91,7 +91,7 @@ export interface Watcher<T = unknown> {
 
 /** Every verb rejects only with a RolloutError. */
 export interface Cluster {
-  /** A consistent (quorum) list, page by page. The deadline includes the caller's work between pages. */
+  /** A consistent (quorum) list, part by part as it arrives. The deadline includes the caller's work between pages. */
   list<T>(resource: Resource<T>, query: Query, call?: Call): AsyncGenerator<Page<T>>;
   get<T>(resource: Resource<T>, ref: Ref, call?: Call): Promise<T>;
   create<T>(resource: Resource<T>, creation: Creation<T>, call?: Call): Promise<T>;

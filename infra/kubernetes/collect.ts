@@ -3,9 +3,12 @@ import { hasCode, messageOf } from "../errors.ts";
 import type { Page } from "./cluster.ts";
 
 /** The items of all pages; rejects as the list does. */
-export async function collect<T>(pages: AsyncGenerator<Page<T>>): Promise<T[]> {
+export const collect = <T>(pages: AsyncGenerator<Page<T>>): Promise<T[]> => collectRead(pages, (object) => object);
+
+/** What `read` makes of the items of all pages; nothing else of them remains in memory. Rejects as the list does. */
+export async function collectRead<O, T>(pages: AsyncGenerator<Page<O>>, read: (object: O) => T): Promise<T[]> {
   const items: T[] = [];
-  for await (const page of pages) items.push(...page.items);
+  for await (const page of pages) for (const object of page.items) items.push(read(object));
   return items;
 }
 

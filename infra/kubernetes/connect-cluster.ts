@@ -86,9 +86,9 @@ export function connectCluster(
           method: "GET",
           accept: formOf(resource),
         } as const;
-        for await (const part of requestList<T>(wiring, get, resource.createListDecoder?.())) {
-          yield { items: part.items ?? [], resourceVersion: versionOf(part) };
-          token = part.metadata?.continue || undefined;
+        for await (const { items, metadata } of requestList<T>(wiring, get, resource.createListDecoder?.())) {
+          yield { items: items ?? [], resourceVersion: metadata?.resourceVersion ?? "" };
+          token = metadata?.continue || undefined;
         }
       } while (token !== undefined);
     },

@@ -3,9 +3,9 @@ import type { Query } from "./cluster.ts";
 import type { Resource } from "./resources.ts";
 
 /**
- * Objects per page. Pods are decoded as they arrive. With 2,500 per page, they cost an API server as much or half as
- * much, but the reconciler 35 to 65 MB more while it resyncs 15,000 of the embedded cluster (`npm run bench --
- * memory`).
+ * Objects per page. They are decoded as they arrive, whatever their size. With 2,500 pods per page, they cost an API
+ * server as much or half as much, but the reconciler 35 to 65 MB more while it resyncs 15,000 of the embedded cluster
+ * (`npm run bench -- memory`).
  */
 const PAGE_SIZE = 500;
 

@@ -88,6 +88,8 @@ const OBJECT_FIELD = 2;
 const HEAD_BYTES = 20;
 const LAST_ASCII = 127;
 const SLOTS = 512;
+/** Bytes of a text that is cached, at most: a pod's annotations may have 256 KiB. */
+const CACHED_BYTES = 256;
 const MAGIC = "k8s\0";
 
 /**
@@ -105,8 +107,8 @@ export function decodeResponse(bytes: Buffer, kind: string, message: Message): F
 export interface Decoder<T = Fields> {
   /** The fields of the object that these bytes complete. Throws as soon as the response cannot be of the kind. */
   readonly read: (bytes: Buffer) => T;
-  /** Throws unless the object is complete. */
-  readonly end: () => void;
+  /** The fields that only the end completes. Throws unless the object is complete. */
+  readonly end: () => T;
 }
 
 /** A decoder of one response of the kind. */
@@ -200,10 +202,11 @@ export function createDecoder(kind: string, message: Message): Decoder {
   return {
     read: (bytes) => read(bytes, false),
     end() {
-      read(Buffer.alloc(0), true);
+      const rest = read(Buffer.alloc(0), true);
       confirmKind();
       if (!hasObject) throw new Error(`the ${kind} is missing`);
       if (isInside) throw tooLong();
+      return rest;
     },
   };
 }
@@ -253,6 +256,7 @@ function readText({ reader, bytes, texts }: Source): string {
   const start = reader.pos;
   reader.pos = end;
   if (start === end) return "";
+  if (end - start > CACHED_BYTES) return bytes.toString("utf8", start, end);
   const [first = 0, middle = 0, last = 0] = [bytes[start], bytes[(start + end) >> 1], bytes[end - 1]];
   const slot = (first * 7 + middle * 31 + last + end - start) % SLOTS;
   const recent = texts[slot];

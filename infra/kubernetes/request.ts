@@ -7,6 +7,7 @@ import type { Connection } from "./connection.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { RolloutError } from "../errors.ts";
 import { readBytes, readChunks, readRetryAfter, readText } from "../http.ts";
+import { createJsonListDecoder } from "./json-list.ts";
 import { type Decoder, PROTOBUF } from "./protobuf.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 import type { ListBody } from "./resources.ts";
@@ -61,9 +62,8 @@ export async function requestObject(wiring: Wiring, call: ApiCall): Promise<unkn
 }
 
 /**
- * Sends the call for a list and yields its parts, each with the list's metadata, as they arrive; at least one. The whole
- * list is one part if the server answers in JSON. Rejects only with a RolloutError. The deadline includes the caller's
- * work between the parts.
+ * Sends the call for a list and yields its parts as they arrive; the last one has the list's metadata. `decoder` is for an
+ * answer in protobuf. Rejects only with a RolloutError. The deadline includes the caller's work between the parts.
  */
 export async function* requestList<T>(
   wiring: Wiring,
@@ -73,8 +73,10 @@ export async function* requestList<T>(
   using deadline = startDeadline(call.deadlineMs, call.signal, wiring.clock);
   try {
     const answer = await openAnswer(wiring, call, deadline);
-    if (decoder && isProtobuf(answer)) yield* readParts(answer, deadline.signal, decoder);
-    else yield parseBody(await readBody(answer, deadline.signal)) as ListBody<T>;
+    const isDecoded = isProtobuf(answer);
+    if (isDecoded && !decoder) throw new RolloutError("ServerError", NOT_PROTOBUF);
+    const parts = isDecoded && decoder ? decoder : createJsonListDecoder<T>();
+    yield* readParts(answer, deadline.signal, { parts, problem: isDecoded ? NOT_PROTOBUF : NOT_JSON });
   } catch (error) {
     throw errorOfCall(call.what, error);
   }
@@ -83,29 +85,24 @@ export async function* requestList<T>(
 async function* readParts<T>(
   answer: IncomingMessage,
   signal: AbortSignal,
-  decoder: Decoder<ListBody<T>>,
+  { parts, problem }: { readonly parts: Decoder<ListBody<T>>; readonly problem: string },
 ): AsyncGenerator<ListBody<T>> {
   let metadata: ListBody<T>["metadata"];
-  let hasItems = false;
+  const decode = (run: () => ListBody<T>): ListBody<T> => {
+    try {
+      const part = run();
+      metadata ??= part.metadata;
+      return part;
+    } catch (cause) {
+      throw new RolloutError("ServerError", problem, { cause });
+    }
+  };
   for await (const chunk of readChunks(answer, signal)) {
-    const part = decode(() => decoder.read(chunk));
-    // A reader of items without it would not know that there are more pages.
-    if (hasItems && part.metadata) throw new RolloutError("ServerError", "the list's metadata come after its items");
-    metadata ??= part.metadata;
-    if (!part.items) continue;
-    hasItems = true;
-    yield { ...(metadata && { metadata }), items: part.items };
+    const { items } = decode(() => parts.read(chunk));
+    if (items && items.length > 0) yield { items };
   }
-  decode(() => decoder.end());
-  if (!hasItems) yield { ...(metadata && { metadata }), items: [] };
-}
-
-function decode<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (cause) {
-    throw new RolloutError("ServerError", NOT_PROTOBUF, { cause });
-  }
+  decode(() => parts.end());
+  yield { ...(metadata && { metadata }), items: [] };
 }
 
 /**
@@ -195,6 +192,7 @@ const isProtobuf = (answer: IncomingMessage): boolean => answer.headers["content
 const readBody = (answer: IncomingMessage, signal: AbortSignal): Promise<Buffer | string> =>
   isProtobuf(answer) ? readBytes(answer, signal) : readText(answer, signal);
 
+const NOT_JSON = "the answer is not JSON";
 const NOT_PROTOBUF = "the answer is not the protobuf that was asked for";
 
 function parseBody(body: Buffer | string): unknown {
@@ -202,6 +200,6 @@ function parseBody(body: Buffer | string): unknown {
   try {
     return JSON.parse(body);
   } catch (cause) {
-    throw new RolloutError("ServerError", `the answer is not JSON: ${body.slice(0, 100)}`, { cause });
+    throw new RolloutError("ServerError", `${NOT_JSON}: ${body.slice(0, 100)}`, { cause });
   }
 }

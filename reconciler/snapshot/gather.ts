@@ -133,9 +133,9 @@ async function visitAll<O>(
   const confirmFresh = freshness.expect(resource);
   let version = "";
   for await (const page of cluster.list(resource, query, call)) {
-    confirmFresh(page.resourceVersion);
     version = page.resourceVersion;
     for (const object of page.items) visit(object);
   }
+  confirmFresh(version);
   return version;
 }

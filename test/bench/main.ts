@@ -14,6 +14,7 @@ import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchFleet } from "./fleet.ts";
 import { benchLarge } from "./large.ts";
+import { benchLargeObjects } from "./large-objects.ts";
 import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
 import { benchNodeUpdates } from "./node-updates.ts";
@@ -40,6 +41,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,
+  "large-objects": benchLargeObjects,
   client: benchClient,
   lists: benchLists,
   webhooks: benchWebhooks,

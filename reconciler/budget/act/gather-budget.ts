@@ -6,7 +6,7 @@ import type { Source } from "../../../infra/kubernetes/actor.ts";
 import type { Call } from "../../../infra/kubernetes/cluster.ts";
 import { absent } from "../../../infra/errors.ts";
 import { disruptionBudgets, type DisruptionBudget } from "../../../infra/kubernetes/custom-resources.ts";
-import { pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+import { type ObjectMeta, pods, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { missingPods } from "../denial-cache.ts";
 import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts";
 import type { CompilePartition } from "../partition.ts";
@@ -42,8 +42,9 @@ export async function listBudgets(
  * Its content is read on its first use: compiling the pattern takes milliseconds, and only one budget of a list
  * decides.
  */
-function readBudget(object: DisruptionBudget, compile?: CompilePartition): ListedBudget {
-  const { namespace = "", name = "", uid = "" } = object.metadata;
+function readBudget({ metadata, ...rest }: DisruptionBudget, compile?: CompilePartition): ListedBudget {
+  const object = { ...rest, metadata: withoutNotes(metadata) };
+  const { namespace = "", name = "", uid = "" } = metadata;
   let content: ListedBudget["content"] | undefined;
   return {
     ref: { kind: BUDGET_KIND, namespace, name, uid },
@@ -54,6 +55,12 @@ function readBudget(object: DisruptionBudget, compile?: CompilePartition): Liste
       return (content ??= parseBudget({ kind: BUDGET_KIND, ...object }, compile));
     },
   };
+}
+
+/** Annotations may be large, and a write of the status leaves them as they are. */
+function withoutNotes(metadata: ObjectMeta): ObjectMeta {
+  const { annotations: _, managedFields: __, ...kept } = metadata;
+  return kept;
 }
 
 export interface UnderBudget {

@@ -4,8 +4,8 @@
  */
 import { absent, hasCode, isUnanswered } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { collect, describeUnread, noteUnread } from "../../../infra/kubernetes/collect.ts";
-import { rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
+import { collect, collectRead, describeUnread, noteUnread } from "../../../infra/kubernetes/collect.ts";
+import { type RolloutGroup, rolloutGroups } from "../../../infra/kubernetes/custom-resources.ts";
 import {
   cronJobs,
   deployments,
@@ -103,9 +103,13 @@ async function isOriginalThere({ cluster, served: namespace, call }: TickingQues
 async function readTraces({ cluster, served: namespace, call }: TickingQuestion): Promise<string | undefined> {
   if (namespace === "") return undefined;
   try {
-    const groups = await collect(cluster.list(rolloutGroups, { namespace }, call));
-    const group = groups.find(({ status }) => isFields(status) && Object.keys(status).length > 0);
-    return group && `a reconciler has written the status of RolloutGroup ${namespace}/${group.metadata.name}`;
+    const read = ({ metadata: { name }, status }: RolloutGroup) => ({
+      name,
+      hasStatus: isFields(status) && Object.keys(status).length > 0,
+    });
+    const groups = await collectRead(cluster.list(rolloutGroups, { namespace }, call), read);
+    const group = groups.find(({ hasStatus }) => hasStatus);
+    return group && `a reconciler has written the status of RolloutGroup ${namespace}/${group.name}`;
   } catch (error) {
     return hasCode(error, "NotFound") ? undefined : describeUnread(`the RolloutGroups in ${namespace}`, error);
   }

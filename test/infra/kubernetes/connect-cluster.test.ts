@@ -9,10 +9,15 @@ import { failure, json, type Reply, stage } from "../stage.ts";
 
 const ref = { namespace: "cache", name: "zone-a-0" };
 
+/** The version and the names of each page, whose parts arrive one by one: the last part has the version. */
 async function pagesOf(cluster: Cluster, pageSize = 2): Promise<string[][]> {
   const pages: string[][] = [];
-  for await (const page of cluster.list(pods, { namespace: "cache", labelSelector: "a=b,c", pageSize })) {
-    pages.push([page.resourceVersion, ...page.items.map((item) => item.metadata?.name ?? "")]);
+  let names: string[] = [];
+  for await (const part of cluster.list(pods, { namespace: "cache", labelSelector: "a=b,c", pageSize })) {
+    names.push(...part.items.map((item) => item.metadata?.name ?? ""));
+    if (part.resourceVersion === "") continue;
+    pages.push([part.resourceVersion, ...names]);
+    names = [];
   }
   return pages;
 }
@@ -66,7 +71,7 @@ describe("a list", () => {
 
   it("comes in one page if that is asked for", async () => {
     const { cluster, seen } = await stage([page(["p1"])]);
-    for await (const { items } of cluster.list(pods, { pageSize: Infinity })) assert.equal(items.length, 1);
+    assert.deepEqual(await pagesOf(cluster, Infinity), [["9", "p1"]]);
     assert.ok(!("limit" in (seen[0]?.query ?? {})));
   });
 
@@ -122,8 +127,8 @@ describe("a list", () => {
     const { cluster } = await stage([(response) => void cut(response)]);
     const list = cluster.list(pods, { namespace: "cache" });
     const { value } = await list.next();
-    assert.deepEqual(value, { items: [{ metadata: { name: "p1" } }], resourceVersion: "9" });
     goOn();
+    assert.deepEqual(value, { items: [{ metadata: { name: "p1" } }], resourceVersion: "" });
     await assert.rejects(list.next(), { name: "RolloutError", message: /^list pods cache: / });
     assert.ok((await list.next()).done);
   });
@@ -136,17 +141,40 @@ describe("a list", () => {
     await assert.rejects(list.next(), { code: "ServerError", message: /not the protobuf that was asked for$/ });
   });
 
-  it("refuses a list in protobuf whose metadata come after items that were passed on", async () => {
-    const [items, metadata] = [{ items: [{ metadata: { name: "p1" } }] }, { metadata: { continue: "next" } }];
+  it("finds the next page where the metadata come after the items, as in lists of custom resources", async () => {
+    const inJson = `{"items":[{"metadata":{"name":"p1"}}],"kind":"PodList","metadata":{"continue":"next","resourceVersion":"9"}}`;
+    const [items, metadata] = [
+      { items: [{ metadata: { name: "p1" } }] },
+      { metadata: { continue: "next", resourceVersion: "9" } },
+    ];
     const bytes = seal("PodList", writeMessage("PodList", items), writeMessage("PodList", metadata));
-    const { cluster } = await stage([
-      (response) => {
-        response.writeHead(200, { "content-type": "application/vnd.kubernetes.protobuf" });
-        response.write(bytes.subarray(0, -8));
-        setTimeout(() => response.end(bytes.subarray(-8)), 50);
-      },
-    ]);
-    await assert.rejects(pagesOf(cluster), { code: "ServerError", message: /metadata come after its items$/ });
+    for (const first of [raw(bytes), (response: ServerResponse): void => void response.writeHead(200).end(inJson)]) {
+      const { cluster } = await stage([first, page(["p2"])]);
+      assert.deepEqual(await pagesOf(cluster), [
+        ["9", "p1"],
+        ["9", "p2"],
+      ]);
+    }
+  });
+
+  it("passes objects in JSON on as they arrive, and ends with the error of a body that is cut off", async () => {
+    const { promise: isRead, resolve: goOn } = Promise.withResolvers<void>();
+    const cut = async (response: ServerResponse): Promise<void> => {
+      response.writeHead(200).write(`{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"p1"}},{"meta`);
+      await isRead;
+      response.end();
+    };
+    const { cluster } = await stage([(response) => void cut(response)]);
+    const list = cluster.list(pods, { namespace: "cache" });
+    const { value } = await list.next();
+    goOn();
+    assert.deepEqual(value, { items: [{ metadata: { name: "p1" } }], resourceVersion: "" });
+    await assert.rejects(list.next(), {
+      name: "RolloutError",
+      code: "ServerError",
+      message: "list pods cache: the answer is not JSON",
+    });
+    assert.ok((await list.next()).done);
   });
 
   it("reads a failure in protobuf, which is the server's answer to a request for protobuf", async () => {
