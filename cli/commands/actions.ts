@@ -18,8 +18,11 @@ import type { Command, Flag, Input, Session } from "../session.ts";
 export interface Change {
   readonly zone: Zone;
   readonly body: object | undefined;
+  /** What becomes of the zone: the sentence goes on after its name. */
   readonly what: string;
-  /** The sentence for a zone without a change; `was … already` unless given. */
+  /** The whole sentence, where it does not begin with the name. */
+  readonly sentence?: string;
+  /** What is said of a zone without a change; `was … already` unless given. */
   readonly unchanged?: string;
 }
 
@@ -58,9 +61,13 @@ export const restart = defineAction("restart", "Replace all pods of a group, zon
   zones.map((zone) => ({
     zone,
     body: { spec: { template: annotate(RESTARTED_AT, formatTimestamp(clock.now())) } },
-    what: "gets new pods",
+    what: "is restarted",
+    sentence: describeRestart(zone),
   })),
 );
+
+const describeRestart = ({ namespace, group, name, paused }: Zone): string =>
+  `Restart of ${name} requested${paused ? `; it is paused: its pods stay until zonewise -n ${namespace} resume ${group}` : ""}`;
 
 /** Changes the zones of a group, or the one that `--zone` names, as `decide` says. */
 export async function act(session: Session, { args: [group = ""], flags }: Input, decide: Decide): Promise<ExitCode> {
@@ -78,9 +85,9 @@ export async function act(session: Session, { args: [group = ""], flags }: Input
 export async function applyChanges(session: Session, changes: readonly Change[], dryRun: boolean): Promise<string[]> {
   const done: string[] = [];
   for (const change of changes) {
-    const { zone, body, what, unchanged = `was ${what} already` } = change;
+    const { zone, body, what, sentence = `${zone.name} ${what}`, unchanged = `was ${what} already` } = change;
     if (body) await write(session, change, dryRun).catch((error: unknown) => stop(error, change, done));
-    done.push(`${zone.name} ${body ? what : unchanged}`);
+    done.push(body ? sentence : `${zone.name} ${unchanged}`);
   }
   return done;
 }

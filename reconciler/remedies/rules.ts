@@ -62,6 +62,14 @@ const annotate = (context: RuleContext, change: string): string =>
 const edit = (context: RuleContext, what: string): string =>
   `correct ${what}: ${kubectl(context, `edit statefulset ${zone(context)}`)}`;
 
+/** All of them: a duration or a time zone that is left alone belongs to no window, and cannot be read. */
+const WINDOW_ANNOTATIONS = [
+  ANNOTATIONS.rolloutWindow,
+  ANNOTATIONS.rolloutWindowDuration,
+  ANNOTATIONS.rolloutWindowTimeZone,
+  ANNOTATIONS.rolloutFreezes,
+];
+
 export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
   UpdateStrategyNotOnDelete: {
     rule: "every zone of a group has the update strategy OnDelete",
@@ -133,8 +141,8 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "the rollout window of a zone is open, and no freeze lasts, before a pod that serves is replaced",
     remedy: (context) => {
       const zones = context.zones.flatMap(({ window, name }) => (window ? [name] : [])).join(" ") || zone(context);
-      const change = `${ANNOTATIONS.rolloutWindow}- ${ANNOTATIONS.rolloutFreezes}-`;
-      return `wait; or go on now, and annotate the zones again afterwards: ${kubectl(context, `annotate --overwrite statefulset ${zones} ${change}`)}`;
+      const change = WINDOW_ANNOTATIONS.map((key) => `${key}-`).join(" ");
+      return `wait until it opens; or roll out now without a window, and give the zones their annotations again afterwards: ${kubectl(context, `annotate --overwrite statefulset ${zones} ${change}`)}`;
     },
   },
   WindowInvalid: {
@@ -201,7 +209,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     remedy: (context) => {
       const wanted = wantedReplicas(context);
       if (wanted === undefined) return "wait";
-      return `wait; if data may be lost: ${annotate(context, `${ANNOTATIONS.forceReplicas}=${wanted}`)}`;
+      return `wait until the time is over; this skips it, and may lose data that only the pods to be removed have: ${annotate(context, `${ANNOTATIONS.forceReplicas}=${wanted}`)}`;
     },
   },
   MinTimeUnknown: {

@@ -111,13 +111,12 @@ function suspended({ cronJob, installation, lease, original, served }: TickingFa
       why: `${why}, and the original (Deployment ${served}/${ORIGINAL}) serves the namespace: both must not run at once`,
       remedy: "docs/migration.md has the steps, the resumption of the CronJob among them",
     };
+  const resume = kubectl(installation, `patch cronjob ${installation.cronJob} -p '{"spec":{"suspend":false}}'`);
+  const isKnown = original !== undefined;
   return {
     reason: "Suspended",
     why,
-    remedy: `unless rollout-operator serves the namespace (docs/migration.md): ${kubectl(
-      installation,
-      `patch cronjob ${installation.cronJob} -p '{"spec":{"suspend":false}}'`,
-    )}`,
+    remedy: isKnown ? resume : `unless rollout-operator serves the namespace (docs/migration.md): ${resume}`,
   };
 }
 

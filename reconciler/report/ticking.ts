@@ -64,8 +64,11 @@ export interface TickingFacts {
   readonly leaseUnread: string | undefined;
   /** The namespaces in which a Lease was looked for; that of the installation if absent. */
   readonly places?: readonly string[];
-  /** The original runs in the namespace that is asked about: a suspended CronJob is a step of the migration. */
-  readonly original?: boolean;
+  /**
+   * The original runs in the namespace that is asked about: a suspended CronJob is a step of the migration. Undefined if
+   * that could not be read.
+   */
+  readonly original?: boolean | undefined;
   /** The trace of a reconciler, in a clause: a RolloutGroup with a status, or that RolloutGroups could not be read. */
   readonly traces?: string;
   /** Milliseconds since the epoch. */

@@ -93,10 +93,10 @@ export async function readOriginal(
   return found !== undefined && (found.spec?.replicas ?? 1) > 0;
 }
 
-/** False also if the Deployment may not be read. */
-async function isOriginalThere({ cluster, served: namespace, call }: TickingQuestion): Promise<boolean> {
-  if (namespace === "") return false;
-  return await readOriginal({ cluster, namespace }, call).catch(() => false);
+/** Undefined if the Deployment cannot be read. */
+async function isOriginalThere({ cluster, served: namespace, call }: TickingQuestion): Promise<boolean | undefined> {
+  if (namespace === "") return undefined;
+  return await readOriginal({ cluster, namespace }, call).catch(() => undefined);
 }
 
 /** A record in the namespace, perhaps of a reconciler elsewhere; undefined if there is none. */
@@ -131,7 +131,7 @@ interface Runs {
   readonly jobs: readonly JobFacts[];
   readonly pods: readonly RunPodFacts[];
   readonly unread: readonly string[];
-  readonly original: boolean;
+  readonly original: boolean | undefined;
 }
 
 async function readRuns(question: TickingQuestion): Promise<Runs> {

@@ -58,6 +58,14 @@ describe("zonewise pause, resume and restart", { timeout: 300_000 }, () => {
         setNamed(zone).spec?.template.metadata?.annotations?.["kubectl.kubernetes.io/restartedAt"] ?? "",
         /^\d{4}-/,
       );
+    await run("pause ingester --zone ingester-zone-b");
+    assert.equal(
+      (await run("restart ingester")).out,
+      "Restart of ingester-zone-a requested\n" +
+        "Restart of ingester-zone-b requested; it is paused: its pods stay until zonewise -n default resume ingester\n" +
+        "Restart of ingester-zone-c requested\n",
+    );
+    await run("resume ingester");
   });
 
   it("stop at a zone that somebody else has changed meanwhile, and say what was done", async (t) => {

@@ -81,7 +81,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
       assert.match(out, FIRST, err);
       assert.match(
         out,
-        /helps: unless rollout-operator .*: kubectl -n default patch cronjob zonewise-reconciler -p '\{"spec":\{"suspend":false\}\}'\n/,
+        /helps: kubectl -n default patch cronjob zonewise-reconciler -p '\{"spec":\{"suspend":false\}\}'\n/,
       );
       assert.equal(code, expected);
     });
@@ -91,7 +91,7 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const { code, out } = await (await openTerminal(t, stage, { ticks: false })).run("doctor");
     assert.match(
       out,
-      /^error {2}reconciler: no tick since .* is suspended; .*\(no-tick\)\n {7}unless rollout-operator .*: kubectl -n default patch/,
+      /^error {2}reconciler: no tick since .* is suspended; .*\(no-tick\)\n {7}kubectl -n default patch/,
     );
     assert.equal(code, 1);
     assert.doesNotMatch((await (await openTerminal(t, stage, { ticks: false })).run("doctor --pre")).out, /no tick/);
@@ -112,6 +112,13 @@ describe("without a tick", { timeout: 300_000 }, () => {
       assert.match(out, /docs\/migration\.md has the steps/);
       assert.doesNotMatch(out, /suspend":false/);
     }
+  });
+
+  it("says on what condition to resume it where it may not read whether the original is there", async (t) => {
+    suspend();
+    t.after(stage.emulator.faults.inject({ verb: "get", resource: "deployments.apps", effect: { kind: "forbidden" } }));
+    const { out } = await (await openTerminal(t, stage, { ticks: false })).run("status");
+    assert.match(out, /helps: unless rollout-operator serves the namespace \(docs\/migration\.md\): kubectl -n default patch/);
   });
 
   it("of several namespaces, each is judged by its own reconciler", async (t) => {

@@ -125,7 +125,8 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a group that waits for its rollout window",
     make: (at) => {
-      for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, { [WINDOW]: "* * * * * * 2099" });
+      const window = { [WINDOW]: "0 0 0 1 1 * 2099", [`${WINDOW}-duration`]: "1h", [`${WINDOW}-time-zone`]: "UTC" };
+      for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, window);
       setTemplate(at, "app:2");
     },
     says: {

@@ -54,7 +54,7 @@ export async function play(t: TestContext, row: Trouble): Promise<void> {
     [],
   );
 
-  const before = { pods: healthyOf(at), sets: specsOf(at) };
+  const before = { pods: healthyOf(at), sets: specsOf(at), errors: await errorsOf(at) };
   await cure(at, row, seen[row.cure.by ?? "explain"] ?? "");
   await at.stage.time.advance(200);
   const healthy = healthyOf(at);
@@ -64,6 +64,14 @@ export async function play(t: TestContext, row: Trouble): Promise<void> {
   const after = await listen(at, row);
   for (const [voice, says] of sentencesOf(row)) assert.doesNotMatch(after[voice] ?? "", says, `${voice}, cured`);
   assertUntouched(at, row, before);
+  const made = (await errorsOf(at)).filter((error) => !before.errors.includes(error));
+  assert.deepEqual(made, [], "the cure has made an error of doctor");
+}
+
+/** The errors of `doctor`, by object and check. */
+async function errorsOf(at: Installation): Promise<string[]> {
+  const found = JSON.parse((await at.run("doctor -o json")).out) as { level: string; object: string; check: string }[];
+  return found.flatMap(({ level, object, check }) => (level === "error" ? [`${object} ${check}`] : []));
 }
 
 const sentencesOf = ({ says }: Trouble): [Voice, RegExp][] => Object.entries(says) as [Voice, RegExp][];
