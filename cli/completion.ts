@@ -3,7 +3,12 @@
  * kubectl.
  */
 import { Option } from "commander";
-import { phasedRollouts, rolloutGates } from "../infra/kubernetes/custom-resources.ts";
+import {
+  disruptionBudgets,
+  nodeUpdatePolicies,
+  phasedRollouts,
+  rolloutGates,
+} from "../infra/kubernetes/custom-resources.ts";
 import { namespaces, nodes, pods, type Resource } from "../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../reconciler/snapshot/gather.ts";
 import { GLOBAL_FLAGS } from "./flags.ts";
@@ -87,18 +92,27 @@ interface Named {
   readonly metadata?: { readonly name?: string };
 }
 
+const LISTED: Partial<Readonly<Record<Completes, { readonly resource: Resource<Named>; readonly isGlobal?: true }>>> = {
+  pods: { resource: pods },
+  gates: { resource: rolloutGates },
+  budgets: { resource: disruptionBudgets },
+  phasedrollouts: { resource: phasedRollouts },
+  policies: { resource: nodeUpdatePolicies, isGlobal: true },
+  nodes: { resource: nodes, isGlobal: true },
+  namespaces: { resource: namespaces, isGlobal: true },
+};
+
 /** The names of the objects that a command takes. */
 export async function findNames(session: Session, what: Completes): Promise<readonly string[]> {
-  const own = session.namespace === "" ? {} : { namespace: session.namespace };
-  const list = async (resource: Resource<Named>, query: object): Promise<string[]> =>
-    (await readAll({ resource, query, read: ({ metadata }) => metadata?.name ?? "" }, session)).items;
-  if (what === "pods") return await list(pods, own);
-  if (what === "gates") return await list(rolloutGates, own);
-  if (what === "phasedrollouts") return await list(phasedRollouts, own);
-  if (what === "nodes") return await list(nodes, {});
-  if (what === "namespaces") return await list(namespaces, {});
+  const listed = LISTED[what];
+  if (listed) {
+    const query = listed.isGlobal || session.namespace === "" ? {} : { namespace: session.namespace };
+    const read = ({ metadata }: Named): string => metadata?.name ?? "";
+    return (await readAll({ resource: listed.resource, query, read }, session)).items;
+  }
   const { groups } = await gatherZones([session.namespace], session);
   const zones = [...groups.values()].flat();
-  const names = { groups: [...new Set(zones.map(({ group }) => group))], zones: zones.map(({ name }) => name) };
-  return what === "objects" ? [...names.groups, ...names.zones] : names[what];
+  const own = [...new Set(zones.map(({ group }) => group))];
+  const names = zones.map(({ name }) => name);
+  return what === "groups" ? own : what === "zones" ? names : [...own, ...names];
 }

@@ -10,8 +10,6 @@ import { bypass } from "./commands/bypass.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainOrder } from "./commands/drain-order.ts";
 import { drill } from "./commands/drill.ts";
-import { events } from "./commands/events.ts";
-import { evict } from "./commands/evict.ts";
 import { explain } from "./commands/explain.ts";
 import { history } from "./commands/history.ts";
 import { plan } from "./commands/plan.ts";
@@ -23,9 +21,7 @@ export const COMMANDS: readonly Command[] = [
   explain,
   plan,
   doctor,
-  evict,
   drainOrder,
-  events,
   history,
   pause,
   resume,

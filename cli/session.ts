@@ -60,7 +60,17 @@ export interface Flag {
 }
 
 /** The kind of a command's arguments, for completions. */
-export type Completes = "groups" | "zones" | "pods" | "nodes" | "phasedrollouts" | "gates" | "namespaces" | "objects";
+export type Completes =
+  | "groups"
+  | "zones"
+  | "pods"
+  | "nodes"
+  | "phasedrollouts"
+  | "gates"
+  | "budgets"
+  | "policies"
+  | "namespaces"
+  | "objects";
 
 export interface Command {
   readonly name: string;

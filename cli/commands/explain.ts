@@ -9,11 +9,13 @@ import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readBudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { LABELS } from "../../reconciler/model/annotations.ts";
+import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import { nameImages, readZone } from "../../reconciler/model/zone.ts";
 import type { World } from "../../reconciler/plan/world.ts";
 import { allow, denyUnguarded, denyWithoutTick, type Explanation } from "../decide/answer.ts";
 import { explainDeletion } from "../decide/explain-deletion.ts";
 import {
+  addAnswer,
   explainBypasses,
   explainGroup,
   explainPod,
@@ -26,7 +28,9 @@ import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
+import { askEviction } from "../gather/ask-eviction.ts";
 import { gatherEvictions } from "../gather/evictions.ts";
+import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
@@ -87,7 +91,7 @@ export const explain: Command = {
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
     const all = await gatherGroups(session, session.namespace);
-    const found = all.find(({ group }) => group === name);
+    const found = all.find(({ group }) => group === name || nameOfGroup(group) === name);
     if (!found) return undefined;
     const state = markOld(found, session.noTicks);
     const world = await gatherWorld(state, session);
@@ -115,8 +119,9 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     if (!object) return undefined;
     const pod = readBudgetPod(object);
     const tools = createPodTools(session);
-    const explained = await explainOne(session, pod, tools);
     const { state, world } = await tools.worlds(pod);
+    const found = await explainOne(session, pod, tools);
+    const explained = { ...found, answers: await askApiServer(session, pod, { answers: found.answers, tools }) };
     if (!state) return [explained];
     const guard = await createDeletionGuards(session)(pod.namespace, pod.labels);
     return [{ ...explained, answers: [...explained.answers, explainDeletion(object, pod, { guard, world })] }];
@@ -142,7 +147,34 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
     const found = (await gatherPhased(session)).filter(({ rollout }) => rollout.name === name);
     return found.length > 0 ? [{ kind: "phasedrollout", name, answers: found.map(explainPhased) }] : undefined;
   },
+  rolloutgate: explainBy("rolloutgate", gatherGateAnswers),
+  zoneawarepoddisruptionbudget: explainBy("zoneawarepoddisruptionbudget", gatherBudgetAnswers),
+  nodeupdatepolicy: explainBy("nodeupdatepolicy", gatherPolicyAnswers),
 };
+
+/** Explains an object by the answers that concern it. */
+function explainBy(
+  kind: Kind,
+  gather: (session: Session, name: string) => Promise<readonly Explanation[] | undefined>,
+): Explain {
+  return async (session, name, isGuess) => {
+    const answers = await gather(session, name).catch(isGuess ? absentOrForbidden : absent);
+    if (answers === FORBIDDEN) return answers;
+    return answers && [{ kind, name, answers }];
+  };
+}
+
+/** The answers, and that of the API server where it has no effect: our webhook has answered a probe, or there is none. */
+async function askApiServer(
+  session: Session,
+  pod: BudgetPod,
+  { answers, tools }: { readonly answers: readonly Explanation[]; readonly tools: PodTools },
+): Promise<readonly Explanation[]> {
+  if (!answers[0]?.allowed) return answers;
+  const { state, reason } = await tools.guards(pod);
+  if (state !== "guarded" && reason !== "NoWebhook") return answers;
+  return addAnswer(answers, await askEviction(session, pod), { pod, scene: (await tools.worlds(pod)).world });
+}
 
 const absentOrForbidden = (error: unknown): typeof FORBIDDEN | undefined =>
   hasCode(error, "Forbidden") ? FORBIDDEN : absent(error);
@@ -209,9 +241,9 @@ async function explainObject(session: Session, object: string): Promise<readonly
     if (explained === FORBIDDEN) forbidden.push(kind);
     else if (explained) return explained;
   }
-  const asked = kinds.filter((kind) => !forbidden.includes(kind)).join(", ");
   const unread = forbidden.map((kind) => `; ${KINDS[kind].completes} may not be read`).join("");
-  const message = `no ${asked} ${JSON.stringify(name)} in namespace ${session.namespace}${unread}`;
+  const what = isGuess ? "nothing named" : `no ${only}`;
+  const message = `${what} ${JSON.stringify(name)} found in namespace ${session.namespace}${unread}`;
   throw await missing(session, { what: only && !isGuess ? KINDS[only].completes : "objects", name, message });
 }
 

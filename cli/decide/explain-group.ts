@@ -162,17 +162,39 @@ function isKept(pod: BudgetPod, zone: BudgetZone, world: World): boolean {
   );
 }
 
-/** Explains why the API server refused an eviction with this message; undefined if no rule of ours says no. */
-export function explainRefusal(
-  refusal: string,
-  pod: BudgetPod,
-  { state, world }: { readonly state: GroupState | undefined; readonly world: World },
-): Explanation | undefined {
-  const context = { scene: world, blockers: [] };
-  if (refusal.includes(NOT_NOW.message)) return explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, context);
-  return explainPod(pod, state, world)
-    .slice(0, 1)
-    .find(({ allowed }) => !allowed);
+/** What the API server answers to a dry-run eviction. */
+export type EvictionAnswer =
+  | { readonly kind: "allowed" }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "unknown"; readonly why: string };
+
+/**
+ * The answers about a pod, the first of which is about its eviction, with what the API server answers. It only counts if
+ * no rule of ours says no: a PodDisruptionBudget, or somebody else's webhook, may refuse the eviction all the same.
+ */
+export function addAnswer(
+  answers: readonly Explanation[],
+  answer: EvictionAnswer,
+  { pod, scene }: { readonly pod: BudgetPod; readonly scene: Scene },
+): Explanation[] {
+  const [eviction, ...rest] = answers;
+  if (!eviction?.allowed || answer.kind === "allowed") return [...answers];
+  if (answer.kind === "unknown")
+    return [
+      { ...eviction, message: `${eviction.message}; a dry-run eviction was not answered: ${answer.why}` },
+      ...rest,
+    ];
+  if (answer.message.includes(NOT_NOW.message))
+    return [explainVerdict({ ...NOT_NOW, objects: [pod] }, EVICT, { scene, blockers: [] }), ...rest];
+  const refused = deny({
+    question: EVICT,
+    reason: "Refused",
+    rule: "every PodDisruptionBudget and every other webhook allows the eviction",
+    message: `the API server refuses a dry-run eviction: ${answer.message}`,
+    objects: [],
+    remedy: `see what the message names: kubectl -n ${scene.namespace} get pdb`,
+  });
+  return [refused, ...rest];
 }
 
 interface Subject {

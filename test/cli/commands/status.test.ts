@@ -51,7 +51,7 @@ describe("zonewise status", { timeout: 300_000 }, () => {
     "status --watch",
     "status ingester --timeout 1h",
     "explain ingester",
-    "events ingester",
+    "history ingester",
   ])
     it(`${line}: names a namespace that does not exist`, async (t) => {
       const { run } = await openTerminal(t, stage);

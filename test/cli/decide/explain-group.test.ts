@@ -1,7 +1,7 @@
 /** Each reason is induced, and explained with its rule, the objects that block, and what helps. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { explainGroup, explainPod, explainRefusal, explainZone } from "../../../cli/decide/explain-group.ts";
+import { addAnswer, explainGroup, explainPod, explainZone } from "../../../cli/decide/explain-group.ts";
 import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { RULES, type Denial } from "../../../reconciler/remedies/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
@@ -35,7 +35,8 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   MaxUnavailableReached: /describe pod ingester-zone-a-0 ingester-zone-a-1/,
   ZoneNotReady: /describe pod ingester-zone-a-0/,
   ZonePaused: /annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
-  WindowClosed: /^wait; or .*statefulset ingester-zone-a zonewise.dev\/rollout-window- zonewise.dev\/rollout-freezes-$/,
+  WindowClosed:
+    /^wait until it opens; or .*statefulset ingester-zone-a zonewise.dev\/rollout-window- zonewise.dev\/rollout-window-duration- zonewise.dev\/rollout-window-time-zone- zonewise.dev\/rollout-freezes-$/,
   WindowInvalid: /edit statefulset ingester-zone-a/,
   BudgetSpent: /describe pod ingester-zone-a-0/,
   BudgetUnusable: /edit zpdb ingester/,
@@ -186,21 +187,20 @@ it("a pod that is not ready is said to keep the other zones' pods from being evi
   assert.match(answer?.remedy ?? "", /^delete the broken pod, .* delete pod ingester-zone-b-1; /);
 });
 
-it("a refusal for want of time is explained by it, though the pod might go", () => {
-  const world = two({});
-  const pod = world.zones[0]?.pods[0] ?? assert.fail();
+it("a refusal by the API server is the answer, though no rule of ours says no", () => {
+  const scene = two({});
+  const pod = scene.zones[0]?.pods[0] ?? assert.fail();
+  const answers = explainPod(pod, stateOf(scene), scene);
   const said = `create pods/eviction: admission webhook "pod-eviction" denied the request: ${NOT_NOW.message} (429)`;
-  const answer = explainRefusal(said, pod, { state: stateOf(world), world }) ?? assert.fail();
-  assert.deepEqual([answer.reason, answer.rule, answer.allowed], ["NotNow", RULES.NotNow.rule, false]);
-  assert.deepEqual(answer.objects, [{ kind: "Pod", name: pod.name }]);
-  assert.match(answer.remedy, /try again; if it lasts, the log of the functions/);
-  assert.equal(
-    explainRefusal("Cannot evict pod as it would violate the pod's disruption budget.", pod, {
-      state: stateOf(world),
-      world,
-    }),
-    undefined,
-  );
+  const [late = assert.fail()] = addAnswer(answers, { kind: "refused", message: said }, { pod, scene });
+  assert.deepEqual([late.reason, late.rule, late.allowed], ["NotNow", RULES.NotNow.rule, false]);
+  assert.deepEqual(late.objects, [{ kind: "Pod", name: pod.name }]);
+  assert.match(late.remedy, /try again; if it lasts, the log of the functions/);
+  const [refused] = addAnswer(answers, { kind: "refused", message: "Cannot evict pod" }, { pod, scene });
+  assert.deepEqual([refused?.question, refused?.reason, refused?.allowed], ["evict", "Refused", false]);
+  assert.deepEqual(addAnswer(answers, { kind: "allowed" }, { pod, scene }), answers);
+  const denied = answers.map((one) => ({ ...one, allowed: false }));
+  assert.deepEqual(addAnswer(denied, { kind: "refused", message: "Cannot evict pod" }, { pod, scene }), denied);
 });
 
 describe("zonewise explain says yes", () => {
