@@ -1,7 +1,7 @@
 /** The command line: flags and commands as tables, read by commander. */
 import { Command as Parser, Option } from "commander";
-import own from "../package.json" with { type: "json" };
 import { SHELLS } from "./completion.ts";
+import { EXIT } from "./exit.ts";
 import { collect, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume } from "./commands/actions.ts";
@@ -15,14 +15,14 @@ import { history } from "./commands/history.ts";
 import { plan } from "./commands/plan.ts";
 import { status } from "./commands/status.ts";
 import { undo } from "./commands/undo.ts";
+import { VERSION, version } from "./commands/version.ts";
 
 export const COMMANDS: readonly Command[] = [
   status,
   explain,
   plan,
-  doctor,
-  drainOrder,
   history,
+  drainOrder,
   pause,
   resume,
   restart,
@@ -30,6 +30,8 @@ export const COMMANDS: readonly Command[] = [
   retry,
   promote,
   bypass,
+  doctor,
+  version,
   drill,
 ];
 
@@ -42,8 +44,6 @@ export type OnCommand = (
 /** Receives the shell whose script is requested, or the words to complete. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;
 
-export const VERSION = own.version;
-
 /** The parser; `onCommand` receives the command that was chosen, with the flags of all levels. */
 export function createProgram(commands: readonly Command[], onCommand: OnCommand, onComplete: OnComplete): Parser {
   const program = new Parser("zonewise")
@@ -55,8 +55,10 @@ export function createProgram(commands: readonly Command[], onCommand: OnCommand
   for (const command of commands) {
     const sub = program
       .command(`${command.name} ${command.arguments}`.trim())
-      .description(describe(command))
-      .summary(command.summary);
+      .description(command.summary)
+      .summary(command.summary)
+      .helpGroup(`${command.group}:`)
+      .addHelpText("after", describe(command));
     for (const flag of command.flags) sub.addOption(toOption(flag));
     sub.action(async () => await onCommand(command, sub.args, sub.optsWithGlobals()));
   }
@@ -79,16 +81,21 @@ function toOption({ flag, summary, choices, repeats }: Flag): Option {
   return choices ? option.choices(choices) : option;
 }
 
-function describe({ summary, exits }: Command): string {
-  const codes = Object.entries(exits).map(([code, meaning]) => `  ${code}  ${meaning}`);
-  return [
-    summary,
-    "",
-    "Exit codes:",
-    ...codes,
-    "  2  wrong usage",
-    "  4  the cluster could not be read or written",
-  ].join("\n");
+/** The codes that mean the same everywhere, where a command does not say more of them. */
+const COMMON_EXITS = {
+  [EXIT.usage]: "wrong usage",
+  [EXIT.unknown]: "the cluster could not be read or written",
+  [EXIT.interrupted]: "Ctrl-C",
+};
+
+/** What follows the flags: examples, and the exit codes. */
+function describe({ examples, exits }: Command): string {
+  const width = Math.max(...examples.map(([words]) => words.length));
+  const lines = examples.map(([words, meaning]) => `  zonewise ${words.padEnd(width)}  # ${meaning}`);
+  const codes = Object.entries({ ...COMMON_EXITS, ...exits }).map(
+    ([code, meaning]) => `  ${code.padEnd(3)}  ${meaning}`,
+  );
+  return ["", "Examples:", ...lines, "", "Exit codes:", ...codes].join("\n");
 }
 
 /** `--watch=false` as `--no-watch`: kubectl's way to switch a flag off. */

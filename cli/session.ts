@@ -76,9 +76,13 @@ export interface Command {
   readonly name: string;
   /** `[group]`: optional; `<nodes...>`: one or more. */
   readonly arguments: string;
+  /** The heading in `--help`. */
+  readonly group: "Look" | "Change" | "Installation";
   readonly summary: string;
+  /** Its words after `zonewise`, and what they do. */
+  readonly examples: readonly (readonly [words: string, meaning: string])[];
   readonly flags: readonly Flag[];
-  /** The meanings of the exit codes, except 2 and 4, which mean the same everywhere. */
+  /** The meanings of the exit codes. 2 means the same everywhere, and so does 4 where it is not among them. */
   readonly exits: Readonly<Partial<Record<ExitCode, string>>>;
   readonly completes?: Completes;
   /** `-o name` prints the shown or changed objects in the form that `kubectl get` takes. */

@@ -31,11 +31,16 @@ type Decide = (zones: readonly Zone[], session: Session) => readonly Change[];
 export const ZONE: Flag = { flag: "--zone <name>", summary: "only this zone", completes: "zones" };
 export const DRY_RUN: Flag = { flag: "--dry-run", summary: "let the API server check the changes, and store nothing" };
 
-function defineAction(name: string, summary: string, decide: Decide): Command {
+function defineAction(
+  { name, summary, examples }: Pick<Command, "name" | "summary" | "examples">,
+  decide: Decide,
+): Command {
   return {
     name,
     arguments: "<group>",
+    group: "Change",
     summary,
+    examples,
     flags: [ZONE, DRY_RUN],
     exits: { 0: "done, or it was so already" },
     completes: "groups",
@@ -46,24 +51,49 @@ function defineAction(name: string, summary: string, decide: Decide): Command {
 
 const annotate = (key: string, value: string | null): object => ({ metadata: { annotations: { [key]: value } } });
 
-export const pause = defineAction("pause", "Pause the zones of a group: none of their pods is replaced", (zones) =>
-  zones.map((zone) => ({ zone, body: zone.paused ? undefined : annotate(ANNOTATIONS.paused, "true"), what: "paused" })),
+export const pause = defineAction(
+  {
+    name: "pause",
+    summary: "Pause the zones of a group: none of their pods is replaced",
+    examples: [
+      ["pause GROUP", "replace none of its pods"],
+      ["pause GROUP --zone ZONE", "replace none of one zone's"],
+    ],
+  },
+  (zones) =>
+    zones.map((zone) => ({
+      zone,
+      body: zone.paused ? undefined : annotate(ANNOTATIONS.paused, "true"),
+      what: "paused",
+    })),
 );
 
-export const resume = defineAction("resume", "Let paused zones of a group go on", (zones) =>
-  zones.map((zone) => ({ zone, body: zone.paused ? annotate(ANNOTATIONS.paused, null) : undefined, what: "resumed" })),
+export const resume = defineAction(
+  { name: "resume", summary: "Let paused zones of a group go on", examples: [["resume GROUP", "end the pause"]] },
+  (zones) =>
+    zones.map((zone) => ({
+      zone,
+      body: zone.paused ? annotate(ANNOTATIONS.paused, null) : undefined,
+      what: "resumed",
+    })),
 );
 
 /** kubectl rollout restart writes the same annotation. */
 const RESTARTED_AT = "kubectl.kubernetes.io/restartedAt";
 
-export const restart = defineAction("restart", "Replace all pods of a group, zone by zone", (zones, { clock }) =>
-  zones.map((zone) => ({
-    zone,
-    body: { spec: { template: annotate(RESTARTED_AT, formatTimestamp(clock.now())) } },
-    what: "is restarted",
-    sentence: describeRestart(zone),
-  })),
+export const restart = defineAction(
+  {
+    name: "restart",
+    summary: "Replace all pods of a group, zone by zone",
+    examples: [["restart GROUP", "replace all pods, zone by zone"]],
+  },
+  (zones, { clock }) =>
+    zones.map((zone) => ({
+      zone,
+      body: { spec: { template: annotate(RESTARTED_AT, formatTimestamp(clock.now())) } },
+      what: "is restarted",
+      sentence: describeRestart(zone),
+    })),
 );
 
 const describeRestart = ({ namespace, group, name, paused }: Zone): string =>

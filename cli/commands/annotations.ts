@@ -25,7 +25,9 @@ interface Asked {
 export const retry: Command = {
   name: "retry",
   arguments: "<gate>",
+  group: "Change",
   summary: "Start the checks of a failed gate again",
+  examples: [["retry GATE", "start the checks of a failed gate again"]],
   flags: [DRY_RUN],
   exits: { 0: "done, or the gate has not failed" },
   completes: "gates",
@@ -47,7 +49,9 @@ export const retry: Command = {
 export const promote: Command = {
   name: "promote",
   arguments: "<phasedrollout>",
+  group: "Change",
   summary: "Skip the checks of the step that a PhasedRollout is at, once; its pods are still waited for",
+  examples: [["promote PHASEDROLLOUT", "skip the checks of the present step"]],
   flags: [DRY_RUN],
   exits: { 0: "done, or it was promoted already" },
   completes: "phasedrollouts",

@@ -11,7 +11,12 @@ import { act, DRY_RUN, ZONE, type Change } from "./actions.ts";
 export const bypass: Command = {
   name: "bypass",
   arguments: "<group>",
+  group: "Change",
   summary: "Let the zones of a group begin without their gates, for a time; no other rule is passed",
+  examples: [
+    ["bypass GROUP --for 30m --reason incident-7", "let its zones begin without gates for half an hour"],
+    ["bypass GROUP --end", "make them wait for their gates again"],
+  ],
   flags: [
     { flag: "--for <duration>", summary: "how long, such as 30m: at most 24h; it ends by itself" },
     { flag: "--reason <text>", summary: "required with --for: why; shown in Events and wherever the bypass is" },

@@ -16,7 +16,13 @@ const STYLES = { error: "bad", warning: "waiting", note: "plain" } as const;
 export const doctor: Command = {
   name: "doctor",
   arguments: "",
+  group: "Installation",
   summary: "Finds objects that are half configured: StatefulSets, budgets, webhooks, rights",
+  examples: [
+    ["doctor", "check the namespace"],
+    ["doctor -A", "check all namespaces"],
+    ["doctor --pre", "check the cluster before an installation"],
+  ],
   flags: [
     {
       flag: "--pre",

@@ -26,7 +26,9 @@ const TOPOLOGY = "topology.kubernetes.io/zone";
 export const drainOrder: Command = {
   name: "drain-order",
   arguments: "<nodes...>",
+  group: "Look",
   summary: "In which order to drain nodes: those of a wave together, and the next wave once all pods are back",
+  examples: [["drain-order NODE NODE NODE", "which to drain together, and in which order"]],
   flags: [],
   exits: {
     0: "the first wave may begin",

@@ -43,7 +43,9 @@ const MAX_MS = 30 * 60_000;
 export const drill: Command = {
   name: "drill",
   arguments: "",
+  group: "Installation",
   summary: "Tries the installation: makes three zones, rolls, evicts, drains and scales them, and judges what it sees",
+  examples: [["drill", "try the installation"]],
   flags: [
     { flag: "--image <image>", summary: "of the pods, which only wait; the installation's by default" },
     {

@@ -64,8 +64,14 @@ type Explain = (
 export const explain: Command = {
   name: "explain",
   arguments: "<object>",
+  group: "Look",
   summary:
     "May a pod, a statefulset, a group or a node go now; if not, which rule says no, what blocks, since when, what helps",
+  examples: [
+    ["explain GROUP", "why does it wait?"],
+    ["explain pod/POD", "may it be evicted, replaced, deleted by hand?"],
+    ["explain rolloutgate/GATE", "what does the gate hold back?"],
+  ],
   flags: [],
   exits: {
     0: "it may go, or has nothing to wait for",

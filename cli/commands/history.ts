@@ -14,7 +14,9 @@ import { listSome } from "../../reconciler/model/list-some.ts";
 export const history: Command = {
   name: "history",
   arguments: "<group>",
+  group: "Look",
   summary: "The revisions of each zone with their images, which pods run them, and what came of their rollouts",
+  examples: [["history GROUP", "the revisions that undo can go back to"]],
   flags: [],
   exits: { 0: "they were read" },
   completes: "groups",

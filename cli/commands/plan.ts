@@ -22,7 +22,12 @@ const MAX_STEPS = 1000;
 export const plan: Command = {
   name: "plan",
   arguments: "<group>",
+  group: "Look",
   summary: "The next steps of a group in order, with waits and an estimate; changes nothing",
+  examples: [
+    ["plan GROUP", "the next steps, with an estimate"],
+    ["plan GROUP --steps 10 -o json", "the first ten, for a program"],
+  ],
   flags: [{ flag: "--steps <number>", summary: `at most so many steps, ${MAX_STEPS} by default` }],
   exits: { 0: "nothing to do", 1: "there are steps, something blocks, or the reconciler does not tick" },
   completes: "groups",

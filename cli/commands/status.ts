@@ -32,8 +32,14 @@ const MAX_PAUSE_MS = 30_000;
 export const status: Command = {
   name: "status",
   arguments: "[group]",
+  group: "Look",
   summary:
     "How far a group is, or all groups, PhasedRollouts and node updates; waits until the groups and PhasedRollouts are done",
+  examples: [
+    ["status", "all groups, PhasedRollouts and policies of the namespace"],
+    ["status GROUP --timeout 1h", "wait for a rollout, in a pipeline"],
+    ["status -A -o wide", "all namespaces, all columns"],
+  ],
   flags: [
     {
       flag: "-w, --watch",

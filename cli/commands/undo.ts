@@ -11,8 +11,13 @@ import { applyChanges, chooseZones, DRY_RUN, reportChanges, ZONE, type Change } 
 export const undo: Command = {
   name: "undo",
   arguments: "<group>",
+  group: "Change",
   summary:
     "Take the zones under way back to the template that they had before; zones that are finished stay as they are",
+  examples: [
+    ["undo GROUP", "take back the template of a rollout under way"],
+    ["undo GROUP --zone ZONE --to-revision 3", "take one zone to a revision, also a finished zone"],
+  ],
   flags: [
     ZONE,
     {

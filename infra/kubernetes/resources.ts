@@ -108,13 +108,16 @@ export type WebhookConfiguration = Json<V1ValidatingWebhookConfiguration | V1Mut
 
 export const statefulSets: Resource<StatefulSet> = { group: "apps", version: "v1", plural: "statefulsets" };
 export const statefulSetNames: Resource<Pick<StatefulSet, "metadata">> = { ...statefulSets, metadataOnly: true };
-/** Only the labels and the replicas are read. */
-export const deployments: Resource<Pick<StatefulSet, "metadata"> & { readonly spec?: { readonly replicas?: number } }> =
-  {
-    group: "apps",
-    version: "v1",
-    plural: "deployments",
+/** The fields of a Deployment that are read. */
+export type Deployment = Pick<StatefulSet, "metadata"> & {
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: string }[] } };
   };
+};
+export const deployments: Resource<Deployment> = { group: "apps", version: "v1", plural: "deployments" };
+/** No object of an API group: the one document `/version`. */
+export const serverVersion: Resource<{ readonly gitVersion: string }> = { group: "", version: "", plural: "version" };
 export const replicaSets: Resource<Pick<StatefulSet, "metadata">> = {
   group: "apps",
   version: "v1",

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { GLOBAL_FLAGS } from "../../cli/flags.ts";
-import { COMMANDS, VERSION } from "../../cli/program.ts";
+import { VERSION } from "../../cli/commands/version.ts";
+import { COMMANDS } from "../../cli/program.ts";
 import { namesIn, readPage } from "./pages.ts";
 
 const page = readPage("docs/cli.md");

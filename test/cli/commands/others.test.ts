@@ -183,6 +183,37 @@ describe("zonewise", { timeout: 300_000 }, () => {
       assert.deepEqual(parse((await run(`${line} -o yaml`)).out), value);
     });
 
+  it("version compares itself with what is installed, by the tag of its image", async (t) => {
+    const { run, json } = await openTerminal(t, stage);
+    const { store } = stage.emulator;
+    const none = await run("version");
+    assert.deepEqual([none.code, /nothing is installed for default/.test(none.out)], [4, true]);
+    const { version } = await json<{ version: string }>("version");
+    const install = (tag: string): void => {
+      const containers = [{ name: "reconciler", image: `registry.invalid/zonewise:${tag}` }];
+      const found = store.get("cronjobs.batch", "default", "zonewise-reconciler");
+      const spec = { schedule: "* * * * *", jobTemplate: { spec: { template: { spec: { containers } } } } };
+      if (found) store.update("cronjobs.batch", { ...found, spec });
+      else
+        store.create("cronjobs.batch", {
+          apiVersion: "batch/v1",
+          kind: "CronJob",
+          metadata: { name: "zonewise-reconciler", namespace: "default" },
+          spec,
+        });
+    };
+    install(version);
+    t.after(() => store.remove("cronjobs.batch", "default", "zonewise-reconciler"));
+    const same = await run("version");
+    assert.equal(same.code, 0, same.out);
+    assert.match(same.out, new RegExp(`^this command +${version}\n.*reconciler +${version}\nAPI server +v1\\.`, "m"));
+    install("0.0.1");
+    const { code, out } = await run("version");
+    assert.deepEqual([code, /0\.0\.1 +this command is/.test(out)], [1, true], out);
+    install("latest");
+    assert.equal((await run("version")).code, 4);
+  });
+
   const COMPLETIONS = [
     { words: "pl", found: "plan\n" },
     { words: "status i", found: "ingester\n" },

@@ -1,0 +1,64 @@
+/** `zonewise version`: the versions of this command, of what is installed, and of the API server. */
+import { absent, hasCode } from "../../infra/errors.ts";
+import { cronJobs, deployments, serverVersion } from "../../infra/kubernetes/resources.ts";
+import own from "../../package.json" with { type: "json" };
+import { compareVersions, type InstalledPart } from "../decide/versions.ts";
+import { EXIT } from "../exit.ts";
+import { CRON_JOB } from "../gather/settings.ts";
+import { print } from "../output/print.ts";
+import { formatTable } from "../output/table.ts";
+import type { Command, Session } from "../session.ts";
+
+export const VERSION = own.version;
+const FUNCTIONS = "zonewise-functions";
+
+export const version: Command = {
+  name: "version",
+  arguments: "",
+  group: "Installation",
+  summary: "The version of this command, of the installed reconciler and functions, and of the API server",
+  examples: [["version", "is the installed version that of this command?"]],
+  flags: [],
+  exits: {
+    0: "the installed version is that of this command",
+    1: "another version is installed",
+    4: "nothing is installed, or its version is not known",
+  },
+  async run(session) {
+    const [parts, { gitVersion }] = await Promise.all([
+      gatherParts(session),
+      session.cluster.get(serverVersion, { name: "" }),
+    ]);
+    const installed = compareVersions(VERSION, parts);
+    print(session, { version: VERSION, installed, kubernetes: gitVersion }, () => {
+      const rows = installed.map(({ name, version, matches, note }) => [
+        name,
+        version ?? "not known",
+        { text: note, tone: matches === false ? ("bad" as const) : ("plain" as const) },
+      ]);
+      const all = [["this command", VERSION, ""], ...rows, ["API server", gitVersion, ""]];
+      const nothing = `nothing is installed for ${session.namespace || "any namespace"}\n`;
+      return formatTable(["WHAT", "VERSION", "NOTE"], all, session.io) + (rows.length === 0 ? nothing : "");
+    });
+    if (installed.some(({ matches }) => matches === false)) return EXIT.no;
+    return installed.length > 0 && installed.every(({ matches }) => matches) ? EXIT.ok : EXIT.unknown;
+  },
+};
+
+/** The reconciler that serves the namespace, and the functions beside it. */
+async function gatherParts({ cluster, namespace, settings }: Session): Promise<readonly InstalledPart[]> {
+  const parts: InstalledPart[] = [];
+  for (const home of (await settings(namespace)).homes.filter((one) => one !== "")) {
+    const job = await cluster.get(cronJobs, { namespace: home, name: CRON_JOB }).catch(leaveOut);
+    const server = await cluster.get(deployments, { namespace: home, name: FUNCTIONS }).catch(leaveOut);
+    const [reconciler] = job?.spec?.jobTemplate?.spec?.template?.spec?.containers ?? [];
+    const [functions] = server?.spec?.template?.spec?.containers ?? [];
+    if (reconciler) parts.push({ name: `cronjob ${home}/${CRON_JOB}`, image: reconciler.image ?? "" });
+    if (functions) parts.push({ name: `deployment ${home}/${FUNCTIONS}`, image: functions.image ?? "" });
+  }
+  return parts;
+}
+
+function leaveOut(error: unknown): undefined {
+  if (!hasCode(error, "Forbidden")) absent(error);
+}
