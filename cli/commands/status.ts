@@ -11,16 +11,18 @@ import {
   type Overview,
 } from "../decide/overview.ts";
 import { isRecorded } from "../decide/group-state.ts";
+import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { gatherHistories } from "../gather/revisions.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
+import { gatherUnprotected } from "../gather/unprotected.ts";
 import { gatherPolicies } from "../gather/node-update.ts";
 import { readPhased } from "../gather/phased.ts";
 import { missingNamespace } from "../gather/suggest.ts";
 import { renderPhased, renderPhasedLine, renderPolicies } from "../output/other-tables.ts";
-import { addNoTicks, format, formatNames, renderNoTicks, warnFirst } from "../output/print.ts";
+import { addNoTicks, format, formatNames, renderNoTicks, renderUnprotected, warnFirst } from "../output/print.ts";
 import { createScreen, type Frame } from "../output/screen.ts";
 import { renderGroup, renderGroups, renderLine } from "../output/status-tables.ts";
 import type { Command, Input, Session } from "../session.ts";
@@ -77,12 +79,12 @@ function readTimeout({ flags: { timeout } }: Input): number {
 
 async function gather(session: Session, { args: [group] }: Input): Promise<Overview> {
   const { namespace } = session;
-  const noTicks = await gatherTicking(session);
+  const [noTicks, unprotected] = await Promise.all([gatherTicking(session), gatherUnprotected(session)]);
   if (group !== undefined) {
     const only = await findGroup(session, namespace, group);
     const own = noTicks.filter((one) => concerns(one, only.namespace));
     const histories = isRecorded(only) ? [] : await gatherHistories(session, only.zones).catch(() => []);
-    return { groups: [{ ...markOld(only, own), histories }], phased: [], policies: [], noTicks: own };
+    return { groups: [{ ...markOld(only, own), histories }], phased: [], policies: [], noTicks: own, unprotected };
   }
   const [groups, found, policies] = await Promise.all([
     gatherGroups(session, namespace),
@@ -93,7 +95,7 @@ async function gather(session: Session, { args: [group] }: Input): Promise<Overv
   if (wrongNamespace) throw wrongNamespace;
   // A namespace without objects of ours needs no reconciler.
   const own = isEmpty({ groups, ...found }) ? noTicks.filter(({ reason }) => reason !== "NotInstalled") : noTicks;
-  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own };
+  return { groups: groups.map((one) => markOld(one, noTicks)), ...found, policies, noTicks: own, unprotected };
 }
 
 const isEmpty = ({ groups, phased }: Pick<Overview, "groups" | "phased">): boolean =>
@@ -127,12 +129,9 @@ function conclude({ io, namespace }: Session, input: Input, overview: Overview):
 }
 
 function frameOf({ io, clock, output }: Session, { length }: readonly string[], overview: Overview): Frame {
-  const { groups, phased, noTicks } = overview;
-  const first = renderNoTicks(noTicks, {
-    style: io.style,
-    columns: io.size?.()?.columns || undefined,
-    isCut: io.isTty,
-  });
+  const { groups, phased, noTicks, unprotected } = overview;
+  const look = { style: io.style, columns: io.size?.()?.columns || undefined, isCut: io.isTty };
+  const first = renderNoTicks(noTicks, look) + renderUnprotected(unprotected, look);
   const own = length > 0 ? groups[0] : undefined;
   const now = clock.now();
   const tables = ({ groups, phased, policies }: Overview): string =>
@@ -144,13 +143,18 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
     const { done, ...left } = leaveOutDone(sortByNeed(overview));
     return own ? table() : `${done} of ${groups.length + phased.length} are done\n${tables(left)}`;
   };
-  const value = (): unknown => (own ? describeGroup(own, now) : describeAll(overview, now));
+  const value = (): unknown => addUnprotected(own ? describeGroup(own, now) : describeAll(overview, now), unprotected);
   return {
     first,
     table: () => first + table(),
     short: () => first + short(),
     lines: () =>
-      [...noTicks.map(renderNoTickLine), ...groups.map(renderLine), ...phased.map(renderPhasedLine)].join(""),
+      [
+        ...noTicks.map(renderNoTickLine),
+        ...unprotected.map(renderUnprotectedLine),
+        ...groups.map(renderLine),
+        ...phased.map(renderPhasedLine),
+      ].join(""),
     document: () =>
       output === "name" ? formatNames(namesOf(overview)) : (format(output, addNoTicks(value(), noTicks)) ?? ""),
   };
@@ -158,6 +162,8 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
 
 /** Without its age: a log gets one line per change. */
 const renderNoTickLine = ({ message }: NoTick): string => `reconciler: ${message.replace(/ \([^)]* ago\)/, "")}\n`;
+
+const renderUnprotectedLine = ({ message }: Unprotected): string => `webhooks: ${message}\n`;
 
 /**
  * Reads repeatedly, also while the reconciler does not tick. A lost connection is retried: it says nothing about the

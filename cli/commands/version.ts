@@ -47,17 +47,23 @@ export const version: Command = {
 
 /** The reconciler that serves the namespace, and the functions beside it. */
 async function gatherParts({ cluster, namespace, settings }: Session): Promise<readonly InstalledPart[]> {
-  const parts: InstalledPart[] = [];
-  for (const home of (await settings(namespace)).homes.filter((one) => one !== "")) {
-    const job = await cluster.get(cronJobs, { namespace: home, name: CRON_JOB }).catch(leaveOut);
-    const server = await cluster.get(deployments, { namespace: home, name: FUNCTIONS }).catch(leaveOut);
-    const [reconciler] = job?.spec?.jobTemplate?.spec?.template?.spec?.containers ?? [];
-    const [functions] = server?.spec?.template?.spec?.containers ?? [];
-    if (reconciler) parts.push({ name: `cronjob ${home}/${CRON_JOB}`, image: reconciler.image ?? "" });
-    if (functions) parts.push({ name: `deployment ${home}/${FUNCTIONS}`, image: functions.image ?? "" });
-  }
-  return parts;
+  const homes = (await settings(namespace)).homes.filter((one) => one !== "");
+  const parts = homes.map(async (home) => {
+    const [job, server] = await Promise.all([
+      cluster.get(cronJobs, { namespace: home, name: CRON_JOB }).catch(leaveOut),
+      cluster.get(deployments, { namespace: home, name: FUNCTIONS }).catch(leaveOut),
+    ]);
+    return [
+      ...toParts(`cronjob ${home}/${CRON_JOB}`, job?.spec?.jobTemplate?.spec?.template?.spec?.containers),
+      ...toParts(`deployment ${home}/${FUNCTIONS}`, server?.spec?.template?.spec?.containers),
+    ];
+  });
+  return (await Promise.all(parts)).flat();
 }
+
+/** By the first container. */
+const toParts = (name: string, containers: readonly { readonly image?: string }[] = []): InstalledPart[] =>
+  containers.slice(0, 1).map(({ image = "" }) => ({ name, image }));
 
 function leaveOut(error: unknown): undefined {
   if (!hasCode(error, "Forbidden")) absent(error);

@@ -4,6 +4,7 @@ import { nameOfGroup } from "../../reconciler/group-status/name.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
+import type { Unprotected } from "./unprotected.ts";
 import { describeProgress, judgeProgress, sortBlocks, type Completion, type GroupState } from "./group-state.ts";
 
 export interface Overview {
@@ -15,6 +16,7 @@ export interface Overview {
   readonly policies: readonly (Policy | InvalidPolicy)[];
   /** The reconcilers that do not tick, or whose ticking is unknown. */
   readonly noTicks: readonly NoTick[];
+  readonly unprotected: readonly Unprotected[];
 }
 
 /** The first of these states that applies to any of them: stalled, stopped (nothing ticks), going, unknown, done. */

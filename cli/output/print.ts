@@ -2,10 +2,11 @@
 import { dump } from "js-yaml";
 import { isFields } from "../../infra/json.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
+import { listSome } from "../../reconciler/model/list-some.ts";
+import type { Unprotected } from "../decide/unprotected.ts";
 import type { Io, Session } from "../session.ts";
 import { wrapWords } from "./table.ts";
 
-const HEADING = "reconciler";
 /** A narrower terminal has no room for an indent. */
 const MIN_COLUMNS = 40;
 
@@ -54,7 +55,7 @@ export function addNoTicks(value: unknown, noTicks: readonly NoTick[]): unknown 
   return own.length > 0 ? { ...value, reconciler: own } : value;
 }
 
-interface NoTickLook extends Pick<Io, "style"> {
+interface BannerLook extends Pick<Io, "style"> {
   /** The width of the terminal; undefined for lines of any length. */
   readonly columns: number | undefined;
   /** Lines are cut off at the edge, as in a watch: so the command is broken into lines, too. */
@@ -65,27 +66,45 @@ interface NoTickLook extends Pick<Io, "style"> {
  * "" if all reconcilers tick. Sentences are broken between words to fit the terminal. The command that helps is one
  * line, which the terminal wraps and copies in one piece, except if it would be cut off.
  */
-export function renderNoTicks(
-  noTicks: readonly NoTick[],
-  { style, columns = Infinity, isCut = false }: NoTickLook,
-): string {
-  const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : HEADING.length + 2);
-  const most = columns - indent.length;
-  const wrap = (text: string): string =>
-    wrapWords(text, most)
-      .flatMap((line) => (isCut ? splitEvery(line, most) : line))
-      .join(`\n${indent}`);
-  return noTicks
+export const renderNoTicks = (noTicks: readonly NoTick[], look: BannerLook): string =>
+  noTicks
     .map(({ state, message, remedy }) => {
       const consequence =
         state === "stopped"
           ? "nothing is rolled out, scaled or recorded until it ticks again"
           : "what is recorded may be old";
-      const helps = `helps: ${remedy}`;
-      const lines = [wrap(message), wrap(consequence), isCut ? wrap(helps) : helps].join(`\n${indent}`);
-      return `${style("bad", HEADING)}${indent === "" ? "\n" : "  "}${lines}\n\n`;
+      return renderBanner({ heading: "reconciler", sentences: [message, consequence], remedy }, look);
     })
     .join("");
+
+/** "" if the reconciler has recorded no trouble with the eviction webhook. */
+export const renderUnprotected = (unprotected: readonly Unprotected[], look: BannerLook): string =>
+  unprotected
+    .map(({ namespace, budgets, message }) => {
+      const sentences = [`${message} (recorded of budget ${listSome(budgets)} in ${namespace})`];
+      return renderBanner({ heading: "webhooks", sentences, remedy: `zonewise -n ${namespace} doctor` }, look);
+    })
+    .join("");
+
+interface Banner {
+  readonly heading: string;
+  readonly sentences: readonly string[];
+  readonly remedy: string;
+}
+
+function renderBanner(
+  { heading, sentences, remedy }: Banner,
+  { style, columns = Infinity, isCut = false }: BannerLook,
+): string {
+  const indent = " ".repeat(columns < MIN_COLUMNS ? 0 : heading.length + 2);
+  const most = columns - indent.length;
+  const wrap = (text: string): string =>
+    wrapWords(text, most)
+      .flatMap((line) => (isCut ? splitEvery(line, most) : line))
+      .join(`\n${indent}`);
+  const helps = `helps: ${remedy}`;
+  const lines = [...sentences.map(wrap), isCut ? wrap(helps) : helps].join(`\n${indent}`);
+  return `${style("bad", heading)}${indent === "" ? "\n" : "  "}${lines}\n\n`;
 }
 
 const splitEvery = (text: string, most: number): string[] =>

@@ -13,7 +13,13 @@ const stateOf = ([group, type]: readonly [string, string]): GroupState => ({
   generation: 1,
 });
 
-const overview: Overview = { groups: Object.entries(GROUPS).map(stateOf), phased: [], policies: [], noTicks: [] };
+const overview: Overview = {
+  groups: Object.entries(GROUPS).map(stateOf),
+  phased: [],
+  policies: [],
+  noTicks: [],
+  unprotected: [],
+};
 const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
 
 it("what has stalled comes first, what is done last, by name otherwise", () =>

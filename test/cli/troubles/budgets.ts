@@ -20,6 +20,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     seenAfter: 40,
     object: POD,
     says: {
+      status: /^webhooks {2}no webhook configuration sends evictions/,
       explain: /evict: no {2}NoWebhook/,
       doctor: /zpdb\/ingester: no webhook configuration sends evictions/,
       page: /no webhook configuration sends evictions/,
@@ -33,6 +34,7 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     seenAfter: 40,
     object: POD,
     says: {
+      status: /^webhooks {2}.*cannot be called.*every eviction in default is refused/,
       explain: /evict: no {2}WebhookDown/,
       doctor: /zpdb\/ingester: .*cannot be called.*every eviction in default is refused/,
       page: /cannot be called/,

@@ -1,0 +1,42 @@
+/** Workloads that README and docs name in commands exist: in our manifests, or in somebody else's where the page says so. */
+import assert from "node:assert/strict";
+import { globSync } from "node:fs";
+import { it } from "node:test";
+import { parseAllDocuments } from "yaml";
+import { readPage, ROOT } from "./pages.ts";
+
+/** Of the systems that the pages migrate from or stand beside. */
+const OTHERS: Readonly<Record<string, string>> = {
+  "brupop-controller-deployment": "docs/migration-from-brupop.md",
+  "sts-phased-rollout-operator-controller-manager": "docs/phased-rollouts.md",
+  "argocd-applicationset-controller": "docs/fleet.md",
+};
+const KINDS = new Set(["Deployment", "CronJob", "DaemonSet"]);
+const NAMED = /\b(deployment|cronjob|daemonset)s?[/ ]([a-z0-9]+-[a-z0-9-]+)/g;
+
+const ours = new Set(
+  globSync("{infra/manifests,knative}/**/*.yaml", { cwd: ROOT }).flatMap((file) =>
+    parseAllDocuments(readPage(file)).flatMap((document) => {
+      const { kind = "", metadata } = (document.toJS() ?? {}) as { kind?: string; metadata?: { name?: string } };
+      return KINDS.has(kind) && metadata?.name !== undefined ? [`${kind.toLowerCase()} ${metadata.name}`] : [];
+    }),
+  ),
+);
+
+for (const page of ["README.md", "knative/README.md", ...globSync("docs/**/*.md", { cwd: ROOT })]) {
+  const named = [...readPage(page).matchAll(NAMED)].filter(([, , name = ""]) => OTHERS[name] !== page);
+  if (named.length > 0)
+    it(`${page}: the workloads in its commands exist`, () => {
+      for (const [text, kind, name] of named) assert.ok(ours.has(`${kind} ${name}`), text);
+    });
+}
+
+it("README and operations.md stop the reconciler and node updates by one and the same block", () => {
+  const lines = ["patch cronjob", "delete job", "scale deployment brupop-apiserver"];
+  const blockOf = (page: string): string[] =>
+    readPage(page)
+      .split("\n\n")
+      .map((part) => part.split("\n").filter((line) => line.startsWith("    kubectl")))
+      .find((part) => lines.every((line, i) => part[i]?.includes(line))) ?? assert.fail(page);
+  assert.deepEqual(blockOf("README.md"), blockOf("docs/operations.md"));
+});
