@@ -45,6 +45,10 @@ export const version: Command = {
   },
 };
 
+interface Template {
+  readonly spec?: { readonly containers?: readonly { readonly image?: string }[] };
+}
+
 /** The reconciler that serves the namespace, and the functions beside it. */
 async function gatherParts({ cluster, namespace, settings }: Session): Promise<readonly InstalledPart[]> {
   const homes = (await settings(namespace)).homes.filter((one) => one !== "");
@@ -54,16 +58,16 @@ async function gatherParts({ cluster, namespace, settings }: Session): Promise<r
       cluster.get(deployments, { namespace: home, name: FUNCTIONS }).catch(leaveOut),
     ]);
     return [
-      ...toParts(`cronjob ${home}/${CRON_JOB}`, job?.spec?.jobTemplate?.spec?.template?.spec?.containers),
-      ...toParts(`deployment ${home}/${FUNCTIONS}`, server?.spec?.template?.spec?.containers),
+      ...toParts(`cronjob ${home}/${CRON_JOB}`, job?.spec?.jobTemplate?.spec?.template),
+      ...toParts(`deployment ${home}/${FUNCTIONS}`, server?.spec?.template),
     ];
   });
   return (await Promise.all(parts)).flat();
 }
 
 /** By the first container. */
-const toParts = (name: string, containers: readonly { readonly image?: string }[] = []): InstalledPart[] =>
-  containers.slice(0, 1).map(({ image = "" }) => ({ name, image }));
+const toParts = (name: string, template: Template | undefined): InstalledPart[] =>
+  (template?.spec?.containers ?? []).slice(0, 1).map(({ image = "" }) => ({ name, image }));
 
 function leaveOut(error: unknown): undefined {
   if (!hasCode(error, "Forbidden")) absent(error);
