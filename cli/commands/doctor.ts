@@ -1,5 +1,4 @@
 /** `zonewise doctor`: finds objects that were accepted but do not do what they are meant for. */
-import { examineTicking } from "../decide/findings.ts";
 import { EXIT } from "../exit.ts";
 import { examine } from "../gather/examine.ts";
 import { hasOurs } from "../gather/groups.ts";
@@ -11,7 +10,7 @@ import type { Command, Session } from "../session.ts";
 /** Checks whose findings mean that something could not be examined: they do not count as "all is well". */
 const NOT_SEEN: ReadonlySet<string> = new Set(["not-checked", "not-tried"]);
 
-const STYLES = { error: "bad", warning: "waiting", note: "plain" } as const;
+const STYLES = { error: "bad", warning: "waiting" } as const;
 
 export const doctor: Command = {
   name: "doctor",
@@ -36,9 +35,7 @@ export const doctor: Command = {
   },
   asksTicking: true,
   async run(session, { flags }) {
-    const isBefore = flags["pre"] === true;
-    const ticking = isBefore ? [] : examineTicking(await gatherTickingOf(session));
-    const findings = [...ticking, ...(await examine(session, isBefore))];
+    const findings = await examine(session, flags["pre"] === true ? "before" : await gatherTickingOf(session));
     const { io } = session;
     print(session, findings, () => {
       const blocks = findings.map(({ level, check, object, message, fix }) => {
@@ -46,8 +43,7 @@ export const doctor: Command = {
         const found = wrapAfter(`${object}: ${message} (${check})`, level.length + 2, io);
         return `${title}  ${found}\n${fix === "" ? "" : `       ${fix}\n`}`;
       });
-      const isWell = findings.every(({ level }) => level === "note");
-      return `${isWell ? "nothing found\n" : ""}${blocks.join("")}`;
+      return blocks.join("") || "nothing found\n";
     });
     if (findings.some(({ level }) => level === "error")) return EXIT.no;
     return findings.some(({ check }) => NOT_SEEN.has(check)) ? EXIT.unknown : EXIT.ok;

@@ -28,7 +28,7 @@ import {
 } from "../drill/act/installation.ts";
 import { findLeftovers, makeNamespace, removePlace, renew, type Caller, type Place } from "../drill/act/place.ts";
 import { runDrill } from "../drill/act/run-drill.ts";
-import { describeRight } from "../decide/reconciler-rights.ts";
+import { describeRight } from "../decide/doctor/rights.ts";
 import { CliError, EXIT, usageError, type ExitCode } from "../exit.ts";
 import { findDenied } from "../gather/denied-rights.ts";
 import { gatherTicking } from "../gather/ticking.ts";

@@ -55,7 +55,7 @@ export function deny({ question, reason, rule, message, objects, since, until, r
 }
 
 /** The explained group in its present state; without zones for a pod that is in none. */
-export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets">;
+export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets" | "all">;
 
 /** The answer no, with a reason of the closed lists. */
 function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {

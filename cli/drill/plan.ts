@@ -1,6 +1,6 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { readRight, type Right } from "../decide/reconciler-rights.ts";
+import { readRight, type Right } from "../decide/doctor/rights.ts";
 
 export const ZONES: readonly string[] = ["a", "b", "c"];
 /** Pods of a zone, before and after the downscale. */

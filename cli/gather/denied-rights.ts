@@ -1,6 +1,6 @@
 /** Asks the API server which rights a user lacks. */
 import { accessReviews, subjectReviews } from "../../infra/kubernetes/resources.ts";
-import type { Right } from "../decide/reconciler-rights.ts";
+import type { Right } from "../decide/doctor/rights.ts";
 import type { Session } from "../session.ts";
 
 /** The rights that the user, the caller by default, does not have. */

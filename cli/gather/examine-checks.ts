@@ -1,23 +1,15 @@
 /** Reads the PhasedRollouts, gates and node updates that `zonewise doctor` examines. */
 import type { Phased } from "../decide/explain-phased.ts";
 import { absent } from "../../infra/errors.ts";
-import { rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
-import { mutatingWebhooks, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
+import { phasedRollouts, rolloutGates } from "../../infra/kubernetes/custom-resources.ts";
+import { mutatingWebhooks, type ObjectMeta, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
-import type { Finding } from "../decide/findings.ts";
-import {
-  examineBypasses,
-  examineGates,
-  examinePhased,
-  examinePolicies,
-  listSecrets,
-  type PhasedScene,
-  rightOf,
-  secretForbidden,
-} from "../decide/more-findings.ts";
+import { type Finding, run } from "../decide/doctor/check.ts";
+import { type Keyed, KEY_CHECKS } from "../decide/doctor/keys.ts";
+import { GATES, listSecrets, PHASED, type PhasedFacts, POLICIES, rightOf, SECRETS } from "../decide/doctor/rollouts.ts";
 import type { Session } from "../session.ts";
 import { gatherPolicies } from "./node-update.ts";
 import { findDenied } from "./denied-rights.ts";
@@ -78,13 +70,33 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
   const { groups } = await gatherZones([session.namespace], session);
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
-  const targets = await gatherTargets(session);
-  const bypasses = examineBypasses([...groups.values()].flat(), gates, session.clock.now());
-  return [...examinePhased(phased, { isGuarded, ...targets }), ...examineGates(gates, groups), ...bypasses];
+  return [
+    ...run(PHASED, { phased, isGuarded, ...(await gatherTargets(session)) }),
+    ...run(GATES, { gates, groups, now: session.clock.now() }),
+    ...run(KEY_CHECKS, await gatherKeyed(session)),
+  ];
+}
+
+/** Gates and PhasedRollouts with their annotations. */
+async function gatherKeyed(session: Session): Promise<readonly Keyed[]> {
+  const query = session.namespace === "" ? {} : { namespace: session.namespace };
+  const kinds: readonly (readonly [kind: string, resource: Resource<{ readonly metadata: ObjectMeta }>])[] = [
+    ["rolloutgate", rolloutGates],
+    ["phasedrollout", phasedRollouts],
+  ];
+  const lists = kinds.map(async ([kind, resource]) => {
+    const read = ({
+      metadata: { namespace = "", name = "", labels = {}, annotations = {} },
+    }: {
+      readonly metadata: ObjectMeta;
+    }): Keyed => ({ kind, namespace, name, labels, annotations });
+    return (await readAll({ resource, query, read }, session).catch(absent))?.items ?? [];
+  });
+  return (await Promise.all(lists)).flat();
 }
 
 /** The StatefulSets that a PhasedRollout could manage and that none does, by their namespace; and those that one claims. */
-async function gatherTargets(session: Session): Promise<Pick<PhasedScene, "targetsOf" | "claimed">> {
+async function gatherTargets(session: Session): Promise<Pick<PhasedFacts, "targetsOf" | "claimed">> {
   const query = session.namespace === "" ? {} : { namespace: session.namespace };
   const { items } = await readAll({ resource: statefulSets, query, read: readTarget }, session);
   const claimed = items.filter(({ owner }) => owner !== undefined);
@@ -99,7 +111,7 @@ async function gatherTargets(session: Session): Promise<Pick<PhasedScene, "targe
 /** Reads Secrets only if a check names one. */
 export async function examineSecrets(session: Session): Promise<Finding[]> {
   const [phased, gates] = await gather(session);
-  const findings = listSecrets(phased, gates).map(async (secret) => {
+  const forbidden = listSecrets(phased, gates).map(async (secret) => {
     const { namespace } = secret;
     const users = [...new Set([namespace, "zonewise"])].map(
       (one) => `system:serviceaccount:${one}:zonewise-reconciler`,
@@ -107,12 +119,10 @@ export async function examineSecrets(session: Session): Promise<Finding[]> {
     const denied = await Promise.all(
       users.map(async (user) => await findDenied({ ...session, namespace }, [rightOf(secret)], user)),
     );
-    return denied.every(({ length }) => length > 0) ? [secretForbidden(secret)] : [];
+    return denied.every(({ length }) => length > 0) ? [secret] : [];
   });
-  return (await Promise.all(findings)).flat();
+  return run(SECRETS, (await Promise.all(forbidden)).flat());
 }
 
-export async function examineNodeUpdates(session: Session): Promise<Finding[]> {
-  const [policies, { shadows }] = await Promise.all([gatherPolicies(session), session.settings(session.namespace)]);
-  return examinePolicies(policies, shadows);
-}
+export const examineNodeUpdates = async (session: Session): Promise<Finding[]> =>
+  run(POLICIES, await gatherPolicies(session));

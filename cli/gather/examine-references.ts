@@ -1,15 +1,15 @@
-/** Reads the resources that zones mirror, and autoscalers, for `zonewise doctor`. */
+/** Reads the resources that zones mirror, for `zonewise doctor`. */
 import { hasCode, messageOf } from "../../infra/errors.ts";
 import { collect } from "../../infra/kubernetes/collect.ts";
-import { horizontalPodAutoscalers, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { statefulSets } from "../../infra/kubernetes/resources.ts";
 import { once } from "../../infra/once.ts";
 import { visitEach } from "../../infra/slots.ts";
 import type { Mirror } from "../../reconciler/model/scaling.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { examineAutoscalers, examineMirrors, type MirrorReading } from "../decide/mirror-findings.ts";
-import { isGrouped, notChecked, type Finding } from "../decide/findings.ts";
+import { type Finding, notChecked, run } from "../decide/doctor/check.ts";
+import { MIRRORS, type MirrorReading } from "../decide/doctor/rollouts.ts";
 import type { Session } from "../session.ts";
 
 const READS_AT_ONCE = 8;
@@ -21,9 +21,7 @@ const READS_AT_ONCE = 8;
 export async function examineReferences(session: Session): Promise<Finding[]> {
   const query = session.namespace === "" ? {} : { namespace: session.namespace };
   const { items } = await readAll({ resource: statefulSets, query, read: readZone }, session);
-  const concerned = items.filter((zone) => isGrouped(zone) || zone.scaling.mirror);
-  if (concerned.length === 0) return [];
-  const mirroring = concerned.flatMap(readMirrored);
+  const mirroring = items.flatMap(readMirrored);
   const mirrored = Map.groupBy(mirroring, ({ zone, mirror }) =>
     [zone.namespace, mirror.apiVersion, mirror.kind, mirror.name].join(" "),
   );
@@ -40,17 +38,13 @@ export async function examineReferences(session: Session): Promise<Finding[]> {
     try {
       const missing = await read(first.zone.namespace, first.mirror).then(() => undefined, whyMissing);
       const names = missing === undefined ? [] : await list(first);
-      for (const { zone } of own) readings.set(zone, { zone, missing, names });
+      for (const { zone, mirror } of own) readings.set(zone, { zone, mirror, missing, names });
     } catch (error) {
       unread.push(notChecked(`${first.mirror.kind}/${first.mirror.name}, which zones mirror`, error));
     }
   });
-  const autoscalers = await collect(session.cluster.list(horizontalPodAutoscalers, query)).catch((error: unknown) => {
-    if (!hasCode(error, "NotFound")) unread.push(notChecked("autoscalers", error));
-    return [];
-  });
   const found = mirroring.flatMap(({ zone }) => readings.get(zone) ?? []);
-  return [...unread, ...examineMirrors(found), ...examineAutoscalers(autoscalers, concerned)];
+  return [...run(MIRRORS, found), ...unread];
 }
 
 interface Mirrored {

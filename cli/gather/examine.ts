@@ -1,8 +1,8 @@
 /**
- * Reads the objects that `zonewise doctor` examines. An object that the caller may not read becomes a finding, and the
- * rest is examined.
+ * Reads the objects that `zonewise doctor` checks. An object that the caller may not read becomes a finding, and the
+ * rest is checked.
  */
-import { hasCode } from "../../infra/errors.ts";
+import { absent, hasCode } from "../../infra/errors.ts";
 import {
   definitions,
   mutatingWebhooks,
@@ -11,81 +11,59 @@ import {
   statefulSets,
   validatingWebhooks,
   type Resource,
-  type StatefulSet,
 } from "../../infra/kubernetes/resources.ts";
-import { absent } from "../../infra/errors.ts";
-import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { readZone, selectorText } from "../../reconciler/model/zone.ts";
-import { LABELS } from "../../reconciler/model/annotations.ts";
-import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
 import { listBudgets } from "../../reconciler/budget/act/gather-budget.ts";
-import { examineDefinitionOwners, SHARED_DEFINITIONS } from "../decide/definition-owners.ts";
+import { readBudgetPod, type BudgetPod } from "../../reconciler/budget/budget-pod.ts";
+import { LABELS } from "../../reconciler/model/annotations.ts";
+import { readZone, selectorText } from "../../reconciler/model/zone.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
-import { ORIGINAL } from "../../reconciler/report/ticking.ts";
-import { examineStatefulSets, notChecked, type Finding } from "../decide/findings.ts";
-import { examineMinTimes, hasOldLabel } from "../decide/min-time-findings.ts";
+import { readAll } from "../../reconciler/snapshot/gather.ts";
+import { BUDGETS } from "../decide/doctor/budgets.ts";
+import { type Finding, notChecked, run, sortFindings } from "../decide/doctor/check.ts";
 import {
-  examineBudgets,
-  examineDeletions,
-  examineGuard,
-  examineTemplates,
-  examineWebhooks,
-} from "../decide/protection-findings.ts";
-import { findMissingRights, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/reconciler-rights.ts";
-import { examineWindows } from "../decide/window-findings.ts";
+  ACCOUNTS,
+  CLUSTER,
+  DEFINITIONS,
+  DELETIONS,
+  KINDS,
+  OWNERS,
+  PROTECTION,
+  SHARED_DEFINITIONS,
+  TEMPLATES,
+  TICKS,
+  WEBHOOKS,
+} from "../decide/doctor/installation.ts";
+import { INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../decide/doctor/rights.ts";
+import { examineStatefulSets } from "../decide/doctor/zones.ts";
+import type { NoTick } from "../../reconciler/report/ticking.ts";
 import type { Session } from "../session.ts";
-import { createDeletionGuards, createGuards } from "./guard.ts";
 import { findDenied } from "./denied-rights.ts";
 import { examineNodeUpdates, examineRollouts, examineSecrets } from "./examine-checks.ts";
 import { examineReferences } from "./examine-references.ts";
+import { createDeletionGuards, createGuards } from "./guard.ts";
 
-export type Examination = (session: Session) => Promise<Finding[]>;
+type Examination = (session: Session) => Promise<Finding[]>;
 
 async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide = false): Promise<T[]> {
   const query = isClusterWide || session.namespace === "" ? {} : { namespace: session.namespace };
   return (await readAll({ resource, query, read: (object: T) => object }, session)).items;
 }
 
-const examineZones =
-  (isBefore: boolean): Examination =>
-  async (session) => {
-    const objects = await listAll(session, statefulSets);
-    const served = isBefore ? undefined : await findServed(session, objects);
-    const mayServe = (namespace: string): boolean => served?.has(namespace) ?? true;
-    return [
-      ...examineStatefulSets(objects),
-      ...examineTemplates(objects),
-      ...examineWindows(objects, session.clock.now()),
-      ...examineMinTimes(objects, mayServe),
-    ];
-  };
+const examineZones: Examination = async (session) => {
+  const objects = await listAll(session, statefulSets);
+  return [...examineStatefulSets(objects, session.clock.now()), ...run(TEMPLATES, objects)];
+};
 
-/**
- * The namespaces in which the original may serve one of the StatefulSets: its Deployment serves it, or may not be read.
- */
-async function findServed({ cluster }: Session, objects: readonly StatefulSet[]): Promise<ReadonlySet<string>> {
-  const places = [...new Set(objects.filter(hasOldLabel).map(({ metadata }) => metadata?.namespace ?? ""))];
-  const isServed = await Promise.all(
-    places.map(async (namespace) =>
-      readOriginal({ cluster, namespace }).catch((error: unknown) => {
-        if (!hasCode(error, "Forbidden")) throw error;
-        return true;
-      }),
-    ),
-  );
-  return new Set(places.filter((_, i) => isServed[i]));
-}
-
-const examineGuards: Examination = async (session) => {
+const examineBudgets: Examination = async (session) => {
   const budgets = await listBudgets(session.namespace, session);
   if (!budgets) return [];
   const zones = (await listAll(session, statefulSets)).map(readZone);
-  if (zones.length === 0) return examineBudgets(budgets, zones, []);
+  if (zones.length === 0) return run(BUDGETS, { budgets, zones, others: [] });
   try {
-    return examineBudgets(budgets, zones, await listAll(session, podDisruptionBudgets));
+    return run(BUDGETS, { budgets, zones, others: await listAll(session, podDisruptionBudgets) });
   } catch (error) {
     const unread = toFinding("PodDisruptionBudgets, and groups without a budget")(error);
-    return [...examineBudgets(budgets, zones, undefined), ...unread];
+    return [...run(BUDGETS, { budgets, zones, others: undefined }), ...unread];
   }
 };
 
@@ -94,25 +72,25 @@ const examineProtection: Examination = async (session) => {
   const budgets = (await listBudgets(session.namespace, session)) ?? [];
   const guards = createGuards(session);
   const places = Map.groupBy(budgets, ({ ref }) => ref.namespace);
-  const seen = [...places].map(async ([namespace, own]): Promise<Finding[]> => {
+  const seen = [...places].map(async ([namespace, own]) => {
     const selectors = own.flatMap(({ matchLabels }) => (matchLabels ? [selectorText({ matchLabels })] : []));
     if (selectors.length === 0) return [];
-    const pod = await findOwnedPod(session, namespace, selectors);
-    const guard = await guards(pod ?? { namespace });
-    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? examineGuard(ref.name, guard) : []));
+    const guard = await guards((await findOwnedPod(session, namespace, selectors)) ?? { namespace });
+    return own.flatMap(({ ref, matchLabels }) => (matchLabels ? [{ budget: ref.name, guard }] : []));
   });
-  return (await Promise.all(seen)).flat();
+  return run(PROTECTION, (await Promise.all(seen)).flat());
 };
 
-/**
- * Examines the deletion guards of groups' pods in each namespace with a budget, by the labels that the guards select.
- */
+/** Checks the guards of deletions in each namespace with a budget, by the labels that the guards select. */
 const examineDeletionGuards: Examination = async (session) => {
   const budgets = (await listBudgets(session.namespace, session)) ?? [];
   const guards = createDeletionGuards(session);
   const places = [...new Set(budgets.map(({ ref }) => ref.namespace))];
-  const seen = places.map(async (one) => examineDeletions(one, await guards(one, { [LABELS.rolloutGroup]: "" })));
-  return (await Promise.all(seen)).flat();
+  const seen = places.map(async (namespace) => ({
+    namespace,
+    guard: await guards(namespace, { [LABELS.rolloutGroup]: "" }),
+  }));
+  return run(DELETIONS, await Promise.all(seen));
 };
 
 /** The first pod of a StatefulSet that one of the selectors selects. */
@@ -133,37 +111,29 @@ async function findOwnedPod(
 }
 
 const examineHooks: Examination = async (session) =>
-  examineWebhooks([
+  run(WEBHOOKS, [
     ...(await listAll(session, validatingWebhooks, true)),
     ...(await listAll(session, mutatingWebhooks, true)),
   ]);
 
-/** Definitions, by group and kind, and the capabilities that are off without them. */
-const KINDS = [
-  ["rollout-operator.grafana.com", "ZoneAwarePodDisruptionBudget", "disruption budgets are"],
-  ["zonewise.dev", "RolloutGroup", "zonewise status, and kubectl wait on a group, are"],
-  ["zonewise.dev", "RolloutGate", "gates are"],
-  ["sts.plus", "PhasedRollout", "phased rollouts are"],
-] as const;
-
 const examineDefinitions: Examination = async ({ cluster }) => {
-  const missing = await Promise.all(
-    KINDS.map(async ([group, kind]) => (await cluster.discover(group, kind)).length === 0),
+  const isMissing = await Promise.all(
+    KINDS.map(async ({ group, kind }) => (await cluster.discover(group, kind)).length === 0),
   );
-  return KINDS.filter((_, i) => missing[i]).map(([group, kind, what]) => ({
-    level: "warning",
-    check: "definition-missing",
-    object: `${kind}.${group}`,
-    message: `the cluster has no such definition: ${what} off`,
-    fix: "kubectl apply -k infra/manifests/crds",
-  }));
+  return run(
+    DEFINITIONS,
+    KINDS.filter((_, i) => isMissing[i]),
+  );
 };
 
 const examineOwners: Examination = async ({ cluster }) => {
   const found = await Promise.all(
     SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)),
   );
-  return examineDefinitionOwners(found.filter((one) => one !== undefined));
+  return run(
+    OWNERS,
+    found.filter((one) => one !== undefined),
+  );
 };
 
 /**
@@ -175,79 +145,63 @@ const examineReconcilerRights: Examination = async (session) => {
   const missing = await Promise.all(
     [...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)),
   );
-  const fewest = missing.toSorted((a, b) => a.length - b.length)[0] ?? [];
-  const fix = "install it for this namespace: kubectl apply -k infra/manifests/reconciler";
-  return findMissingRights({ who: "serviceaccount/zonewise-reconciler", missing: fewest, all: RECONCILER_RIGHTS, fix });
+  return run(ACCOUNTS, {
+    who: "serviceaccount/zonewise-reconciler",
+    missing: missing.toSorted((a, b) => a.length - b.length)[0] ?? [],
+    all: RECONCILER_RIGHTS,
+    fix: "install it for this namespace: kubectl apply -k infra/manifests/reconciler",
+  });
 };
 
 const examineInstaller: Examination = async (session) =>
-  findMissingRights({
+  run(ACCOUNTS, {
     who: "you",
     missing: await findDenied(session, INSTALL_RIGHTS),
     all: INSTALL_RIGHTS,
     fix: "install as an administrator of the cluster",
   });
 
-const examineOriginal: Examination = async ({ cluster, namespace }) => {
-  if (!(await readOriginal({ cluster, namespace: namespace || "default" }))) return [];
-  const message = "the original serves this namespace: both must not run at once";
-  return [
-    {
-      level: "warning",
-      check: "original",
-      object: `deployment/${ORIGINAL}`,
-      message,
-      fix: "docs/migration.md has the steps",
-    },
-  ];
-};
+const examineOriginal: Examination = async ({ cluster, namespace }) =>
+  run(CLUSTER, { hasOriginal: await readOriginal({ cluster, namespace: namespace || "default" }), isRecent: true });
 
 const examineVersion: Examination = async ({ cluster }) => {
   const policies = await cluster.discover("admissionregistration.k8s.io", "ValidatingAdmissionPolicy");
-  if (policies.some(({ version }) => version === "v1")) return [];
-  const message = "it has no ValidatingAdmissionPolicy of v1: it is older than Kubernetes 1.30";
-  return [
-    {
-      level: "warning",
-      check: "version",
-      object: "apiserver",
-      message,
-      fix: "docs/install.md says how to install on older clusters",
-    },
-  ];
+  return run(CLUSTER, { hasOriginal: false, isRecent: policies.some(({ version }) => version === "v1") });
 };
 
 /** Each part has a subject, for the finding that it could not be read. */
 type Part = readonly [subject: string, examine: Examination];
 
+/** The gravest first: in this order the findings of a level are shown. */
 const INSTALLED: readonly Part[] = [
-  ["StatefulSets", examineZones(false)],
-  ["what zones mirror, and autoscalers", examineReferences],
-  ["disruption budgets", examineGuards],
   ["whether evictions are judged", examineProtection],
-  ["whether deletions of pods are guarded", examineDeletionGuards],
   ["webhook configurations", examineHooks],
-  ["definitions", examineDefinitions],
-  ["owners of definitions", examineOwners],
   ["rights of the reconciler", examineReconcilerRights],
+  ["definitions", examineDefinitions],
+  ["whether deletions of pods are guarded", examineDeletionGuards],
+  ["disruption budgets", examineBudgets],
+  ["StatefulSets", examineZones],
+  ["what zones mirror", examineReferences],
   ["PhasedRollouts and gates", examineRollouts],
   ["rights to the Secrets of checks", examineSecrets],
   ["node updates", examineNodeUpdates],
+  ["owners of definitions", examineOwners],
 ];
 const BEFORE: readonly Part[] = [
   ["your rights", examineInstaller],
   ["version of the cluster", examineVersion],
   ["the original", examineOriginal],
-  ["StatefulSets", examineZones(true)],
+  ["StatefulSets", examineZones],
 ];
 
-/** All findings, errors first. Throws the error of the API server, except for a missing right. */
-export async function examine(session: Session, isBefore: boolean): Promise<Finding[]> {
-  const all = await Promise.all(
-    (isBefore ? BEFORE : INSTALLED).map(async ([subject, one]) => await one(session).catch(toFinding(subject))),
-  );
-  const findings = all.flat();
-  return (["error", "warning", "note"] as const).flatMap((level) => findings.filter((one) => one.level === level));
+/**
+ * All findings, the gravest first; before an installation nothing is to tick. Throws the error of the API server, except
+ * for a missing right.
+ */
+export async function examine(session: Session, noTicks: readonly NoTick[] | "before"): Promise<Finding[]> {
+  const parts = noTicks === "before" ? BEFORE : INSTALLED;
+  const found = await Promise.all(parts.map(async ([subject, one]) => await one(session).catch(toFinding(subject))));
+  return sortFindings([...(noTicks === "before" ? [] : run(TICKS, noTicks)), ...found.flat()]);
 }
 
 const toFinding =

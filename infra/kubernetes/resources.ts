@@ -21,7 +21,6 @@ import type {
   V1ValidatingAdmissionPolicy,
   V1ValidatingAdmissionPolicyBinding,
   V1ValidatingWebhookConfiguration,
-  V2HorizontalPodAutoscaler,
 } from "@kubernetes/client-node";
 import { createPodListDecoder } from "./pod-protobuf.ts";
 import type { Decoder } from "./protobuf.ts";
@@ -234,13 +233,6 @@ export interface RunContainer {
   readonly envFrom?: readonly { readonly configMapRef?: { readonly name?: string } }[];
 }
 export const cronJobs: Resource<CronJob> = { group: "batch", version: "v1", plural: "cronjobs" };
-
-export type HorizontalPodAutoscaler = Json<V2HorizontalPodAutoscaler>;
-export const horizontalPodAutoscalers: Resource<HorizontalPodAutoscaler> = {
-  group: "autoscaling",
-  version: "v2",
-  plural: "horizontalpodautoscalers",
-};
 
 export type Job = Json<V1Job>;
 export const jobs: Resource<Job> = { group: "batch", version: "v1", plural: "jobs" };

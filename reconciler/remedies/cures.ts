@@ -15,6 +15,8 @@ export interface RuleContext {
   /** "" for a pod that is in no group. */
   readonly group: string;
   readonly zones: readonly BudgetZone[];
+  /** All StatefulSets of the namespace, where they were read. */
+  readonly all?: readonly Zone[] | undefined;
   /** The budgets of the namespace, where they were read. */
   readonly budgets?: readonly Pick<StoredBudget, "ref" | "matchLabels">[];
 }

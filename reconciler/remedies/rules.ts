@@ -1,11 +1,10 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
-import { listSome } from "../model/list-some.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
-import { wouldCycle } from "../model/leaders.ts";
 import { MAX_ZONES } from "../model/too-many-zones.ts";
+import { cureLeader } from "./leader.ts";
 import { cureLabels, curePods, growZone, keepBudget, kubectl, named, zonewise, type RuleContext } from "./cures.ts";
 
 /**
@@ -181,14 +180,9 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
     rule: "the leader of a zone is in its group",
     remedy: (context) => {
       const own = context.zones.find(({ name }) => name === zone(context));
-      const others = context.zones
-        .map(({ name }) => name)
-        .filter((name) => own && name !== own.name && !wouldCycle(own, name, context.zones));
-      const none = `do without a leader: ${annotate(context, `${ANNOTATIONS.downscaleLeader}-`)}`;
-      const [first] = others;
-      return first === undefined
-        ? none
-        : `name one of ${listSome(others)}: ${annotate(context, `${ANNOTATIONS.downscaleLeader}=${first}`)}; or ${none}`;
+      return own
+        ? cureLeader(own, { own: context.zones, all: context.all })
+        : annotate(context, `${ANNOTATIONS.downscaleLeader}-`);
     },
   },
   LeaderCycle: {

@@ -4,6 +4,21 @@ import { describe, it } from "node:test";
 import { GLOBAL_FLAGS } from "../../cli/flags.ts";
 import { VERSION } from "../../cli/commands/version.ts";
 import { COMMANDS } from "../../cli/program.ts";
+import { BUDGETS } from "../../cli/decide/doctor/budgets.ts";
+import {
+  ACCOUNTS,
+  CLUSTER,
+  DEFINITIONS,
+  DELETIONS,
+  OWNERS,
+  PROTECTION,
+  TEMPLATES,
+  TICKS,
+  WEBHOOKS,
+} from "../../cli/decide/doctor/installation.ts";
+import { KEY_CHECKS } from "../../cli/decide/doctor/keys.ts";
+import { GATES, MIRRORS, PHASED, POLICIES, SECRETS } from "../../cli/decide/doctor/rollouts.ts";
+import { ZONES } from "../../cli/decide/doctor/zones.ts";
 import { namesIn, readPage } from "./pages.ts";
 
 const page = readPage("docs/cli.md");
@@ -33,4 +48,33 @@ describe("docs/cli.md", () => {
     assert.deepEqual(sorted(namesIn(section("Commands"))), sorted(commands.map(({ name }) => name)));
     assert.deepEqual(sorted(namesIn(section("Flags"))), sorted(flags.map(({ name }) => name)));
   });
+});
+
+it("docs/cli.md has every check of doctor with its levels, and no other", () => {
+  const written = [
+    ...section("What doctor checks").matchAll(/^\| (`.*?) \| (error|warning|error, warning) \|/gm),
+  ].flatMap(([, names = "", levels = ""]) =>
+    names.split(", ").flatMap((name) => levels.split(", ").map((level) => `${name.replaceAll("`", "")} ${level}`)),
+  );
+  const tables: readonly (readonly { readonly check: string; readonly level: string }[])[] = [
+    TICKS,
+    PROTECTION,
+    WEBHOOKS,
+    ACCOUNTS,
+    DEFINITIONS,
+    DELETIONS,
+    TEMPLATES,
+    OWNERS,
+    CLUSTER,
+    BUDGETS,
+    ZONES,
+    KEY_CHECKS,
+    MIRRORS,
+    PHASED,
+    GATES,
+    POLICIES,
+    SECRETS,
+  ];
+  const checks = new Set(tables.flat().map(({ check, level }) => `${check} ${level}`));
+  assert.deepEqual(written.toSorted(), [...checks].toSorted());
 });

@@ -5,7 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { shortDuration } from "../../infra/duration.ts";
 import { PROMISES } from "../../cli/drill/judge.ts";
 import { CLUSTER_RIGHTS, KILL_RIGHTS, NAMESPACED_RIGHTS, PAUSE_IMAGE, STAGES } from "../../cli/drill/plan.ts";
-import { describeRight, type Right } from "../../cli/decide/reconciler-rights.ts";
+import { describeRight, type Right } from "../../cli/decide/doctor/rights.ts";
 import { readPage, rowsOf } from "./pages.ts";
 
 const page = readPage("docs/drill.md");

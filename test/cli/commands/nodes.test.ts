@@ -10,7 +10,7 @@ const NAMESPACE = "brupop-bottlerocket-aws";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
 
 it(
-  "explain node, status and doctor tell of a node's update, its policy, who waits and why",
+  "explain node and status tell of a node's update, its policy, who waits and why",
   { timeout: 300_000 },
   async (t) => {
     const stage = await setNodeStage({ namespace: NAMESPACE });
@@ -22,10 +22,6 @@ it(
     await stage.tick();
     const { run } = await openTerminal(t, stage);
     assert.match((await run("explain node/node-1")).out, /^node\/node-1\n {2}update: no {2}AgentSilent\n/);
-    assert.match(
-      (await run("doctor")).out,
-      /^warning {2}nodeupdatepolicy\/default: the agents of 2 nodes have not reported/m,
-    );
 
     const status = { current_version: "1.0.0", target_version: "1.1.0", current_state: "Idle", crash_count: 0 };
     for (const name of ["node-1", "node-2"]) {

@@ -45,7 +45,7 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   GateInvalid: /^correct it: kubectl -n test edit rolloutgate gate; or let .*Observe/,
   GateUnreachable: /zonewise -n test bypass ingester --for 30m/,
   LeaderNotFound:
-    /annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader=ingester-zone-a; or /,
+    /^see where it is: kubectl -n test get statefulset \S+ --show-labels; or .*annotate --overwrite statefulset ingester-zone-b grafana.com\/rollout-downscale-leader-$/,
   LeaderCycle: /statefulset ingester-zone-a grafana.com\/rollout-downscale-leader-/,
   LeaderAndMirror: /statefulset ingester-zone-b grafana.com\/rollout-downscale-leader-/,
   LeaderNotReady: /wait for ingester-zone-a, .*ingester-zone-b grafana.com\/rollout-upscale-only-when-leader-ready-/,

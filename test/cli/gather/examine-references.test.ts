@@ -63,20 +63,3 @@ it("says what cannot be read, and keeps the findings of all others", async () =>
   ]);
   assert.equal(seen.lists, 1);
 });
-
-it("lists autoscalers for the zones of a group, also where nothing is mirrored", async () => {
-  const scaler = {
-    metadata: { namespace: "test", name: "scaler" },
-    spec: { minReplicas: 0, scaleTargetRef: { apiVersion: "apps/v1", kind: "StatefulSet", name: "zone-a" } },
-  };
-  const list = async function* ({ plural }: Resource) {
-    const zones = ["zone-a", "zone-b"].map((name) => statefulSetObject({ name }));
-    yield { items: plural === "statefulsets" ? zones : [scaler], resourceVersion: "1" };
-  };
-  const { session } = sessionOf([]);
-  const found = await examineReferences({ ...session, cluster: { ...session.cluster, list } } as unknown as Session);
-  assert.deepEqual(
-    found.map(({ check, object }) => `${check} ${object}`),
-    ["zone-to-zero hpa/scaler"],
-  );
-});

@@ -77,7 +77,10 @@ export const BUDGET_TROUBLES: readonly Trouble[] = [
     trouble: "a typo in the label of the group",
     make: (at) => label(at, SETS, "ingester-zone-c", { "rollout-group": "ingestr" }),
     object: "pod/ingester-zone-c-0",
-    says: { doctor: /statefulset\/ingester-zone-c: .*ingestr/, explain: /evict: no {2}OwnerNotFound/ },
+    says: {
+      doctor: /statefulset\/ingester-zone-c: budget ingester selects its pods and not it/,
+      explain: /evict: no {2}OwnerNotFound/,
+    },
     cure: {},
   },
   {

@@ -164,6 +164,10 @@ it("names no leader that follows the zone", () => {
     { annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } },
   );
   const objects = [{ kind: "StatefulSet", name: "ingester-zone-a" }];
-  const remedy = remedyFor("LeaderNotFound", { ...worldOf(zones), message: "", objects });
-  assert.match(remedy, /^do without a leader: /);
+  const world = { ...worldOf(zones), message: "", objects };
+  assert.match(remedyFor("LeaderNotFound", { ...world, all: zones }), /^if it is to follow nobody: /);
+  assert.match(
+    remedyFor("LeaderNotFound", world),
+    /^see where it is: kubectl .* get statefulset gone --show-labels; or if/,
+  );
 });

@@ -2,8 +2,6 @@
  * The RBAC rights that the reconciler needs in each namespace that it serves: the rules of
  * infra/manifests/reconciler/rbac.yaml, one right per row. Pure.
  */
-import type { Finding } from "./findings.ts";
-
 export interface Right {
   readonly verb: string;
   readonly group: string;
@@ -55,23 +53,3 @@ export const INSTALL_RIGHTS: readonly Right[] = [
 
 export const describeRight = ({ verb, group, resource, subresource }: Right): string =>
   `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}${group === "" ? "" : `.${group}`}`;
-
-/** An account, the rights that it lacks, and the command that grants them. */
-interface Lacking {
-  /** `serviceaccount/zonewise-reconciler` */
-  readonly who: string;
-  readonly missing: readonly Right[];
-  /** The rights that are needed. */
-  readonly all: readonly Right[];
-  readonly fix: string;
-}
-
-/** One finding for all missing rights: an account without any of them is most likely not installed. */
-export function findMissingRights({ who, missing, all, fix }: Lacking): Finding[] {
-  if (missing.length === 0) return [];
-  const message =
-    missing.length === all.length
-      ? "it has none of the rights that it needs"
-      : `it may not ${missing.map(describeRight).join(", ")}`;
-  return [{ level: "error", check: "rbac", object: who, message, fix }];
-}

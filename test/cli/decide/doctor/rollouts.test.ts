@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
-import type { Gate } from "../../../reconciler/gates/gate.ts";
-import type { GateRecord } from "../../../reconciler/gates/record.ts";
-import { readZone } from "../../../reconciler/model/zone.ts";
+import type { Gate } from "../../../../reconciler/gates/gate.ts";
+import type { GateRecord } from "../../../../reconciler/gates/record.ts";
+import { readZone, type Zone } from "../../../../reconciler/model/zone.ts";
 import { describe, it } from "node:test";
+import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
 import {
-  examineBypasses,
-  examineGates,
-  examinePhased,
-  examinePolicies,
+  GATES,
   listSecrets,
+  MIRRORS,
+  PHASED,
+  type PhasedFacts,
+  POLICIES,
   rightOf,
-  secretForbidden,
-} from "../../../cli/decide/more-findings.ts";
-import type { Finding } from "../../../cli/decide/findings.ts";
-import type { Phased } from "../../../cli/decide/explain-phased.ts";
-import { readTarget } from "../../../reconciler/phased/target.ts";
-import { group, type ZoneTraits } from "../../reconciler/builders.ts";
-import { gateOf } from "../../reconciler/gates/builders.ts";
-import { at, policy } from "../../reconciler/nodes/fixture.ts";
-import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../reconciler/phased/builders.ts";
+  SECRETS,
+} from "../../../../cli/decide/doctor/rollouts.ts";
+import type { Phased } from "../../../../cli/decide/explain-phased.ts";
+import { readTarget } from "../../../../reconciler/phased/target.ts";
+import { group, statefulSetObject, type ZoneTraits } from "../../../reconciler/builders.ts";
+import { MIRROR } from "../../../reconciler/scaling/mirror-stage.ts";
+import { gateOf } from "../../../reconciler/gates/builders.ts";
+import { at, policy } from "../../../reconciler/nodes/fixture.ts";
+import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../../reconciler/phased/builders.ts";
 
+const examinePhased = (all: readonly Phased[], facts: Omit<PhasedFacts, "phased">): Finding[] =>
+  run(PHASED, { phased: all, ...facts });
+const examineGates = (gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] =>
+  run(GATES, { gates, groups, now: 0 });
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
@@ -197,7 +203,7 @@ describe("zonewise doctor", () => {
       });
   });
 
-  it("finds bypasses of gates: those that count, and those that are refused", () => {
+  it("finds bypasses of gates that are refused, and leaves those that count to status", () => {
     const gate = gateOf();
     const { namespace } = gate.ref;
     const find = (until: string, { accepted, gates = [gate] }: { accepted?: boolean; gates?: Gate[] } = {}) => {
@@ -210,38 +216,27 @@ describe("zonewise doctor", () => {
         },
       });
       const record = accepted === undefined ? {} : { record: recordOf([{ zone: "zone-b", until, accepted }]) };
-      return examineBypasses(
-        [zone],
-        gates.map((one) => ({ ...one, ...record })),
-        Date.parse("2026-01-01T00:00:00Z"),
-      );
+      return run(GATES, {
+        gates: gates.map((one) => ({ ...one, ...record })),
+        groups: new Map([[`${namespace}/${gate.group}`, [zone]]]),
+        now: Date.parse("2026-01-01T00:00:00Z"),
+      }).filter(({ check }) => check !== "gate-never-asked");
     };
     const [soon, far] = ["2026-01-01T01:00:00Z", "2026-01-03T00:00:00Z"];
-    assert.deepEqual(summaryOf(find(soon)), ["warning gates-bypassed statefulset/zone-b"]);
-    assert.equal(find(soon)[0]?.message, "it may begin without its gates until 2026-01-01T01:00:00Z (known alert)");
-    assert.equal(find(soon)[0]?.fix, `zonewise -n ${namespace} bypass ${gate.group} --zone zone-b --end`);
+    assert.deepEqual(find(soon), []);
+    assert.equal(find(far)[0]?.fix, `zonewise -n ${namespace} bypass ${gate.group} --zone zone-b --end`);
     assert.deepEqual(summaryOf(find(far)), ["error bypass-refused statefulset/zone-b"]);
     assert.deepEqual(summaryOf(find(far, { gates: [] })), ["error bypass-refused statefulset/zone-b"]);
     assert.deepEqual(summaryOf(find(soon, { accepted: false })), ["error bypass-refused statefulset/zone-b"]);
     assert.deepEqual([find("2025-12-31T23:00:00Z"), find("tomorrow"), find(soon, { gates: [] })], [[], [], []]);
   });
 
-  it("finds node updates that are frozen, agents that are silent, and a policy that cannot be obeyed", () => {
+  it("finds node updates that are frozen, and a policy that cannot be obeyed", () => {
     const frozen = { id: "n1-1", at: at(0), reason: "HealthTimeout", message: "n1: too slow" };
-    const all = [
-      policy(),
-      policy({}, { frozen }),
-      policy({}, { skipped: { AgentSilent: 2 } }),
-      policy({ window: { cron: "soon" } }),
-    ];
-    const findings = examinePolicies(all, "updates");
-    assert.equal(
-      findings.find(({ check }) => check === "agents-silent")?.fix,
-      "kubectl -n updates get daemonset brupop-agent",
-    );
+    const all = [policy(), policy({}, { frozen }), policy({ window: { cron: "soon" } })];
+    const findings = run(POLICIES, all);
     assert.deepEqual(summaryOf(findings), [
       "error updates-frozen nodeupdatepolicy/default",
-      "warning agents-silent nodeupdatepolicy/default",
       "error policy-invalid nodeupdatepolicy/default",
     ]);
   });
@@ -253,11 +248,25 @@ describe("zonewise doctor", () => {
       [gateOf(), gateOf({ check: { query } })],
     );
     assert.deepEqual(
-      secrets.map((secret) => [rightOf(secret), secretForbidden(secret).object]),
+      secrets.map((secret) => [rightOf(secret), run(SECRETS, [secret])[0]?.object]),
       [
         [{ verb: "get", group: "", resource: "secrets", name: "db-metrics" }, "phasedrollout/guard"],
         [{ verb: "get", group: "", resource: "secrets", name: "metrics" }, "rolloutgate/gate"],
       ],
     );
   });
+});
+
+it("finds a mirrored resource that does not exist, and proposes the nearest name", () => {
+  const zone = readZone(statefulSetObject({ name: "ingester-zone-a", annotations: { ...MIRROR } }));
+  const find = (names: readonly string[], missing: string | undefined = "not found"): Finding[] =>
+    run(MIRRORS, [{ zone, mirror: zone.scaling.mirror ?? assert.fail(), missing, names }]);
+  assert.deepEqual(summaryOf(find(["templates"])), ["error mirror-missing statefulset/ingester-zone-a"]);
+  assert.match(
+    find(["templates", "other"])[0]?.fix ?? "",
+    /^kubectl -n test annotate --overwrite statefulset ingester-zone-a \S+-resource-name=templates$/,
+  );
+  assert.match(find(["other"])[0]?.fix ?? "", /^create ReplicaTemplate template/);
+  const read = { zone, mirror: zone.scaling.mirror ?? assert.fail(), missing: undefined, names: [] };
+  assert.deepEqual(run(MIRRORS, [read]), []);
 });

@@ -1,14 +1,20 @@
 /** What doctor proposes about disruption budgets takes no pod's protection away. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { examineBudgets, examineTemplates } from "../../../cli/decide/protection-findings.ts";
-import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
-import { ANNOTATIONS } from "../../../reconciler/model/annotations.ts";
-import type { StoredBudget } from "../../../reconciler/budget/scope.ts";
-import type { Zone } from "../../../reconciler/model/zone.ts";
-import { statefulSetObject } from "../../reconciler/builders.ts";
-import { zonesOf, budgetOf } from "./worlds.ts";
+import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
+import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
+import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
+import type { StoredBudget } from "../../../../reconciler/budget/scope.ts";
+import type { Zone } from "../../../../reconciler/model/zone.ts";
+import { zonesOf, budgetOf } from "../worlds.ts";
 
+const examineBudgets = (
+  budgets: readonly StoredBudget[],
+  zones: readonly Zone[],
+  others: readonly PodDisruptionBudget[] | undefined,
+): Finding[] => run(CHECKS, { budgets, zones, others });
+const summaryOf = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const labels = { "rollout-group": "ingester" };
 const [a = assert.fail(), b = assert.fail()] = zonesOf({}, {});
 
@@ -130,36 +136,84 @@ describe("of a group without a budget", () => {
   });
 });
 
-describe("of a template that carries zonewise/delete-by-hand", () => {
-  const found = (value: string) => {
-    const object = statefulSetObject({ name: "ingester-zone-a" });
-    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: value } } };
-    return examineTemplates([{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
-  };
+describe("zonewise doctor", () => {
+  const zones = [a, b].map((zone) => ({ ...zone, podLabels: labels }));
+  const pdb = {
+    metadata: { name: "core", namespace: "test" },
+    spec: { selector: { matchLabels: labels } },
+  } as unknown as PodDisruptionBudget;
+  const BUDGETS = [
+    { name: "nothing of one budget over two zones", budgets: [budgetOf({})], others: [], found: [] },
+    {
+      name: "an invalid budget",
+      budgets: [budgetOf({ maxUnavailable: -1 })],
+      others: [],
+      found: ["error budget-invalid zpdb/ingester"],
+    },
+    {
+      name: "a budget that selects nothing",
+      budgets: [budgetOf({ selector: { matchLabels: { a: "b" } } })],
+      others: [],
+      found: ["error budget-selects zpdb/ingester", "warning group-without-budget group/ingester"],
+    },
+    {
+      name: "budgets that overlap",
+      budgets: [budgetOf({}), budgetOf({}, "second")],
+      others: [],
+      found: ["error budgets-overlap statefulset/ingester-zone-a", "error budgets-overlap statefulset/ingester-zone-b"],
+    },
+    {
+      name: "a PodDisruptionBudget beside a zone-aware one",
+      budgets: [budgetOf({})],
+      others: [pdb],
+      found: ["warning pdb-beside-zpdb pdb/core"],
+    },
+  ];
+  for (const { name, budgets, others, found } of BUDGETS)
+    it(`finds ${name}`, () => assert.deepEqual(summaryOf(examineBudgets(budgets, zones, others)), found));
 
-  it("says that no guard refuses a deletion of its pods, and takes it out", () => {
-    const [finding = assert.fail(), ...more] = found("true");
-    assert.equal(more.length, 0);
-    assert.deepEqual(
-      [finding.level, finding.check, finding.object],
-      ["warning", "delete-by-hand-in-template", "statefulset/ingester-zone-a"],
-    );
-    assert.match(finding.message, /no guard refuses a deletion of any of its pods$/);
-    assert.match(
-      finding.fix,
-      /: kubectl -n \S+ patch statefulset ingester-zone-a --type=json -p '\[\{"op":"remove","path":"[^ ]+\/zonewise[^ /]*~1delete-by-hand"\}\]'$/,
-    );
-  });
+  const [first = assert.fail(), second = assert.fail()] = zones;
+  const regex = (podNamePartitionRegex: string) => budgetOf({ podNamePartitionRegex });
+  const HALVES = [
+    {
+      name: "pods that a budget selects without their StatefulSet",
+      budgets: [budgetOf({})],
+      of: [first, second, { ...second, name: "ingester-zone-c", labels: { "rollout-group": "ingestr" } }],
+      found: "error budget-selects-half statefulset/ingester-zone-c",
+      fix: /^kubectl -n test label --overwrite statefulset ingester-zone-c rollout-group=ingester$/,
+    },
+    {
+      name: "a StatefulSet that a budget selects without its pods",
+      budgets: [budgetOf({})],
+      of: [first, second, { ...second, name: "ingester-zone-c", podLabels: {} }],
+      found: "error budget-selects-half statefulset/ingester-zone-c",
+      fix: /^this replaces its pods: kubectl -n test patch statefulset ingester-zone-c .*"labels":\{"rollout-group":"ingester"\}/,
+    },
+    {
+      name: "a zone that the budget of the others leaves out",
+      budgets: [budgetOf({ selector: { matchLabels: { tier: "x" } } })],
+      of: [
+        ...[first, second].map((zone) => ({ ...zone, labels: { ...labels, tier: "x" }, podLabels: { tier: "x" } })),
+        { ...second, name: "ingester-zone-c" },
+      ],
+      found: "warning budget-selects-half statefulset/ingester-zone-c",
+      fix: /^this replaces its pods: kubectl .* label --overwrite statefulset ingester-zone-c tier=x && kubectl .* patch statefulset ingester-zone-c .*'$/,
+    },
+    {
+      name: "a pattern that matches no pod",
+      budgets: [regex("store-([0-9]+)")],
+      of: [first, second],
+      found: "error pattern-matches-no-pod zpdb/ingester",
+      fix: /kubectl -n test patch zpdb ingester --type=merge -p '\{"spec":\{"podNamePartitionRegex":"\.\*-\(\[0-9\]\+\)","podNameRegexGroup":1\}\}'; otherwise/,
+    },
+  ];
+  for (const { name, budgets, of, found, fix } of HALVES)
+    it(`finds ${name}`, () => {
+      const findings = examineBudgets(budgets, of, []);
+      assert.deepEqual(summaryOf(findings), [found]);
+      assert.match(findings[0]?.fix ?? "", fix);
+    });
 
-  it("finds nothing where no guard obeys it: another value, or no group", () => {
-    assert.deepEqual(found("yes"), []);
-    const object = statefulSetObject({ name: "ingester-zone-a" });
-    assert.deepEqual(examineTemplates([object]), []);
-    const { labels: _, ...metadata } = object.metadata ?? {};
-    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: "true" } } };
-    assert.deepEqual(
-      examineTemplates([{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]),
-      [],
-    );
-  });
+  it("finds nothing of a pattern that matches", () =>
+    assert.deepEqual(examineBudgets([regex("[a-z\\-]+-([0-9]+)")], zones, []), []));
 });

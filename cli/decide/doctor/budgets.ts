@@ -1,0 +1,270 @@
+/** Checks of `zonewise doctor`: disruption budgets, and the pods that they are to protect. Pure. */
+import type { PodDisruptionBudget } from "../../../infra/kubernetes/resources.ts";
+import { findCovering, type StoredBudget } from "../../../reconciler/budget/scope.ts";
+import { matchesLabels } from "../../../reconciler/budget/selector.ts";
+import { nameOfGroup } from "../../../reconciler/group-status/name.ts";
+import { LABELS } from "../../../reconciler/model/annotations.ts";
+import { matchesSelector } from "../../../reconciler/model/label-selector.ts";
+import { listSome } from "../../../reconciler/model/list-some.ts";
+import { groupBy } from "../../../reconciler/model/order.ts";
+import { groupKey, type Zone } from "../../../reconciler/model/zone.ts";
+import { curePodLabels, keepBudget, kubectl } from "../../../reconciler/remedies/cures.ts";
+import { type Check, edit, label, row } from "./check.ts";
+import { isGrouped } from "./zones.ts";
+
+export interface BudgetFacts {
+  readonly budgets: readonly StoredBudget[];
+  /** All StatefulSets. */
+  readonly zones: readonly Zone[];
+  /** Undefined if they could not be read. */
+  readonly others: readonly PodDisruptionBudget[] | undefined;
+}
+
+type Strings = Readonly<Record<string, string>>;
+
+const selectsPods = ({ matchLabels, ref }: StoredBudget, { namespace, podLabels }: Zone): boolean =>
+  matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, podLabels);
+const selectsZone = ({ matchLabels, ref }: StoredBudget, { namespace, labels }: Zone): boolean =>
+  matchLabels !== undefined && ref.namespace === namespace && matchesLabels(matchLabels, labels);
+
+const objectOf = ({ budget }: { readonly budget: StoredBudget }): string => `zpdb/${budget.ref.name}`;
+const objectOfZone = ({ zone }: { readonly zone: Zone }): string => `statefulset/${zone.name}`;
+const editIt = ({ budget }: { readonly budget: StoredBudget }): string => edit(budget.ref, "zpdb");
+
+interface Half {
+  readonly budget: StoredBudget;
+  readonly zone: Zone;
+  /** The labels that the budget selects by and the StatefulSet, or its pods, lack. */
+  readonly lacking: readonly (readonly [key: string, value: string])[];
+  readonly lackingPods: Strings;
+  readonly zones: readonly Zone[];
+}
+
+/**
+ * A zone counts by the labels of its StatefulSet, a pod by its own labels: the budget must select both. `which` tells
+ * whether it selects the StatefulSet and its pods.
+ */
+const findHalves =
+  (which: (zone: boolean, pods: boolean) => boolean) =>
+  ({ budgets, zones }: BudgetFacts): Half[] =>
+    budgets.flatMap((budget) =>
+      zones
+        .filter((zone) => which(selectsZone(budget, zone), selectsPods(budget, zone)))
+        .filter((zone) => selectsPods(budget, zone) || !isLeftToOthers(budget, zone, budgets))
+        .map((zone) => {
+          const wanted = Object.entries(budget.matchLabels ?? {});
+          const lackingPods = Object.fromEntries(wanted.filter(([key, value]) => zone.podLabels[key] !== value));
+          return {
+            budget,
+            zone,
+            zones,
+            lacking: wanted.filter(([key, value]) => zone.labels[key] !== value),
+            lackingPods,
+          };
+        }),
+    );
+
+/** True if another budget selects its pods, or should select them: unlike this budget, it selects the StatefulSet. */
+const isLeftToOthers = (budget: StoredBudget, zone: Zone, all: readonly StoredBudget[]): boolean =>
+  all.some(
+    (other) =>
+      other !== budget && (selectsPods(other, zone) || (!selectsZone(budget, zone) && selectsZone(other, zone))),
+  );
+
+/** True if the budget selects another zone of the zone's group. */
+const isOfGroup = ({ budget, zone, zones }: Half): boolean =>
+  isGrouped(zone) && zones.some((one) => selectsZone(budget, one) && groupKey(one) === groupKey(zone));
+
+const pairsOf = ({ lacking }: Half): string => lacking.map((pair) => pair.join("=")).join(" ");
+const labelPods = ({ zone, lackingPods: labels }: Half): string =>
+  kubectl(
+    zone,
+    `patch statefulset ${zone.name} --type=merge -p '${JSON.stringify({ spec: { template: { metadata: { labels } } } })}'`,
+  );
+
+/**
+ * A StatefulSet that is alone in its group, or in none, has a mistyped label. If it has a group with other zones, its
+ * pods have the labels of another group.
+ */
+function labelZone(half: Half): string {
+  const { zone, zones, lacking, budget } = half;
+  const groupOf = ({ namespace, labels }: Zone): string => `${namespace}/${labels[LABELS.rolloutGroup]}`;
+  const own = zones.filter((one) => groupOf(one) === groupOf(zone));
+  return isGrouped(zone) && own.length > 1 && lacking.some(([key]) => key === LABELS.rolloutGroup)
+    ? curePodLabels(zone, { lacking, budget: budget.ref.name })
+    : label(zone, pairsOf(half));
+}
+
+/** A pattern that finds no partition in the names of pods that the budget selects. */
+const findUnmatched = ({ budgets, zones }: BudgetFacts) =>
+  budgets.flatMap((budget) => {
+    const { content } = budget;
+    if ("problem" in content || !content.partitionOf) return [];
+    const { partitionOf } = content;
+    const pods = zones.filter((zone) => selectsPods(budget, zone)).map((one) => `${one.name}-${one.firstOrdinal}`);
+    const unknown = pods.filter((pod) => partitionOf(pod) === undefined);
+    return unknown.length === 0 ? [] : [{ budget, unknown, isAll: unknown.length === pods.length }];
+  });
+
+function findOverlaps({ budgets, zones }: BudgetFacts) {
+  const found = zones.map((zone) => ({ zone, found: budgets.filter((budget) => selectsPods(budget, zone)) }));
+  return found.filter((one) => one.found.length > 1);
+}
+
+const guardsAll = ({ metadata, spec }: PodDisruptionBudget, own: readonly Zone[]): boolean =>
+  own.every(
+    ({ namespace, podLabels }) =>
+      metadata?.namespace === namespace && spec?.selector !== undefined && matchesSelector(spec.selector, podLabels),
+  );
+
+/** A group of several zones that no zone-aware budget selects, if no PodDisruptionBudget guards all their pods. */
+const findUnbudgeted = ({ budgets, zones, others }: BudgetFacts) =>
+  [...groupBy(zones.filter(isGrouped), groupKey).values()].flatMap((own) => {
+    const live = own.filter(({ replicas }) => replicas > 0);
+    const isSelected = own.some((zone) => budgets.some((one) => selectsPods(one, zone) || selectsZone(one, zone)));
+    if (!others || own.length < 2 || live.length === 0 || isSelected || others.some((one) => guardsAll(one, live)))
+      return [];
+    const isGuarded = live.some((zone) => others.some((other) => guardsAll(other, [zone])));
+    return [{ own, live, isGuarded, zones, budgets }];
+  });
+
+type Unbudgeted = ReturnType<typeof findUnbudgeted>[number];
+
+function describeUnbudgeted({ own, live, isGuarded }: Unbudgeted): string {
+  const names = listSome(own.map(({ name }) => name));
+  const [what, evictions] = isGuarded
+    ? ["the pods of all its zones", "evictions are allowed by budgets of single zones at most"]
+    : ["its pods", "every eviction of them is allowed"];
+  return `no disruption budget selects ${what} (${names}): ${evictions}${live.length > 1 ? ", in several zones at once" : ""}`;
+}
+
+/** `kubectl create` fails if the name is taken: a budget of that name may select others. */
+function createBudget({ own, zones, budgets }: Unbudgeted): string {
+  const { namespace = "", group = "" } = own[0] ?? {};
+  const name = nameOfGroup(group);
+  if (budgets.some(({ ref }) => ref.namespace === namespace && ref.name === name))
+    return edit({ namespace, name }, "zpdb");
+  const matchLabels = { [LABELS.rolloutGroup]: group };
+  const others = zones.filter((zone) => zone.namespace === namespace && !own.includes(zone));
+  // Pods of Deployments may have any labels and are not read here: so only the group's own label is safe.
+  if (
+    !own.every(({ podLabels }) => matchesLabels(matchLabels, podLabels)) ||
+    others.some(({ podLabels }) => matchesLabels(matchLabels, podLabels))
+  )
+    return `give the pods of these StatefulSets, in their templates, the label ${LABELS.rolloutGroup}=${group}, and no other pod (it replaces the pods in turn); then write a ZoneAwarePodDisruptionBudget that selects it: docs/reference/webhooks.md, Disruption budgets`;
+  const budget = {
+    apiVersion: "rollout-operator.grafana.com/v1",
+    kind: "ZoneAwarePodDisruptionBudget",
+    metadata: { name },
+    spec: { maxUnavailable: 1, selector: { matchLabels } },
+  };
+  return `echo '${JSON.stringify(budget)}' | ${kubectl({ namespace }, "create -f -")}`;
+}
+
+/** A PodDisruptionBudget counts the pods of all zones together: it refuses evictions that the zone-aware budget allows. */
+const findDoubled = ({ budgets, zones, others = [] }: BudgetFacts) =>
+  others.flatMap(({ metadata, spec }) => {
+    const matchLabels = spec?.selector?.matchLabels;
+    const zone = zones.find(
+      (one) =>
+        matchLabels !== undefined &&
+        one.namespace === metadata?.namespace &&
+        matchesLabels(matchLabels, one.podLabels) &&
+        budgets.some((budget) => selectsPods(budget, one)),
+    );
+    return zone ? [{ name: metadata?.name ?? "", zone }] : [];
+  });
+
+export const BUDGETS: readonly Check<BudgetFacts>[] = [
+  row({
+    check: "budget-invalid",
+    level: "error",
+    when: ({ budgets }) =>
+      budgets.flatMap((budget) => ("problem" in budget.content ? [{ budget, problem: budget.content.problem }] : [])),
+    object: objectOf,
+    message: ({ problem }) => problem,
+    fix: editIt,
+  }),
+  row({
+    check: "budget-selects",
+    level: "error",
+    when: ({ budgets, zones }) =>
+      budgets.flatMap((budget) => {
+        const found = zones.filter((zone) => selectsZone(budget, zone));
+        return "problem" in budget.content || found.length >= 2 ? [] : [{ budget, only: found[0]?.name }];
+      }),
+    object: objectOf,
+    message: ({ only }) =>
+      `${only === undefined ? "it selects no StatefulSet by its labels" : `it selects ${only} alone`}: every eviction of its pods is refused`,
+    fix: editIt,
+  }),
+  row({
+    check: "budgets-overlap",
+    level: "error",
+    when: findOverlaps,
+    object: objectOfZone,
+    message: ({ found }) =>
+      `several budgets select its pods: ${found.map(({ ref }) => ref.name).join(", ")}; every eviction of them is refused, and its group fails`,
+    fix: ({ zone, found }) => {
+      const names = found.map(({ ref }) => ref.name);
+      // A budget that selects pods but not their StatefulSet belongs to another group.
+      const kept = found.every((budget) => selectsZone(budget, zone)) ? findCovering(found)?.ref.name : undefined;
+      return kept === undefined ? kubectl(zone, `edit zpdb ${names.at(-1)}`) : keepBudget(zone, kept, names);
+    },
+  }),
+  row({
+    check: "budget-selects-half",
+    level: "error",
+    when: findHalves((zone, pods) => pods && !zone),
+    object: objectOfZone,
+    message: ({ budget }) =>
+      `budget ${budget.ref.name} selects its pods and not it: every eviction of them is refused, and a rollout waits`,
+    fix: labelZone,
+  }),
+  row({
+    check: "budget-selects-half",
+    level: "error",
+    when: findHalves((zone, pods) => zone && !pods),
+    object: objectOfZone,
+    message: ({ budget }) =>
+      `budget ${budget.ref.name} selects it and not its pods: no budget is asked about their evictions`,
+    fix: (half) => `this replaces its pods: ${labelPods(half)}`,
+  }),
+  row({
+    check: "pattern-matches-no-pod",
+    level: "error",
+    when: findUnmatched,
+    object: objectOf,
+    message: ({ unknown, isAll }) =>
+      `its podNamePartitionRegex finds no partition in the name of ${isAll ? "any pod that it selects" : "some pods that it selects"}, such as ${unknown[0]}: every eviction of these is refused`,
+    fix: ({ budget: { ref } }) => {
+      const patch = JSON.stringify({ spec: { podNamePartitionRegex: ".*-([0-9]+)", podNameRegexGroup: 1 } });
+      return `if the partition is the number of the pod: ${kubectl(ref, `patch zpdb ${ref.name} --type=merge -p '${patch}'`)}; otherwise ${edit(ref, "zpdb")}`;
+    },
+  }),
+  row({
+    check: "budget-selects-half",
+    level: "warning",
+    when: (facts) => findHalves((zone, pods) => !zone && !pods)(facts).filter(isOfGroup),
+    object: objectOfZone,
+    message: ({ budget, zone }) =>
+      `budget ${budget.ref.name} selects other zones of group ${zone.group}, and neither it nor its pods`,
+    fix: (half) => `this replaces its pods: ${label(half.zone, pairsOf(half))} && ${labelPods(half)}`,
+  }),
+  row({
+    check: "group-without-budget",
+    level: "warning",
+    when: findUnbudgeted,
+    object: ({ own }) => `group/${own[0]?.group}`,
+    message: describeUnbudgeted,
+    fix: createBudget,
+  }),
+  row({
+    check: "pdb-beside-zpdb",
+    level: "warning",
+    when: findDoubled,
+    object: ({ name }) => `pdb/${name}`,
+    message: ({ zone }) => `it selects pods of ${zone.name} beside a zone-aware budget: an eviction needs both`,
+    fix: ({ zone, name }) => kubectl(zone, `delete pdb ${name}`),
+  }),
+];

@@ -1,0 +1,105 @@
+/** Labels and annotations that are nearly ones of ours: nobody reads them. Pure. */
+import { countEdits } from "../../../infra/edit-distance.ts";
+import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
+import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
+import { kubectl } from "../../../reconciler/remedies/cures.ts";
+import { type Check, row } from "./check.ts";
+
+type Strings = Readonly<Record<string, string>>;
+
+/** An object with its labels and annotations. */
+export interface Keyed {
+  /** As kubectl takes it: `statefulset`. */
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Strings;
+  readonly annotations: Strings;
+  /** What its reader says of them: a key that it names is not said again. */
+  readonly problems?: readonly string[];
+}
+
+interface Known {
+  readonly key: string;
+  readonly as: "label" | "annotate";
+}
+
+/** Every key that users write. Kubernetes writes the revision. */
+const KNOWN: readonly Known[] = [
+  ...Object.values(LABELS)
+    .filter((key) => key !== LABELS.revision)
+    .map((key) => ({ key, as: "label" }) as const),
+  ...[...Object.values(ANNOTATIONS), RETRY_ANNOTATION].map((key) => ({ key, as: "annotate" }) as const),
+];
+const KNOWN_KEYS: ReadonlySet<string> = new Set([...KNOWN.map(({ key }) => key), LABELS.revision]);
+
+const split = (key: string): readonly [prefix: string, name: string] =>
+  key.includes("/") ? [key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1)] : ["", key];
+const OUR_PREFIXES: ReadonlySet<string> = new Set(KNOWN.map(({ key }) => split(key)[0]));
+
+/** Shorter names, such as `pause`, are anybody's where they have no prefix. */
+const LEAST_BARE = 8;
+const MOST_IN_PREFIX = 2;
+
+/** How far a key is from one of ours; undefined if it is another's. */
+function distance(written: string, known: string): number | undefined {
+  const [[prefix, name], [ourPrefix, ourName]] = [split(written.toLowerCase()), split(known.toLowerCase())];
+  if (prefix === "" && ourPrefix !== "" && name.length < LEAST_BARE) return undefined;
+  const inPrefix = OUR_PREFIXES.has(prefix) ? Number(prefix !== ourPrefix) : countEdits(prefix, ourPrefix);
+  const inName = countEdits(name, ourName);
+  const isNear = inPrefix <= MOST_IN_PREFIX && inName <= Math.max(1, ourName.length / 6);
+  return isNear ? inPrefix + inName : undefined;
+}
+
+/** The key that a mistyped one means; undefined for a key that is right, or another's. */
+export function findMeantKey(written: string): Known | undefined {
+  if (KNOWN_KEYS.has(written)) return undefined;
+  const near = KNOWN.flatMap((known) => {
+    const edits = distance(written, known.key);
+    return edits === undefined ? [] : [{ known, edits }];
+  });
+  return near.toSorted((a, b) => a.edits - b.edits)[0]?.known;
+}
+
+/** Only text that is a valid label value is put into a command: an annotation may contain anything. */
+export const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]*[A-Za-z0-9])?)?$/;
+
+interface Miss {
+  readonly of: Keyed;
+  readonly written: string;
+  readonly value: string;
+  readonly verb: Known["as"];
+  readonly meant: Known;
+}
+
+function findMisses(of: Keyed): Miss[] {
+  const find = (strings: Strings, verb: Known["as"]): Miss[] =>
+    Object.entries(strings).flatMap(([written, value]) => {
+      const meant = findMeantKey(written);
+      const isSaid = of.problems?.some((problem) => problem.includes(written)) ?? false;
+      return meant && !isSaid ? [{ of, written, value, verb, meant }] : [];
+    });
+  return [...find(of.labels, "label"), ...find(of.annotations, "annotate")];
+}
+
+function correct({ of, written, value, verb, meant }: Miss): string {
+  const change = (one: Known["as"], pairs: string): string => kubectl(of, `${one} ${of.kind} ${of.name} ${pairs}`);
+  const isSet = (meant.as === "label" ? of.labels : of.annotations)[meant.key] !== undefined;
+  if (isSet) return `if so: ${change(verb, `${written}-`)}`;
+  if (!LABEL_VALUE.test(value)) return `if so: ${kubectl(of, `edit ${of.kind} ${of.name}`)}`;
+  if (meant.as === verb) return `if so: ${change(verb, `${meant.key}=${value} ${written}-`)}`;
+  return `if so: ${change(meant.as, `${meant.key}=${value}`)} && ${change(verb, `${written}-`)}`;
+}
+
+/** One row for all keys, of all kinds of objects. */
+export const KEY_CHECKS: readonly Check<readonly Keyed[]>[] = [
+  row({
+    check: "mistyped-key",
+    level: "warning",
+    when: (objects: readonly Keyed[]) => objects.flatMap(findMisses),
+    object: ({ of }) => `${of.kind}/${of.name}`,
+    message: ({ written, verb, meant }) =>
+      `nobody reads its ${verb === "label" ? "label" : "annotation"} ${written}; is the ${meant.as === "label" ? "label" : "annotation"} ${meant.key} meant?`,
+    fix: correct,
+  }),
+];

@@ -1,0 +1,324 @@
+/** Checks of `zonewise doctor`: StatefulSets, and the groups that they form. Pure. */
+import { parseGoDuration } from "../../../infra/duration.ts";
+import type { StatefulSet } from "../../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
+import { checkServiceName } from "../../../reconciler/model/fqdn.ts";
+import { leaderAmong } from "../../../reconciler/model/leaders.ts";
+import { listSome } from "../../../reconciler/model/list-some.ts";
+import { groupBy } from "../../../reconciler/model/order.ts";
+import { EMPTY_GROUP, hasEmptyGroup } from "../../../reconciler/model/refused-group.ts";
+import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
+import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
+import { groupKey, isSettledByStatus, readZone, type Zone } from "../../../reconciler/model/zone.ts";
+import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
+import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
+import { annotate, type Check, edit, type Finding, label, row, run } from "./check.ts";
+import { findMeantKey, KEY_CHECKS, LABEL_VALUE } from "./keys.ts";
+
+/** A StatefulSet as it is stored, and as Zonewise reads it. */
+interface Set {
+  readonly object: StatefulSet;
+  readonly zone: Zone;
+}
+
+interface ZoneFacts {
+  readonly sets: readonly Set[];
+  /** The zones of each group. */
+  readonly groups: readonly (readonly Zone[])[];
+  readonly meant: MeantGroups;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Findings of the StatefulSets of a namespace, in a group or not. */
+export function examineStatefulSets(objects: readonly StatefulSet[], now: number): Finding[] {
+  const sets = objects.map((object) => ({ object, zone: readZone(object) }));
+  const zones = sets.map(({ zone }) => zone);
+  const groups = [...groupBy(zones.filter(isGrouped), groupKey).values()];
+  const keyed = sets.map(({ object: { metadata = {} }, zone: { namespace, name, problems } }) => {
+    const { labels = {}, annotations = {} } = metadata;
+    return { kind: "statefulset", namespace, name, labels, annotations, problems };
+  });
+  return [...run(ZONES, { sets, groups, meant: findMeantGroups(zones), now }), ...run(KEY_CHECKS, keyed)];
+}
+
+/** True if it is a zone of a rollout group. */
+export const isGrouped = ({ labels }: Pick<Zone, "labels">): boolean => labels[LABELS.rolloutGroup] !== undefined;
+
+const objectOf = ({ name }: { readonly name: string }): string => `statefulset/${name}`;
+const objectOfSet = ({ zone }: Pick<Set, "zone">): string => objectOf(zone);
+const grouped = ({ sets }: ZoneFacts): readonly Set[] => sets.filter(({ zone }) => isGrouped(zone));
+
+/** Keys that are read as a label and as an annotation, as in older and newer versions of the original. */
+const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
+const ONLY_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision && key !== MIN_TIME);
+const ONLY_ANNOTATIONS = Object.values(ANNOTATIONS);
+/** Some of our keys need no group: no-downscale, and those that phased rollouts write. */
+const GROUPLESS = /^rollout-group$|no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
+
+/** The keys that a StatefulSet has where they are not read, with their values. */
+const misplaced = (place: "labels" | "annotations", keys: readonly string[]) => (facts: ZoneFacts) =>
+  facts.sets.flatMap(({ object, zone }) => {
+    const strings = object.metadata?.[place] ?? {};
+    return keys.flatMap((key) => (strings[key] === undefined ? [] : [{ zone, key, value: strings[key] }]));
+  });
+
+interface Alone {
+  readonly zone: Zone;
+  readonly meant: string | undefined;
+}
+
+/** Zones that are alone in their group, except the zone that others will join once their labels are corrected. */
+const findAlone = ({ groups, meant }: ZoneFacts): Alone[] =>
+  groups.flatMap(([zone, ...rest]) => {
+    if (!zone || rest.length > 0 || hasEmptyGroup(zone.labels)) return [];
+    const own = meant.get(zone.uid);
+    const isJoined = groups.some(([one]) => one?.namespace === zone.namespace && meant.get(one.uid) === zone.group);
+    return own === undefined && isJoined ? [] : [{ zone, meant: own }];
+  });
+
+interface Lost {
+  readonly zone: Zone;
+  readonly leader: Zone | undefined;
+  readonly own: readonly Zone[];
+  readonly all: readonly Zone[];
+}
+
+const findLost = ({ sets, groups }: ZoneFacts): Lost[] =>
+  groups.flatMap((own) =>
+    own
+      .filter((zone) => zone.scaling.leader !== undefined && !leaderAmong(own, zone))
+      .map((zone) => {
+        const all = sets.map((one) => one.zone).filter(({ namespace }) => namespace === zone.namespace);
+        return { zone, own, all, leader: all.find(({ name }) => name === zone.scaling.leader) };
+      }),
+  );
+
+const whereIs = (leader: Zone | undefined): string =>
+  !leader ? "not there" : isGrouped(leader) ? `in group ${leader.group}` : "in no group";
+
+interface Empty {
+  readonly zone: Zone;
+  readonly serving: readonly Zone[];
+}
+
+/** A zone without pods counts as healthy: the others are evicted and rolled out as if it served (§1.14). */
+const findEmpty = ({ groups }: ZoneFacts): Empty[] =>
+  groups.flatMap((zones) => {
+    const serving = zones.filter(({ replicas }) => replicas > 0);
+    return serving.length === 0
+      ? []
+      : zones.filter(({ replicas }) => replicas === 0).map((zone) => ({ zone, serving }));
+  });
+
+function describeServing(serving: readonly Zone[]): string {
+  const names = listSome(serving.map(({ name }) => name));
+  return serving.length === 1
+    ? `only ${names} has pods, and nothing keeps them while it rolls out or is drained`
+    : `only ${names} serve, and it counts as healthy while one of them is down`;
+}
+
+/** The zones of a group that have a window or a freeze, and those that have none: each zone has its own. */
+const findHalfWindowed = ({ groups }: ZoneFacts) =>
+  groups.flatMap((zones) => {
+    const [without, having] = [true, false].map((isWithout) =>
+      zones.filter(({ window }) => (window === undefined) === isWithout),
+    );
+    return without?.[0] && having?.[0] ? [{ zone: without[0], without, having }] : [];
+  });
+
+const namesOf = (zones: readonly Zone[]): string => listSome(zones.map(({ name }) => name));
+
+const closedForever = ({ zone }: Set, now: number) => {
+  // A window that cannot be read is among the problems of its zone.
+  const closed = zone.window?.problem === undefined ? findClosedWindow(zone.window, now) : undefined;
+  return closed?.reason === "WindowInvalid" ? [{ zone, why: closed.message }] : [];
+};
+
+interface Differing {
+  readonly zone: Zone;
+  readonly differing: string;
+  readonly asLabel: string;
+  readonly asAnnotation: string;
+}
+
+/** A minimum time is read as an annotation, and as a label, as older versions of the original read it. */
+const findDiffering = (facts: ZoneFacts): Differing[] =>
+  grouped(facts).flatMap(({ object: { metadata }, zone }) => {
+    const { labels, annotations } = metadata ?? {};
+    const differing = describeTwoMinTimes(labels, annotations);
+    const [asLabel = "", asAnnotation = ""] = [labels?.[MIN_TIME], annotations?.[MIN_TIME]];
+    return differing === undefined ? [] : [{ zone, differing, asLabel, asAnnotation }];
+  });
+
+/** The longer of both shortens nobody's wait, also of versions of the original that read the label alone. */
+function alignMinTimes({ zone, asLabel, asAnnotation }: Differing): string {
+  const [one, other] = [parseGoDuration(asLabel), parseGoDuration(asAnnotation)];
+  if (one === undefined || other === undefined || !LABEL_VALUE.test(asAnnotation)) return edit(zone);
+  return one >= other ? annotate(zone, `${MIN_TIME}=${asLabel}`) : label(zone, `${MIN_TIME}=${asAnnotation}`);
+}
+
+export const ZONES: readonly Check<ZoneFacts>[] = [
+  row({
+    check: "not-on-delete",
+    level: "error",
+    when: (facts) => grouped(facts).filter(({ zone }) => zone.updateStrategy !== "OnDelete"),
+    object: objectOfSet,
+    message: ({ zone }) =>
+      `its update strategy is ${zone.updateStrategy}: the StatefulSet controller replaces pods itself, whatever the other zones do`,
+    fix: ({ zone }) =>
+      kubectl(
+        zone,
+        `patch statefulset ${zone.name} --type=merge -p '{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}'`,
+      ),
+  }),
+  row({
+    check: "empty-group",
+    level: "error",
+    when: ({ sets }) => sets.filter(({ object }) => hasEmptyGroup(object.metadata?.labels)),
+    object: objectOfSet,
+    message: () => EMPTY_GROUP,
+    fix: ({ zone }) => label(zone, `${LABELS.rolloutGroup}=GROUP`),
+  }),
+  row({
+    check: "too-many-zones",
+    level: "error",
+    when: ({ groups }) => groups.filter((zones) => zones.length > MAX_ZONES),
+    object: ([zone]) => `group/${zone?.group}`,
+    message: (zones) => `it has ${zones.length} zones, more than ${MAX_ZONES}: it is neither rolled out nor scaled`,
+    fix: () => `give some of its zones another ${LABELS.rolloutGroup}`,
+  }),
+  row({
+    check: "label-for-annotation",
+    level: "error",
+    when: misplaced("labels", ONLY_ANNOTATIONS),
+    object: objectOfSet,
+    message: ({ key }) => `${key} is a label; it is read as an annotation only`,
+    fix: ({ zone, key, value }) =>
+      `${kubectl(zone, `annotate statefulset ${zone.name} ${key}=${value}`)} && ${kubectl(zone, `label statefulset ${zone.name} ${key}-`)}`,
+  }),
+  row({
+    check: "annotation-for-label",
+    level: "error",
+    when: misplaced("annotations", ONLY_LABELS),
+    object: objectOfSet,
+    message: ({ key }) => `${key} is an annotation; it is read as a label only`,
+    fix: ({ zone, key, value }) =>
+      LABEL_VALUE.test(value)
+        ? `${kubectl(zone, `label statefulset ${zone.name} ${key}=${value}`)} && ${kubectl(zone, `annotate statefulset ${zone.name} ${key}-`)}`
+        : edit(zone),
+  }),
+  row({
+    check: "unreadable",
+    level: "error",
+    when: (facts) =>
+      grouped(facts).flatMap(({ object, zone }) => {
+        const { labels, annotations } = object.metadata ?? {};
+        const differing = describeTwoMinTimes(labels, annotations);
+        return zone.problems.filter((problem) => problem !== differing).map((problem) => ({ zone, problem }));
+      }),
+    object: objectOfSet,
+    message: ({ problem }) => problem,
+    fix: ({ zone }) => edit(zone),
+  }),
+  row({
+    check: "no-service-name",
+    level: "error",
+    when: (facts) =>
+      grouped(facts).flatMap(({ zone }) => {
+        const { judgedByWebhook, delay } = zone.scaling;
+        const wrong = judgedByWebhook || delay !== "" ? checkServiceName(zone.serviceName) : undefined;
+        return wrong === undefined ? [] : [{ zone, wrong: zone.serviceName === "" ? "serviceName is missing" : wrong }];
+      }),
+    object: objectOfSet,
+    message: ({ wrong }) => `its ${wrong}: its pods cannot be prepared for a downscale`,
+    fix: () => "delete it and create it with a serviceName: the field cannot be changed",
+  }),
+  row({
+    check: "leader-missing",
+    level: "error",
+    when: findLost,
+    object: objectOfSet,
+    message: ({ zone, leader }) =>
+      `its annotation ${ANNOTATIONS.downscaleLeader} names ${zone.scaling.leader}, which is ${whereIs(leader)}: it is not scaled`,
+    fix: ({ zone, own, all }) => cureLeader(zone, { own, all }),
+  }),
+  row({
+    check: "window-never-opens",
+    level: "error",
+    when: (facts) => grouped(facts).flatMap((set) => closedForever(set, facts.now)),
+    object: objectOfSet,
+    message: ({ why }) => `${why}: a new template never reaches its pods that serve`,
+    fix: ({ zone }) => edit(zone),
+  }),
+  row({
+    check: "no-group",
+    level: "warning",
+    when: (facts) =>
+      [
+        ...misplaced("annotations", ONLY_ANNOTATIONS)(facts),
+        ...misplaced("labels", [...ONLY_LABELS, MIN_TIME])(facts),
+      ].filter(({ zone, key }, i, all) => {
+        const isFirst = all.findIndex((one) => one.zone === zone && !GROUPLESS.test(one.key)) === i;
+        const isMistyped = Object.keys(zone.labels).some((one) => findMeantKey(one)?.key === LABELS.rolloutGroup);
+        return isFirst && !GROUPLESS.test(key) && !isGrouped(zone) && !isMistyped;
+      }),
+    object: objectOfSet,
+    message: ({ key }) => `it has ${key} and no label ${LABELS.rolloutGroup}: nobody reads that`,
+    fix: ({ zone }) => kubectl(zone, `label statefulset ${zone.name} ${LABELS.rolloutGroup}=GROUP`),
+  }),
+  row({
+    check: "single-zone",
+    level: "warning",
+    when: findAlone,
+    object: objectOfSet,
+    message: ({ zone, meant }) =>
+      `it is the only zone of its group: nothing is kept whole while it rolls out${meant === undefined ? "" : `; is ${meant} meant, and not ${zone.group}?`}`,
+    fix: ({ zone, meant }) =>
+      meant === undefined
+        ? `if there are other zones, give them the same ${LABELS.rolloutGroup}`
+        : `if so: ${label(zone, `${LABELS.rolloutGroup}=${meant}`)}`,
+  }),
+  row({
+    check: "two-min-times",
+    level: "warning",
+    when: findDiffering,
+    object: objectOfSet,
+    message: ({ differing }) => differing,
+    fix: alignMinTimes,
+  }),
+  row({
+    check: "all-paused",
+    level: "warning",
+    when: ({ groups }) =>
+      groups.flatMap((zones) => (zones[0] && zones.every(({ paused }) => paused) ? [{ zone: zones[0], zones }] : [])),
+    object: ({ zone }) => `group/${zone.group}`,
+    message: ({ zones }) => {
+      const left = zones.filter((one) => !isSettledByStatus(one)).map(({ name }) => name);
+      return left.length === 0
+        ? "all its zones are paused, and its rollout is over: the next one does not begin"
+        : `all its zones are paused, and ${left.join(", ")} ${left.length === 1 ? "is" : "are"} not done: nobody rolls them out`;
+    },
+    fix: ({ zone }) => `zonewise -n ${zone.namespace} resume ${zone.group}`,
+  }),
+  row({
+    check: "zone-empty",
+    level: "warning",
+    when: findEmpty,
+    object: objectOfSet,
+    message: ({ zone, serving }) =>
+      `it has 0 replicas, and other zones of group ${zone.group} have pods: ${describeServing(serving)}`,
+    fix: ({ zone, serving }) => growZone(zone, Math.max(...serving.map(({ replicas }) => replicas))),
+  }),
+  row({
+    check: "window-on-some-zones",
+    level: "warning",
+    when: findHalfWindowed,
+    object: ({ zone }) => `group/${zone.group}`,
+    message: ({ having, without }) =>
+      `${namesOf(having ?? [])} ${having?.length === 1 ? "has" : "have"} a rollout window or a freeze, and ${namesOf(without)} ${without.length === 1 ? "has" : "have"} none: nothing holds the rollout there`,
+    fix: ({ zone, without }) =>
+      `give all the same annotations ${ANNOTATIONS.rolloutWindow}, or ${ANNOTATIONS.rolloutFreezes}: ${kubectl(zone, `edit statefulset ${without.map(({ name }) => name).join(" ")}`)}`,
+  }),
+];

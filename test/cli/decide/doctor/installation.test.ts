@@ -1,0 +1,188 @@
+/** `zonewise doctor`: what an installation lacks, and whose removal would delete the definitions (docs/migration.md). */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
+import {
+  ACCOUNTS,
+  DELETIONS,
+  OWNERS,
+  PROTECTION,
+  TEMPLATES,
+  TICKS,
+  WEBHOOKS,
+} from "../../../../cli/decide/doctor/installation.ts";
+import { describeRight, INSTALL_RIGHTS, RECONCILER_RIGHTS } from "../../../../cli/decide/doctor/rights.ts";
+import type { StatefulSet, WebhookConfiguration } from "../../../../infra/kubernetes/resources.ts";
+import { ANNOTATIONS } from "../../../../reconciler/model/annotations.ts";
+import { rightsOf, rulesBoundTo } from "../../../infra/rights.ts";
+import { statefulSetObject } from "../../../reconciler/builders.ts";
+
+const NAME = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+const OURS = { "helm.sh/resource-policy": "keep", "kubectl.kubernetes.io/last-applied-configuration": "{}" };
+
+interface Row {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly says?: RegExp;
+}
+
+const ROWS: readonly Row[] = [
+  { name: "nothing of a definition that was applied from Zonewise's manifests", annotations: OURS },
+  { name: "nothing of one that Helm created from a chart's crds/" },
+  {
+    name: "a Helm release of the original, also after an apply of ours",
+    labels: { "app.kubernetes.io/managed-by": "Helm" },
+    annotations: { ...OURS, "meta.helm.sh/release-name": "mimir", "meta.helm.sh/release-namespace": "metrics" },
+    says: /Helm release metrics\/mimir: its removal deletes it, and with it every object of this kind/,
+  },
+  {
+    name: "an application of Argo CD",
+    annotations: {
+      "argocd.argoproj.io/tracking-id": `operator:apiextensions.k8s.io/CustomResourceDefinition:/${NAME}`,
+    },
+    says: /Argo CD application operator: it prunes it/,
+  },
+  {
+    name: "a Kustomization of Flux",
+    labels: { "kustomize.toolkit.fluxcd.io/name": "apps", "kustomize.toolkit.fluxcd.io/namespace": "flux-system" },
+    says: /Flux object flux-system\/apps: it prunes it/,
+  },
+  {
+    name: "the original's own manifests",
+    annotations: { "controller-gen.kubebuilder.io/version": "v0.16.5" },
+    says: /the original's manifests, which were applied: kubectl delete -f/,
+  },
+  {
+    name: "nothing of Zonewise's own application",
+    annotations: { "argocd.argoproj.io/tracking-id": "zonewise-crds:x" },
+  },
+];
+
+describe("zonewise doctor warns of", () => {
+  for (const { name, labels = {}, annotations = {}, says } of ROWS)
+    it(name, () => {
+      const findings = run(OWNERS, [
+        { metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } },
+      ]);
+      assert.equal(findings.length, says ? 1 : 0);
+      if (!says) return;
+      assert.deepEqual(
+        [findings[0]?.level, findings[0]?.check, findings[0]?.object],
+        ["warning", "definition-owner", `customresourcedefinition/${NAME}`],
+      );
+      assert.match(findings[0]?.message ?? "", says);
+    });
+});
+
+const summaryOf = (findings: readonly Finding[]): string[] =>
+  findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
+
+describe("zonewise doctor", () => {
+  it("finds an eviction webhook that fails open", () => {
+    const hook = (failurePolicy: string, path: string) =>
+      ({
+        metadata: { name: "evictions" },
+        webhooks: [{ name: "w", failurePolicy, clientConfig: { caBundle: "Cg==", service: { name: "s", path } } }],
+      }) as unknown as WebhookConfiguration;
+    const found = run(WEBHOOKS, [
+      hook("Ignore", "/admission/mutate-pod-eviction"),
+      hook("Fail", "/admission/mutate-pod-eviction"),
+      hook("Ignore", "/admission/zpdb-validation"),
+    ]);
+    assert.deepEqual(summaryOf(found), ["warning webhook-fails-open webhookconfiguration/evictions"]);
+    assert.match(
+      found[0]?.fix ?? "",
+      /kubectl patch mutatingwebhookconfiguration evictions --type=json .*"value":"Fail"/,
+    );
+  });
+
+  it("finds a webhook of ours without a CA, and leaves others alone", () => {
+    const hook = (name: string, caBundle?: string) =>
+      ({
+        metadata: { name },
+        webhooks: [{ name: "w", clientConfig: { service: { name: "s" }, ...(caBundle && { caBundle }) } }],
+      }) as unknown as WebhookConfiguration;
+    const found = run(WEBHOOKS, [hook("pod-eviction-zonewise"), hook("no-downscale-zonewise", "Cg=="), hook("other")]);
+    assert.deepEqual(summaryOf(found), ["error webhook-without-ca webhookconfiguration/pod-eviction-zonewise"]);
+    assert.match(found[0]?.fix ?? "", /^give it the label grafana.com\/inject-rollout-operator-ca=true/);
+    const labels = { "grafana.com/inject-rollout-operator-ca": "true" };
+    const labelled = { ...hook("pod-eviction-zonewise"), metadata: { name: "pod-eviction-zonewise", labels } };
+    const [ours] = run(WEBHOOKS, [labelled]);
+    assert.match(ours?.fix ?? "", /by the roles of infra\/manifests\/certificates, and without them nobody does/);
+  });
+
+  it("finds missing rights", () => {
+    const find = (count: number) =>
+      run(ACCOUNTS, { who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" });
+    const messages = [0, 1, INSTALL_RIGHTS.length].map((count) => find(count).map(({ message }) => message));
+    const one = "it may not create customresourcedefinitions.apiextensions.k8s.io";
+    assert.deepEqual(messages, [[], [one], ["it has none of the rights that it needs"]]);
+  });
+
+  it("asks for rights of the reconciler that its manifest grants", () => {
+    const granted = new Set(rulesBoundTo("zonewise-reconciler").flatMap(rightsOf));
+    const short = RECONCILER_RIGHTS.map((right) => describeRight({ ...right, group: "" }));
+    assert.deepEqual(
+      short.filter((right) => !granted.has(right)),
+      [],
+    );
+    assert.ok(short.length > 20);
+  });
+});
+
+describe("of a template that carries zonewise/delete-by-hand", () => {
+  const found = (value: string) => {
+    const object = statefulSetObject({ name: "ingester-zone-a" });
+    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: value } } };
+    return run(TEMPLATES, [{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
+  };
+
+  it("says that no guard refuses a deletion of its pods, and takes it out", () => {
+    const [finding = assert.fail(), ...more] = found("true");
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      [finding.level, finding.check, finding.object],
+      ["warning", "delete-by-hand-in-template", "statefulset/ingester-zone-a"],
+    );
+    assert.match(finding.message, /no guard refuses a deletion of any of its pods$/);
+    assert.match(
+      finding.fix,
+      /: kubectl -n \S+ patch statefulset ingester-zone-a --type=json -p '\[\{"op":"remove","path":"[^ ]+\/zonewise[^ /]*~1delete-by-hand"\}\]'$/,
+    );
+  });
+
+  it("finds nothing where no guard obeys it: another value, or no group", () => {
+    assert.deepEqual(found("yes"), []);
+    const object = statefulSetObject({ name: "ingester-zone-a" });
+    assert.deepEqual(run(TEMPLATES, [object]), []);
+    const { labels: _, ...metadata } = object.metadata ?? {};
+    const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: "true" } } };
+    assert.deepEqual(run(TEMPLATES, [{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]), []);
+  });
+});
+
+it("calls what is known to be wrong an error, and what could not be seen a warning", () => {
+  const said = { message: "m", remedy: "r" };
+  const guard = (state: "guarded" | "open" | "down" | "unknown", notTried?: string) => ({
+    budget: "db",
+    guard: { state, reason: "NoWebhook", ...said, ...(notTried !== undefined && { notTried }) } as const,
+  });
+  const guards = [guard("guarded"), guard("open"), guard("down"), guard("unknown"), guard("unknown", "no right")];
+  assert.deepEqual(summaryOf(run(PROTECTION, guards as never)), [
+    "error not-guarded zpdb/db",
+    "error not-guarded zpdb/db",
+    "warning not-checked zpdb/db",
+    "warning not-tried zpdb/db",
+  ]);
+  const places = ["none", "policy", "webhook", "down", "unknown"].map((by) => ({
+    namespace: by,
+    guard: { by, ...said },
+  }));
+  assert.deepEqual(summaryOf(run(DELETIONS, places as never)), [
+    "error deletions-refused namespace/down",
+    "warning not-checked namespace/unknown",
+  ]);
+  const ticks = (["stopped", "unknown"] as const).map((state) => ({ state, reason: "NotKnown", ...said }) as const);
+  assert.deepEqual(summaryOf(run(TICKS, ticks)), ["error no-tick reconciler", "warning not-checked reconciler"]);
+});
