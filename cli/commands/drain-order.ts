@@ -162,7 +162,9 @@ function describe(node: DrainNode, wave: number): Cell[] {
   const { claims, name, topologyZone } = node;
   const now = describeNow(claims);
   const [split] = splitsOf(node);
-  const text = split === undefined ? now : { ...now, text: `${now.text}; it has pods of several zones of ${split}` };
+  const waits = claims.some(({ unguarded }) => unguarded !== undefined) ? "" : ": its drain waits in between";
+  const text =
+    split === undefined ? now : { ...now, text: `${now.text}; it has pods of several zones of ${split}${waits}` };
   return [String(wave), name, topologyZone, String(claims.length), text];
 }
 
