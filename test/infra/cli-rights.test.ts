@@ -11,8 +11,9 @@ function rightsOfRole(name: string): string[] {
   return (role["rules"] as Rule[]).flatMap(rightsOf).toSorted();
 }
 
-/** Of files whose other half writes; the CLI reads only. */
-const NEVER_CALLED = /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^get phasedrollouts$/;
+/** Of files whose other half writes; the CLI reads only. `/version` is no resource: every user may read it. */
+const NEVER_CALLED =
+  /^(?:create|update) leases$|^update zoneawarepoddisruptionbudgets\/status$|^get phasedrollouts$|^get version$/;
 /** Calls that name their resource by a variable, or that follow another one in the same expression. */
 const MORE = [
   "nodes",
