@@ -18,6 +18,7 @@ import { LEASES_AREA } from "./leases.ts";
 import { MEANWHILE_AREA } from "./meanwhile.ts";
 import { MIRRORED_AREA } from "./mirrored.ts";
 import { NODES_AREA } from "./nodes.ts";
+import { ORPHANED_AREA } from "./orphaned.ts";
 import { PHASED_AREA } from "./phased.ts";
 import { PINNED_AREA } from "./pinned.ts";
 import { PLACES_AREA } from "./places.ts";
@@ -45,6 +46,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   unread: UNREAD_AREA,
   meanwhile: MEANWHILE_AREA,
   rare: RARE_AREA,
+  orphaned: ORPHANED_AREA,
 };
 const ONE_OF = 12;
 const MOST = 4;

@@ -5,7 +5,7 @@
 import { dig, isTrue } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
-import { isBroken, isEnding, isOf, replicasOf } from "./stored.ts";
+import { isBroken, isEnding, isLeftBehind, isOf, replicasOf, sizeLeft } from "./stored.ts";
 
 export type Loss =
   | "ends"
@@ -98,7 +98,7 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
   }
 
   function lossesOf(pod: KubeObject, set: KubeObject): readonly Loss[] {
-    if (!isOf(pod, set)) return [];
+    if (!isOf(pod, set) && !isLeftBehind(pod)) return [];
     const wasReady = readySince.has(pod.metadata.uid) || readyUntil.has(pod.metadata.uid);
     const isOwn = ordinalOf(pod.metadata.name) < replicasOf(set);
     const isNew = revisionOf(pod) === dig(set, "status", "updateRevision");
@@ -136,6 +136,19 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     return Array.from({ length: replicasOf(set) }, (_, ordinal) => ordinal).filter((ordinal) => !there.has(ordinal));
   }
 
+  /** What pods of a zone show whose StatefulSet is gone: no other one makes them again. */
+  function lossesLeft(pod: KubeObject): readonly Loss[] {
+    if (isEnding(pod)) return hasServed(pod) ? ["ends"] : [];
+    if (isTrue(pod, "Ready")) return [];
+    return readyUntil.has(pod.metadata.uid) ? ["is no longer ready"] : ["has not come up yet"];
+  }
+
+  function missingLeft(pods: readonly KubeObject[]): readonly number[] {
+    const there = new Set(pods.map(({ metadata }) => ordinalOf(metadata.name)));
+    const size = sizeLeft(pods, [...sets.values()].map(replicasOf));
+    return Array.from({ length: size }, (_, ordinal) => ordinal).filter((ordinal) => !there.has(ordinal));
+  }
+
   function look(zone: string): void {
     const set = sets.get(zone);
     const before = lost.get(zone);
@@ -152,6 +165,10 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
     if (set)
       for (const ordinal of missingOf(set, pods))
         add(`${zone}-${ordinal}`, `${set.metadata.uid} ${ordinal}`, ["is missing"]);
+    const left = set ? [] : listPods(zone).filter(isLeftBehind);
+    for (const pod of left) add(pod.metadata.name, pod.metadata.uid, lossesLeft(pod));
+    if (left.length > 0)
+      for (const ordinal of missingLeft(left)) add(`${zone}-${ordinal}`, `left ${ordinal}`, ["is missing"]);
     lost.set(zone, found);
     const isOld = (pod: KubeObject): boolean => revisionOf(pod) !== dig(set, "status", "updateRevision");
     keep(updatedSince, zone, set !== undefined && !pods.some(isOld));

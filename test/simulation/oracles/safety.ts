@@ -10,7 +10,7 @@ import type { Caller, Review } from "../network.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "../names.ts";
 import { createPast } from "./past.ts";
 import { MISJUDGED_MS, misjudgedMs, type Shape } from "../shape.ts";
-import { isPinned, isReady } from "./stored.ts";
+import { isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
@@ -109,6 +109,8 @@ export function createSafety(options: SafetyOptions): Safety {
   let trusted = new Set<string>();
   let spoiltAt = -Infinity;
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
+  /** Zones whose StatefulSet is gone. */
+  const gone = new Set<string>();
 
   function onPod(event: StoreEvent, caller: Caller | undefined): void {
     const { type, object, previous } = event;
@@ -238,6 +240,8 @@ export function createSafety(options: SafetyOptions): Safety {
     const isForgotten = lastDownscaleOf(previous) !== undefined && lastDownscaleOf(object) === undefined;
     if (type === "DELETED" || isForgotten) shrunkAt.delete(name);
     const after = type === "DELETED" ? 0 : Number(dig(object, "spec", "replicas") ?? 1);
+    gone.delete(name);
+    if (type === "DELETED") gone.add(name);
     replicas.set(name, after);
     forgetUnwanted();
     if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || isToPrepare(previous)))
@@ -299,8 +303,16 @@ export function createSafety(options: SafetyOptions): Safety {
   const isOld = ({ metadata }: KubeObject): boolean => now() - Date.parse(metadata.creationTimestamp) > YOUNG_MS;
 
   function forgetUnwanted(): void {
-    for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= (replicas.get(zone) ?? 0)) disrupted.delete(name);
-    for (const name of sick.keys()) if (ordinalOf(name) >= (replicas.get(zoneOf(name)) ?? 0)) sick.delete(name);
+    for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= sizeOf(zone)) disrupted.delete(name);
+    for (const name of sick.keys()) if (ordinalOf(name) >= sizeOf(zoneOf(name))) sick.delete(name);
+  }
+
+  /** The pods that a zone is to have; of one whose StatefulSet is gone those that it has left behind tell it. */
+  function sizeOf(zone: string): number {
+    const size = replicas.get(zone) ?? 0;
+    const left = gone.has(zone) ? listPods(zone).filter(isLeftBehind) : [];
+    const others = [...replicas].flatMap(([other, count]) => (gone.has(other) ? [] : [count]));
+    return left.length > 0 ? sizeLeft(left, others) : size;
   }
 
   return {

@@ -1,7 +1,7 @@
 /** What oracles read of pods and StatefulSets as they are stored. */
 import { dig, type Fields, fieldsOf, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
-import { GROUP } from "../names.ts";
+import { GROUP, ordinalOf } from "../names.ts";
 
 /** True of a budget that selects the group's pods. */
 export const selectsGroup = (budget: KubeObject): boolean =>
@@ -9,9 +9,16 @@ export const selectsGroup = (budget: KubeObject): boolean =>
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
-/** Pods of a StatefulSet that is gone are nobody's until another one adopts them. */
+/** True of a pod that the StatefulSet controls. */
 export const isOf = ({ metadata }: KubeObject, set: KubeObject | undefined): boolean =>
   set !== undefined && metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
+/** True of a pod that its StatefulSet has left behind: it is of the zone of its name, until it is adopted or gone. */
+export const isLeftBehind = ({ metadata }: KubeObject): boolean => (metadata.ownerReferences ?? []).length === 0;
+/** The ordinals that a zone without a StatefulSet should have: those up to its last pod, and as many as others have. */
+export function sizeLeft(pods: readonly KubeObject[], others: readonly number[]): number {
+  const sizes = others.filter((size) => size > 0);
+  return Math.max(sizes.length > 0 ? Math.min(...sizes) : 0, ...pods.map((pod) => ordinalOf(pod.metadata.name) + 1));
+}
 /** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
 export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean => isEnding(pod) && !isOf(pod, set);
 
