@@ -6,7 +6,7 @@ import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscal
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
 import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
-import type { Zone, ZoneWithPods } from "../../reconciler/model/zone.ts";
+import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
 import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
@@ -61,18 +61,18 @@ export async function refuseForOtherZones(
   const admitted = findAdmitted(shrinking.pending, others, now);
   if (admitted) return { reason: "OtherZoneNotReady", message: admitted.description };
   return await gatherGroup(group, source, call).then(
-    ({ zones }) => refuseUnlessIdle(zones, shrinking, now),
+    (found) => refuseUnlessIdle(found, shrinking, now),
     refuseOnError("ZonesUnknown", "an error occurred while checking whether StatefulSets have non-updated replicas"),
   );
 }
 
 /** A downscale that removes only pods that serve nothing need not wait for other zones. */
 function refuseUnlessIdle(
-  zones: readonly ZoneWithPods[],
+  group: GroupSnapshot,
   { zone, replicas }: ShrinkingZone,
   now: number,
 ): DownscaleRefusal | undefined {
-  const own = zones.find(({ uid }) => uid === zone.uid);
+  const own = group.zones.find(({ uid }) => uid === zone.uid);
   if (own && losesNothing(own, replicas, now)) return undefined;
-  return refuseByHealth(zones, { zone, size: replicas, now });
+  return refuseByHealth(group, { zone, size: replicas, now });
 }

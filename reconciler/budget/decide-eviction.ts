@@ -12,17 +12,20 @@ import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
 type EvictionRule = Rule<[snapshot: EvictionSnapshot], Verdict>;
 
+/** The zone of the pod; of a pod that its StatefulSet has left behind, the zone of that name (orphans.ts). */
 const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined =>
-  zones.find((zone) => zone.uid === pod.owner);
+  zones.find((zone) => zone.uid === pod.owner) ??
+  (pod.owner === undefined ? zones.find(({ name }) => name === pod.madeBy) : undefined);
 
 const ownerKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;
   const { controller } = pod;
+  const zone = ownZone(snapshot);
   const deny = (message: string): Verdict => about(snapshot, "OwnerNotFound", message);
+  if (zone && zone.orphaned !== "outside") return undefined;
   if (!controller) return deny("unable to find a StatefulSet pod owner");
   if (controller.kind !== "StatefulSet")
     return deny(`pod owner is not a StatefulSet - ${pod.name} has owner ${controller.name} (${controller.kind})`);
-  if (ownZone(snapshot)) return undefined;
   return deny(
     `unable to find StatefulSet ${controller.name} by name: it is not among those that zoned pod disruption budget ${budget.name} selects`,
   );
@@ -94,8 +97,9 @@ const takesNothing = ({ pod, rollout, now }: EvictionSnapshot): boolean =>
  */
 const zonesWithin: EvictionRule = (snapshot) => {
   if (snapshot.budget.partitionOf) return undefined;
-  const blocking = moveToFront(snapshot.zones, (zone) => zone.uid !== snapshot.pod.owner).flatMap((zone) => {
-    const isOwn = zone.uid === snapshot.pod.owner;
+  const own = ownZone(snapshot);
+  const blocking = moveToFront(snapshot.zones, (zone) => zone !== own).flatMap((zone) => {
+    const isOwn = zone === own;
     const all = countUnavailable(zone, snapshot);
     // The limit of its own zone is about the pods that stay: leaving pods are not wanted.
     const count = isOwn ? { ...all, leaving: 0 } : all;
@@ -129,8 +133,9 @@ function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): 
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
   if (partition === undefined) return undefined;
+  const own = ownZone(snapshot);
   const counts = snapshot.zones
-    .filter((zone) => zone.uid !== snapshot.pod.owner)
+    .filter((zone) => zone !== own)
     .map((zone) => countUnavailable(zone, snapshot, partition))
     .map((count) => (count.tested + sumOf(count) === 0 ? { ...count, unknown: 1 } : count));
   const sum = addUp(counts);

@@ -80,6 +80,7 @@ function countedPod(
     resourceVersion: "",
     revision: status.updateRevision,
     owner,
+    madeBy: statefulSet,
     createdAt: undefined,
     terminating: false,
     ready,

@@ -1,5 +1,5 @@
 /** Counts the unavailable pods that one pod's eviction depends on (§5.5). */
-import { ordinalOf } from "../model/order.ts";
+import { byOrdinal, ordinalOf } from "../model/order.ts";
 import { countMissing, isIdleSurplus, isSurplus } from "../model/readiness.ts";
 import type { BudgetZone, BudgetPod } from "./budget-pod.ts";
 import { firstLeaving, type Reservations } from "./reservation.ts";
@@ -52,8 +52,21 @@ export function countUnavailable(
   const isTested = (one: BudgetPod): boolean => partition === undefined || budget.partitionOf?.(one.name) === partition;
   const tested = zone.pods.filter((one) => isTested(one) && !isIdleSurplus(one, zone));
   const others = tested.filter((one) => one.uid !== pod?.uid && !sharesCure(one, zone, view));
-  return { tested: tested.length, ...countPods(others, zone, view), unknown: countMissing(zone, zone.pods) };
+  return {
+    tested: tested.length,
+    ...countPods(others, zone, view),
+    unknown: countMissing(zone, withLeftBehind(zone, pod)),
+  };
 }
+
+/**
+ * The pods of the zone, and the pod in question: until its StatefulSet takes a pod back that it has left behind, it
+ * counts that as missing.
+ */
+const withLeftBehind = ({ name, pods }: BudgetZone, pod: BudgetPod | undefined): readonly BudgetPod[] =>
+  pod && pod.owner === undefined && pod.madeBy === name && !pods.some(({ uid }) => uid === pod.uid)
+    ? [...pods, pod].toSorted(byOrdinal)
+    : pods;
 
 /** Counts the unavailable pods of a zone, without pods that it is not to have and that never served. */
 export function countPods(

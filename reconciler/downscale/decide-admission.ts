@@ -5,8 +5,9 @@
 import type { Pod } from "../model/pod.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
-import { countMissing, isSurplus, outdated, withoutIdleSurplus } from "../model/readiness.ts";
-import type { ZoneWithPods } from "../model/zone.ts";
+import { describeOrphans } from "../model/orphans.ts";
+import { countMissing, isHealthy, isSurplus, outdated, withoutIdleSurplus } from "../model/readiness.ts";
+import type { GroupSnapshot, ZoneWithPods } from "../model/zone.ts";
 
 export interface DownscaleRefusal {
   /** Those with `Unknown`: the API server could not say. */
@@ -22,8 +23,16 @@ export interface DownscaleRefusal {
   readonly message: string;
 }
 
-/** Refuses because of the first other zone by `whyRefused` (§4.7d). The shrinking zone is not checked. */
-export function refuseByHealth(zones: readonly ZoneWithPods[], shrink: Shrink): DownscaleRefusal | undefined {
+/**
+ * Refuses because of the first orphaned zone that is not well, or of the first other zone by `whyRefused` (§4.7d). The
+ * shrinking zone is not checked.
+ */
+export function refuseByHealth(
+  { zones, orphans = [] }: Pick<GroupSnapshot, "zones" | "orphans">,
+  shrink: Shrink,
+): DownscaleRefusal | undefined {
+  const unwell = orphans.find((zone) => !isHealthy(zone));
+  if (unwell) return { reason: "OtherZoneNotReady", message: describeOrphans(unwell) };
   const own = zones.find(({ uid }) => uid === shrink.zone.uid);
   const mayBeOutdated = own !== undefined && endsRollout(own, shrink.size);
   for (const other of zones.filter((zone) => zone !== own)) {

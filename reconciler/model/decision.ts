@@ -54,6 +54,8 @@ export const REASONS = {
   MultipleZonesNotReady: { patienceMs: 30_000 },
   /** Another zone, paused or not, has not-ready pods. */
   OtherZoneNotReady: { patienceMs: 0 },
+  /** Pods that a StatefulSet has left behind are not ready, or missing: nobody recreates them. */
+  ZoneOrphaned: { needsFix: true, patienceMs: 30_000 },
   /** The zone that rolls has as many unavailable pods as it may. */
   MaxUnavailableReached: { patienceMs: 30_000 },
   /** The zone has no outdated pod left, but some that are not ready yet. */

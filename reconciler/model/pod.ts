@@ -3,6 +3,7 @@ import type { ObjectMeta, PodObject, PodStatus } from "../../infra/kubernetes/re
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { LABELS } from "./annotations.ts";
 import { readIdentity } from "./identity.ts";
+import { ownerNameOf } from "./order.ts";
 
 export interface Pod {
   readonly kind: "Pod";
@@ -14,6 +15,11 @@ export interface Pod {
   readonly revision: string | undefined;
   /** UID of the controller that owns it. */
   readonly owner: string | undefined;
+  /**
+   * Name of the StatefulSet that controls it or, if nothing controls it, of the one that made it. Undefined for pods of
+   * other controllers, and for those that never had one.
+   */
+  readonly madeBy: string | undefined;
   /** Its creation in UTC, to the second (RFC 3339): such times sort as text. */
   readonly createdAt: string | undefined;
   readonly terminating: boolean;
@@ -54,6 +60,7 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     ...readIdentity(metadata),
     revision: metadata.labels?.[LABELS.revision],
     owner: metadata.ownerReferences?.find((owner) => owner.controller)?.uid,
+    madeBy: readMaker(metadata),
     createdAt: metadata.creationTimestamp,
     terminating,
     ready,
@@ -63,6 +70,22 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
   };
 }
+
+/** The StatefulSet controller gives each pod this label, with the pod's name; nobody else needs it. */
+const POD_NAME = "statefulset.kubernetes.io/pod-name";
+
+function readMaker({
+  name = "",
+  labels,
+  ownerReferences = [],
+}: Pick<ObjectMeta, "name" | "labels" | "ownerReferences">) {
+  const controller = ownerReferences.find((owner) => owner.controller);
+  if (controller) return isStatefulSet(controller) ? controller.name : undefined;
+  return labels?.[POD_NAME] === name && /-\d+$/.test(name) ? ownerNameOf(name) : undefined;
+}
+
+const isStatefulSet = ({ kind, apiVersion }: { readonly kind: string; readonly apiVersion: string }): boolean =>
+  kind === "StatefulSet" && apiVersion.startsWith("apps/");
 
 /**
  * Phase Running, every container ready and running; no container statuses count as ready (§0.6). A Ready condition that

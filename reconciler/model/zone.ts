@@ -63,6 +63,8 @@ export interface Zone {
   /** Its own labels. */
   readonly labels: Labels;
   readonly status: ZoneStatus;
+  /** Set for pods without a zone of the group, which count as one (orphans.ts). Nobody rolls them out or scales them. */
+  readonly orphaned?: "gone" | "outside";
 }
 
 /** Key of a group among all namespaces. */
@@ -106,6 +108,8 @@ export interface GroupSnapshot {
   readonly name: string;
   /** In byte order of their names. */
   readonly zones: readonly ZoneWithPods[];
+  /** Pods of the group whose StatefulSet is none of its zones, as zones (orphans.ts). */
+  readonly orphans?: readonly ZoneWithPods[];
   /** Absent if the group has no gates. */
   readonly gates?: GateVerdicts;
   /**

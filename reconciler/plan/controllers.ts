@@ -70,6 +70,7 @@ function createPod(
     resourceVersion: "",
     revision: zone.status.updateRevision,
     owner: zone.uid,
+    madeBy: zone.name,
     createdAt: undefined,
     terminating: false,
     ready: true,

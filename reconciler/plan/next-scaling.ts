@@ -84,7 +84,8 @@ function answer(
  */
 function whyNotShrink(step: ScaleZone, world: World): Hold | undefined {
   if (!isShrinking(step)) return undefined;
-  const why = decideShrink(step, world, { namespace: world.namespace, name: world.group, zones: world.zones });
+  const { namespace, group: name, zones, orphans } = world;
+  const why = decideShrink(step, world, { namespace, name, zones, ...(orphans && { orphans }) });
   if (why) return why === "outdated" ? undefined : why;
   const zone = world.zones.find(({ uid }) => uid === step.zone.uid);
   return zone && judgeDownscale(world, zone, step.replicas);

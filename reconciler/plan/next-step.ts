@@ -44,7 +44,8 @@ function nextRolloutStep(world: World): RolloutOutlook {
 /** The snapshot that the rollout is decided from. */
 export function snapshotOf(world: World): GroupSnapshot {
   const gates = gateVerdicts(world);
-  return { namespace: world.namespace, name: world.group, zones: world.zones, now: world.now, ...(gates && { gates }) };
+  const { namespace, group: name, zones, orphans, now } = world;
+  return { namespace, name, zones, now, ...(orphans && { orphans }), ...(gates && { gates }) };
 }
 
 function gateVerdicts({ gates, zones, now }: World): GateVerdicts | undefined {

@@ -18,6 +18,8 @@ export interface World {
   readonly group: string;
   /** In byte order of their names. */
   readonly zones: readonly BudgetZone[];
+  /** Pods of the group that are of none of its zones, as zones. They stay as they are. */
+  readonly orphans?: readonly BudgetZone[];
   /** All budgets of the namespace. */
   readonly budgets: readonly WorldBudget[];
   readonly gates: readonly Gate[];

@@ -1,5 +1,7 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
+import { ownerNameOf } from "../model/order.ts";
+import { OUTSIDE } from "../model/orphans.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
@@ -122,6 +124,18 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
             { ...context, objects: context.objects.slice(1) },
             `make all pods of ${others(context)} ready: ${kubectl(context, "get pods")}`,
           ),
+  },
+  ZoneOrphaned: {
+    rule: "pods whose StatefulSet is gone, or has left the group, are all there and ready",
+    remedy: (context) => {
+      const names = [...new Set(named("Pod")(context).map(ownerNameOf))].join(" ");
+      const relabel = kubectl(
+        context,
+        `label --overwrite statefulset ${names} ${LABELS.rolloutGroup}=${context.group}`,
+      );
+      if (context.message.includes(OUTSIDE)) return `take it back into the group: ${relabel}`;
+      return `create StatefulSet ${names} again as it was: it adopts its pods, and makes those that are missing; if the zone is to go, delete all of its pods: ${kubectl(context, `get pods -l ${LABELS.rolloutGroup}=${context.group}`)}`;
+    },
   },
   MaxUnavailableReached: {
     rule: "a zone has fewer unavailable pods than rollout-max-unavailable",

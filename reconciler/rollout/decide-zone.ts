@@ -3,6 +3,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
+import { waitForOrphans } from "../model/orphans.ts";
 import type { DeletePods, FinishZone } from "../model/outcome.ts";
 import { isLost, isOverdue, neverServed, servesNothing } from "../model/lost.ts";
 import {
@@ -29,6 +30,10 @@ const revisionsKnown: ZoneRule = (zone) => {
   const missing = currentRevision === "" ? "currentRevision" : updateRevision === "" ? "updateRevision" : undefined;
   return missing && hold("RevisionUnknown", `status.${missing} of ${zone.name} is empty`, [zone]);
 };
+
+/** Pods that a StatefulSet has left behind count as another zone (§1.15). */
+const orphansWell: ZoneRule = (zone, { orphans }) =>
+  outdated(zone).length === 0 ? undefined : waitForOrphans(zone, orphans, "waits");
 
 /** No pod is deleted while another zone, paused or not, is unhealthy or loses pods by a downscale (§1.7). */
 const otherZonesSteady: ZoneRule = (zone, { zones }) => {
@@ -168,4 +173,11 @@ function count(pods: readonly Pod[]): string {
 }
 
 /** The first rule with a decision wins; without any, the zone is done. */
-export const decideZone: ZoneRule = firstOf([revisionsKnown, otherZonesSteady, outdatedPods, podsReady, finishedZone]);
+export const decideZone: ZoneRule = firstOf([
+  revisionsKnown,
+  orphansWell,
+  otherZonesSteady,
+  outdatedPods,
+  podsReady,
+  finishedZone,
+]);

@@ -7,6 +7,7 @@ import { hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
+import { waitForOrphans } from "../model/orphans.ts";
 import { perList } from "../../infra/once.ts";
 import {
   describeUnavailable,
@@ -38,9 +39,11 @@ import type { GroupSnapshot, Zone, ZoneWithPods } from "../model/zone.ts";
  */
 export function othersSteady(
   { zone, replicas: size }: { readonly zone: Zone; readonly replicas: number },
-  { zones }: GroupSnapshot,
+  { zones, orphans }: GroupSnapshot,
   now: number,
 ): Hold | undefined {
+  const orphaned = waitForOrphans(zone, orphans, "waits to shrink");
+  if (orphaned) return orphaned;
   const busy = busyZones(zones, { zone, size, now }).filter(({ other }) => other.uid !== zone.uid);
   if (busy.length === 0) return undefined;
   const objects = [zone, ...busy.map(({ other }) => other)];

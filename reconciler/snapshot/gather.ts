@@ -3,12 +3,15 @@ import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
 import { readEach } from "../../infra/kubernetes/read-each.ts";
 import { type PodObject, pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
+import { absent } from "../../infra/errors.ts";
 import { visitEach } from "../../infra/slots.ts";
 import { LABELS } from "../model/annotations.ts";
 import { byName, groupBy } from "../model/order.ts";
+import { orphanedZone, orphansByOwner } from "../model/orphans.ts";
 import { type Pod, readPod } from "../model/pod.ts";
 import {
   groupKey,
+  type Labels,
   readZone,
   withPods,
   type GroupSnapshot,
@@ -47,50 +50,111 @@ export async function gatherGroupZones(
   return (await readAll({ resource: statefulSets, query, read: readZone }, source, call)).items.toSorted(byName);
 }
 
-/** Completes the zones of one group with their pods, as `gatherGroups` does. */
+/** Completes the zones of one group, which are all of them, as `gatherGroups` does. */
 export async function gatherGroup(zones: readonly Zone[], source: Source, call?: Call): Promise<GroupSnapshot> {
-  return snapshotOf(zones, await readPods(zones, source, call));
+  return await snapshotOf(zones, await readPods(zones, source, call), { ...source, call });
+}
+
+/** Completes some zones of a group with their pods. */
+export async function gatherZonePods(zones: readonly Zone[], source: Source): Promise<readonly ZoneWithPods[]> {
+  const { complete } = await readPods(zones, source);
+  return zones.map(complete);
 }
 
 /**
  * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, 8
- * at a time. Throws `StaleRead`, or the error of the API server.
+ * at a time, and adds the pods that carry the label of a group without being of a zone. Throws `StaleRead`, or the error
+ * of the API server.
  */
 export async function gatherGroups(
   groups: readonly (readonly Zone[])[],
   source: Source,
   call?: Call,
 ): Promise<readonly GroupSnapshot[]> {
-  const complete = await readPods(groups.flat(), source, call);
-  return groups.map((zones) => snapshotOf(zones, complete));
+  const found = await readPods(groups.flat(), source, call);
+  return await Promise.all(groups.map((zones) => snapshotOf(zones, found, { ...source, call })));
 }
 
-type CompleteZone = (zone: Zone) => ZoneWithPods;
+/** A source, and the bounds of its calls. */
+interface BoundSource extends Source {
+  readonly call?: Call | undefined;
+}
+
+interface FoundPods {
+  readonly complete: (zone: Zone) => ZoneWithPods;
+  /** By the value of their label `rollout-group`. */
+  readonly labelled: ReadonlyMap<string, readonly Pod[]>;
+}
 
 /** Lists of pods in flight for one group, or for those that share lists. */
 const LISTS_AT_ONCE = 8;
 
-async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<CompleteZone> {
+async function readPods(zones: readonly Zone[], source: Source, call?: Call): Promise<FoundPods> {
   const found = new Map<Zone, Pod[]>(zones.map((zone) => [zone, []]));
-  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, zones: [first], zoneOf }) => {
-    const query = { namespace: first?.namespace ?? "", labelSelector };
+  const labelled = new Map<string, Pod[]>();
+  const uids = new Set(zones.map(({ uid }) => uid));
+  const namespace = zones[0]?.namespace ?? "";
+  await visitEach(planLists(zones), { atOnce: LISTS_AT_ONCE }, async ({ labelSelector, groups, zoneOf }) => {
+    for (const group of groups) labelled.set(group, []);
     const visit = (object: PodObject): void => {
       const pod = readPod(object);
-      const zone = zoneOf(pod.owner, object.metadata?.labels ?? {});
+      const { labels = {} } = object.metadata ?? {};
+      const zone = zoneOf(pod.owner, labels);
       if (zone) found.get(zone)?.push(pod);
+      else if (!uids.has(pod.owner ?? "")) ofGroups(groups, labels)?.push(pod);
     };
-    await visitAll({ resource: pods, query, visit }, source, call);
+    await visitAll({ resource: pods, query: { namespace, labelSelector }, visit }, source, call);
   });
-  return (zone) => withPods(zone, found.get(zone) ?? []);
+  function ofGroups(groups: ReadonlySet<string>, { [LABELS.rolloutGroup]: group = "" }: Labels): Pod[] | undefined {
+    return groups.has(group) ? labelled.get(group) : undefined;
+  }
+  return { complete: (zone) => withPods(zone, found.get(zone) ?? []), labelled };
 }
 
-function snapshotOf(zones: readonly Zone[], complete: CompleteZone): GroupSnapshot {
+async function snapshotOf(
+  zones: readonly Zone[],
+  { complete, labelled }: FoundPods,
+  source: BoundSource,
+): Promise<GroupSnapshot> {
   const [first] = zones;
-  return {
-    namespace: first?.namespace ?? "",
-    name: first?.group ?? "",
-    zones: zones.map(complete),
-  };
+  const { namespace = "", group: name = "" } = first ?? {};
+  const orphans = await findOrphans(labelled.get(name) ?? [], zones, source);
+  return { namespace, name, zones: zones.map(complete), ...(orphans.length > 0 && { orphans }) };
+}
+
+/**
+ * The pods that carry the label of a group without being of its zones, as zones; none if no zone gives its pods that
+ * label.
+ */
+export async function gatherOrphans<P extends Pod>(
+  zones: readonly Zone[],
+  read: (object: PodObject) => P,
+  source: BoundSource,
+): Promise<(Zone & { readonly pods: readonly P[] })[]> {
+  const [first] = zones;
+  const list = planLists(zones).find(({ groups }) => groups.size > 0);
+  if (!first || !list) return [];
+  const query = { namespace: first.namespace, labelSelector: list.labelSelector };
+  const { items } = await readAll({ resource: pods, query, read }, source, source.call);
+  return await findOrphans(items, zones, source);
+}
+
+/**
+ * The zones that pods make up which are of none of these. Their StatefulSets are read if pods say that they have one:
+ * one that exists tells its size.
+ */
+export async function findOrphans<P extends Pod>(
+  some: readonly P[],
+  zones: readonly Zone[],
+  { cluster, call }: BoundSource,
+): Promise<(Zone & { readonly pods: readonly P[] })[]> {
+  const found = [...orphansByOwner(some, zones)].map(async ([name, own]) => {
+    const { namespace = "", owner } = own.find((pod) => pod.owner !== undefined) ?? {};
+    const set =
+      owner === undefined ? undefined : await cluster.get(statefulSets, { namespace, name }, call).catch(absent);
+    return orphanedZone(name, own, { owner: set && readZone(set), zones });
+  });
+  return (await Promise.all(found)).toSorted(byName);
 }
 
 interface ListToVisit<O> {

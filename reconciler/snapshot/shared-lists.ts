@@ -1,9 +1,10 @@
 /**
  * Lists of pods that several StatefulSets share: an API server goes through all pods of the namespace for each list,
- * however few it finds.
+ * however few it finds. They find the pods that carry the label of a group, too, whatever StatefulSet made them.
  */
+import { LABELS } from "../model/annotations.ts";
 import { groupBy } from "../model/order.ts";
-import type { Labels, Zone } from "../model/zone.ts";
+import { groupKey, type Labels, type Zone } from "../model/zone.ts";
 
 /** A list that finds the pods of these zones, and possibly others. */
 export interface SharedList {
@@ -11,6 +12,8 @@ export interface SharedList {
   readonly zones: readonly Zone[];
   /** The zone whose controller has this UID, if the zone's own selector matches the labels. */
   readonly zoneOf: (uid: string | undefined, labels: Labels) => Zone | undefined;
+  /** The groups of which it finds each pod that has their label. */
+  readonly groups: ReadonlySet<string>;
 }
 
 /** Characters of a selector, so that its URL stays below the 8 kB that proxies accept. */
@@ -19,16 +22,39 @@ const MAX_CHARACTERS = 3000;
 /** A label of a selector that has neither an expression nor an empty value. */
 const TERM = /^([\w./-]+)=([\w.-]+)$/;
 
+/** Zones that one selector finds. */
+interface Part {
+  readonly selector: string;
+  readonly zones: readonly Zone[];
+  /** Set if it selects by the label of this group alone. */
+  readonly group?: string;
+}
+
 /**
  * Plans the lists for zones of one namespace, with `MAX_CHARACTERS` of selector each unless one zone alone needs more.
  * Zones share lists if their selectors name the same labels, and no expressions; any other has a list of its own.
  */
 export function planLists(zones: readonly Zone[]): SharedList[] {
-  const alike = groupBy(zones, ({ selector, uid }) => {
+  const parts = [...groupBy(zones, groupKey).values()].flatMap(partsOf);
+  const alike = groupBy(parts, ({ selector, zones: [first] }) => {
     const labels = labelsOf(selector);
-    return labels ? Object.keys(labels).toSorted().join() : `${selector} ${uid}`;
+    return labels ? Object.keys(labels).toSorted().join() : `${selector} ${first?.uid}`;
   });
   return [...alike.values()].flatMap((same) => splitByLength(same).map(listOf));
+}
+
+/**
+ * The label of the group alone finds all pods of those zones that select by it, and those that a StatefulSet has left
+ * behind. If only templates have the label, that takes a list more.
+ */
+function partsOf(zones: readonly Zone[]): Part[] {
+  const [group = ""] = zones.map((zone) => zone.group);
+  const isBound = ({ selector }: Zone): boolean => labelsOf(selector)?.[LABELS.rolloutGroup] === group;
+  const bound = zones.filter(isBound);
+  const isLabelled = bound.length > 0 || zones.some(({ podLabels }) => podLabels[LABELS.rolloutGroup] === group);
+  const others = zones.filter((zone) => !isBound(zone)).map((zone) => ({ selector: zone.selector, zones: [zone] }));
+  const ofGroup = { selector: `${LABELS.rolloutGroup}=${group}`, zones: bound, group };
+  return isLabelled && group !== "" ? [ofGroup, ...others] : others;
 }
 
 function labelsOf(selector: string): Labels | undefined {
@@ -38,25 +64,27 @@ function labelsOf(selector: string): Labels | undefined {
     : undefined;
 }
 
-function splitByLength(zones: readonly Zone[]): Zone[][] {
-  const parts: Zone[][] = [];
+function splitByLength(parts: readonly Part[]): Part[][] {
+  const lists: Part[][] = [];
   let left = 0;
-  for (const zone of zones) {
-    left -= zone.selector.length;
-    if (left < 0 || parts.length === 0) {
-      parts.push([]);
-      left = MAX_CHARACTERS - zone.selector.length;
+  for (const part of parts) {
+    left -= part.selector.length;
+    if (left < 0 || lists.length === 0) {
+      lists.push([]);
+      left = MAX_CHARACTERS - part.selector.length;
     }
-    parts.at(-1)?.push(zone);
+    lists.at(-1)?.push(part);
   }
-  return parts;
+  return lists;
 }
 
-function listOf(zones: readonly Zone[]): SharedList {
+function listOf(parts: readonly Part[]): SharedList {
+  const zones = parts.flatMap((part) => part.zones);
   const owners = new Map(zones.map((zone) => [zone.uid, { zone, own: Object.entries(labelsOf(zone.selector) ?? {}) }]));
   return {
-    labelSelector: joinSelectors(zones),
+    labelSelector: joinSelectors(parts.map(({ selector }) => selector)),
     zones,
+    groups: new Set(parts.flatMap(({ group }) => group ?? [])),
     zoneOf(uid, labels) {
       const { zone, own = [] } = owners.get(uid ?? "") ?? {};
       return own.every(([key, value]) => labels[key] === value) ? zone : undefined;
@@ -64,11 +92,11 @@ function listOf(zones: readonly Zone[]): SharedList {
   };
 }
 
-/** Selects all that the zones' selectors do: each label has a value that it has in one of them. */
-function joinSelectors([first, ...others]: readonly Zone[]): string {
-  if (!first || others.length === 0) return first?.selector ?? "";
+/** Selects all that these selectors do: each label has a value that it has in one of them. */
+function joinSelectors(selectors: readonly string[]): string {
+  if (selectors.length === 1) return selectors[0] ?? "";
   const values = new Map<string, Set<string>>();
-  for (const { selector } of [first, ...others])
+  for (const selector of selectors)
     for (const [key, value] of Object.entries(labelsOf(selector) ?? {}))
       values.set(key, (values.get(key) ?? new Set()).add(value));
   const terms = [...values].map(([key, all]) => {

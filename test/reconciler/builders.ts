@@ -146,6 +146,15 @@ export function podObjects(traits: ZoneTraits = {}): PodObject[] {
   });
 }
 
+/** Pods of a StatefulSet that is gone: nothing controls them. */
+export function leftBehind(traits: ZoneTraits): PodObject[] {
+  return podObjects(traits).map(({ metadata = {}, ...pod }) => {
+    const { ownerReferences: _owner, ...own } = metadata;
+    const labels = { ...own.labels, "statefulset.kubernetes.io/pod-name": own.name ?? "", "rollout-group": "ingester" };
+    return { ...pod, metadata: { ...own, labels } };
+  });
+}
+
 /** A zone with its pods: the input of the rules. */
 export function zone(traits: ZoneTraits = {}): ZoneWithPods {
   return withPods(readZone(statefulSetObject(traits)), podObjects(traits).map(readPod));

@@ -12,7 +12,7 @@ import { readBudgetPod, type BudgetZone, type BudgetPod } from "../budget-pod.ts
 import type { CompilePartition } from "../partition.ts";
 import type { StoredBudget } from "../scope.ts";
 import { BUDGET_KIND, parseBudget, selectorOf, type Budget } from "../zpdb.ts";
-import { readAll } from "../../snapshot/gather.ts";
+import { findOrphans, readAll } from "../../snapshot/gather.ts";
 import { byName, byOrdinal, groupBy } from "../../model/order.ts";
 import { readZone, selectorText, type Zone } from "../../model/zone.ts";
 
@@ -75,7 +75,8 @@ const MAX_GETS = 5;
 
 /**
  * The StatefulSets and pods under a budget, with two concurrent lists. More is read if pods of a StatefulSet seem to
- * be missing: they may lack the budget's labels.
+ * be missing: they may lack the budget's labels. Pods whose StatefulSet is gone, or not under the budget, count as a
+ * zone, too (orphans.ts).
  */
 export async function gatherUnderBudget(
   { namespace, matchLabels }: Pick<Budget, "namespace" | "matchLabels">,
@@ -88,14 +89,16 @@ export async function gatherUnderBudget(
     readAll({ resource: pods, query, read: readBudgetPod }, source, call),
   ]);
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
-  const zones: BudgetZone[] = [];
-  for (const zone of sets.items.toSorted(byName)) {
+  const orphans = await findOrphans(selected.items, sets.items, { ...source, call });
+  const zones: BudgetZone[] = orphans.filter(({ orphaned }) => orphaned === "gone");
+  const outside = orphans.filter(({ orphaned }) => orphaned === "outside");
+  for (const zone of [...sets.items, ...outside]) {
     const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
     const missing = missingPods(zone, own, MAX_GETS + 1);
     const complete = missing.length === 0 ? own : (await readMissing(zone, own, missing)).toSorted(byOrdinal);
     zones.push({ ...zone, pods: complete });
   }
-  return { zones, pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
+  return { zones: zones.toSorted(byName), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 
   async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
     if (missing.length > MAX_GETS) {

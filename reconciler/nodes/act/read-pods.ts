@@ -20,14 +20,16 @@ import {
 } from "../../../infra/kubernetes/resources.ts";
 import { livingReservations, presentIn } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
-import { gatherZones, readAll } from "../../snapshot/gather.ts";
-import type { Zone } from "../../model/zone.ts";
+import { gatherOrphans, gatherZones, readAll } from "../../snapshot/gather.ts";
+import { groupBy } from "../../model/order.ts";
+import { readPod } from "../../model/pod.ts";
+import { groupKey, type Zone } from "../../model/zone.ts";
 import { canTakeOver, type CoreBudget, type Covered, whyNotDrainable, whyOneByOne } from "../drainable.ts";
 import { readNode, type UpdateNode } from "../node.ts";
 import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
-import { whyHeldByRollout } from "../rollout-hold.ts";
+import { whyHeldByRollout, zonesHere } from "../rollout-hold.ts";
 import type { NodeReading } from "../snapshot.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
@@ -81,6 +83,17 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     ({ ref }) => ref.uid,
   );
 
+  const orphansOf = once(
+    (group: readonly Zone[]) => gatherOrphans(group, readPod, source),
+    ([first]) => (first ? groupKey(first) : ""),
+  );
+  const whyRolloutHolds = async (leaving: readonly NodePod[]): Promise<string | undefined> => {
+    const all = await zones();
+    const here = [...groupBy(all, groupKey)].filter(([, group]) => zonesHere(leaving, group).length > 0);
+    const orphans = await Promise.all(here.map(async ([key, group]) => [key, await orphansOf(group)] as const));
+    return whyHeldByRollout(leaving, all, new Map(orphans));
+  };
+
   return async ({ node, drained }) => {
     const query = { fieldSelector: `spec.nodeName=${node}` };
     const { items } = await readAll({ resource: pods, query, read: readNodePod }, source, call);
@@ -95,10 +108,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
     return {
       obstacle: whyNotDrainable(facts),
       unfit: whyUnfit(items),
-      rollout: whyHeldByRollout(
-        items.filter(({ evictable }) => evictable),
-        (await zones()) satisfies readonly Zone[],
-      ),
+      rollout: await whyRolloutHolds(items.filter(({ evictable }) => evictable)),
       missing: whyWorkMissing({ pods: items, owners, drained: after }),
       workloads: workloadsOf(items, owners),
       others: items.some(({ evictable }) => evictable) ? await findOthers(node) : undefined,

@@ -6,7 +6,7 @@ import { pods } from "../../../infra/kubernetes/resources.ts";
 import { readBudgetPod, type BudgetZone } from "../../budget/budget-pod.ts";
 import { readReservations } from "../../budget/reservation.ts";
 import { matchesLabels } from "../../budget/selector.ts";
-import { gatherGroupZones, readAll } from "../../snapshot/gather.ts";
+import { gatherGroupZones, gatherOrphans, readAll } from "../../snapshot/gather.ts";
 import { createGateLister } from "../../gates/act/list-gates.ts";
 import type { Gate } from "../../gates/gate.ts";
 import { byOrdinal } from "../../model/order.ts";
@@ -38,7 +38,10 @@ export async function gatherWorld(
 ): Promise<World> {
   const grouped = await gatherGroupZones({ namespace, group }, reader);
   const { clusterDomain, zoneTracker } = await read(grouped);
-  const zones = await Promise.all(grouped.map((zone) => readPods(zone, reader)));
+  const [orphans, ...zones] = await Promise.all([
+    gatherOrphans(grouped, readBudgetPod, reader),
+    ...grouped.map((zone) => readPods(zone, reader)),
+  ]);
   const [budgets, gates, { tracked }, references] = await Promise.all([
     gatherBudgets(namespace, zones, reader),
     gatherGates(namespace, group, reader),
@@ -49,6 +52,7 @@ export async function gatherWorld(
     namespace,
     group,
     zones,
+    orphans,
     budgets,
     gates,
     tracked,

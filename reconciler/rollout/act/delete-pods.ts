@@ -13,11 +13,11 @@ import { pods } from "../../../infra/kubernetes/resources.ts";
 import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { findAdmitted } from "../../downscale/pending.ts";
-import { gatherGroup, gatherGroupZones } from "../../snapshot/gather.ts";
+import { gatherGroup, gatherGroupZones, gatherZonePods } from "../../snapshot/gather.ts";
 import { hold, type Hold } from "../../model/decision.ts";
 import type { Pod } from "../../model/pod.ts";
 import { describeUnsteady, isSteady } from "../../model/readiness.ts";
-import type { Zone, ZoneWithPods } from "../../model/zone.ts";
+import type { GroupSnapshot, Zone, ZoneWithPods } from "../../model/zone.ts";
 import { type HeldLease, underDownscaleLease } from "../../downscale/act/under-lease.ts";
 import { whyStopBatch, zonesToList, type BatchView } from "../continue-batch.ts";
 import { type Grant, releaseAll, requestGrants } from "./grants.ts";
@@ -26,6 +26,7 @@ import { patchZoneStatus } from "./zone-status.ts";
 /** The group that a decision was made about. */
 export interface Judged {
   readonly zones: readonly Zone[];
+  readonly orphans?: GroupSnapshot["orphans"];
   /** A time before the pods were listed, by `clock.monotonic`. */
   readonly gatheredAt: number;
 }
@@ -50,6 +51,8 @@ interface Batch extends Pick<Judged, "gatheredAt"> {
   readonly servesNothing: boolean;
   /** The zones of the group, as the batch was decided. */
   readonly judged: readonly Zone[];
+  /** The group has pods that are of none of its zones. */
+  readonly hasOrphans: boolean;
   /** By `clock.monotonic`. */
   readonly endAt: number;
   /** Grants of pods that were not deleted. */
@@ -63,13 +66,23 @@ interface Batch extends Pick<Judged, "gatheredAt"> {
  */
 export async function deletePods(
   decision: DeletePods,
-  { zones: judged, gatheredAt }: Judged,
+  { zones: judged, orphans = [], gatheredAt }: Judged,
   actor: DisruptionContext,
 ): Promise<Effect> {
   const endAt = actor.clock.monotonic() + BATCH_MS;
   const { grants, denied } = await requestGrants(decision, actor);
   const { zone, serveNothing: servesNothing = false } = decision;
-  const batch: Batch = { zone, servesNothing, judged, gatheredAt, endAt, unused: new Set(grants), replaced: [] };
+  const hasOrphans = orphans.length > 0;
+  const batch: Batch = {
+    zone,
+    servesNothing,
+    judged,
+    hasOrphans,
+    gatheredAt,
+    endAt,
+    unused: new Set(grants),
+    replaced: [],
+  };
   const { replaced } = batch;
   try {
     const why = mayAnotherShrink(batch) ? await deleteUnderLease(batch, actor) : await deleteInTurn(batch, actor);
@@ -136,13 +149,20 @@ async function deleteInTurn(
   }
 }
 
-/** Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. */
-async function confirmBatch(next: Omit<BatchView, "now" | "at">, actor: Actor & Pick<Context, "clock">): Promise<void> {
+/**
+ * Throws `Conflict` if the batch may not continue with this pod, or the error of the API server. No status tells of the
+ * pods that are of no zone: a group that has some is read whole.
+ */
+async function confirmBatch(
+  { hasOrphans, ...next }: Omit<BatchView, "now" | "at"> & Pick<Batch, "hasOrphans">,
+  actor: Actor & Pick<Context, "clock">,
+): Promise<void> {
   const view = { ...next, now: await gatherGroupZones(next.zone, actor), at: actor.clock.now() };
   const why = whyStopBatch(view);
   if (why) throw new RolloutError("Conflict", why);
-  const { zones } = await gatherGroup(zonesToList(view), actor);
-  const unsteady = zones.find((other) => !isSteady(other));
+  const zones = await gatherZonePods(zonesToList(view), actor);
+  const { orphans = [] } = hasOrphans && !view.servesNothing ? await gatherGroup(view.now, actor) : {};
+  const unsteady = [...zones, ...orphans].find((other) => !isSteady(other));
   if (unsteady) throw new RolloutError("Conflict", describeUnsteady(unsteady));
 }
 

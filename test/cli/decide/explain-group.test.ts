@@ -32,6 +32,7 @@ const HELPS: Readonly<Record<Reason, RegExp>> = {
   ZoneTerminating: /get statefulset ingester-zone-a .*finalizers/,
   MultipleZonesNotReady: /ingester-zone-a, ingester-zone-b/,
   OtherZoneNotReady: /ready: .*|ingester-zone-b/,
+  ZoneOrphaned: /create StatefulSet ingester-zone-b again .*get pods -l rollout-group=ingester$/,
   MaxUnavailableReached: /describe pod ingester-zone-a-0 ingester-zone-a-1/,
   ZoneNotReady: /describe pod ingester-zone-a-0/,
   ZonePaused: /annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,
@@ -113,7 +114,7 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
   },
   BudgetInvalid: { world: two({ maxUnavailable: -1 }), objects: ["ingester"], helps: /edit zpdb ingester/ },
   OwnerNotFound: {
-    world: changePod(two({}), { controller: undefined }),
+    world: changePod(two({}), { owner: undefined, madeBy: undefined, controller: undefined }),
     objects: ["ingester"],
     helps: /get zpdb ingester/,
   },

@@ -6,7 +6,9 @@ import { hold, type Reason } from "../../../reconciler/model/decision.ts";
 import { describeBlocks } from "../../../reconciler/group-status/blocks.ts";
 import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
-import { group, LAST, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
+import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
+import { orphanedZone } from "../../../reconciler/model/orphans.ts";
+import { group, LAST, leftBehind, PREVIOUS, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateOf, stored, T0 } from "../../reconciler/gates/builders.ts";
 import { identityOf } from "../../../reconciler/gates/rollout.ts";
 import { DELAYED, MIRROR } from "../../reconciler/scaling/mirror-stage.ts";
@@ -107,6 +109,11 @@ export const WORLDS: Readonly<Record<Exclude<Reason, OnlyRecorded>, () => World>
     worldOf(
       zonesOf(OUTDATED, { annotations: { "grafana.com/rollout-paused": "true" }, pods: { 1: { ready: false } } }),
     ),
+  ZoneOrphaned: () => {
+    const world = worldOf(zonesOf(OUTDATED));
+    const pods = leftBehind({ name: "ingester-zone-b", pods: { 0: { ready: false } } }).map(readBudgetPod);
+    return { ...world, orphans: [orphanedZone("ingester-zone-b", pods, { owner: undefined, zones: world.zones })] };
+  },
   MaxUnavailableReached: () =>
     worldOf(
       zonesOf({ ...OUTDATED, pods: { 0: { revision: LAST, ready: false }, 1: { revision: LAST, ready: false } } }, {}),

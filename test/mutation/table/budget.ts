@@ -376,7 +376,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "missing pods count as unavailable",
     file: "reconciler/budget/unavailability.ts",
-    find: "unknown: countMissing(zone, zone.pods)",
+    find: "unknown: countMissing(zone, withLeftBehind(zone, pod))",
     replacement: "unknown: 0",
     tests: ["test/reconciler/budget/decide-eviction.test.ts"],
   },

@@ -14,12 +14,11 @@ describe("the StatefulSets of an eviction", () => {
   // Upstream answers E06 with 500, but a foreseeable case is no server error.
   it("E06 a pod without an owner, or owned by another kind than StatefulSet, is refused for good", () => {
     const whole = snapshot({ pod: "zone-a-0" });
-    const orphan = decideEviction({ ...whole, pod: { ...whole.pod, owner: undefined, controller: undefined } });
-    assert.deepEqual([orphan.reason, orphan.message], ["OwnerNotFound", "unable to find a StatefulSet pod owner"]);
-    const deployed = decideEviction({
-      ...whole,
-      pod: { ...whole.pod, controller: { kind: "ReplicaSet", name: "rs" } },
-    });
+    const nobodys = { owner: undefined, madeBy: undefined, controller: undefined };
+    const bare = decideEviction({ ...whole, pod: { ...whole.pod, ...nobodys } });
+    assert.deepEqual([bare.reason, bare.message], ["OwnerNotFound", "unable to find a StatefulSet pod owner"]);
+    const controller = { kind: "ReplicaSet", name: "rs" };
+    const deployed = decideEviction({ ...whole, pod: { ...whole.pod, owner: "rs", madeBy: undefined, controller } });
     assert.equal(deployed.message, "pod owner is not a StatefulSet - ingester-zone-a-0 has owner rs (ReplicaSet)");
     assert.equal(VERDICTS[deployed.reason].code, 400);
   });

@@ -125,7 +125,7 @@ describe("waiting for other zones' health (P09, P12)", () => {
   ];
   it("the only zone of a group waits for nobody, not for its own pods either", () => {
     const only = zone({ name: "ingester-zone-x", pods: { 1: { ready: false } } });
-    assert.equal(refuseByHealth([only], { zone: SHRINKING, size: 0, now: 0 }), undefined);
+    assert.equal(refuseByHealth({ zones: [only] }, { zone: SHRINKING, size: 0, now: 0 }), undefined);
   });
 
   describe("once the outdated pods of the zone are those that it loses", () => {
@@ -145,12 +145,12 @@ describe("waiting for other zones' health (P09, P12)", () => {
         const zones = [zone(other), zone(own)];
         const [, shrinking] = zones;
         assert.ok(shrinking);
-        assert.equal(refuseByHealth(zones, { zone: shrinking, size: 3, now: 0 })?.message, expected);
+        assert.equal(refuseByHealth({ zones }, { zone: shrinking, size: 3, now: 0 })?.message, expected);
       });
   });
 
   for (const [name, traits, expected] of CASES)
     it(name, () =>
-      assert.equal(refuseByHealth([zone(traits)], { zone: SHRINKING, size: 3, now: 0 })?.message, expected),
+      assert.equal(refuseByHealth({ zones: [zone(traits)] }, { zone: SHRINKING, size: 3, now: 0 })?.message, expected),
     );
 });

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { whyNotReturned, whyUnfit, whyWorkMissing, type ReturnedWork } from "../../../reconciler/nodes/health.ts";
+import { orphanedZone } from "../../../reconciler/model/orphans.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
 import { whyHeldByRollout } from "../../../reconciler/nodes/rollout-hold.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
-import { LAST, PREVIOUS, statefulSetObject } from "../builders.ts";
+import { LAST, PREVIOUS, leftBehind, statefulSetObject } from "../builders.ts";
 import { at, busyNode, entry, MINUTE, NOW, pod } from "./fixture.ts";
 
 describe("a node before its update (NR31)", () => {
@@ -144,5 +146,17 @@ describe("a rollout in progress", () => {
     ["of another zone that has no pods, and is not recorded yet, holds the node", here, [a, noneB(PREVIOUS)], true],
     ["of another zone that has no pods, once it is recorded, does not", here, [a, noneB(LAST)], false],
   ] as const)
-    it(title, () => assert.equal(whyHeldByRollout(pods, zones) !== undefined, held));
+    it(title, () => assert.equal(whyHeldByRollout(pods, zones, new Map()) !== undefined, held));
+
+  const left = (ready: boolean) => {
+    const pods = leftBehind({ name: "ingester-zone-c", pods: { 0: { ready } } }).map(readPod);
+    const zoneLeft = orphanedZone("ingester-zone-c", pods, { owner: undefined, zones: [a, b] });
+    return new Map([["test/ingester", [zoneLeft]]]);
+  };
+  for (const [title, pods, orphans, held] of [
+    ["that has lost its StatefulSet and lacks a pod holds the node", here, left(false), true],
+    ["does not once its pods are ready", here, left(true), false],
+    ["does not hold nodes without pods of the group", [pod("y")], left(false), false],
+  ] as const)
+    it(`of another zone ${title}`, () => assert.equal(whyHeldByRollout(pods, [a, b], orphans) !== undefined, held));
 });

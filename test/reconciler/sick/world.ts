@@ -165,6 +165,7 @@ function observePod(zone: SickZone, ordinal: number, pod: SickPod): BudgetPod {
     resourceVersion: "1",
     revision: `r${pod.revision}`,
     owner: `uid-${zone.name}`,
+    madeBy: zone.name,
     createdAt: undefined,
     terminating,
     ready,

@@ -30,8 +30,9 @@ const meanwhile = async (people: People, zone: string): Promise<void> => {
   const ends = (): boolean => podsOf(people, zone).some(({ metadata }) => metadata.deletionTimestamp !== undefined);
   if (draw.chance(0.4)) await until(people, () => !ends(), { ms: 60 * SECOND, stepMs: 5 });
   else if (draw.chance(0.5)) await pause(people, draw.between(1, 3 * SECOND));
-  if (draw.chance(0.2)) for (const { metadata } of podsOf(people, zone).slice(0, 1))
-    await world.ask("kubelet", "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${metadata.name}`);
+  if (draw.chance(0.2))
+    for (const { metadata } of podsOf(people, zone).slice(0, 1))
+      await world.ask("kubelet", "DELETE", `/api/v1/namespaces/${NAMESPACE}/pods/${metadata.name}`);
 };
 
 const INCIDENTS: Readonly<Record<string, Action>> = {
@@ -56,6 +57,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   /** The zone of which a pod was just taken leaves its group, and comes back. */
   unlabelledAmid: (people) =>
     amidBatch(people, async (zone) => {
+      // A zone without a group waits for no other before it shrinks.
+      if (people.shape.prepared) return;
       await meanwhile(people, zone);
       const group = setOf(people, zone)?.metadata.labels?.[GROUP_LABEL] ?? null;
       await insist(people, `${SETS}/${zone}`, { metadata: { labels: { [GROUP_LABEL]: null } } });

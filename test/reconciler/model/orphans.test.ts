@@ -1,0 +1,106 @@
+/** Which pods are of a StatefulSet that has left them behind, and what is left of it (§1.15). */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import { describeOrphans, orphanedZone, orphansByOwner } from "../../../reconciler/model/orphans.ts";
+import { readPod } from "../../../reconciler/model/pod.ts";
+import { describeUnavailable, isHealthy } from "../../../reconciler/model/readiness.ts";
+import { withPods } from "../../../reconciler/model/zone.ts";
+import { group, leftBehind, podObjects, zone, type ZoneTraits } from "../builders.ts";
+
+const B = "ingester-zone-b";
+const { zones: OTHERS } = group({}, { name: "ingester-zone-c" });
+const POD_NAME = "statefulset.kubernetes.io/pod-name";
+
+type Metadata = NonNullable<PodObject["metadata"]>;
+const madeBy = (metadata: Metadata): string | undefined =>
+  readPod({ metadata: { name: "zone-b-12", ...metadata } }).madeBy;
+const owner = (more: object) => ({ apiVersion: "apps/v1", kind: "StatefulSet", name: "zone-b", uid: "b", ...more });
+
+describe("the StatefulSet that made a pod", () => {
+  it("is its controller", () => assert.equal(madeBy({ ownerReferences: [owner({ controller: true })] }), "zone-b"));
+  it("is told by the label that its controller gave it, where it has none any more", () =>
+    assert.equal(madeBy({ labels: { [POD_NAME]: "zone-b-12" } }), "zone-b"));
+
+  const NONE: readonly (readonly [string, Metadata])[] = [
+    ["a bare pod", {}],
+    ["a copy, which has the label of another pod", { labels: { [POD_NAME]: "zone-b-11" } }],
+    ["a pod without an ordinal", { name: "zone-b", labels: { [POD_NAME]: "zone-b" } }],
+    ["a pod of a Deployment", { ownerReferences: [owner({ kind: "ReplicaSet", controller: true })] }],
+    [
+      "a pod of another API's StatefulSet",
+      {
+        labels: { [POD_NAME]: "zone-b-12" },
+        ownerReferences: [owner({ apiVersion: "apps.kruise.io/v1beta1", controller: true })],
+      },
+    ],
+  ];
+  for (const [name, metadata] of NONE) it(`is unknown of ${name}`, () => assert.equal(madeBy(metadata), undefined));
+});
+
+const left = (traits: ZoneTraits = {}) =>
+  orphanedZone(B, leftBehind({ name: B, ...traits }).map(readPod), { owner: undefined, zones: OTHERS });
+
+describe("what a StatefulSet leaves behind", () => {
+  it("is found by its name, among pods of zones, of a name that a zone has, and of nobody", () => {
+    const some = [...podObjects({ name: B }), ...leftBehind({ name: "ingester-zone-a" }), ...podObjects({})];
+    const bare = { metadata: { name: "ingester-zone-b-9" } };
+    const found = orphansByOwner([...some, bare].map(readPod), OTHERS);
+    assert.deepEqual(
+      [...found].map(([name, pods]) => [name, pods.length]),
+      [[B, 3]],
+    );
+  });
+
+  /** The zones that are left have 3 replicas. */
+  const TABLE: readonly [string, ZoneTraits, string | undefined][] = [
+    ["all pods are ready", {}, undefined],
+    ["one is not ready", { pods: { 0: { ready: false } } }, `${B}: ${B}-0 not ready`],
+    ["one ends", { pods: { 1: { terminating: true } } }, `${B}: ${B}-1 terminating`],
+    ["one cannot come up", { pods: { 2: { broken: "CrashLoopBackOff" } } }, `${B}: ${B}-2 CrashLoopBackOff`],
+    ["the first is missing", { pods: { 0: null } }, `${B}: 1 missing`],
+    ["one in the middle is missing", { pods: { 1: null } }, `${B}: 1 missing`],
+    ["the last is missing", { pods: { 2: null } }, `${B}: 1 missing`],
+    ["it is larger than others", { replicas: 5 }, undefined],
+    ["it is larger than others, and one is missing", { replicas: 5, pods: { 3: null } }, `${B}: 1 missing`],
+  ];
+  for (const [name, traits, unwell] of TABLE)
+    it(`is ${unwell === undefined ? "whole" : "not whole"} if ${name}`, () => {
+      const zoneLeft = left(traits);
+      assert.equal(isHealthy(zoneLeft) ? undefined : describeUnavailable(zoneLeft), unwell);
+      assert.equal(zoneLeft.orphaned, "gone");
+    });
+
+  it("begins where the other zones begin", () => {
+    const { zones } = group({ start: 10 }, { name: "ingester-zone-c", start: 10 });
+    const pods = leftBehind({ name: B, replicas: 13 }).slice(10).map(readPod);
+    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones })));
+    assert.ok(!isHealthy(orphanedZone(B, pods, { owner: undefined, zones: OTHERS })));
+  });
+
+  it("does not ask for pods that no other zone has: zones of 0 replicas do not count, nor do no zones", () => {
+    const pods = leftBehind({ name: B, replicas: 1 }).map(readPod);
+    const { zones } = group({ replicas: 0 });
+    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones })));
+    assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones: [] })));
+  });
+
+  it("has the size of its StatefulSet, if that exists outside of the group", () => {
+    const outside = zone({ name: B, replicas: 1 });
+    const pods = podObjects({ name: B, replicas: 1 }).map(readPod);
+    const found = orphanedZone(B, pods, { owner: outside, zones: OTHERS });
+    assert.deepEqual([found.orphaned, found.uid, found.replicas, isHealthy(found)], ["outside", outside.uid, 1, true]);
+    const short = orphanedZone(B, pods, { owner: zone({ name: B, replicas: 2 }), zones: OTHERS });
+    assert.equal(describeOrphans(short), `${B}: 1 missing; StatefulSet ${B} is not in the group that its pods name`);
+  });
+
+  it("is what is left if another StatefulSet has its name: that has another UID", () => {
+    const pods = podObjects({ name: B }).map(readPod);
+    const found = orphanedZone(B, pods, { owner: { ...zone({ name: B }), uid: "new" }, zones: OTHERS });
+    assert.deepEqual([found.orphaned, found.uid], ["gone", `uid-${B}`]);
+    assert.deepEqual(
+      withPods(found, pods).pods.map(({ name }) => name),
+      pods.map(({ name }) => name),
+    );
+  });
+});

@@ -1,0 +1,195 @@
+/**
+ * A StatefulSet is deleted without its pods in the middle of its rollout (§1.15), from the tick and the eviction webhook
+ * to the pods.
+ */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
+import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
+import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
+
+const SETS = "statefulsets.apps";
+const [B, C] = ["ingester-zone-b", "ingester-zone-c"];
+const LABELLED = { podLabels: { "rollout-group": "ingester" } };
+
+let stage: Stage;
+afterEach(() => stage.close());
+
+const podsOf = (zone: string) =>
+  stage.emulator.store.list("pods", "default").filter(({ metadata }) => metadata.name.startsWith(zone));
+const uids = (zone: string): string[] => podsOf(zone).map(({ metadata }) => metadata.uid);
+const spec = (set: string): object => stage.emulator.store.get(SETS, "default", set)?.["spec"] as object;
+
+function setReady(name: string, ready: boolean): void {
+  const pod = stage.emulator.store.get("pods", "default", name);
+  assert.ok(pod);
+  const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
+  stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+}
+
+async function tick(): Promise<string> {
+  const { outcomes } = await tickOnce(stage, stage.connect().cluster);
+  const [outcome] = outcomes;
+  await stage.time.advance(1000);
+  if (outcome?.state === "held") return `${outcome.hold.reason} ${outcome.hold.message}`;
+  return outcome?.state === "acted" ? outcome.decision.message : (outcome?.state ?? "none");
+}
+
+/** Zone b has lost its first pod to a new image, and then its StatefulSet; zones a and c are as before. */
+async function orphanAmid({ labelled = true, ready = false } = {}): Promise<() => Promise<void>> {
+  stage = await setBudgetStage();
+  if (!labelled) {
+    await stage.close();
+    stage = await setStage();
+    deploy(stage, "x:1");
+    await stage.time.advance(2000);
+  }
+  const labels = labelled ? LABELLED : {};
+  deploy(stage, "x:2", { zones: ["b", "c"], ...labels });
+  await stage.time.advance(500);
+  assert.match(await tick(), /^updating ingester-zone-b-0/);
+  await stage.time.advance(3000);
+  setReady(`${B}-0`, ready);
+  await stage.time.advance(1000);
+  const set = stage.emulator.store.get(SETS, "default", B);
+  assert.ok(set);
+  const { name, labels: own } = set.metadata;
+  const again = { ...set, metadata: { name, namespace: "default", labels: own ?? {} }, spec: spec(B), status: {} };
+  stage.emulator.store.remove(SETS, "default", B, { propagationPolicy: "Orphan" });
+  await stage.time.advance(1000);
+  assert.equal(stage.emulator.store.get(SETS, "default", B), undefined);
+  assert.equal(podsOf(B).length, 3);
+  return async () => {
+    stage.emulator.store.create(SETS, again);
+    await stage.time.advance(1000);
+  };
+}
+
+describe("a zone that is deleted without its pods in the middle of its rollout", () => {
+  it("keeps the pods of others while one of its own is not ready, and loses none by us", async () => {
+    const recreate = await orphanAmid();
+    const before = [...uids(B), ...uids(C)];
+    for (let i = 0; i < 3; i++)
+      assert.match(
+        await tick(),
+        /^ZoneOrphaned ingester-zone-c waits: ingester-zone-b: ingester-zone-b-0 not ready; StatefulSet ingester-zone-b is gone/,
+      );
+    assert.deepEqual([...uids(B), ...uids(C)], before);
+    await recreate();
+    setReady(`${B}-0`, true);
+    await stage.time.advance(2000);
+    assert.match(await tick(), /^updating ingester-zone-b-1/, "it is adopted, and goes on");
+  });
+
+  it("keeps the pods of others while one of its own is missing", async () => {
+    await orphanAmid({ ready: true });
+    stage.emulator.store.remove("pods", "default", `${B}-0`);
+    await stage.time.advance(60_000);
+    assert.match(await tick(), /^ZoneOrphaned .*ingester-zone-b: 1 missing/);
+  });
+
+  it("keeps nobody once its pods are ready, or gone", async () => {
+    await orphanAmid({ ready: true });
+    assert.match(await tick(), /^updating ingester-zone-c-0/);
+  });
+
+  it("ends a batch of another zone once one of its own is not ready any more", async () => {
+    await orphanAmid({ ready: true });
+    const set = stage.emulator.store.get(SETS, "default", C);
+    assert.ok(set);
+    const annotations = { "rollout-max-unavailable": "100%" };
+    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, annotations } });
+    await stage.time.advance(1000);
+    const { cluster } = stage.connect();
+    const taken: string[] = [];
+    const remove: Cluster["remove"] = async (resource, target, call) => {
+      const version = await cluster.remove(resource, target, call);
+      taken.push(target.name);
+      setReady(`${B}-1`, false);
+      await stage.time.advance(1000);
+      return version;
+    };
+    await tickOnce(stage, { ...cluster, remove });
+    assert.deepEqual(taken, [`${C}-0`]);
+  });
+
+  it("cannot be known by pods without the label of the group", async () => {
+    await orphanAmid({ labelled: false });
+    assert.match(await tick(), /^updating ingester-zone-c-0/);
+  });
+
+  it("costs a settled group no list of pods", async () => {
+    await orphanAmid();
+    deploy(stage, "x:1", { zones: ["c"], ...LABELLED });
+    await stage.time.advance(1000);
+    const { cluster, calls } = stage.connect();
+    const { outcomes } = await tickOnce(stage, cluster);
+    assert.equal(outcomes[0]?.state, "settled");
+    assert.deepEqual(
+      calls.filter((call) => /pods/.test(call)),
+      [],
+    );
+  });
+});
+
+describe("a zone whose StatefulSet loses its label in the middle of its rollout", () => {
+  it("keeps the pods of others while one of its own is not ready", async () => {
+    const recreate = await orphanAmid();
+    await recreate();
+    const set = stage.emulator.store.get(SETS, "default", B);
+    assert.ok(set);
+    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, labels: {} } });
+    await stage.time.advance(1000);
+    const before = uids(C);
+    assert.match(
+      await tick(),
+      /^ZoneOrphaned .*ingester-zone-b-0 not ready; StatefulSet ingester-zone-b is not in the group/,
+    );
+    assert.deepEqual(uids(C), before);
+    setReady(`${B}-0`, true);
+    await stage.time.advance(2000);
+    assert.match(await tick(), /^updating ingester-zone-c-0/);
+  });
+});
+
+describe("evictions beside a zone that was deleted without its pods", () => {
+  const evict = async (name: string): Promise<string> => {
+    const { answer } = await callWebhook(stage, { name });
+    return `${answer.allowed ? 200 : answer.code} ${answer.message ?? ""}`.trim();
+  };
+
+  it("wait for its pods, and are judged of its pods", async () => {
+    await orphanAmid();
+    writeBudget(stage);
+    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
+    assert.match(await evict(`${B}-1`), /^429 1 pod not ready in ingester-zone-b/);
+    assert.match(await evict(`${B}-0`), /^200/);
+  });
+
+  it("are allowed while there is room, one after the other", async () => {
+    await orphanAmid({ ready: true });
+    writeBudget(stage);
+    assert.match(await evict(`${B}-1`), /^200/);
+    assert.match(await evict(`${B}-2`), /^429 1 pod not ready in ingester-zone-b/, "the first is reserved");
+    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
+  });
+
+  it("keep the rollout as well", async () => {
+    await orphanAmid();
+    writeBudget(stage);
+    const { requestDisruption } = startProcess(stage);
+    assert.equal(await requestDisruption("zone-c-0", { rollout: { maxUnavailable: 1 } }), `1 pod not ready in ${B}`);
+  });
+
+  it("of a StatefulSet that has lost the label are refused, and its pods count for others", async () => {
+    const recreate = await orphanAmid();
+    await recreate();
+    const set = stage.emulator.store.get(SETS, "default", B);
+    assert.ok(set);
+    stage.emulator.store.update(SETS, { ...set, metadata: { ...set.metadata, labels: {} } });
+    writeBudget(stage);
+    assert.match(await evict(`${B}-1`), /^400 unable to find StatefulSet ingester-zone-b/);
+    assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/);
+  });
+});
