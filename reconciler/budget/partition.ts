@@ -1,6 +1,5 @@
 /** The partition of a pod by its name (§5.4): Go's regular expressions, matched in linear time. */
 import { RE2JS, RE2JSException } from "re2js";
-import { boundProgramSize } from "./pattern-size.ts";
 
 /** The partition that a pod of this name belongs to; undefined if the name does not tell. */
 export type PartitionOf = (podName: string) => string | undefined;
@@ -14,13 +13,18 @@ export interface BudgetProblem {
  * Matching takes time by the length of the name times the size of the program: up to this size at most some
  * milliseconds for a name of 253 characters. Patterns in use have some 30 instructions.
  */
-export const MAX_INSTRUCTIONS = 300;
-/** Compiling takes time in proportion to the size, so an upper bound, up to twice the size, is checked before. */
-const MAX_BOUND = 2 * MAX_INSTRUCTIONS;
-const MAX_PATTERN_LENGTH = 1000;
+const MAX_INSTRUCTIONS = 300;
+/** In characters. */
+const MAX_LENGTH = 256;
+/**
+ * Compiling takes time in proportion to the length of what a pattern repeats: up to this length some 30 ms. Counts within
+ * counts multiply, so all are taken to be.
+ */
+const MAX_REPEATED_LENGTH = 20_000;
+const COUNT = /\{(?<least>\d+)(?:,(?<most>\d*))?\}/g;
 
 const TOO_LARGE: BudgetProblem = {
-  problem: `error parsing regexp: expression too large: podNamePartitionRegex may compile to ${MAX_INSTRUCTIONS} instructions at most`,
+  problem: `error parsing regexp: expression too large: podNamePartitionRegex may have ${MAX_LENGTH} characters, ${MAX_REPEATED_LENGTH} with what it repeats by counts, and ${MAX_INSTRUCTIONS} instructions at most`,
 };
 
 /**
@@ -39,46 +43,21 @@ const BEYOND_ASCII: BudgetProblem = {
 export type CompilePartition = (pattern: string, group: number | undefined) => PartitionOf | BudgetProblem;
 
 /** Clusters have one or two patterns; each is kept with the names that it was matched against. */
-const MAX_PATTERNS = 20;
-/** Patterns whose validity is remembered: a list of so many budgets compiles none again. */
-const MAX_KNOWN = 5000;
+const MAX_PATTERNS = 100;
 
-/**
- * A compiler that remembers which patterns are valid, and keeps the 20 that were used last compiled: the others are
- * compiled again on their next use.
- */
+/** A compiler that keeps the patterns that were used last. */
 export function createPartitionCache(compile: CompilePartition = compilePartition): CompilePartition {
   const compiled = new Map<string, PartitionOf | BudgetProblem>();
-  const known = new Map<string, BudgetProblem | "valid">();
-
-  function obtain(key: string, pattern: string, group: number | undefined): PartitionOf | BudgetProblem {
-    const found = compiled.get(key) ?? compile(pattern, group);
-    keepLast(compiled, MAX_PATTERNS, [key, found]);
-    return found;
-  }
-
   return (pattern, group) => {
-    if (pattern.length > MAX_PATTERN_LENGTH) return TOO_LARGE;
+    if (pattern.length > MAX_LENGTH) return TOO_LARGE;
     const key = `${group} ${pattern}`;
-    const result = known.get(key) ?? obtain(key, pattern, group);
-    const isValid = result === "valid" || typeof result === "function";
-    keepLast(known, MAX_KNOWN, [key, isValid ? "valid" : result]);
-    if (!isValid) return result;
-    return (podName) => {
-      const partitionOf = obtain(key, pattern, group);
-      return typeof partitionOf === "function" ? partitionOf(podName) : undefined;
-    };
+    const found = compiled.get(key) ?? compile(pattern, group);
+    compiled.delete(key);
+    compiled.set(key, found);
+    const [oldest = key] = compiled.keys();
+    if (compiled.size > MAX_PATTERNS) compiled.delete(oldest);
+    return found;
   };
-}
-
-/** Puts the entry last, and removes the first ones beyond `most`. */
-function keepLast<T>(map: Map<string, T>, most: number, [key, value]: readonly [string, T]): void {
-  map.delete(key);
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= most) return;
-    map.delete(oldest);
-  }
 }
 
 /** Compiles `pattern`; its capture group `group` is the partition, or group 1 if there is only one (§5.4, §6.7). */
@@ -94,11 +73,17 @@ export function compilePartition(pattern: string, group: number | undefined): Pa
 }
 
 function compileBounded(pattern: string): RE2JS | BudgetProblem {
-  if (pattern.length > MAX_PATTERN_LENGTH) return TOO_LARGE;
+  if (pattern.length > MAX_LENGTH) return TOO_LARGE;
   if (isBeyondAscii(pattern)) return BEYOND_ASCII;
-  if (boundProgramSize(pattern) > MAX_BOUND) return TOO_LARGE;
+  if (repeatedLength(pattern) > MAX_REPEATED_LENGTH) return TOO_LARGE;
   const regex = compile(`^${pattern}$`);
   return "problem" in regex || regex.programSize() <= MAX_INSTRUCTIONS ? regex : TOO_LARGE;
+}
+
+/** Takes what only looks like a count for one, as in a class. */
+function repeatedLength(pattern: string): number {
+  const counts = [...pattern.matchAll(COUNT)].map(({ groups }) => Number(groups?.["most"] || groups?.["least"]));
+  return counts.reduce((length, count) => length * Math.max(1, count), pattern.length);
 }
 
 function chooseGroup(count: number, group: number | undefined): number | BudgetProblem {

@@ -190,11 +190,11 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "",
   },
   {
-    breaks: "a pattern that is known to be valid is not compiled again for a list",
+    breaks: "a pattern is compiled only if it is short, with what it repeats",
     file: "reconciler/budget/partition.ts",
     tests: ["test/reconciler/budget/partition.test.ts"],
-    find: "const result = known.get(key) ?? obtain(",
-    replacement: "const result = (known.size < 0 ? known.get(key) : undefined) ?? obtain(",
+    find: "repeatedLength(pattern) > MAX_REPEATED_LENGTH",
+    replacement: "repeatedLength(pattern) > 1000 * MAX_REPEATED_LENGTH",
   },
   {
     breaks: "leaders are found without a search for each zone",
