@@ -1,6 +1,6 @@
 /**
- * Turns of the questions in a round: 16 are in flight at most, and the one that is overdue longest comes next.
- * Endpoints that do not answer must not delay the others, nor the others them: questions whose last answer was an
+ * Turns of the questions of all rounds: 16 are in flight at most. Namespaces take turns, so that the slow checks of one
+ * do not delay those of another; of a namespace the question comes next that is overdue longest. Endpoints that do not answer must not delay the others, nor the others them: questions whose last answer was an
  * error take 8 of the places at most, and the others 12.
  */
 import { cancelled } from "../../../infra/deadline.ts";
@@ -8,19 +8,24 @@ import type { Urgency } from "../check.ts";
 
 export interface Turns {
   /** Waits for a turn; dispose of the result to end it. Rejects with `Cancelled` once `signal` fires. */
-  take(urgency: Urgency, signal: AbortSignal): Promise<Disposable>;
+  take(asking: Asking, signal: AbortSignal): Promise<Disposable>;
+}
+
+interface Asking extends Urgency {
+  readonly namespace: string;
 }
 
 const IN_FLIGHT = 16;
 const MAX_REGULAR = 12;
 const MAX_TROUBLED = 8;
 
-interface Waiting extends Urgency {
+interface Waiting extends Asking {
   readonly enter: () => void;
 }
 
 export function createTurns(): Turns {
-  const waiting = new Set<Waiting>();
+  /** By namespace; the namespace whose turn is next comes first. */
+  const waiting = new Map<string, Set<Waiting>>();
   let regular = 0;
   let troubled = 0;
 
@@ -32,38 +37,54 @@ export function createTurns(): Turns {
     else regular += by;
   }
 
+  function leave(one: Waiting): void {
+    const own = waiting.get(one.namespace);
+    own?.delete(one);
+    if (own?.size === 0) waiting.delete(one.namespace);
+  }
+
   function admit(): void {
-    let next: Waiting | undefined;
-    for (const one of waiting) if (hasRoom(one) && (!next || one.dueAt < next.dueAt)) next = one;
-    if (!next) return;
-    waiting.delete(next);
-    count(next, 1);
-    next.enter();
+    for (const [namespace, own] of waiting) {
+      const next = mostOverdue([...own].filter(hasRoom));
+      if (!next) continue;
+      waiting.delete(namespace);
+      waiting.set(namespace, own);
+      leave(next);
+      count(next, 1);
+      return next.enter();
+    }
   }
 
   return {
-    async take(urgency, signal) {
+    async take(asking, signal) {
       await new Promise<void>((resolve, reject) => {
         if (signal.aborted) return reject(cancelled(signal));
         const giveUp = (): void => {
-          waiting.delete(own);
+          leave(own);
           reject(cancelled(signal));
         };
         const enter = (): void => {
           signal.removeEventListener("abort", giveUp);
           resolve();
         };
-        const own: Waiting = { ...urgency, enter };
-        waiting.add(own);
+        const own: Waiting = { ...asking, enter };
+        const others = waiting.get(asking.namespace) ?? new Set();
+        waiting.set(asking.namespace, others.add(own));
         signal.addEventListener("abort", giveUp, { once: true });
         if (hasRoom(own)) admit();
       });
       return {
         [Symbol.dispose]() {
-          count(urgency, -1);
+          count(asking, -1);
           admit();
         },
       };
     },
   };
+}
+
+function mostOverdue(questions: readonly Waiting[]): Waiting | undefined {
+  let next: Waiting | undefined;
+  for (const one of questions) if (!next || one.dueAt < next.dueAt) next = one;
+  return next;
 }

@@ -494,6 +494,12 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "regular < IN_FLIGHT",
   },
   {
+    breaks: "namespaces take turns to ask",
+    ...TURNS,
+    find: "      waiting.delete(namespace);\n      waiting.set(namespace, own);\n",
+    replacement: "",
+  },
+  {
     breaks: "the check that is overdue longest is asked first",
     ...TURNS,
     find: "one.dueAt < next.dueAt",

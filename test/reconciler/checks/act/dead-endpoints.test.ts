@@ -1,5 +1,5 @@
 /**
- * Checks of endpoints that do not answer, before one in the list that does: rounds in a time of their own.
+ * Checks of endpoints that do not answer, or slowly, before one in the list that does: rounds in a time of their own.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -15,6 +15,8 @@ import { either } from "../../../runs.ts";
 const HOURS = either(1, 0.5);
 const END_MS = HOURS * 3_600_000;
 const TIMEOUT_MS = 5000;
+/** Of an endpoint that answers just in time. */
+const SLOW_MS = 4500;
 const PAUSE_MS = 1000;
 
 /** A clock that goes on to the next timer once all that can happen without it has happened. */
@@ -63,19 +65,19 @@ interface Played {
 }
 
 /** Each round is one of a new process: it knows only the results that are stored. */
-async function playRounds(dead: number, periodSeconds: number): Promise<Played> {
+async function playRounds(others: number, periodSeconds: number, kind: "dead" | "slow" = "dead"): Promise<Played> {
   const { clock, run } = createTime();
   const spec = { initialDelaySeconds: 0, periodSeconds, successWhen: "NoData" } as const;
-  const urls = [...Array.from({ length: dead }, (_, i) => `dead-${i}`), "healthy"];
+  const urls = [...Array.from({ length: others }, (_, i) => `${kind}-${i}`), "healthy"];
   const checks = urls.map((url) => ({ url, streak: NO_STREAK, answers: 0 }));
   const seen = { inFlight: 0, longest: 0, successes: 0 };
   let inFlight = 0;
   const prometheus: PrometheusClient = {
     async query({ url }, signal) {
       seen.inFlight = Math.max(seen.inFlight, ++inFlight);
-      if (url !== "healthy") await clock.sleep(TIMEOUT_MS, signal);
+      if (url !== "healthy") await clock.sleep(kind === "dead" ? TIMEOUT_MS : SLOW_MS, signal);
       inFlight--;
-      return url === "healthy"
+      return url === "healthy" || (kind === "slow" && !signal?.aborted)
         ? { kind: "Vector", samples: 0, warnings: [] }
         : { kind: "Error", code: "Unreachable", message: "no answer" };
     },
@@ -89,7 +91,8 @@ async function playRounds(dead: number, periodSeconds: number): Promise<Played> 
         const at = dueAt(spec, 0, check.streak);
         if (at > begin) return;
         const query = { url: check.url, expr: "up == 0" };
-        const answer = await round.ask({ namespace: "ns", query, dueAt: at, isTroubled: check.streak.errors > 0 });
+        const namespace = kind === "slow" && check.url !== "healthy" ? "tenant" : "ns";
+        const answer = await round.ask({ namespace, query, dueAt: at, isTroubled: check.streak.errors > 0 });
         if (!answer) return;
         check.answers++;
         check.streak = nextResult(spec, check.streak, { answer }).streak;
@@ -126,4 +129,13 @@ describe("dead endpoints", () => {
       assert.ok(inFlight <= 16, `${inFlight} in flight`);
       assert.ok(longest <= 10_000, `a round of ${longest} ms`);
     });
+});
+
+it("400 slow checks of one namespace leave its turn to the healthy one of another, each minute", async () => {
+  const { answers, inFlight, longest, successes } = await playRounds(400, 60, "slow");
+  const healthy = answers.at(-1) ?? 0;
+  assert.ok(healthy >= 50 * HOURS, `the healthy one was answered ${healthy} times`);
+  assert.equal(successes, healthy, "in a row");
+  assert.ok(Math.min(...answers) >= Math.floor(7 * HOURS), `one was asked only ${Math.min(...answers)} times`);
+  assert.ok(inFlight <= 16 && longest <= 10_000, `${inFlight} in flight, a round of ${longest} ms`);
 });

@@ -6,16 +6,17 @@ import { createTurns } from "../../../../reconciler/checks/act/turns.ts";
 const never = new AbortController().signal;
 
 /** Takes turns for these, and says which of them have one. */
-function take(...kinds: readonly (readonly [name: string, dueAt: number, isTroubled?: boolean])[]) {
+function take(...kinds: readonly (readonly [name: string, dueAt: number, isTroubled?: boolean, namespace?: string])[]) {
   const turns = createTurns();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const add = (name: string, dueAt: number, isTroubled = false, signal = never): Promise<void> =>
-    turns.take({ dueAt, isTroubled }, signal).then((turn) => {
+  const add = (name: string, asking: Partial<Parameters<typeof turns.take>[0]>, signal = never): Promise<void> =>
+    turns.take({ dueAt: 0, isTroubled: false, namespace: "one", ...asking }, signal).then((turn) => {
       begun.push(name);
       ends.set(name, () => turn[Symbol.dispose]());
     });
-  for (const [name, dueAt, isTroubled] of kinds) void add(name, dueAt, isTroubled);
+  for (const [name, dueAt, isTroubled = false, namespace = "one"] of kinds)
+    void add(name, { dueAt, isTroubled, namespace });
   return { begun, add, end: (name: string) => ends.get(name)?.() };
 }
 
@@ -54,13 +55,37 @@ describe("turns", () => {
     assert.deepEqual(begun.slice(16), ["later", "latest", "late", "last"]);
   });
 
+  it("go round the namespaces: hundreds of slow checks of one, overdue for hours, delay no other", async () => {
+    const slow = many(400, "slow", false).map(([name, dueAt]) => [name, dueAt - 9_000_000, false, "tenant"] as const);
+    const { begun, end } = take(...slow, ["a", 50, false, "a"], ["b", 60, false, "b"], ["a2", 40, false, "a"]);
+    for (const name of ["slow0", "slow1", "slow2", "slow3", "slow4"]) {
+      await setImmediate();
+      end(name);
+    }
+    await setImmediate();
+    assert.deepEqual(begun.slice(12), ["slow12", "a2", "b", "slow13", "a"]);
+  });
+
+  it("skip a namespace that only has questions for which there is no room", async () => {
+    const { begun, end } = take(
+      ...many(8, "t", true),
+      ...many(8, "r", false),
+      ["silent", 0, true, "silent"],
+      ["other", 50, false, "other"],
+    );
+    await setImmediate();
+    end("r0");
+    await setImmediate();
+    assert.deepEqual(begun.slice(16), ["other"]);
+  });
+
   it("end for those whose signal fires", async () => {
     const { begun, add, end } = take(...many(12, "r", false));
     const stop = new AbortController();
-    const waiting = add("gone", 0, false, stop.signal);
+    const waiting = add("gone", {}, stop.signal);
     stop.abort();
     await assert.rejects(waiting, { code: "Cancelled" });
-    await assert.rejects(add("late", 0, false, stop.signal), { code: "Cancelled" });
+    await assert.rejects(add("late", {}, stop.signal), { code: "Cancelled" });
     end("r0");
     await setImmediate();
     assert.equal(begun.length, 12);
