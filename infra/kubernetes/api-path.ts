@@ -1,4 +1,5 @@
 /** Paths of the Kubernetes API: built from a resource, and classified for the metric and the rate limiter. */
+import { RolloutError } from "../errors.ts";
 import * as customResources from "./custom-resources.ts";
 import * as resources from "./resources.ts";
 
@@ -8,13 +9,21 @@ export interface Place {
   readonly subresource?: string | undefined;
 }
 
-/** The path of a collection, an object or its subresource. */
+/**
+ * True for a text that can be a name in a path, by Kubernetes' own rule. Servers decode a path before they split it: a
+ * name with an escaped slash would be an object and its subresource.
+ */
+export const isPathSegment = (text: string): boolean => /^(?!\.\.?$)[^/%]{1,253}$/.test(text);
+
+/** The path of a collection, an object or its subresource. Throws `Invalid` for a name that cannot stand in it. */
 export function pathOf(resource: resources.Resource, { namespace, name, subresource }: Place): string {
   if (resource.version === "") return `/${resource.plural}`;
   const root = resource.group === "" ? ["api"] : ["apis", resource.group];
   const scope = namespace === undefined ? [] : ["namespaces", namespace];
   const object = name === undefined ? [] : [name];
   const below = subresource === undefined ? [] : [subresource];
+  for (const one of [...scope.slice(1), ...object])
+    if (!isPathSegment(one)) throw new RolloutError("Invalid", `"${one}" is no name of an object`);
   return `/${[...root, resource.version, ...scope, resource.plural, ...object, ...below].map(encodeURIComponent).join("/")}`;
 }
 

@@ -1,5 +1,6 @@
 /** The scaling settings of a zone, by its labels and annotations (§0.2, §2). */
 import { parseGoDuration, parsePrometheusDuration } from "../../infra/duration.ts";
+import { isPathSegment } from "../../infra/kubernetes/api-path.ts";
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
 
 export interface Scaling {
@@ -138,7 +139,13 @@ function parseWriteBack(written: string | undefined): Parsed<boolean> {
 
 function groupOf(apiVersion: string): string | undefined {
   const parts = apiVersion.split("/");
-  return parts.length > 2 ? undefined : parts.length === 2 ? parts[0] : "";
+  const [group = ""] = parts.length === 2 ? parts : [];
+  return parts.length > 2 || (group !== "" && !isPathSegment(group)) ? undefined : group;
+}
+
+/** Why no object can have the mirror's name, or undefined. */
+export function describeBadName({ name }: Pick<Mirror, "name">): string | undefined {
+  return isPathSegment(name) ? undefined : refusal("mirrorName", name.slice(0, 253), "no object has such a name");
 }
 
 function refusal(key: keyof typeof ANNOTATIONS, written: string, why: string): string {
@@ -166,6 +173,7 @@ function findUseless(scaling: Scaling, annotations: Strings): string[] {
     ...alone.map(([one, other]) => `annotation ${ANNOTATIONS[one]} has no effect without ${ANNOTATIONS[other]}`),
     ...findBadTimes(scaling),
     ...findIdleForce(scaling),
+    ...(scaling.mirror ? [describeBadName(scaling.mirror)].filter((problem) => problem !== undefined) : []),
   ];
 }
 

@@ -256,14 +256,15 @@ export interface ZoneList {
   readonly resourceVersions: ReadonlyMap<string, string>;
 }
 
+/** What may be a revision's name: a whole one, without the dot that ends a sentence. */
+const NAME = /\w[-.\w]*(?<=\w)/g;
+
 /** The text with the images beside each update revision of these zones. A template that is not observed has none yet. */
 export function nameImages(text: string, zones: readonly Pick<Zone, "observed" | "images" | "status">[]): string {
-  const known = zones.filter(
-    ({ observed, images, status }) => observed && images.length > 0 && text.includes(status.updateRevision),
+  const known = new Map(
+    zones.flatMap(({ observed, images, status }) =>
+      observed && images.length > 0 ? [[status.updateRevision, images.join(", ")] as const] : [],
+    ),
   );
-  return known.reduce(
-    (named, { images, status: { updateRevision: name } }) =>
-      name === "" ? named : named.replace(new RegExp(`\\b${name}(?![-\\w])`, "g"), `${images.join(", ")} (${name})`),
-    text,
-  );
+  return text.replaceAll(NAME, (name) => (known.has(name) ? `${known.get(name)} (${name})` : name));
 }

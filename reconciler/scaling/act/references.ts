@@ -3,7 +3,7 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { once } from "../../../infra/once.ts";
 import type { Resource, Scale } from "../../../infra/kubernetes/resources.ts";
-import type { Mirror } from "../../model/scaling.ts";
+import { describeBadName, type Mirror } from "../../model/scaling.ts";
 import type { Reference } from "../facts.ts";
 
 export interface References {
@@ -39,7 +39,10 @@ export function createReferences(cluster: Cluster): References {
   }
 
   return {
-    async read(namespace, { group, kind, name, apiVersion }) {
+    async read(namespace, mirror) {
+      const { group, kind, name, apiVersion } = mirror;
+      const problem = describeBadName(mirror);
+      if (problem !== undefined) throw new RolloutError("Invalid", problem);
       if (group === undefined) throw new RolloutError("Invalid", `"${apiVersion}" is no API version`);
       const wanted = { group, kind };
       try {

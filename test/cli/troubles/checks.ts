@@ -105,7 +105,8 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     make: async (at) => {
       createGate(at, { failureThreshold: 2 });
       let answers = 0;
-      await rollOutTo(at, () => vector(answers++ < 2 ? 1 : 0));
+      // The first answer says whether Prometheus understands the expression.
+      await rollOutTo(at, () => vector(answers++ < 3 ? 1 : 0));
     },
     seenAfter: 40,
     says: { status: /GateFailed/, explain: /roll out: no {2}GateFailed/ },

@@ -77,7 +77,13 @@ describe("the path of a resource", () => {
       pathOf(statefulSets, { namespace: "ns", name: "s", subresource: "scale" }),
       "/apis/apps/v1/namespaces/ns/statefulsets/s/scale",
     ],
-    [pathOf(pods, { namespace: "a/b", name: "c?d" }), "/api/v1/namespaces/a%2Fb/pods/c%3Fd"],
+    [pathOf(pods, { namespace: "a b", name: "c?d" }), "/api/v1/namespaces/a%20b/pods/c%3Fd"],
   ];
   for (const [path, expected] of paths) it(`is ${expected}`, () => assert.equal(path, expected));
+  // Servers decode a path before they split it.
+  for (const name of ["x/proxy/y", "x%2Fproxy", "..", ".", "", "x".repeat(254)])
+    it(`has no object named ${name.slice(0, 20)}, and no such namespace`, () => {
+      for (const place of [{ namespace: "ns", name }, { namespace: name }])
+        assert.throws(() => pathOf(pods, place), { code: "Invalid" });
+    });
 });

@@ -494,6 +494,13 @@ export const GATE_MUTATIONS: readonly Mutation[] = [
     replacement: "regular < IN_FLIGHT",
   },
   {
+    breaks: "a name from a text of a user is one segment of a path",
+    file: "infra/kubernetes/api-path.ts",
+    tests: ["test/infra/kubernetes/api-path.test.ts"],
+    find: "[^/%]{1,253}$",
+    replacement: ".{1,253}$",
+  },
+  {
     breaks: "namespaces take turns to ask",
     ...TURNS,
     find: "      waiting.delete(namespace);\n      waiting.set(namespace, own);\n",

@@ -69,6 +69,17 @@ const CASES: Readonly<Record<string, Case>> = {
     patches: [],
     waits: ["ReferenceUnreadable"],
   },
+  ...Object.fromEntries(
+    ["template/proxy/y", "template%2Fproxy", "..", "x".repeat(254)].map((name) => [
+      `no object has the name ${name.slice(0, 20)}`,
+      {
+        zones: [mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-name": name })],
+        reference: [5, 5],
+        patches: [],
+        waits: ["ReferenceUnreadable"],
+      },
+    ]),
+  ),
   "only the group of the API version counts": {
     zones: [
       mirroring(2, {
@@ -91,6 +102,20 @@ describe("mirroring", () => {
     await on.stage.time.advance(500);
     const { outcome, waits } = await on.pass();
     assert.deepEqual([outcome.state, waits], ["acted", ["ReferenceUnreadable"]]);
+  });
+
+  it("refuses a name with a slash by its annotation, before anything is asked", async () => {
+    await on.zones(mirroring(2, { "grafana.com/rollout-mirror-replicas-from-resource-name": "x/proxy/y" }));
+    const { cluster, calls } = on.stage.connect();
+    const { outcome } = await on.pass(undefined, cluster);
+    assert.match(
+      outcome.scalingHolds.map(({ message }) => message).join(),
+      /annotation grafana\.com\/rollout-mirror-replicas-from-resource-name is "x\/proxy\/y": no object has such a name/,
+    );
+    assert.deepEqual(
+      calls.filter((call) => /proxy|replicatemplates/.test(call)),
+      [],
+    );
   });
 
   it("finds a kind that was defined only after its first lookup", async () => {
