@@ -1,5 +1,6 @@
 /** Paths of the Kubernetes API: built from a resource, and classified for the metric and the rate limiter. */
 import { RolloutError } from "../errors.ts";
+import { isPathSegment } from "../path-segment.ts";
 import * as customResources from "./custom-resources.ts";
 import * as resources from "./resources.ts";
 
@@ -8,12 +9,6 @@ export interface Place {
   readonly name?: string | undefined;
   readonly subresource?: string | undefined;
 }
-
-/**
- * True for a text that can be a name in a path, by Kubernetes' own rule. Servers decode a path before they split it: a
- * name with an escaped slash would be an object and its subresource.
- */
-export const isPathSegment = (text: string): boolean => /^(?!\.\.?$)[^/%]{1,253}$/.test(text);
 
 /** The path of a collection, an object or its subresource. Throws `Invalid` for a name that cannot stand in it. */
 export function pathOf(resource: resources.Resource, { namespace, name, subresource }: Place): string {

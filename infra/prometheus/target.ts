@@ -5,12 +5,15 @@ export type QueryTarget =
   | { readonly url: URL; readonly problem?: undefined }
   | { readonly url?: undefined; readonly problem: string };
 
+const MAX_LENGTH = 2048;
+
 /**
  * Reads the base URL of a Prometheus; the path of the query API is added to its path. Its query is kept but for the
  * expression, and its fragment dropped. A URL without `://` means `http://` and the URL, as in `prom:9000/prefix`.
  * Stricter than the URL standard, which repairs backslashes and missing slashes.
  */
 export function readQueryTarget(text: string): QueryTarget {
+  if (text.length > MAX_LENGTH) return { problem: `has more than ${MAX_LENGTH} characters` };
   const full = text.includes("://") ? text : `http://${text}`;
   if (/[\s\\\p{Cc}]/u.test(text)) return { problem: "has a space, a backslash or a control character" };
   if (!/^https?:\/\//i.test(full)) return { problem: "has another scheme than http and https" };

@@ -44,6 +44,8 @@ export const soakEnd = ({ soakSeconds }: Pick<Gate, "soakSeconds">, { since }: {
   since + soakSeconds * 1000;
 
 export const RETRY_ANNOTATION = "zonewise.dev/retry-gate";
+/** What is read of it, and stored. */
+const MAX_RETRY_LENGTH = 100;
 
 const Check = checkFields
   .extend({
@@ -83,6 +85,6 @@ export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefi
     generation: metadata.generation ?? 0,
     ...readRecord(status),
     conditions: readConditions(status),
-    retry: metadata.annotations?.[RETRY_ANNOTATION],
+    retry: metadata.annotations?.[RETRY_ANNOTATION]?.slice(0, MAX_RETRY_LENGTH),
   };
 }

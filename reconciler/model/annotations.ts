@@ -61,6 +61,22 @@ export interface Parsed<T> {
   readonly problem?: string;
 }
 
+type Strings = Readonly<Record<string, string>>;
+
+/** Characters of a value: what is read of it, repeated in messages or stored. A longer one means nothing. */
+export const MAX_VALUE_LENGTH = 1000;
+
+/** The annotations with a value that nothing accepts in place of each of ours that is too long. */
+export function boundValues(annotations: Strings | undefined): Parsed<Strings | undefined> {
+  const long = Object.values(ANNOTATIONS).filter((name) => (annotations?.[name]?.length ?? 0) > MAX_VALUE_LENGTH);
+  if (long.length === 0) return { value: annotations };
+  const cut = long.map((name) => [name, `${annotations?.[name]?.slice(0, MAX_VALUE_LENGTH)}\u2026`]);
+  return {
+    value: { ...annotations, ...Object.fromEntries(cut) },
+    problem: `more than ${MAX_VALUE_LENGTH} characters in ${long.map((name) => `annotation ${name}`).join(", ")}`,
+  };
+}
+
 const INTEGER = /^[+-]?\d{1,15}$/;
 const POSITIVE = /^\+?\d{1,15}$/;
 

@@ -10,7 +10,7 @@ import { parseGoDuration } from "../../infra/duration.ts";
 import { findNear } from "../../infra/edit-distance.ts";
 import { once } from "../../infra/once.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { ANNOTATIONS } from "./annotations.ts";
+import { ANNOTATIONS, MAX_VALUE_LENGTH } from "./annotations.ts";
 import type { Hold } from "./decision.ts";
 import { endOf, isWithin, lastOccurrence, nextOccurrence, parseWindow, type Problem, type Window } from "./window.ts";
 
@@ -60,8 +60,10 @@ const FREEZES = ANNOTATIONS.rolloutFreezes;
 const PREFIX = "zonewise.dev/rollout-";
 const KNOWN: readonly string[] = Object.values(ANNOTATIONS).filter((name) => name.startsWith(PREFIX));
 
+/** Names that are compared with those that there are. */
+const MAX_UNKNOWN = 10;
 /** Characters of a value. A longer one is no window. */
-const MAX_LENGTH = 1000;
+const MAX_LENGTH = MAX_VALUE_LENGTH;
 const MAX_DURATION_S = 31 * 86_400;
 /** Texts that are remembered: reading an expression takes half a millisecond, and zones are read in every tick. */
 const MAX_REMEMBERED = 1000;
@@ -85,7 +87,7 @@ export function readRolloutWindow(annotations: Strings): WindowSettings {
 /** A mistyped name would leave a zone without the window that its author relies on. */
 function findUnknown(annotations: Strings): string[] {
   const unknown = Object.keys(annotations ?? {}).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
-  return unknown.map((name) => {
+  return unknown.slice(0, MAX_UNKNOWN).map((name) => {
     const [near] = findNear(name, KNOWN);
     return `annotation ${name} is not known${near === undefined ? "" : `; is ${near} meant?`}`;
   });
@@ -115,6 +117,7 @@ function parse(written: WrittenWindow): RolloutWindow {
 }
 
 function parseTimes({ cron, duration, timeZone }: WrittenWindow): Window | Problem {
+  if (cron.length > MAX_LENGTH) return refuse(WINDOW, cron, `it has more than ${MAX_LENGTH} characters`);
   const durationSeconds = readSeconds(duration);
   if (Number.isNaN(durationSeconds))
     return refuse(DURATION, duration, "it must be a duration from 1s to 744h, such as 3h");

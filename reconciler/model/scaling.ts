@@ -1,6 +1,6 @@
 /** The scaling settings of a zone, by its labels and annotations (§0.2, §2). */
 import { parseGoDuration, parsePrometheusDuration } from "../../infra/duration.ts";
-import { isPathSegment } from "../../infra/kubernetes/api-path.ts";
+import { isPathSegment } from "../../infra/path-segment.ts";
 import { ANNOTATIONS, LABELS, type Parsed } from "./annotations.ts";
 
 export interface Scaling {

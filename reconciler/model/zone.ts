@@ -2,6 +2,7 @@
 import type { ObjectMeta, StatefulSet } from "../../infra/kubernetes/resources.ts";
 import {
   ANNOTATIONS,
+  boundValues,
   LABELS,
   parseAccelerate,
   parseBypass,
@@ -163,7 +164,8 @@ function readTemplate(template: Spec["template"] | undefined) {
 }
 
 /** The settings that users make by labels and annotations. */
-function readSettings({ labels, annotations }: ObjectMeta, replicas: number | undefined) {
+function readSettings({ labels, annotations: written }: ObjectMeta, replicas: number | undefined) {
+  const { value: annotations, problem } = boundValues(written);
   const maxUnavailable = parseMaxUnavailable(annotations?.[ANNOTATIONS.maxUnavailable], replicas);
   const paused = parsePaused(annotations?.[ANNOTATIONS.paused]);
   const bypass = parseBypass(annotations?.[ANNOTATIONS.bypassGatesUntil], annotations?.[ANNOTATIONS.bypassGatesReason]);
@@ -178,6 +180,7 @@ function readSettings({ labels, annotations }: ObjectMeta, replicas: number | un
     window,
     ...(bypass.value && { bypass: bypass.value }),
     problems: [
+      problem,
       maxUnavailable.problem,
       paused.problem,
       bypass.problem,

@@ -9,7 +9,7 @@
 import type { PodTargets } from "../../infra/call-pods.ts";
 import { parsePrometheusDuration } from "../../infra/duration.ts";
 import { formatTimestamp, LAST_SECOND } from "../../infra/timestamp.ts";
-import { ANNOTATIONS } from "../model/annotations.ts";
+import { ANNOTATIONS, MAX_VALUE_LENGTH } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import { checkServiceName, podUrl } from "../model/fqdn.ts";
 import type { Zone } from "../model/zone.ts";
@@ -28,13 +28,18 @@ export function readDelay(zone: Zone): Delay | Hold | undefined {
   if (ms === undefined)
     return invalid(zone, `its annotation ${ANNOTATIONS.delayedDownscale} is "${delay}", no duration such as 1h30m`);
   if (ms === 0) return undefined;
-  const url = URL.parse(prepareUrl);
+  const url = readUrl(prepareUrl);
   // The message does not repeat the URL: it may contain a password.
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
-    return invalid(zone, `its annotation ${ANNOTATIONS.prepareDelayedDownscaleUrl} is not an http or https URL`);
+    return invalid(
+      zone,
+      `its annotation ${ANNOTATIONS.prepareDelayedDownscaleUrl} is not an http or https URL of at most ${MAX_VALUE_LENGTH} characters`,
+    );
   const wrong = checkServiceName(zone.serviceName);
   return wrong ? invalid(zone, `its ${wrong}`) : { ms, url };
 }
+
+const readUrl = (text: string): URL | null => (text.length > MAX_VALUE_LENGTH ? null : URL.parse(text));
 
 function invalid(zone: Zone, what: string): Hold {
   return hold("DelayInvalid", `${zone.name} is not scaled: ${what}`, [zone]);
