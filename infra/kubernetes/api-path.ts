@@ -17,7 +17,8 @@ export function pathOf(resource: resources.Resource, { namespace, name, subresou
   const scope = namespace === undefined ? [] : ["namespaces", namespace];
   const object = name === undefined ? [] : [name];
   const below = subresource === undefined ? [] : [subresource];
-  for (const one of [...scope.slice(1), ...object])
+  // Without a namespace there is no object: a server answers that itself.
+  for (const one of [...scope.slice(1).filter((text) => text !== ""), ...object])
     if (!isPathSegment(one)) throw new RolloutError("Invalid", `"${one}" is no name of an object`);
   return `/${[...root, resource.version, ...scope, resource.plural, ...object, ...below].map(encodeURIComponent).join("/")}`;
 }
