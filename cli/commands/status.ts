@@ -45,14 +45,14 @@ export const status: Command = {
   flags: [
     {
       flag: "-w, --watch",
-      summary: "wait until all is done or something has stalled; on by default on a terminal, and with --timeout",
+      summary: "wait until all is done or something is blocked; on by default on a terminal, and with --timeout",
     },
     { flag: "--no-watch", summary: "look once (also --watch=false)" },
     { flag: "--timeout <duration>", summary: "wait at most this long, such as 30m; without it, a wait has no end" },
   ],
   exits: {
     0: "all groups and PhasedRollouts are done",
-    1: "one of them has stalled",
+    1: "one of them is blocked",
     3: "not done in time; without waiting: not done yet",
     4: "the reconciler does not tick (while it waits: until the timeout); PhasedRollouts, or whether it ticks, may not be read; --watch or --timeout, and there is no group; no such group or namespace; or the cluster does not answer",
   },
@@ -103,7 +103,7 @@ const isEmpty = ({ groups, phased }: Pick<Overview, "groups" | "phased">): boole
 
 const CODES: Readonly<Record<ReturnType<typeof judgeAll>, ExitCode>> = {
   done: EXIT.ok,
-  stalled: EXIT.no,
+  blocked: EXIT.no,
   stopped: EXIT.unknown,
   going: EXIT.timeout,
   unknown: EXIT.unknown,
@@ -143,7 +143,7 @@ function frameOf({ io, clock, output }: Session, { length }: readonly string[], 
     const { done, ...left } = leaveOutDone(sortByNeed(overview));
     return own ? table() : `${done} of ${groups.length + phased.length} are done\n${tables(left)}`;
   };
-  const value = (): unknown => addUnprotected(own ? describeGroup(own, now) : describeAll(overview, now), unprotected);
+  const value = (): unknown => addUnprotected(own ? describeGroup(own) : describeAll(overview), unprotected);
   return {
     first,
     table: () => first + table(),

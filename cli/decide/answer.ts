@@ -4,8 +4,8 @@ import type { Guard } from "../../reconciler/budget/guard.ts";
 import type { Verdict } from "../../reconciler/budget/verdict.ts";
 import { isAllowed } from "../../reconciler/budget/verdict.ts";
 import type { NoTick } from "../../reconciler/report/ticking.ts";
-import type { Block } from "../../reconciler/group-status/status.ts";
-import { dedupKeyOf, type Hold } from "../../reconciler/model/decision.ts";
+import type { StoredHold } from "../../reconciler/group-status/status.ts";
+import { dedupKeyOf, type Hold, type HoldPhase, phaseOfHold } from "../../reconciler/model/decision.ts";
 import type { RuleContext } from "../../reconciler/remedies/cures.ts";
 import { isKnown, remedyFor, RULES } from "../../reconciler/remedies/rules.ts";
 
@@ -18,6 +18,8 @@ export interface Explanation {
   /** The action in question: `roll out`, `scale`, `evict`. */
   readonly question: string;
   readonly allowed: boolean;
+  /** The answer in a few words, such as `Nothing to do`; absent for a plain yes or no. */
+  readonly answer?: string;
   /** A reason of the closed lists; "" if no rule says no. */
   readonly reason: string;
   readonly rule: string;
@@ -34,16 +36,19 @@ export interface Explanation {
   readonly informs?: true;
 }
 
-type Denied = Omit<Explanation, "allowed" | "since" | "until"> & {
+type Denied = Omit<Explanation, "allowed" | "answer" | "since" | "until"> & {
+  /** The phase of a group that this holds. */
+  readonly phase?: HoldPhase | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
 };
 
 /** The answer no. */
-export function deny({ question, reason, rule, message, objects, since, until, remedy }: Denied): Explanation {
+export function deny({ question, phase, reason, rule, message, objects, since, until, remedy }: Denied): Explanation {
   return {
     question,
     allowed: false,
+    ...(phase !== undefined && { answer: phase }),
     reason,
     rule,
     message,
@@ -58,7 +63,7 @@ export function deny({ question, reason, rule, message, objects, since, until, r
 export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets" | "all">;
 
 /** The answer no, with a reason of the closed lists. */
-function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
+export function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
   return deny({
@@ -68,22 +73,23 @@ function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly
   });
 }
 
-/** The answer for a recorded block of a group. */
-export function explainBlock(block: Block, question: string, scene: Scene): Explanation {
-  const { reason, message, objects, since, nextCheck: until } = block;
-  return refuse({ question, scene, reason, message, objects, since, until });
+/** The answer for a recorded hold of a group. */
+export function explainStored(stored: StoredHold, question: string, scene: Scene): Explanation {
+  const { phase, reason, message, objects, since, nextCheck: until } = stored;
+  return refuse({ question, scene, phase, reason, message, objects, since, until });
 }
 
 /** The answer for a hold that has just been decided; with its start if the same cause is recorded. */
 export function explainHold(
   hold: Hold,
   question: string,
-  { scene, recorded }: { scene: Scene; recorded: readonly Block[] },
+  { scene, recorded, now }: { scene: Scene; recorded: readonly StoredHold[]; now: number },
 ): Explanation {
   const { reason, message, objects, until } = hold;
   const since = recorded.find(({ cause }) => cause === dedupKeyOf(hold))?.since;
   const at = until === undefined ? undefined : formatTimestamp(until);
-  return refuse({ question, scene, reason, message, objects, since, until: at });
+  const phase = phaseOfHold(hold, { heldMs: now - (parseTimestamp(since ?? "") ?? now), now });
+  return refuse({ question, scene, phase, reason, message, objects, since, until: at });
 }
 
 /**
@@ -93,17 +99,24 @@ export function explainHold(
 export function explainVerdict(
   verdict: Verdict,
   question: string,
-  { scene, blockers, since }: { scene: Scene; blockers: readonly Blocker[]; since?: string | undefined },
+  {
+    scene,
+    blockers,
+    since,
+    answer,
+  }: { scene: Scene; blockers: readonly Blocker[]; since?: string | undefined; answer?: string },
 ): Explanation {
   const { reason, message } = verdict;
-  if (isAllowed(verdict)) return allow(question, `${reason}: ${message}`);
+  if (isAllowed(verdict))
+    return allow(question, reason === "Allowed" ? `the budget has room (${message})` : message, answer);
   const objects = [...blockers, ...verdict.objects.filter(({ kind }) => blockers.length === 0 || kind !== "Pod")];
   return refuse({ question, scene, reason, message, objects, since });
 }
 
-export const allow = (question: string, message: string): Explanation => ({
+export const allow = (question: string, message: string, answer?: string): Explanation => ({
   question,
   allowed: true,
+  ...(answer !== undefined && { answer }),
   reason: "",
   rule: "",
   message,
@@ -113,7 +126,7 @@ export const allow = (question: string, message: string): Explanation => ({
 
 /** The answer yes: the next tick does it. */
 export const allowByTick = (question: string, message: string): Explanation => ({
-  ...allow(question, message),
+  ...allow(question, message, "Goes on by itself"),
   byTick: true,
 });
 
@@ -122,6 +135,7 @@ export function denyWithoutTick(answer: Explanation, noTick: NoTick | undefined)
   if (!answer.byTick || !noTick) return answer;
   return deny({
     question: answer.question,
+    phase: "Blocked",
     reason: "ReconcilerStopped",
     rule: "the reconciler ticks",
     message: `${noTick.message}; it would: ${answer.message}`,

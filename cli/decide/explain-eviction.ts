@@ -1,7 +1,7 @@
 /** Explains the reconciler's answers to the Evictions of a pod (§19). Pure. */
 import type { Eviction } from "../../reconciler/evictions/eviction.ts";
 import { listSome } from "../../reconciler/model/list-some.ts";
-import { allow, allowByTick, deny, explainBlock, type Explanation, type Scene } from "./answer.ts";
+import { allow, allowByTick, deny, refuse, type Explanation, type Scene } from "./answer.ts";
 
 const QUESTION = "be evicted on request";
 
@@ -49,6 +49,6 @@ function explainWait({ own }: Eviction, asked: string, { pod, scene, known }: Fa
   };
   const same = known.find((one) => !one.allowed && one.reason === reason);
   if (same) return { ...same, ...said };
-  const block = { ...said, cause: "", objects: [{ kind: "Pod" as const, ...pod }] };
-  return explainBlock({ ...block, ...(until !== undefined && { nextCheck: until }) }, QUESTION, scene);
+  const { message } = said;
+  return refuse({ question: QUESTION, scene, reason, message, objects: [{ kind: "Pod", ...pod }], since, until });
 }

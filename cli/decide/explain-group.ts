@@ -3,8 +3,8 @@ import type { StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.ts";
 import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
-import type { Block } from "../../reconciler/group-status/status.ts";
-import { findFacts, type ObjectRef } from "../../reconciler/model/decision.ts";
+import type { StoredHold } from "../../reconciler/group-status/status.ts";
+import { findFacts, hold, type ObjectRef } from "../../reconciler/model/decision.ts";
 import { describeBypass } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -15,50 +15,62 @@ import {
   allowByTick,
   deny,
   earliestOf,
-  explainBlock,
+  explainStored,
   explainHold,
   explainVerdict,
+  refuse,
   type Explanation,
   type Blocker,
-  type Scene,
 } from "./answer.ts";
-import { curePods, describeIllness, listNames } from "../../reconciler/remedies/cures.ts";
-import { isRecorded, type GroupState } from "./group-state.ts";
+import { describeIllness } from "../../reconciler/model/pod.ts";
+import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
+import { holdsOf, isRecorded, type GroupState } from "./group-state.ts";
 
 const ROLL = "roll out";
 const SCALE = "scale";
 const EVICT = "evict";
 const LET_GO_ON = "let its group go on";
 
+const NOTHING_TO_DO = "Nothing to do";
+const UP_TO_DATE = "all zones are up to date";
+
 /**
- * The recorded blocks, if they are of the group's present state and the reconciler ticks; otherwise the decision that a
+ * The recorded holds, if they are of the group's present state and the reconciler ticks; otherwise the decision that a
  * tick would make now.
  */
 export function explainGroup(state: GroupState, world: World): Explanation[] {
-  const recorded = blocksOf(state);
+  const recorded = holdsOf(state);
   if (isRecorded(state) && recorded.length > 0 && !state.isOld)
-    return recorded.map((block) => explainBlock(block, questionOf(block), world));
+    return recorded.map((stored) => explainStored(stored, questionOf(stored), world));
   return explainNow(nextStep(world), world, recorded);
 }
 
-const blocksOf = (state: GroupState | undefined): readonly Block[] => state?.status?.blocked ?? [];
 const isAmong = (blockers: readonly Blocker[]) => (object: Blocker) =>
   blockers.some(({ kind, name }) => kind === object.kind && name === object.name);
 
-const questionOf = ({ reason }: Block): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
+const questionOf = ({ reason }: StoredHold): string => (findFacts(reason)?.scaling ? SCALE : ROLL);
 
 function explainNow(
-  { step, hold, scalingHolds }: GroupOutlook,
-  scene: Scene,
-  recorded: readonly Block[],
+  { step, hold: held, scalingHolds }: GroupOutlook,
+  scene: World,
+  recorded: readonly StoredHold[],
 ): Explanation[] {
-  const context = { scene, recorded };
-  const rollout = hold
-    ? explainHold(hold, ROLL, context)
+  const context = { scene, recorded, now: scene.now };
+  const rollout = held
+    ? explainHold(held, ROLL, context)
     : step
       ? allowByTick(ROLL, step.message)
-      : allow(ROLL, "all zones are updated and ready");
+      : explainSettled(scene.zones, scene);
   return [rollout, ...scalingHolds.map((one) => explainHold(one, SCALE, context))];
+}
+
+/** There is nothing to do. Where these zones are all paused, a new template would wait too. */
+function explainSettled(zones: readonly BudgetZone[], world: World): Explanation {
+  const paused = zones.filter((zone) => zone.paused);
+  if (paused.length === 0 || paused.length < zones.length) return allow(ROLL, UP_TO_DATE, NOTHING_TO_DO);
+  const names = listNames(paused.map(({ name }) => name));
+  const message = `${names} ${paused.length > 1 ? "are" : "is"} up to date and paused: a new template waits until that ends`;
+  return explainHold(hold("ZonePaused", message, paused), ROLL, { scene: world, recorded: [], now: world.now });
 }
 
 /** One answer for each zone that may begin without its gates, whatever else holds the group. */
@@ -78,7 +90,7 @@ export function explainRefusals(
   return refusals.flatMap(({ zone, message, at }) =>
     known.some((one) => isSaid(one, zone.name)) || isOver(message, zone.name, world)
       ? []
-      : [explainBlock({ reason: "PrepareFailed", message, cause: "", objects: [zone], since: at }, SCALE, world)],
+      : [refuse({ question: SCALE, scene: world, reason: "PrepareFailed", message, objects: [zone], since: at })],
   );
 }
 
@@ -95,7 +107,8 @@ export function explainZone(zone: BudgetZone, state: GroupState, world: World): 
   const own = answers.filter(({ question, objects }) => question === ROLL || objects[0]?.name === zone.name);
   const { step } = nextStep(world);
   const [rollout] = own;
-  if (!rollout?.allowed || !step || step.zone.uid === zone.uid) return own;
+  if (!rollout?.allowed || step?.zone.uid === zone.uid) return own;
+  if (!step) return [explainSettled([zone], world), ...own.slice(1)];
   return [allowByTick(ROLL, `it is the turn of ${step.zone.name}: ${step.message}`), ...own.slice(1)];
 }
 
@@ -105,9 +118,12 @@ export function explainPod(pod: BudgetPod, state: GroupState | undefined, world:
   const judged = judgeDisruption(world, pod, { unpinned: pod.terminating });
   const blocking = judged.snapshot ? blockersOf(pod, judged.snapshot) : [];
   const eviction = explainVerdict(judged.verdict, EVICT, {
+    answer: "Can be evicted",
     scene: world,
     blockers: judged.verdict.reason === "BudgetSpent" ? blocking : [],
-    since: earliestOf(blocksOf(state).flatMap((block) => (block.objects.some(isAmong(blocking)) ? [block.since] : []))),
+    since: earliestOf(
+      holdsOf(state).flatMap((stored) => (stored.objects.some(isAmong(blocking)) ? [stored.since] : [])),
+    ),
   });
   const zone = world.zones.find(({ uid }) => uid === pod.owner);
   return state && zone
@@ -204,9 +220,9 @@ interface Subject {
 
 function explainTurn(pod: BudgetPod, zone: BudgetZone, { state, world }: Subject): Explanation[] {
   if (pod.revision === zone.status.updateRevision)
-    return [allow(ROLL, `${pod.name} is at the update revision already: ${pod.revision}`)];
+    return [allow(ROLL, `${pod.name} is at the update revision already: ${pod.revision}`, NOTHING_TO_DO)];
   const { step, denied } = nextStep(world);
-  const context = { scene: world, recorded: blocksOf(state) };
+  const context = { scene: world, recorded: holdsOf(state), now: world.now };
   const denial = denied.find(({ objects }) => objects.some(({ kind, name }) => kind === "Pod" && name === pod.name));
   if (denial) return [explainHold(denial, ROLL, context)];
   if (step?.action === "deletePods" && step.pods.some(({ uid }) => uid === pod.uid))
@@ -236,5 +252,6 @@ export function explainUnmanaged({ spec }: StatefulSet): Explanation {
     strategy === "OnDelete"
       ? "nobody replaces its pods: somebody has to delete them"
       : "its own controller replaces its pods";
-  return allow(ROLL, `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`);
+  const message = `it is in no rollout group and no PhasedRollout targets it: ${who} (${strategy})`;
+  return allow(ROLL, message, "Not managed by Zonewise");
 }

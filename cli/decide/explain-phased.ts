@@ -39,18 +39,22 @@ export function explainPhased(phased: Phased): Explanation {
   const step = rollout.status.rollingPodStatus;
   if ((phase === "Rolling" || phase === "Stalled") && step)
     return explain(phased, reasonOf(rollout, step), describeStep(phased, step));
-  return allow(ROLL, `${phase}: ${message}`);
+  return allow(ROLL, message, phase);
 }
 
 /** The same for one of its pods: those from the partition on are released. */
 export function explainPhasedPod(pod: PhasedPod, phased: Phased): Explanation {
   const { target } = phased;
   if (!target || pod.revision === target.status.updateRevision)
-    return allow(ROLL, `${pod.name} is at the update revision already`);
+    return allow(ROLL, `${pod.name} is at the update revision already`, "Nothing to do");
   const index = ordinalOf(pod) - target.firstOrdinal;
   const partition = firstReleased(target);
   if (index >= partition)
-    return allow(ROLL, `${pod.name} is released: partition ${partition} of ${target.name} is not above it`);
+    return allow(
+      ROLL,
+      `${pod.name} is released: partition ${partition} of ${target.name} is not above it`,
+      "Goes on by itself",
+    );
   const own = explainPhased(phased);
   const before = partition - index - 1;
   const turn = before === 0 ? "it is the next" : `${before} pod${before > 1 ? "s go" : " goes"} before it`;

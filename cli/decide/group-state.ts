@@ -1,7 +1,5 @@
 /** The progress of a group, by its records. Pure. */
-import { parseTimestamp } from "../../infra/timestamp.ts";
-import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
-import { findFacts } from "../../reconciler/model/decision.ts";
+import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { nameImages, type Zone } from "../../reconciler/model/zone.ts";
 import { describeRevision, type ZoneHistory } from "./revisions.ts";
 
@@ -27,17 +25,17 @@ export function nameRevision(revision: string, { zones, histories = [] }: GroupS
   return known.length > 0 ? describeRevision(revision, known) : nameImages(revision, zones);
 }
 
-export type Completion = "done" | "stalled" | "going";
+export type Completion = "done" | "blocked" | "going";
 
 /**
- * §18.1: a "ready" or "stalled" counts only if it was recorded of the StatefulSets in their present state: not of a
+ * §18.1: a "ready" or "blocked" counts only if it was recorded of the StatefulSets in their present state: not of a
  * spec before the last apply.
  */
 export function judgeProgress(state: GroupState): Completion {
   if (!isRecorded(state)) return "going";
   const isTrue = (type: string): boolean =>
     state.status?.conditions?.some((one) => one.type === type && one.status === "True") === true;
-  if (isTrue("Stalled")) return "stalled";
+  if (isTrue("Stalled")) return "blocked";
   return isTrue("Ready") && !state.isOld ? "done" : "going";
 }
 
@@ -56,22 +54,5 @@ export function describeProgress(state: GroupState): string {
   return state.isOld ? `as it was recorded before the reconciler stopped: ${message}` : message;
 }
 
-/** The reasons why a group does not go on. */
-export interface Waits {
-  /** A person must fix it, or it lasts longer than usual. */
-  readonly blocked: readonly Block[];
-  /** It is ordinary progress, or a user requested it: a pause, a gate, a minimum time. */
-  readonly waiting: readonly Block[];
-}
-
-export function sortBlocks({ status }: GroupState, now: number): Waits {
-  const all = status?.blocked ?? [];
-  return { blocked: all.filter((one) => isTrouble(one, now)), waiting: all.filter((one) => !isTrouble(one, now)) };
-}
-
-/** A reason that is not in the closed list is an error (§18.2). */
-function isTrouble({ reason, since }: Block, now: number): boolean {
-  const facts = findFacts(reason);
-  if (!facts || facts.fails || facts.needsFix) return true;
-  return !facts.requested && now - (parseTimestamp(since) ?? 0) >= facts.patienceMs;
-}
+/** What holds the group, as recorded; its rollout first. */
+export const holdsOf = (state: GroupState | undefined): readonly StoredHold[] => state?.status?.holds ?? [];

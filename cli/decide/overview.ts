@@ -5,7 +5,7 @@ import type { NoTick } from "../../reconciler/report/ticking.ts";
 import { findCondition } from "../../reconciler/phased/status.ts";
 import { explainPhased, isSeen, type Phased } from "./explain-phased.ts";
 import type { Unprotected } from "./unprotected.ts";
-import { describeProgress, judgeProgress, sortBlocks, type Completion, type GroupState } from "./group-state.ts";
+import { describeProgress, holdsOf, judgeProgress, type Completion, type GroupState } from "./group-state.ts";
 
 export interface Overview {
   readonly groups: readonly GroupState[];
@@ -19,21 +19,21 @@ export interface Overview {
   readonly unprotected: readonly Unprotected[];
 }
 
-/** The first of these states that applies to any of them: stalled, stopped (nothing ticks), going, unknown, done. */
+/** The first of these states that applies to any of them: blocked, stopped (nothing ticks), going, unknown, done. */
 export function judgeAll({ groups, phased, unread, ...rest }: Overview): Completion | "stopped" | "unknown" {
   const all = [...groups.map(judgeProgress), ...phased.map(judgePhased)];
   // A first tick that is still due is an ordinary wait.
   const noTicks = rest.noTicks.filter(({ reason }) => reason !== "NotYet");
   if (noTicks.length < rest.noTicks.length && all.length > 0) all.push("going");
   return (
-    all.find((one) => one === "stalled") ??
+    all.find((one) => one === "blocked") ??
     noTicks.map(({ state }) => state).find((state) => state === "stopped" && all.length > 0) ??
     all.find((one) => one === "going") ??
     (unread === undefined && noTicks.length === 0 ? "done" : "unknown")
   );
 }
 
-const NEED: readonly Completion[] = ["stalled", "going", "done"];
+const NEED: readonly Completion[] = ["blocked", "going", "done"];
 const rankOf = (progress: Completion): number => NEED.indexOf(progress);
 
 /** Objects that need a person come first, finished ones last. */
@@ -56,7 +56,7 @@ export function leaveOutDone({ groups, phased, ...rest }: Overview): Overview & 
 export function judgePhased(phased: Phased): Completion {
   const { phase } = phased.rollout.status;
   if (!isSeen(phased)) return "going";
-  if (phase === "Stalled" || phase.startsWith("Error")) return "stalled";
+  if (phase === "Stalled" || phase.startsWith("Error")) return "blocked";
   return phase === "Suspended" || findCondition(phased.rollout.status, "Updated")?.status === "True" ? "done" : "going";
 }
 
@@ -68,17 +68,15 @@ export const namesOf = ({ groups, phased, policies }: Overview): { readonly kind
 ];
 
 /** The fields of a group for `-o json`. */
-export function describeGroup(state: GroupState, now: number): object {
+export function describeGroup(state: GroupState): object {
   const { namespace, group, status } = state;
-  const { blocked, waiting } = sortBlocks(state, now);
-  const reasons = { blockedBy: blocked.map(({ reason }) => reason), waitingFor: waiting.map(({ reason }) => reason) };
   return {
     kind: "RolloutGroup",
     namespace,
     group,
     progress: judgeProgress(state),
     message: describeProgress(state),
-    ...reasons,
+    holds: holdsOf(state).map(({ reason, phase }) => ({ reason, phase })),
     status,
   };
 }
@@ -87,10 +85,8 @@ function describePhased(phased: Phased): object {
   const { namespace, name, targetRef, status } = phased.rollout;
   const { allowed, reason, message } = explainPhased(phased);
   const progress = judgePhased(phased);
-  const reasons = allowed ? [] : [reason];
-  const waits =
-    progress === "stalled" ? { blockedBy: reasons, waitingFor: [] } : { blockedBy: [], waitingFor: reasons };
-  return { kind: "PhasedRollout", namespace, name, targetRef, progress, message, ...waits, status };
+  const holds = allowed ? [] : [{ reason, phase: progress === "blocked" ? "Blocked" : "Waiting" }];
+  return { kind: "PhasedRollout", namespace, name, targetRef, progress, message, holds, status };
 }
 
 function describePolicy(policy: Policy | InvalidPolicy): object {
@@ -102,10 +98,6 @@ function describePolicy(policy: Policy | InvalidPolicy): object {
   };
 }
 
-export function describeAll({ groups, phased, policies }: Overview, now: number): object[] {
-  return [
-    ...groups.map((group) => describeGroup(group, now)),
-    ...phased.map(describePhased),
-    ...policies.map(describePolicy),
-  ];
+export function describeAll({ groups, phased, policies }: Overview): object[] {
+  return [...groups.map(describeGroup), ...phased.map(describePhased), ...policies.map(describePolicy)];
 }

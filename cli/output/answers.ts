@@ -22,7 +22,7 @@ function renderAnswer(answer: Explanation, display: Display, now: number): strin
   const { question, allowed, reason, message } = answer;
   const { style } = display;
   if (allowed) {
-    const title = `${question}: yes`;
+    const title = answer.answer === undefined ? `${question}: yes` : `${answer.answer}:`;
     return `  ${style("good", title)}  ${wrapAfter(message, title.length + 4, display)}\n`;
   }
   const facts = [
@@ -37,5 +37,5 @@ function renderAnswer(answer: Explanation, display: Display, now: number): strin
     const shown = label === "helps" ? text : wrapAfter(text, INDENT, display);
     return `    ${label.padEnd(INDENT - 5)} ${shown}\n`;
   });
-  return `  ${style("bad", `${question}: no`)}  ${reason}\n${lines.join("")}`;
+  return `  ${style(answer.answer === undefined || answer.answer === "Blocked" ? "bad" : "waiting", `${question}: ${answer.answer ?? "no"}`)}  ${reason}\n${lines.join("")}`;
 }

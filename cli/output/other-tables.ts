@@ -10,14 +10,13 @@ import { formatByNamespace, formatTable, type Cell, type Column } from "./table.
 
 const PHASED_COLUMNS: readonly Column[] = [
   { heading: "PHASED-ROLLOUT" },
-  { heading: "TARGET", rank: 6 },
+  { heading: "TARGET", rank: 5 },
   { heading: "PHASE" },
-  { heading: "PARTITION", rank: 5 },
-  { heading: "UPDATED", rank: 3 },
-  { heading: "WAITING-FOR", rank: 2 },
-  { heading: "BLOCKED-BY", rank: 1 },
-  { heading: "SINCE", rank: 4 },
-  { heading: "NEXT-CHECK", rank: 7 },
+  { heading: "PARTITION", rank: 4 },
+  { heading: "UPDATED", rank: 2 },
+  { heading: "REASON", rank: 1 },
+  { heading: "SINCE", rank: 3 },
+  { heading: "NEXT-CHECK", rank: 6 },
 ];
 
 export const renderPhased = (phased: readonly Phased[], display: Display, now: number): string =>
@@ -31,19 +30,16 @@ function describeRow(phased: Phased, now: number): Cell[] {
   const { rollout, target } = phased;
   const progress = judgePhased(phased);
   const { allowed, reason, since, until } = explainPhased(phased);
-  const waits = allowed ? "" : reason;
   const counts = target
     ? [`${firstReleased(target)}/${target.replicas}`, `${target.status.updated}/${target.replicas}`]
     : ["-", "-"];
   const phase = { text: reason === "Unseen" ? "Unseen" : rollout.status.phase, tone: TONES[progress] };
-  const blocked = { text: progress === "stalled" ? waits : "", tone: "bad" } as const;
   return [
     rollout.name,
     rollout.targetRef,
     phase,
     ...counts,
-    progress === "going" ? waits : "",
-    blocked,
+    { text: allowed ? "" : reason, tone: TONES[progress] },
     formatAge(since, now),
     untilOf(until ?? nextCheckOf(phased), now),
   ];

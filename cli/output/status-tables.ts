@@ -1,15 +1,15 @@
 /** The tables of `zonewise status`. */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { withoutBlocks } from "../../reconciler/group-status/blocks.ts";
-import type { Block, ZoneRow } from "../../reconciler/group-status/status.ts";
+import { withoutHolds } from "../../reconciler/group-status/holds.ts";
+import type { StoredHold, ZoneRow } from "../../reconciler/group-status/status.ts";
 import { findClosedWindow } from "../../reconciler/model/rollout-window.ts";
 import { nameImages } from "../../reconciler/model/zone.ts";
 import {
   describeProgress,
   isRecorded,
+  holdsOf,
   judgeProgress,
   nameRevision,
-  sortBlocks,
   type GroupState,
   type Completion,
 } from "../decide/group-state.ts";
@@ -17,14 +17,14 @@ import { formatAge, untilOf } from "./age.ts";
 import type { Display, Tone } from "./style.ts";
 import { formatByNamespace, formatTable, wrapWords, type Cell, type Column } from "./table.ts";
 
-export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", stalled: "bad", going: "waiting" };
+export const TONES: Readonly<Record<Completion, Tone>> = { done: "good", blocked: "bad", going: "waiting" };
 
 /** A ready group may still wait to be scaled: it is not shown in green then. */
 function phaseOf(state: GroupState): Cell {
   const known = isRecorded(state) ? (state.status?.phase ?? "Unknown") : "Unseen";
   const text = state.isOld ? `${known} (old)` : known;
   const progress = judgeProgress(state);
-  const isHeld = (state.status?.blocked ?? []).length > 0;
+  const isHeld = holdsOf(state).length > 0;
   return { text, tone: progress === "done" && isHeld ? "waiting" : TONES[progress] };
 }
 
@@ -35,8 +35,8 @@ const COLUMNS: readonly Column[] = [
   { heading: "UPDATED", rank: 3 },
   { heading: "PODS-READY", rank: 4 },
   { heading: "ZONE", rank: 6 },
-  { heading: "WAITING-FOR", rank: 2 },
-  { heading: "BLOCKED-BY", rank: 1 },
+  { heading: "REASON", rank: 2 },
+  { heading: "WAITS-FOR", rank: 1 },
   { heading: "SINCE", rank: 5 },
   { heading: "ESTIMATED-END", rank: 8 },
 ];
@@ -47,7 +47,7 @@ export const renderGroups = (groups: readonly GroupState[], display: Display, no
     COLUMNS,
     groups.map((state) => ({
       namespace: state.namespace,
-      cells: [state.group, phaseOf(state), ...countsOf(state), ...waitOf(state, now)],
+      cells: [state.group, phaseOf(state), ...countsOf(state), ...holdOf(state, now)],
     })),
     display,
   );
@@ -57,12 +57,11 @@ function countsOf({ zones, status: { summary } = {} }: GroupState): Cell[] {
   return [summary.zones, summary.updated, summary.ready, summary.zone ?? ""];
 }
 
-function waitOf(state: GroupState, now: number): Cell[] {
-  const { blocked, waiting } = sortBlocks(state, now);
-  const [first] = [...blocked, ...waiting];
+function holdOf(state: GroupState, now: number): Cell[] {
+  const [first] = holdsOf(state);
   return [
-    waiting[0]?.reason ?? "",
-    { text: blocked[0]?.reason ?? "", tone: "bad" },
+    { text: first?.reason ?? "", tone: toneOf(first?.phase) },
+    first?.waitsFor ? `${first.waitsFor.kind.toLowerCase()}/${first.waitsFor.name}` : "",
     formatAge(first?.since, now),
     untilOf(estimatedEnd(state), now),
   ];
@@ -73,26 +72,30 @@ function estimatedEnd({ isOld, status: { progress } = {} }: GroupState): string 
   return isOld || progress?.completionTime !== undefined ? undefined : progress?.estimatedCompletionTime;
 }
 
-const describeBlock =
-  (tone: Tone, zones: GroupState["zones"], now: number) =>
-  ({ reason, since, objects, message }: Block): Cell[] => [
-    { text: reason, tone },
+const toneOf = (phase: StoredHold["phase"] | undefined): Tone => (phase === "Blocked" ? "bad" : "waiting");
+
+const describeHold =
+  (zones: GroupState["zones"], now: number) =>
+  ({ reason, phase, since, objects, message }: StoredHold): Cell[] => [
+    reason,
+    { text: phase, tone: toneOf(phase) },
     formatAge(since, now),
     objects.map(({ name }) => name).join(", "),
     nameImages(message, zones),
   ];
 
 const HOLD_COLUMNS: readonly Column[] = [
+  { heading: "REASON" },
+  { heading: "PHASE" },
   { heading: "SINCE", rank: 2 },
   { heading: "OBJECTS", rank: 3 },
   { heading: "MESSAGE", rank: 1 },
 ];
 
-/** One group with its zones, its blocks, and the remaining steps. */
+/** One group with its zones, its holds, and the remaining steps. */
 export function renderGroup(state: GroupState, display: Display, now: number): string {
   const { zones, status = {} } = state;
-  const sentence = nameImages(withoutBlocks(describeProgress(state), status.blocked ?? []), zones);
-  const { blocked, waiting } = sortBlocks(state, now);
+  const sentence = nameImages(withoutHolds(describeProgress(state), holdsOf(state)), zones);
   const steps = (status.plan ?? []).map((step): Cell[] => [
     step.action,
     step.zone,
@@ -112,8 +115,7 @@ export function renderGroup(state: GroupState, display: Display, now: number): s
         display,
       ),
     ),
-    section(formatTable(["BLOCKED-BY", ...HOLD_COLUMNS], blocked.map(describeBlock("bad", zones, now)), display)),
-    section(formatTable(["WAITING-FOR", ...HOLD_COLUMNS], waiting.map(describeBlock("waiting", zones, now)), display)),
+    section(formatTable(HOLD_COLUMNS, holdsOf(state).map(describeHold(zones, now)), display)),
     section(formatTable(["NEXT", "ZONE", "PODS", "FIRST"], steps, display)),
   ].join("");
 }
@@ -126,10 +128,13 @@ const describeBypasses = (zones: readonly ZoneRow[], now: number): string[] =>
       : [],
   );
 
-/** Closed windows of zones, except those that a block already reports. */
-function describeWindows({ zones, status: { blocked = [] } = {} }: GroupState, now: number): string[] {
+/** Closed windows of zones, except those that a hold already reports. */
+function describeWindows(state: GroupState, now: number): string[] {
+  const { zones } = state;
   const told = new Set(
-    blocked.flatMap(({ reason, objects }) => (reason.startsWith("Window") ? objects.map(({ name }) => name) : [])),
+    holdsOf(state).flatMap(({ reason, objects }) =>
+      reason.startsWith("Window") ? objects.map(({ name }) => name) : [],
+    ),
   );
   return zones.flatMap(({ name, window }) => {
     const closed = told.has(name) ? undefined : findClosedWindow(window, now);

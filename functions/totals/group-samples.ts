@@ -6,7 +6,7 @@ import { METRICS } from "../../infra/metrics/tables/metric-table.ts";
 import type { Sample, Samples } from "../../infra/metrics/registry.ts";
 import type { Totals } from "../../infra/metrics/totals.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import type { Block, RolloutGroupStatus } from "../../reconciler/group-status/status.ts";
+import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-status/status.ts";
 import { windowOf } from "../../reconciler/group-status/zones.ts";
 import { findClosedWindow, type RolloutWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
@@ -158,13 +158,13 @@ function sampleDuration(labels: Labels, progress: RolloutGroupStatus["progress"]
 
 function sampleState(
   labels: Labels,
-  { phase, blocked = [], progress }: Partial<RolloutGroupStatus>,
+  { phase, holds = [], progress }: Partial<RolloutGroupStatus>,
   lastTick: number | undefined,
 ): Row[] {
-  const [block] = blocked;
+  const [hold] = holds;
   return [
     ...(phase === undefined ? [] : [one(METRICS.groupPhase, { ...labels, phase }, 1)]),
-    ...(block ? [one(METRICS.groupBlocked, { ...labels, reason: block.reason }, 1)] : []),
+    ...(hold ? [one(METRICS.groupHeld, { ...labels, reason: hold.reason }, 1)] : []),
     one(METRICS.stepsLeft, labels, progress?.stepsLeft ?? 0),
     ...sampleDuration(labels, progress, lastTick),
   ];
@@ -173,17 +173,17 @@ function sampleState(
 /** The clock stops while there is nothing to do, and while a group waits as a user asked. */
 function sampleClock(
   labels: Labels,
-  { phase, blocked = [], progress }: Partial<RolloutGroupStatus>,
+  { phase, holds = [], progress }: Partial<RolloutGroupStatus>,
   deadline: number,
 ): Row[] {
-  const lastStep = phase === "Ready" || isAsked(blocked[0]) ? undefined : secondsOf(progress?.lastStepTime);
+  const lastStep = phase === "Ready" || isAsked(holds[0]) ? undefined : secondsOf(progress?.lastStepTime);
   return lastStep === undefined
     ? []
     : [one(METRICS.lastStep, labels, lastStep), one(METRICS.progressDeadline, labels, deadline)];
 }
 
 /** True for a wait that a user has asked for. */
-const isAsked = (block: Block | undefined): boolean => findFacts(block?.reason ?? "")?.requested === true;
+const isAsked = (hold: StoredHold | undefined): boolean => findFacts(hold?.reason ?? "")?.requested === true;
 
 function sampleZones(labels: Labels, { zones = [] }: Partial<RolloutGroupStatus>, now: number): Row[] {
   return zones.slice(0, MAX_ZONES).flatMap((zone): Row[] => {

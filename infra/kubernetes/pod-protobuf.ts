@@ -42,6 +42,7 @@ const CONTAINER: Message = {
   2: object("state", { 1: object("waiting", { 1: text("reason") }), 2: object("running", { 1: time("startedAt") }) }),
   4: flag("ready"),
   5: integer("restartCount"),
+  6: text("image"),
 };
 
 const POD_STATUS: Message = {

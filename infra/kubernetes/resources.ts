@@ -83,6 +83,7 @@ export interface PodStatus extends Pick<Json<V1PodStatus>, "phase" | "startTime"
 interface ContainerStatus {
   readonly ready: boolean;
   readonly restartCount?: number;
+  readonly image?: string;
   readonly state?: {
     readonly waiting?: { readonly reason?: string };
     readonly running?: { readonly startedAt?: string };

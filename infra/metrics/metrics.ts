@@ -40,7 +40,7 @@ export interface Metrics {
   ): void;
   podReplaced(group: GroupKey): void;
   /** The reason of the group's first hold; undefined without one. */
-  groupBlocked(group: GroupKey, reason: string | undefined): void;
+  groupHeld(group: GroupKey, reason: string | undefined): void;
   /** Drops the series of every group that is not among `living` (§1.8). */
   keepGroups(living: Iterable<GroupKey>): void;
   /** Replaces the series: removed webhooks lose theirs. */
@@ -86,7 +86,7 @@ export function createMetrics(): Metrics {
   const ticks = counter(METRICS.ticks);
   const evictionAnswers = counter(METRICS.evictionAnswers);
   const podsReplaced = counter(METRICS.podsReplaced);
-  const blocked = gauge(METRICS.groupBlocked);
+  const blocked = gauge(METRICS.groupHeld);
   const failurePolicy = gauge(METRICS.failurePolicy);
   const certificateExpiry = gauge(METRICS.certificateExpiry);
   const nodesLastPass = gauge(METRICS.nodesLastPass);
@@ -110,7 +110,7 @@ export function createMetrics(): Metrics {
       ? { namespace: group.namespace, rollout_group: group.group }
       : { namespace: OTHER, rollout_group: OTHER };
 
-  const groupBlocked = (group: GroupKey, reason: string | undefined): void => {
+  const groupHeld = (group: GroupKey, reason: string | undefined): void => {
     if (!isKnown(group)) return;
     const before = reasons.get(keyOf(group));
     if (before !== undefined && before !== reason) blocked.remove({ ...labelsOf(group), reason: before });
@@ -153,12 +153,12 @@ export function createMetrics(): Metrics {
       else if (isKnown(group)) groupSuccess.set(labelsOf(group), finishedAt.getTime() / 1000);
     },
     podReplaced: (group) => podsReplaced.inc(labelsOf(group)),
-    groupBlocked,
+    groupHeld,
     keepGroups: (living) => {
       const kept = new Set([...living].map(keyOf));
       for (const [key, group] of known) {
         if (kept.has(key)) continue;
-        groupBlocked(group, undefined);
+        groupHeld(group, undefined);
         for (const metric of [groupReconciles, groupFailures, groupDuration, groupSuccess, podsReplaced])
           metric.remove(labelsOf(group));
         known.delete(key);

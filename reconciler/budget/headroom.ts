@@ -91,6 +91,7 @@ function countedPod(
     readyAt: undefined,
     restarts: 0,
     broken: undefined,
+    missingImage: undefined,
     working: ready,
     labels,
     phase: "Running",

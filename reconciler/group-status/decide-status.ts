@@ -1,6 +1,6 @@
 /** Decides the status of a RolloutGroup (§11): it renders the decision that the log and the Events show. */
 import { isSameJson } from "../../infra/json.ts";
-import { describeBlocks, shorten } from "./blocks.ts";
+import { describeHolds, shorten } from "./holds.ts";
 import { assessGroup, describeConditions, isGroupReady } from "./conditions.ts";
 import type { StatusInput } from "./facts.ts";
 import { advanceProgress, estimateEnd, listSteps } from "./progress.ts";
@@ -11,21 +11,21 @@ import { describeZone, summarizeZones } from "./zones.ts";
 export function decideStatus(input: StatusInput): RolloutGroupStatus {
   const { facts, generation } = input;
   const zones = facts.zones.map((zone) => describeZone(zone, facts.bypasses));
-  const blocked = describeBlocks(input);
   const plan = listSteps(facts.remaining);
   const totals = facts.zones.length === 0 ? input.earlier.totals : countReconcile(input);
   const progress = facts.zones.length === 0 ? undefined : advanceProgress(input, isGroupReady(input), zones);
-  const assessment = assessGroup(input, blocked, progress);
+  const holds = describeHolds(input, progress);
+  const assessment = assessGroup(input, holds, progress);
   return {
     observedGeneration: generation,
     group: facts.group,
     phase: assessment.phase,
     message: shorten(assessment.message),
-    summary: summarizeZones(facts.zones, plan, blocked),
+    summary: summarizeZones(facts.zones, plan, holds),
     zones,
-    blocked,
+    holds,
     plan,
-    ...(progress && { progress: estimateEnd(input, progress, assessment.phase) }),
+    ...(progress && { progress: estimateEnd(input, progress, { phase: assessment.phase, holds }) }),
     ...(totals && { totals }),
     conditions: describeConditions(input, assessment),
   };
@@ -48,12 +48,12 @@ function detailsOf({ totals, ...rest }: Partial<RolloutGroupStatus>): object {
   return { ...rest, totals: [totals?.failures, totals?.podsReplaced, totals?.failing] };
 }
 
-function essenceOf({ blocked, progress, conditions, totals: _totals, ...rest }: Partial<RolloutGroupStatus>): object {
+function essenceOf({ holds, progress, conditions, totals: _totals, ...rest }: Partial<RolloutGroupStatus>): object {
   return {
     ...rest,
     message: "",
     progress: progress && { ...progress, secondsPerPod: 0, estimatedCompletionTime: "" },
-    blocked: blocked?.map((block) => ({ ...block, message: "" })),
+    holds: holds?.map((hold) => ({ ...hold, message: "" })),
     conditions: conditions?.map((condition) => ({ ...condition, message: "" })),
   };
 }

@@ -1,8 +1,9 @@
 /** The progress clock of a group, its next steps, and the estimate of its end. */
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
+import { factsOf, type Hold } from "../model/decision.ts";
 import type { RemainingZone } from "../model/outcome.ts";
 import type { GroupFacts, StatusInput } from "./facts.ts";
-import type { RemainingStep, GroupPhase, GroupProgress, ZoneRow } from "./status.ts";
+import type { RemainingStep, GroupPhase, GroupProgress, StoredHold, ZoneRow } from "./status.ts";
 
 export function listSteps(remaining: readonly RemainingZone[]): RemainingStep[] {
   return remaining.flatMap(({ zone, count, pods, atOnce }): RemainingStep[] => [
@@ -51,12 +52,17 @@ function measurePods(
 
 /**
  * The end of a rollout that goes on: the pods of the last step become ready, then those that are left are replaced.
- * Pods that take longer than others move it. A group that waits has none, as nobody knows for how long.
+ * Pods that take longer than others move it. A group that waits has none, as nobody knows for how long, and neither has
+ * one whose pod is broken or takes longer than is ordinary.
  */
-export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress, phase: GroupPhase): GroupProgress {
+export function estimateEnd(
+  { facts, now }: StatusInput,
+  progress: GroupProgress,
+  { phase, holds }: { readonly phase: GroupPhase; readonly holds: readonly StoredHold[] },
+): GroupProgress {
   const { secondsPerPod, lastStepTime, completionTime } = progress;
-  if (secondsPerPod === undefined || completionTime !== undefined || (phase !== "RollingOut" && phase !== "Scaling"))
-    return progress;
+  const isGoing = phase === "RollingOut" && (!facts.hold || isOrdinary(facts.hold, holds[0], now));
+  if (secondsPerPod === undefined || completionTime !== undefined || !isGoing) return progress;
   const batches = facts.remaining.reduce(
     (sum, { count, atOnce, batches = Math.ceil(count / atOnce) }) => sum + batches,
     0,
@@ -66,6 +72,9 @@ export function estimateEnd({ facts, now }: StatusInput, progress: GroupProgress
   const from = facts.step ? now : Math.max(now, steppedAt + secondsPerPod * 1000);
   return { ...progress, estimatedCompletionTime: formatTimestamp(from + batches * secondsPerPod * 1000) };
 }
+
+const isOrdinary = ({ reason, culprit }: Hold, stored: StoredHold | undefined, now: number): boolean =>
+  culprit?.isBroken !== true && now - (parseTimestamp(stored?.since ?? "") ?? now) < factsOf(reason).patienceMs;
 
 const byName = (zones: readonly ZoneRow[] | undefined): ReadonlyMap<string, ZoneRow> =>
   new Map((zones ?? []).map((zone) => [zone.name, zone]));

@@ -1,10 +1,11 @@
 /** `status` of a RolloutGroup, as it is stored. Times are RFC 3339. */
 
 import type { Condition } from "../model/condition.ts";
+import type { HoldPhase } from "../model/decision.ts";
 import type { WrittenWindow } from "../model/rollout-window.ts";
 
 /** The state of a group, in one word. */
-export type GroupPhase = "Ready" | "RollingOut" | "Scaling" | "Waiting" | "Paused" | "Degraded" | "Stalled" | "Empty";
+export type GroupPhase = "Ready" | HoldPhase;
 
 export interface RolloutGroupStatus {
   /** The generation of the object; the facts of this status are newer than it (§11.2). */
@@ -17,8 +18,8 @@ export interface RolloutGroupStatus {
   /** For the columns of `kubectl get`. */
   readonly summary: GroupSummary;
   readonly zones: readonly ZoneRow[];
-  /** The reasons that keep the group from its rollout, then from scaling. */
-  readonly blocked: readonly Block[];
+  /** What keeps the group from its rollout, then from scaling. */
+  readonly holds: readonly StoredHold[];
   /** The remaining steps, in order. */
   readonly plan: readonly RemainingStep[];
   readonly progress?: GroupProgress;
@@ -35,8 +36,10 @@ export interface GroupSummary {
   readonly ready: string;
   /** The zone in progress. */
   readonly zone?: string;
-  /** The first reason to wait. */
-  readonly blockedBy?: string;
+  /** The reason of the first hold. */
+  readonly reason?: string;
+  /** What that waits for: `pod/ingester-zone-a-0`. */
+  readonly waitsFor?: string;
 }
 
 export interface ZoneRow {
@@ -60,12 +63,17 @@ export interface ZoneRow {
   readonly observedGeneration: number;
 }
 
-export interface Block {
+/** A hold as it was at the last tick. */
+export interface StoredHold {
   readonly reason: string;
+  /** Whether it ends by itself or needs somebody. */
+  readonly phase: HoldPhase;
   readonly message: string;
   /** Equal as long as the cause is the same. */
   readonly cause: string;
   readonly objects: readonly { readonly kind: string; readonly name: string }[];
+  /** The object that it waits for. */
+  readonly waitsFor?: { readonly kind: string; readonly name: string };
   readonly since: string;
   /** When the wait is over by time alone; without it, at any change. */
   readonly nextCheck?: string;

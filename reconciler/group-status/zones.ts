@@ -3,7 +3,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readWrittenWindow, type RolloutWindow, type WrittenWindow } from "../model/rollout-window.ts";
 import { type Seen, revisionKey } from "../report/memory.ts";
 import { type Bypass, isSettledByStatus, type Zone } from "../model/zone.ts";
-import type { Block, RemainingStep, GroupSummary, ZoneRow } from "./status.ts";
+import type { RemainingStep, GroupSummary, StoredHold, ZoneRow } from "./status.ts";
 
 export function describeZone({ name, status, scaling, ...zone }: Zone, bypasses: readonly Bypass[] = []): ZoneRow {
   const bypass = bypasses.find((one) => one.zone === name);
@@ -55,7 +55,7 @@ export function recallSeen(rows: readonly ZoneRow[] = [], zones: readonly Zone[]
 export function summarizeZones(
   zones: readonly Zone[],
   [next]: readonly RemainingStep[],
-  [block]: readonly Block[],
+  [hold]: readonly StoredHold[],
 ): GroupSummary {
   const done = zones.filter(isSettledByStatus);
   const sum = (count: (zone: Zone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
@@ -65,6 +65,7 @@ export function summarizeZones(
     updated: `${sum(({ status }) => status.updated)}/${replicas}`,
     ready: `${sum(({ status }) => status.ready)}/${replicas}`,
     ...(next && { zone: next.zone }),
-    ...(block && { blockedBy: block.reason }),
+    ...(hold && { reason: hold.reason }),
+    ...(hold?.waitsFor && { waitsFor: `${hold.waitsFor.kind.toLowerCase()}/${hold.waitsFor.name}` }),
   };
 }

@@ -18,12 +18,25 @@ export interface ObjectRef {
   readonly uid: string;
 }
 
+/** What a hold means for the people who wait, and the phase of the group that it holds. */
+export type HoldPhase =
+  /** Its pods or controllers are at work: it goes on once they have done their part. */
+  | "RollingOut"
+  /** A plan or a check decides when it ends. It ends by itself. */
+  | "Waiting"
+  /** It goes on only after somebody has done something. */
+  | "Blocked"
+  /** A user has paused it. */
+  | "Paused";
+
 export interface ReasonFacts {
-  /** A user must fix something: the group counts as failed, and the process exits with 1. */
+  /** The class of the reason. Time may turn it into `Blocked`: see `phaseOfHold`. */
+  readonly phase: HoldPhase;
+  /** Milliseconds after which somebody is needed even so. */
+  readonly blocksAfterMs?: number;
+  /** The group counts as failed, and the process exits with 1. */
   readonly fails?: true;
-  /** A user must fix something, but the group does not fail: the log has a warning. */
-  readonly needsFix?: true;
-  /** A user asked for this wait: its Event is no warning. */
+  /** A user asked for this wait: its Event is no warning, and it may last for any time. */
   readonly requested?: true;
   /** It keeps a zone from being scaled. The rollout goes on. */
   readonly scaling?: true;
@@ -31,81 +44,92 @@ export interface ReasonFacts {
   readonly patienceMs: number;
 }
 
+/** Milliseconds that controllers and servers get to recover by themselves. */
+const TROUBLE_MS = 5 * 60_000;
+
 /**
  * The closed list of reasons not to act. All other uses of a reason follow from its row, or test/docs/reasons.test.ts
  * names the line to add.
  */
 export const REASONS = {
   /** The StatefulSet controller would replace pods itself, without regard for the other zones. */
-  UpdateStrategyNotOnDelete: { fails: true, patienceMs: 0 },
+  UpdateStrategyNotOnDelete: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** The label `rollout-group` is there and empty: the zones belong to no group, and are left alone. */
-  GroupNameEmpty: { fails: true, patienceMs: 0 },
+  GroupNameEmpty: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** The group has more zones than Zonewise handles. */
-  TooManyZones: { fails: true, patienceMs: 0 },
+  TooManyZones: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** Steps of other groups take long, and no more of them may be under way at once. */
-  TurnAwaited: { patienceMs: 0 },
+  TurnAwaited: { phase: "Waiting", blocksAfterMs: TROUBLE_MS, patienceMs: 0 },
   /** The StatefulSet's status names no revision to compare pods with. */
-  RevisionUnknown: { fails: true, patienceMs: 0 },
+  RevisionUnknown: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** The StatefulSet controller has not seen the latest spec yet. */
-  StatusNotObserved: { patienceMs: 30_000 },
+  StatusNotObserved: { phase: "RollingOut", blocksAfterMs: TROUBLE_MS, patienceMs: 30_000 },
   /** A zone is being deleted: its pods are not recreated. */
-  ZoneTerminating: { patienceMs: 0 },
+  ZoneTerminating: { phase: "Waiting", patienceMs: 0 },
   /** Two zones or more have not-ready pods: no further pod may be deleted. */
-  MultipleZonesNotReady: { patienceMs: 30_000 },
+  MultipleZonesNotReady: { phase: "RollingOut", patienceMs: 30_000 },
   /** Another zone, paused or not, has not-ready pods. */
-  OtherZoneNotReady: { patienceMs: 0 },
+  OtherZoneNotReady: { phase: "RollingOut", patienceMs: 0 },
   /** Pods that a StatefulSet has left behind are not ready, or missing: nobody recreates them. */
-  ZoneOrphaned: { needsFix: true, patienceMs: 30_000 },
+  ZoneOrphaned: { phase: "Blocked", patienceMs: 30_000 },
   /** The zone that rolls has as many unavailable pods as it may. */
-  MaxUnavailableReached: { patienceMs: 30_000 },
+  MaxUnavailableReached: { phase: "RollingOut", patienceMs: 30_000 },
   /** The zone has no outdated pod left, but some that are not ready yet. */
-  ZoneNotReady: { patienceMs: 30_000 },
+  ZoneNotReady: { phase: "RollingOut", patienceMs: 30_000 },
   /** A paused zone has outdated pods. */
-  ZonePaused: { requested: true, patienceMs: 0 },
+  ZonePaused: { phase: "Paused", requested: true, patienceMs: 0 },
   /** The window of the zone is closed: outside its times, or in a freeze. */
-  WindowClosed: { requested: true, patienceMs: 0 },
+  WindowClosed: { phase: "Waiting", requested: true, patienceMs: 0 },
   /** The window of the zone cannot be read, or never opens again. */
-  WindowInvalid: { needsFix: true, patienceMs: 0 },
+  WindowInvalid: { phase: "Blocked", patienceMs: 0 },
   /** The disruption budget denies for now. */
-  BudgetSpent: { patienceMs: 30_000 },
+  BudgetSpent: { phase: "RollingOut", patienceMs: 30_000 },
   /**
    * The disruption budget of a pod cannot be obeyed: it is invalid, there are several, or it does not fit its
    * StatefulSets.
    */
-  BudgetUnusable: { fails: true, patienceMs: 0 },
+  BudgetUnusable: { phase: "Blocked", fails: true, patienceMs: 0 },
   /** The checks of a gate have not passed yet. */
-  GateWaiting: { requested: true, patienceMs: 0 },
+  GateWaiting: { phase: "Waiting", requested: true, patienceMs: 0 },
   /** A check of a gate has failed too often: the gate stays closed for this rollout. */
-  GateFailed: { needsFix: true, patienceMs: 0 },
+  GateFailed: { phase: "Blocked", patienceMs: 0 },
   /** A gate whose expressions or spec are invalid: it opens only once they are corrected. */
-  GateInvalid: { needsFix: true, patienceMs: 0 },
+  GateInvalid: { phase: "Blocked", patienceMs: 0 },
   /** Prometheus could not answer a check of a gate, or the gates could not be read. */
-  GateUnreachable: { patienceMs: 30_000 },
+  GateUnreachable: { phase: "Waiting", blocksAfterMs: TROUBLE_MS, patienceMs: 30_000 },
   /** A follower names a leader that is not in its group. */
-  LeaderNotFound: { scaling: true, needsFix: true, patienceMs: 0 },
+  LeaderNotFound: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** Followers and leaders form a cycle. */
-  LeaderCycle: { scaling: true, needsFix: true, patienceMs: 0 },
+  LeaderCycle: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** A zone has both a leader and a reference to mirror: they would conflict. */
-  LeaderAndMirror: { scaling: true, needsFix: true, patienceMs: 0 },
+  LeaderAndMirror: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** A follower may only grow once all pods of its leader are ready. */
-  LeaderNotReady: { scaling: true, requested: true, patienceMs: 30_000 },
+  LeaderNotReady: { phase: "Waiting", scaling: true, requested: true, patienceMs: 30_000 },
   /** Another zone was scaled down too recently. */
-  MinTimeBetweenZones: { scaling: true, requested: true, patienceMs: 0 },
+  MinTimeBetweenZones: { phase: "Waiting", scaling: true, requested: true, patienceMs: 0 },
   /** The time of another zone's downscale, or the time to wait after it, cannot be read. */
-  MinTimeUnknown: { scaling: true, needsFix: true, patienceMs: 0 },
+  MinTimeUnknown: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** The resource whose replicas a zone mirrors cannot be read. */
-  ReferenceUnreadable: { scaling: true, needsFix: true, patienceMs: 0 },
+  ReferenceUnreadable: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** The delay or the URL of a delayed downscale cannot be read. */
-  DelayInvalid: { scaling: true, needsFix: true, patienceMs: 0 },
+  DelayInvalid: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** A pod could not be prepared for its delayed downscale. */
-  PrepareFailed: { scaling: true, needsFix: true, patienceMs: 0 },
+  PrepareFailed: { phase: "Blocked", scaling: true, patienceMs: 0 },
   /** The last pods of a zone have not been prepared for long enough. */
-  DelayNotReached: { scaling: true, requested: true, patienceMs: 0 },
+  DelayNotReached: { phase: "Waiting", scaling: true, requested: true, patienceMs: 0 },
   /** The API server or an admission webhook refused the change of replicas. */
-  ScaleRefused: { scaling: true, needsFix: true, patienceMs: 0 },
+  ScaleRefused: { phase: "Blocked", scaling: true, patienceMs: 0 },
 } as const satisfies Record<string, ReasonFacts>;
 
 export type Reason = keyof typeof REASONS;
+
+/** The object that a hold waits for. */
+export interface Culprit extends Pick<ObjectRef, "kind" | "name"> {
+  /** A pod that cannot come up by itself, as far as its containers show. */
+  readonly isBroken?: true;
+  /** From when on somebody has to help it, in milliseconds since the epoch; undefined while it may recover by itself. */
+  readonly needsHelpAt?: number;
+}
 
 /** A decision not to act now. */
 export interface Hold {
@@ -118,6 +142,8 @@ export interface Hold {
    * message unless given.
    */
   readonly dedupKey?: string;
+  /** What it waits for; the first gate, budget or StatefulSet of `objects` unless given. */
+  readonly culprit?: Culprit;
   /** When the wait is over if nothing else changes, in milliseconds since the epoch; only if the time alone decides. */
   readonly until?: number;
   /** It waits only for a write that the reconciler makes in each tick: it gets no Event. */
@@ -128,6 +154,19 @@ export interface Hold {
 
 /** The facts of a reason. */
 export const factsOf = (reason: Reason): ReasonFacts => REASONS[reason];
+
+/** The phase of a hold that has lasted for some time, in milliseconds (§11.5). */
+export function phaseOfHold(
+  { reason, culprit }: Pick<Hold, "reason" | "culprit">,
+  { heldMs, now }: { readonly heldMs: number; readonly now: number },
+): HoldPhase {
+  const { phase, requested, blocksAfterMs = Infinity } = factsOf(reason);
+  const isDown = requested !== true && culprit?.needsHelpAt !== undefined && culprit.needsHelpAt <= now;
+  return isDown || heldMs >= blocksAfterMs ? "Blocked" : phase;
+}
+
+/** Milliseconds after which an error needs somebody: most are over with the next tick. */
+export const ERROR_BLOCKS_AFTER_MS = TROUBLE_MS;
 
 /** The facts of a reason that was stored; undefined for one that is not in the list, such as `ReconcileFailed`. */
 export const findFacts = (reason: string): ReasonFacts | undefined =>

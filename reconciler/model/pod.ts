@@ -47,6 +47,8 @@ export interface Pod {
   readonly restarts: number;
   /** Why the pod cannot become ready by itself, such as `CrashLoopBackOff`; undefined if it can. */
   readonly broken: string | undefined;
+  /** The image that cannot be pulled. */
+  readonly missingImage: string | undefined;
   /** Some container of it is ready. */
   readonly working: boolean;
 }
@@ -66,7 +68,7 @@ export function readPod({ metadata = {}, status = {} }: PodObject): Pod {
     ready,
     ...readTimes(status, metadata, ready),
     restarts: countRestarts(status),
-    broken: terminating ? undefined : whyBroken(status),
+    ...(terminating ? NO_FAULT : { broken: whyBroken(status), missingImage: findMissingImage(status) }),
     working: !terminating && (status.containerStatuses ?? []).some((container) => container.ready),
   };
 }
@@ -162,6 +164,8 @@ function notReadySince({ conditions = [] }: PodStatus): number | undefined {
 const notBefore = (created: string | undefined, time: number | undefined): number | undefined =>
   time && Math.max(time, parseTimestamp(created ?? "") ?? time);
 
+const NO_FAULT: Pick<Pod, "broken" | "missingImage"> = { broken: undefined, missingImage: undefined };
+
 /** Reasons of a waiting container that time alone seldom cures. */
 const CANNOT_START =
   /^(CrashLoopBackOff|ImagePullBackOff|ErrImagePull|CreateContainer\w*Error|RunContainerError|InvalidImageName)$/;
@@ -178,4 +182,17 @@ function whyBroken(status: PodStatus): string | undefined {
 
 function waitingReasons(containers: PodStatus["containerStatuses"]): string[] {
   return (containers ?? []).flatMap((container) => container.state?.waiting?.reason ?? []);
+}
+
+/** Reasons of a waiting container whose image cannot be had. */
+const NO_IMAGE = /^(ImagePullBackOff|ErrImagePull|InvalidImageName)$/;
+
+const findMissingImage = ({ initContainerStatuses = [], containerStatuses = [] }: PodStatus): string | undefined =>
+  [...initContainerStatuses, ...containerStatuses].find(({ state }) => NO_IMAGE.test(state?.waiting?.reason ?? ""))
+    ?.image;
+
+/** The state of a pod that is not ready, in a few words: `ImagePullBackOff registry.example/app:2`. */
+export function describeIllness({ terminating, broken, missingImage }: Pod): string {
+  if (terminating) return "terminating";
+  return broken === undefined ? "not ready" : [broken, missingImage ?? ""].join(" ").trimEnd();
 }

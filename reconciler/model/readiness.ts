@@ -6,7 +6,7 @@
 import { listSome } from "./list-some.ts";
 import { neverServed } from "./lost.ts";
 import { ordinalOf } from "./order.ts";
-import type { Pod } from "./pod.ts";
+import { describeIllness, type Pod } from "./pod.ts";
 import type { Zone, ZoneWithPods } from "./zone.ts";
 
 export interface Unavailable {
@@ -101,13 +101,12 @@ export function describeUnsteady(zone: ZoneWithPods): string {
     : describeUnavailable(zone);
 }
 
-/** Names the unavailable pods of the zone: `zone-b: zone-b-1 terminating, zone-b-2 CrashLoopBackOff, 1 missing`. */
+/** Names the unavailable pods of the zone: `zone-b-1: terminating, zone-b-2: CrashLoopBackOff, 1 pod of zone-b missing`. */
 export function describeUnavailable(zone: ZoneWithPods): string {
   const { pods, missing } = unavailable(zone);
-  const named = pods.map((pod) => `${pod.name} ${pod.terminating ? "terminating" : (pod.broken ?? "not ready")}`);
+  const named = pods.map((pod) => `${pod.name}: ${describeIllness(pod)}`);
   const parts = pods.length > 0 ? [listSome(named)] : [];
-  if (missing > 0) parts.push(`${missing} missing`);
-  if (parts.length === 0)
-    parts.push(`status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`);
-  return `${zone.name}: ${parts.join(", ")}`;
+  if (missing > 0) parts.push(`${missing} ${missing === 1 ? "pod" : "pods"} of ${zone.name} missing`);
+  if (parts.length > 0) return parts.join(", ");
+  return `${zone.name}: status counts ${zone.status.ready} of ${Math.max(zone.replicas, zone.status.replicas)} ready`;
 }

@@ -81,6 +81,7 @@ function createPod(
     readyAt: now,
     restarts: 0,
     broken: undefined,
+    missingImage: undefined,
     working: true,
     labels: zone.podLabels,
     phase: "Running",

@@ -138,7 +138,14 @@ function apply(world: World, step: GroupStep): World {
       return applyScale(world, step);
     case "deletePods": {
       const chosen = new Set(step.pods.map(({ uid }) => uid));
-      const gone = { terminating: true, ready: false, working: false, broken: undefined, notReadySince: world.now };
+      const gone = {
+        terminating: true,
+        ready: false,
+        working: false,
+        broken: undefined,
+        missingImage: undefined,
+        notReadySince: world.now,
+      };
       const leave = (pod: BudgetPod): BudgetPod => ({ ...pod, ...gone });
       return putZone(
         world,

@@ -94,10 +94,13 @@ const podNames = (ill: readonly Ill[]): string => ill.map(({ pod }) => pod.name)
 const zoneNames = (ill: readonly Ill[]): string => [...new Set(ill.map(({ zone }) => zone.name))].join(" ");
 
 function cureTemplate(context: RuleContext, ill: readonly Ill[]): string {
-  const fix = `fix the template: ${kubectl(context, `edit statefulset ${zoneNames(ill)}`)}`;
+  const all = ill.every(({ zone }) => isZoneRecorded(zone))
+    ? zoneNames(ill)
+    : context.zones.map(({ name }) => name).join(" ");
+  const fix = `fix the template: ${kubectl(context, `edit statefulset ${all}`)}`;
   // Undo leaves zones that have finished as they are.
   if (ill.every(({ zone }) => isZoneRecorded(zone))) return fix;
-  return `${fix}; or take back the zones under way: ${zonewise(context, `undo ${context.group}`)}`;
+  return `take back the zones under way: ${zonewise(context, `undo ${context.group}`)}; or ${fix}`;
 }
 
 /** In the order in which they are proposed. */
@@ -141,10 +144,6 @@ export function curePods(context: RuleContext, otherwise = "wait for the pods"):
   const look = kubectl(context, pods.length > 0 ? `describe pod ${pods.join(" ")}` : "get pods");
   return [...(all.length > 0 ? all : [otherwise]), `look: ${look}`].join("; or ");
 }
-
-/** The state of a pod that is not ready, in a word or two. */
-export const describeIllness = ({ broken, terminating }: BudgetPod): string =>
-  broken ?? (terminating ? "terminating" : "not ready");
 
 /** `db-zone-a-0, db-zone-b-0` */
 export const listNames = (names: readonly string[]): string => listSome(names);

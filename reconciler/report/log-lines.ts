@@ -16,7 +16,7 @@ export function linesOf(outcome: Outcome, earlier: GroupMemory | undefined): Log
   const isLogged = line.text === earlier?.text && state !== "acted";
   return [
     ...scalingHolds.map(({ reason, message }): LogLine => ({
-      level: factsOf(reason).needsFix ? "warn" : "info",
+      level: factsOf(reason).phase === "Blocked" ? "warn" : "info",
       text: message,
       fields: { namespace, group, reason },
     })),

@@ -6,6 +6,7 @@
  * Each decision is derived from the snapshot alone; nothing is remembered.
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
+import { waitFor } from "../model/culprit.ts";
 import { hold, type Hold } from "../model/decision.ts";
 import type { DeletePods } from "../model/outcome.ts";
 import { refusedGroup } from "../model/refused-group.ts";
@@ -74,8 +75,9 @@ const idlePodsFirst: GroupRule = (group) => firstOf(inOrder(group.zones).map((zo
 const severalZonesNotReady: GroupRule = ({ zones }) => {
   const unhealthy = zones.filter((zone) => !isHealthy(zone));
   if (unhealthy.length < 2) return undefined;
-  const message = `${unhealthy.length} zones have pods that are not ready: ${listSome(unhealthy.map(describeUnavailable), "; ")}`;
-  return { ...hold("MultipleZonesNotReady", message, unhealthy), dedupKey: names(unhealthy) };
+  const message = `${listSome(unhealthy.map(describeUnavailable), "; ")}; pods of ${unhealthy.length} zones are not ready`;
+  const waits = hold("MultipleZonesNotReady", message, unhealthy);
+  return { ...waits, ...waitFor(unhealthy, zones), dedupKey: names(unhealthy) };
 };
 
 /**

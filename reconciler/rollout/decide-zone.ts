@@ -1,6 +1,7 @@
 /** Decides the next step in one zone of a group (§1.5). */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import { hold, type Hold } from "../model/decision.ts";
+import { waitFor } from "../model/culprit.ts";
 import type { Pod } from "../model/pod.ts";
 import { listSome } from "../model/list-some.ts";
 import { waitForOrphans } from "../model/orphans.ts";
@@ -40,9 +41,10 @@ const otherZonesSteady: ZoneRule = (zone, { zones }) => {
   if (outdated(zone).length === 0) return undefined;
   const unsteady = zones.filter((other) => other.uid !== zone.uid && !isSteady(other));
   if (unsteady.length === 0) return undefined;
-  const message = `${zone.name} waits for ${listSome(unsteady.map(describeUnsteady), "; ")}`;
+  const message = `${listSome(unsteady.map(describeUnsteady), "; ")}; ${zone.name} waits`;
   const dedupKey = `${zone.name} for ${listSome(unsteady.map(({ name }) => name))}`;
-  return { ...hold("OtherZoneNotReady", message, [zone, ...unsteady]), dedupKey };
+  const waits = hold("OtherZoneNotReady", message, [zone, ...unsteady]);
+  return { ...waits, ...waitFor(unsteady, zones), dedupKey };
 };
 
 /**
@@ -98,7 +100,7 @@ function countRoom(zone: ZoneWithPods, limit: number): number {
  * that are not ready use no room, as only their replacement cures them, and go before ready ones, which would become
  * unavailable in addition. A faulty template takes no further pod, as its own pods use the room.
  */
-const outdatedPods: ZoneRule = (zone, { now }) => {
+const outdatedPods: ZoneRule = (zone, { now, zones }) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
   const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
@@ -106,9 +108,10 @@ const outdatedPods: ZoneRule = (zone, { now }) => {
   const room = countRoom(zone, limit);
   if (room === 0) {
     const grows = limit < zone.maxUnavailable ? ` for now, as batches grow to ${zone.maxUnavailable}` : "";
-    const most = `at most ${limit} may be unavailable${grows}`;
+    const most = `at most ${limit} of ${zone.name} may be unavailable${grows}`;
     const waiting = `${describeUnavailable(zone)}; ${most}, and ${count(candidates)} to be updated`;
-    return { ...hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]), dedupKey: zone.name };
+    const waits = hold("MaxUnavailableReached", waiting, [zone, ...unavailable(zone).pods]);
+    return { ...waits, ...waitFor([zone], zones), dedupKey: zone.name };
   }
   const closed = unready.length > 0 ? undefined : waitForWindow(zone, now, count(candidates));
   if (closed) return closed;
@@ -154,12 +157,11 @@ export function isGoingBack(zone: ZoneWithPods): boolean {
   return isZoneRecorded(zone) && old.length > 0 && old.every(isOwn);
 }
 
-const podsReady: ZoneRule = (zone) => {
+const podsReady: ZoneRule = (zone, { zones }) => {
   if (isHealthy(zone)) return undefined;
-  return {
-    ...hold("ZoneNotReady", `waiting for ${describeUnavailable(zone)}`, [zone, ...unavailable(zone).pods]),
-    dedupKey: zone.name,
-  };
+  const message = `${describeUnavailable(zone)}; ${zone.name} is to be ready before the next step`;
+  const waits = hold("ZoneNotReady", message, [zone, ...unavailable(zone).pods]);
+  return { ...waits, ...waitFor([zone], zones), dedupKey: zone.name };
 };
 
 const finishedZone: ZoneRule = (zone) => {

@@ -42,7 +42,12 @@ const leaderReady: FollowerRule = (zone, snapshot) => {
   if (leader.replicas <= zone.replicas || (leader.observed && leader.status.ready === leader.replicas))
     return undefined;
   const waiting = `${zone.name} waits to grow to ${leader.replicas}: its leader ${leader.name} has ${leader.status.ready} of ${leader.replicas} pods ready`;
-  return { ...hold("LeaderNotReady", waiting, [zone, leader]), dedupKey: `${zone.name} to ${leader.replicas}` };
+  const culprit = { kind: leader.kind, name: leader.name };
+  return {
+    ...hold("LeaderNotReady", waiting, [zone, leader]),
+    culprit,
+    dedupKey: `${zone.name} to ${leader.replicas}`,
+  };
 };
 
 const timeBetweenZones: FollowerRule = (zone, snapshot) => {

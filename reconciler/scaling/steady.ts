@@ -3,7 +3,8 @@
  * check to its webhook, which may not be installed.
  */
 import { endsRollout, whyRefused } from "../downscale/decide-admission.ts";
-import { hold, type Hold } from "../model/decision.ts";
+import { findCulprit, worstOf } from "../model/culprit.ts";
+import { type Culprit, hold, type Hold } from "../model/decision.ts";
 import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../model/given-up.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
@@ -52,12 +53,13 @@ export function othersSteady(
     busy.map(({ what }) => what),
     "; ",
   )}`;
-  return { ...hold("OtherZoneNotReady", message, objects), dedupKey };
+  return { ...hold("OtherZoneNotReady", message, objects), ...worstOf(busy.map(({ culprit }) => culprit)), dedupKey };
 }
 
 interface BusyZone {
   readonly other: Zone;
   readonly what: string;
+  readonly culprit: Culprit;
 }
 
 /** Found once for all zones of a group that shrink to one size and have the same relations to others (given-up.ts). */
@@ -73,7 +75,7 @@ function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly Bus
   const inGroup = { ...shrink, zones, mayBeOutdated };
   const find = (other: ZoneWithPods): readonly BusyZone[] => {
     const what = whatIsUnderWay(other, inGroup) ?? (isJudged ? whyRefused(other, inGroup) : undefined);
-    return what === undefined ? [] : [{ other, what }];
+    return what === undefined ? [] : [{ other, what, culprit: findCulprit(other, zones) }];
   };
   const busy = known.get(key) ?? zones.flatMap(find);
   known.set(key, busy);

@@ -1,7 +1,7 @@
 /** Milliseconds until the status page of many groups is rendered. */
 import { renderPage } from "../../functions/status/view/page.ts";
 import { sortGroups } from "../../functions/status/view/records.ts";
-import { group, records, block, zone } from "../functions/status/samples.ts";
+import { group, records, stored, zone } from "../functions/status/samples.ts";
 import { atMost, type Bench, median } from "./row.ts";
 
 const GROUPS = 500;
@@ -20,7 +20,7 @@ export const benchStatusPage: Bench = async () => {
     },
     { action: "FinishZone" as const, zone: name },
   ]);
-  const status = { phase: "Waiting" as const, message: "zone-b waits for zone-a", blocked: [block()], zones, plan };
+  const status = { phase: "Waiting" as const, message: "zone-b waits for zone-a", holds: [stored()], zones, plan };
   const groups = sortGroups(Array.from({ length: GROUPS }, (_, index) => group(`group-${index}`, status)));
   const times: number[] = [];
   let bytes = 0;

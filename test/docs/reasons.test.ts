@@ -29,9 +29,9 @@ interface Place {
 const PLACES: readonly Place[] = [
   {
     file: "docs/reference/reasons.md",
-    from: "| reason | Event |",
+    from: "| reason | phase |",
     to: "## Other Events",
-    begins: ([reason, facts]) => `| ${quote(reason)} | ${describeEvent(facts)} | `,
+    begins: ([reason, facts]) => `| ${quote(reason)} | ${describePhase(facts)} | ${describeEvent(facts)} | `,
     says: "MEANING | WHAT TO DO |",
   },
   {
@@ -56,6 +56,12 @@ const PLACES: readonly Place[] = [
     says: "/WHAT THE REMEDY NAMES/,",
   },
 ];
+
+/** The class of a reason in the format of its column. */
+function describePhase({ phase, blocksAfterMs }: ReasonFacts): string {
+  const after = blocksAfterMs === undefined ? "" : `; \`Blocked\` after ${blocksAfterMs / 60_000} min`;
+  return `\`${phase}\`${after}`;
+}
 
 /** The Event of a hold in the format of its column. */
 function describeEvent({ requested, patienceMs, fails }: ReasonFacts): string {
@@ -89,9 +95,11 @@ const ALERTS = "infra/observability/prometheus-rule.yaml";
 
 /** The alert of blocked groups names the reasons that need a fix and do not fail the group. */
 function compareAlert(rows: readonly Row[]): string[] {
-  const wanted = rows.flatMap(([reason, { needsFix }]) => (needsFix ? [reason] : [])).join("|");
+  const wanted = rows
+    .flatMap(([reason, { phase, fails }]) => (phase === "Blocked" && !fails ? [reason] : []))
+    .join("|");
   const lines = readPage(ALERTS).split("\n");
-  const at = lines.findIndex((line) => line.includes("zonewise_group_blocked{"));
+  const at = lines.findIndex((line) => line.includes("zonewise_group_held{"));
   return lines[at]?.includes(`{reason=~"${wanted}"}`)
     ? []
     : [`${ALERTS}:${at + 1}: set reason=~"${wanted}", then npm run chart`];
@@ -128,7 +136,7 @@ it("every reason to wait is in each table that is written by hand, and no other 
 });
 
 it("a new reason is told where it is missing, and a table which of its rows is no reason", () => {
-  const facts = { needsFix: true, scaling: true, patienceMs: 30_000 } as const;
+  const facts = { phase: "Blocked", scaling: true, patienceMs: 30_000 } as const;
   const said = compareAll([...ROWS.filter(([reason]) => reason !== "DelayInvalid"), ["NewReason", facts]]);
   const places = said.map((one) => one.replace(/:\d+: /, ": "));
   for (const file of PLACES.map((place) => place.file)) {
@@ -139,7 +147,9 @@ it("a new reason is told where it is missing, and a table which of its rows is n
     );
   }
   assert.ok(
-    places.includes("docs/reference/reasons.md: add | `NewReason` | Warning after 30 s | MEANING | WHAT TO DO |"),
+    places.includes(
+      "docs/reference/reasons.md: add | `NewReason` | `Blocked` | Warning after 30 s | MEANING | WHAT TO DO |",
+    ),
     said.join("\n"),
   );
   assert.ok(places.some((one) => one.startsWith(`${ALERTS}: set `) && one.includes("ScaleRefused|NewReason")));

@@ -43,7 +43,7 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   ticks: 1,
   evictionAnswers: 2,
   podsReplaced: MAX_GROUPS + 1,
-  groupBlocked: MAX_GROUPS,
+  groupHeld: MAX_GROUPS,
   lastTick: 1,
   groupPhase: MAX_GROUPS,
   lastStep: MAX_GROUPS,
@@ -106,7 +106,7 @@ const EVENTS: readonly Event[] = [
   (metrics, group, n) =>
     metrics.reconcileDone({ namespace: group, group }, { seconds: 1, failed: n % 2 === 0, finishedAt: new Date(0) }),
   (metrics, group) => metrics.podReplaced({ namespace: "a", group }),
-  (metrics, group, n) => metrics.groupBlocked({ namespace: "a", group }, n % 3 === 0 ? undefined : "ZonePaused"),
+  (metrics, group, n) => metrics.groupHeld({ namespace: "a", group }, n % 3 === 0 ? undefined : "ZonePaused"),
   (metrics, group, n) => n % 100 === 0 && metrics.keepGroups([{ namespace: "a", group }]),
   (metrics, webhook, n) =>
     metrics.failurePolicies(

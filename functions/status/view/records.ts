@@ -94,25 +94,16 @@ export const isUnread = ({ groups, unread }: PageRecords, focus: string | undefi
 export const keyOf = ({ namespace, name }: Pick<PageGroup, "namespace" | "name">): string => `${namespace}/${name}`;
 
 /** The phases in the order of the page: phases that need a person come first. */
-export const PHASE_ORDER: readonly GroupPhase[] = [
-  "Stalled",
-  "Degraded",
-  "Waiting",
-  "Paused",
-  "Scaling",
-  "RollingOut",
-  "Empty",
-  "Ready",
-];
+export const PHASE_ORDER: readonly GroupPhase[] = ["Blocked", "Waiting", "Paused", "RollingOut", "Ready"];
 
 /** A group that is done: its pods are not read. */
-export const isQuiet = ({ status: { phase, blocked = [], zones = [] } }: PageGroup): boolean =>
-  (phase === "Ready" || phase === "Empty") &&
-  blocked.length === 0 &&
+export const isQuiet = ({ status: { phase, holds = [], zones = [] } }: PageGroup): boolean =>
+  (phase === "Ready" || (phase === "Waiting" && zones.length === 0)) &&
+  holds.length === 0 &&
   zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
 
 /**
- * Groups that are done come last, the others by phase; within a phase by the time for which they have been blocked,
+ * Groups that are done come last, the others by phase; within a phase by the time for which they have been held,
  * longest first, then by name.
  */
 export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
@@ -126,5 +117,5 @@ export function sortGroups(groups: readonly PageGroup[]): PageGroup[] {
 const rankOf = ({ status: { phase } }: PageGroup): number =>
   phase === undefined ? 0 : Math.max(0, PHASE_ORDER.indexOf(phase));
 
-/** Without a block: `~`, which sorts after all times. */
-const sinceOf = ({ status: { blocked = [] } }: PageGroup): string => blocked[0]?.since ?? "~";
+/** Without a hold: `~`, which sorts after all times. */
+const sinceOf = ({ status: { holds = [] } }: PageGroup): string => holds[0]?.since ?? "~";

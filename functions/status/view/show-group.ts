@@ -1,11 +1,11 @@
 /**
- * A rollout group on the status page: what blocks it, its zones and pods, and its plan, as its RolloutGroup and its
+ * A rollout group on the status page: what holds it, its zones and pods, and its plan, as its RolloutGroup and its
  * pods record them. Pure.
  */
 import { h, type ComponentChild } from "preact";
 import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
-import { withoutBlocks } from "../../../reconciler/group-status/blocks.ts";
-import type { Block, RemainingStep, GroupProgress, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import { withoutHolds } from "../../../reconciler/group-status/holds.ts";
+import type { RemainingStep, GroupProgress, StoredHold, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
 import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
@@ -29,16 +29,15 @@ export const addressOf = ({ namespace, name }: PageGroup): string =>
   `?namespace=${encodeURIComponent(namespace)}&group=${encodeURIComponent(name)}`;
 
 export function showGroup({ group, live, now, isStopped }: GroupSection): ComponentChild {
-  const { message = "", blocked = [], zones = [], plan = [], progress } = group.status;
-  const sentence = withoutBlocks(message, blocked);
+  const { message = "", holds = [], zones = [], plan = [], progress } = group.status;
+  const sentence = withoutHolds(message, holds);
   const id = `group ${keyOf(group)}`.replaceAll(" ", "-");
   return h(
     "section",
     { id, class: "group", "aria-labelledby": `${id}-name` },
     showTitle(group, `${id}-name`),
     sentence !== "" && h("p", {}, nameImages(sentence, live ?? [])),
-    blocked.length > 0 &&
-      h("ul", { class: "blocks" }, ...blocked.map((block) => showBlock(block, { group, live, now }))),
+    holds.length > 0 && h("ul", { class: "holds" }, ...holds.map((hold) => showHold(hold, { group, live, now }))),
     showZones(group, { zones, live, now }),
     progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
     plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map(showStep))],
@@ -51,25 +50,27 @@ function showTitle(group: PageGroup, id: string): ComponentChild {
 
 /** A ready group may still wait to be scaled: it then has the colour of waiting groups. */
 export function showPhase({ status }: PageGroup): ComponentChild {
-  const { phase = "Unknown", blocked = [] }: { readonly phase?: string; readonly blocked?: readonly unknown[] } =
-    status;
-  const colour = phase === "Ready" && blocked.length > 0 ? "waiting" : phase.toLowerCase();
-  return h("span", { class: `phase ${colour}` }, phase);
+  const { phase = "Unknown", holds = [] }: { readonly phase?: string; readonly holds?: readonly unknown[] } = status;
+  return showWord(phase, phase === "Ready" && holds.length > 0 ? "waiting" : undefined);
 }
 
-function showBlock(
-  block: Partial<Block>,
+const showWord = (phase: string, colour = phase.toLowerCase()): ComponentChild =>
+  h("span", { class: `phase ${colour}` }, phase);
+
+function showHold(
+  hold: Partial<StoredHold>,
   { group, live = [], now }: Pick<GroupSection, "group" | "live" | "now">,
 ): ComponentChild {
-  const { reason = "", message = "", objects = [], since, nextCheck } = block;
+  const { reason = "", phase, message = "", objects = [], since, nextCheck } = hold;
   const { namespace, name, status } = group;
   const helps = remedyFor(reason, { namespace, group: status.group ?? name, zones: live, message, objects });
   const names = objects.map(({ kind, name }) => `${kind} ${name}`).join(", ");
   return h(
     "li",
     {},
+    phase !== undefined && phase !== status.phase && [showWord(phase), " "],
     h("strong", {}, reason),
-    ` since `,
+    " since ",
     showTime(since, now),
     isInFuture(nextCheck, now) && [", until ", showTime(nextCheck, now)],
     h("p", {}, nameImages(message, live)),

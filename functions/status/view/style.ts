@@ -35,7 +35,7 @@ td ul { padding-left: 0; list-style: none; margin: 0; }
 .mono { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; } .new { font-weight: 700; }
 .faint { color: var(--faint); font-weight: normal; } .good { color: var(--good); } .busy { color: var(--busy); } .bad, .problem { color: var(--bad); }
 .phase { border: 1px solid currentColor; border-radius: 99px; padding: 0 .6rem; font-size: .85rem; font-weight: 600; }
-.ready { color: var(--good); } .rollingout, .scaling, .waiting, .paused { color: var(--busy); } .stalled, .degraded { color: var(--bad); } .empty, .unknown { color: var(--faint); }
+.ready { color: var(--good); } .rollingout, .waiting, .paused { color: var(--busy); } .blocked { color: var(--bad); } .unknown { color: var(--faint); }
 header:has(.stopped) ~ main .phase { color: var(--faint); }
 /* A phone: a row below the other, each cell with the name of its column. */
 @media (max-width: 40rem) {
@@ -44,6 +44,6 @@ header:has(.stopped) ~ main .phase { color: var(--faint); }
   tr { border-top: 1px solid var(--line); padding: .35rem 0; } th, td { border-top: 0; padding: .1rem 0; }
   td::before { content: attr(data-label) ": "; color: var(--faint); } .pods li { white-space: normal; }
 }
-.blocks { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
+.holds { list-style: none; padding: .1rem 0 .1rem .75rem; border-left: 4px solid var(--busy); }
 @media (prefers-reduced-motion: no-preference) { .changed { animation: changed 1.5s; } @keyframes changed { from { border-color: var(--link); } } }
 `;

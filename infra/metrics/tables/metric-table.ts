@@ -103,8 +103,8 @@ export const METRICS = {
     kept: "alone",
     labels: ["answer"],
   },
-  groupBlocked: {
-    name: "zonewise_group_blocked",
+  groupHeld: {
+    name: "zonewise_group_held",
     type: "gauge",
     help: "1 for the reason that holds a rollout group back, at most one a group.",
     labels: [...GROUP, "reason"],

@@ -75,7 +75,7 @@ export function createReporter(options: ReporterOptions): Reporter {
         finishedAt: new Date(clock.now()),
       });
     }
-    metrics.groupBlocked(outcome, holdsOf(outcome)[0]?.reason);
+    metrics.groupHeld(outcome, holdsOf(outcome)[0]?.reason);
     if (outcome.state === "acted") for (const _ of outcome.effect.replaced) metrics.podReplaced(outcome);
   }
 }

@@ -52,7 +52,7 @@ const CASES: readonly (readonly [
   ],
   ["the policy guards it", "policy", WELL, {}, "DeletionPolicy", /^it is policy$/],
   ["the webhook is down", "down", WELL, {}, "WebhookDown", /^it is down$/],
-  ["the webhook guards it, and all zones are well", "webhook", WELL, {}, "", /^Allowed: .*; it is webhook$/],
+  ["the webhook guards it, and all zones are well", "webhook", WELL, {}, "", /^the budget has room .*; it is webhook$/],
   [
     "the webhook guards it, and another zone is ill",
     "webhook",

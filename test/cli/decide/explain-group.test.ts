@@ -166,15 +166,16 @@ describe("zonewise explain pod names rule, objects and remedy of the denial", ()
   it("which counts a pod that is not ready since the time that is recorded of it", () => {
     const world = withBudget([{}, { pods: { 1: { ready: false } } }, {}], {});
     const since = "2026-01-01T11:00:00Z";
-    const block = {
+    const stored = {
       reason: "ZoneNotReady",
+      phase: "RollingOut",
       message: "",
       cause: "",
       since,
       objects: [{ kind: "Pod", name: "ingester-zone-b-1" }],
-    };
+    } as const;
     const pod = world.zones[0]?.pods[0] ?? assert.fail();
-    assert.equal(explainPod(pod, stateOf(world, { blocked: [block] }), world)[0]?.since, since);
+    assert.equal(explainPod(pod, stateOf(world, { holds: [stored] }), world)[0]?.since, since);
   });
 });
 
@@ -183,7 +184,7 @@ it("a pod that is not ready is said to keep the other zones' pods from being evi
   const [, ill = assert.fail()] = world.zones[1]?.pods ?? [];
   const answer = explainPod(ill, stateOf(world), world).at(-1);
   assert.equal(answer?.question, "let its group go on");
-  assert.match(answer?.message ?? "", /^ingester-zone-b-1 \(ImagePullBackOff\) keeps group ingester waiting; /);
+  assert.match(answer?.message ?? "", /^ingester-zone-b-1 \(ImagePullBackOff i\) keeps group ingester waiting; /);
   assert.match(answer?.message ?? "", /; no pod of ingester-zone-a, ingester-zone-c may be evicted$/);
   assert.match(answer?.remedy ?? "", /^delete the broken pod, .* delete pod ingester-zone-b-1; /);
 });

@@ -36,5 +36,5 @@ it("done is not said before the first tick, nor that nothing ticks", () => {
   assert.equal(judgeAll({ ...overview, groups: done }), "done");
   assert.equal(judgeAll({ ...overview, groups: done, noTicks }), "going");
   assert.equal(judgeAll({ ...overview, groups: [], noTicks }), "done");
-  assert.equal(judgeAll({ ...overview, noTicks }), "stalled");
+  assert.equal(judgeAll({ ...overview, noTicks }), "blocked");
 });

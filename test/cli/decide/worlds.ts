@@ -3,7 +3,7 @@ import type { RolloutGroupStatus } from "../../../reconciler/group-status/status
 import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { parseBudget, selectorOf } from "../../../reconciler/budget/zpdb.ts";
 import { hold, type Reason } from "../../../reconciler/model/decision.ts";
-import { describeBlocks } from "../../../reconciler/group-status/blocks.ts";
+import { describeHolds } from "../../../reconciler/group-status/holds.ts";
 import type { World, WorldBudget } from "../../../reconciler/plan/world.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
@@ -87,7 +87,7 @@ export function recorded(reason: Reason): Partial<RolloutGroupStatus> {
   } as const;
   const scalingHolds = [hold(reason, `${zone?.name} was not scaled: ${reason}`, zone ? [zone] : [])];
   const common = { earlier: {}, generation: 1, deadlineMs: 1, now: NOW, tookMs: 0, passes: 1 };
-  return { blocked: describeBlocks({ ...common, facts: { ...facts, scalingHolds, failing: false } }) };
+  return { holds: describeHolds({ ...common, facts: { ...facts, scalingHolds, failing: false } }, undefined) };
 }
 
 /**

@@ -4,20 +4,22 @@ import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { colourful, plain } from "../../../cli/output/style.ts";
 import { renderGroup, renderGroups } from "../../../cli/output/status-tables.ts";
 import { zone } from "../../reconciler/builders.ts";
-import type { Block, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
+import type { StoredHold, RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 
 const NOW = Date.parse("2026-11-22T03:00:00Z");
 const SENTENCE =
   "ingester-zone-b waits: ingester-zone-a-1 of ingester-zone-a is not ready, and only one zone at a time may have such pods";
 
-const block = (reason: string, message = SENTENCE): Block => ({
+const stored = (reason: string, message = SENTENCE): StoredHold => ({
   reason,
+  phase: "Blocked",
   message,
   cause: reason,
   objects: [
     { kind: "StatefulSet", name: "ingester-zone-b" },
     { kind: "Pod", name: "ingester-zone-a-1" },
   ],
+  waitsFor: { kind: "Pod", name: "ingester-zone-a-1" },
   since: "2026-11-22T02:55:00Z",
 });
 
@@ -35,9 +37,9 @@ const stateOf = (group: string, condition: string, status: Partial<RolloutGroupS
 });
 
 const WAITING = stateOf("ingester", "Reconciling", {
-  phase: "Waiting",
+  phase: "Blocked",
   message: SENTENCE,
-  blocked: [block("OtherZoneNotReady"), block("MinTimeBetweenZones", "ingester-zone-c waits for 3 hours")],
+  holds: [stored("OtherZoneNotReady"), stored("MinTimeBetweenZones", "ingester-zone-c waits for 3 hours")],
   progress: {
     stepsLeft: 5,
     startTime: "",
@@ -58,9 +60,9 @@ const groupsAt = (width: number | undefined): string[] =>
 describe("the groups", () => {
   it("have all columns without a terminal, and with -o wide", () =>
     assert.deepEqual(groupsAt(undefined), [
-      "GROUP     PHASE       ZONES  UPDATED  PODS-READY  ZONE             WAITING-FOR          BLOCKED-BY         SINCE  ESTIMATED-END",
-      "ingester  Waiting     1/3    4/9      8/9         ingester-zone-b  MinTimeBetweenZones  OtherZoneNotReady  5m",
-      "store     RollingOut  1/3    4/9      8/9         store-zone-b                                                    in 10m",
+      "GROUP     PHASE       ZONES  UPDATED  PODS-READY  ZONE             REASON             WAITS-FOR              SINCE  ESTIMATED-END",
+      "ingester  Blocked     1/3    4/9      8/9         ingester-zone-b  OtherZoneNotReady  pod/ingester-zone-a-1  5m",
+      "store     RollingOut  1/3    4/9      8/9         store-zone-b                                                      in 10m",
     ]));
   it("have no estimated end while the reconciler does not tick", () => {
     const [, line = ""] = linesOf(renderGroups([{ ...ROLLING, isOld: true }], { style: plain }, NOW));
@@ -68,24 +70,24 @@ describe("the groups", () => {
   });
   it("say at 90 columns also how many pods are ready", () =>
     assert.deepEqual(groupsAt(90), [
-      "GROUP     PHASE       UPDATED  PODS-READY  WAITING-FOR          BLOCKED-BY         SINCE",
-      "ingester  Waiting     4/9      8/9         MinTimeBetweenZones  OtherZoneNotReady  5m",
+      "GROUP     PHASE       UPDATED  PODS-READY  REASON             WAITS-FOR              SINCE",
+      "ingester  Blocked     4/9      8/9         OtherZoneNotReady  pod/ingester-zone-a-1  5m",
       "store     RollingOut  4/9      8/9",
     ]));
   it("say at 80 columns what blocks them, and how far they are", () =>
     assert.deepEqual(
       groupsAt(80),
       [
-        "GROUP     PHASE       UPDATED  WAITING-FOR          BLOCKED-BY         SINCE",
-        "ingester  Waiting     4/9      MinTimeBetweenZones  OtherZoneNotReady  5m",
-        "store     RollingOut  4/9                                              ",
+        "GROUP     PHASE       UPDATED  REASON             WAITS-FOR              SINCE",
+        "ingester  Blocked     4/9      OtherZoneNotReady  pod/ingester-zone-a-1  5m",
+        "store     RollingOut  4/9                                                ",
       ].map((line) => line.trimEnd()),
     ));
   it("say at 60 columns what blocks them", () =>
     assert.deepEqual(groupsAt(60), [
-      "GROUP     PHASE       WAITING-FOR          BLOCKED-BY",
-      "ingester  Waiting     MinTimeBetweenZones  OtherZoneNotReady",
-      "store     RollingOut",
+      "GROUP     PHASE       UPDATED  WAITS-FOR              SINCE",
+      "ingester  Blocked     4/9      pod/ingester-zone-a-1  5m",
+      "store     RollingOut  4/9",
     ]));
 });
 
@@ -103,17 +105,17 @@ describe("one group", () => {
       );
     });
 
-  const STALLED = { phase: "Stalled", blocked: [block("UpdateStrategyNotOnDelete")] } as const;
+  const BLOCKED = { phase: "Blocked", holds: [stored("UpdateStrategyNotOnDelete")] } as const;
   for (const message of [SENTENCE, `no step since 2026-11-22T02:00:00Z: ${SENTENCE}`])
-    it(`that has stalled says why once: ${message.slice(0, 13)}`, () => {
-      const text = renderGroup(stateOf("ingester", "Stalled", { ...STALLED, message }), { style: plain }, NOW);
+    it(`that is blocked says why once: ${message.slice(0, 13)}`, () => {
+      const text = renderGroup(stateOf("ingester", "Stalled", { ...BLOCKED, message }), { style: plain }, NOW);
       assert.equal(text.split(SENTENCE).length, 2, text);
       assert.equal(text.includes("\nno step since 2026-11-22T02:00:00Z\n"), message !== SENTENCE, text);
     });
 
   it("has the images beside the hash in the message of a block", () => {
     const { status, ...state } = stateOf("a", "Reconciling", {
-      blocked: [block("ZonePaused", "b waits for zone-a-last")],
+      holds: [stored("ZonePaused", "b waits for zone-a-last")],
     });
     const zones = [{ ...zone({ name: "zone-a", updateRevision: "zone-a-last" }), images: ["app:2"] }];
     const text = renderGroup({ ...state, zones, status }, { style: plain }, NOW);
@@ -123,25 +125,25 @@ describe("one group", () => {
   describe("says of a zone whose window is closed", () => {
     const closed = zone({ name: "zone-a", annotations: { "zonewise.dev/rollout-window": "* * 5 * * *" } });
     const open = zone({ name: "zone-b", annotations: { "zonewise.dev/rollout-window": "* * * * * *" } });
-    const render = (blocked: readonly Block[]): string =>
-      renderGroup({ ...stateOf("a", "Ready", { blocked }), zones: [closed, open] }, { style: plain }, NOW);
+    const render = (holds: readonly StoredHold[]): string =>
+      renderGroup({ ...stateOf("a", "Ready", { holds }), zones: [closed, open] }, { style: plain }, NOW);
     const told = /\nzone-a keeps its pods that serve: window \* \* 5 \* \* \* \(UTC\) is closed, and opens at \d{4}-/;
     it("when it opens", () => {
       assert.match(render([]), told);
       assert.doesNotMatch(render([]), /zone-b keeps/);
     });
     it("nothing more than that it waits for it", () => {
-      const waits = { ...block("WindowClosed", "zone-a waits"), objects: [{ kind: "StatefulSet", name: "zone-a" }] };
+      const waits = { ...stored("WindowClosed", "zone-a waits"), objects: [{ kind: "StatefulSet", name: "zone-a" }] };
       assert.doesNotMatch(render([waits]), told);
     });
   });
 
-  for (const [what, blocked, colour] of [
+  for (const [what, holds, colour] of [
     ["is green", [], 32],
-    ["is not green if it waits to be scaled", [block("MinTimeBetweenZones")], 33],
+    ["is not green if it waits to be scaled", [stored("MinTimeBetweenZones")], 33],
   ] as const)
     it(`that is ready ${what}`, () => {
-      const text = renderGroup(stateOf("a", "Ready", { phase: "Ready", blocked }), { style: colourful }, NOW);
+      const text = renderGroup(stateOf("a", "Ready", { phase: "Ready", holds }), { style: colourful }, NOW);
       assert.ok(text.includes(`\u001B[${colour}mReady`), text);
     });
 });

@@ -15,7 +15,7 @@ const LAST_STEP = `zonewise_rollout_last_step_timestamp_seconds${GROUP}`;
 const STEP_DEADLINE = `zonewise_rollout_progress_deadline_seconds${GROUP}`;
 const FAILED = `rollout_operator_group_reconciles_failed_total${GROUP}`;
 const BLOCKED = (reason: string): string =>
-  `zonewise_group_blocked{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
+  `zonewise_group_held{namespace="cache", rollout_group="ingester", reason="${reason}"}`;
 
 const BYPASS = 'zonewise_gates_bypassed_until_timestamp_seconds{namespace="cache", rollout_group="ingester", zone="a"}';
 

@@ -9,7 +9,7 @@ import { define } from "../../demo/definitions.ts";
 import type { Draft } from "../../emulator/objects.ts";
 import { writeLease } from "../../cli/stage.ts";
 import { createZone, setStage } from "../stage.ts";
-import { block, NOW, zone } from "./samples.ts";
+import { stored, NOW, zone } from "./samples.ts";
 
 const LEASE = { namespace: "default", name: "zonewise-reconciler" };
 const GROUPS = "rolloutgroups.zonewise.dev";
@@ -89,7 +89,7 @@ describe("the status page", { timeout: 300_000 }, () => {
         GROUPS,
         groupOf(name, {
           phase: "RollingOut",
-          blocked: [block({ since: `2026-11-22T02:0${name === "huge" ? 0 : 1}:00Z` })],
+          holds: [stored({ since: `2026-11-22T02:0${name === "huge" ? 0 : 1}:00Z` })],
           zones: [zone("a", { pods })],
         }),
       );

@@ -1,6 +1,6 @@
 /** Builders of what the status page shows. */
 import { type LiveZone, type PageGroup, NOTHING, type PageRecords } from "../../../functions/status/view/records.ts";
-import type { Block, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import type { StoredHold, RolloutGroupStatus, ZoneRow } from "../../../reconciler/group-status/status.ts";
 import { type BudgetPod, readBudgetPod } from "../../../reconciler/budget/budget-pod.ts";
 import * as builders from "../../reconciler/builders.ts";
 
@@ -12,8 +12,9 @@ export const group = (name: string, status: Partial<RolloutGroupStatus> = {}): P
   status,
 });
 
-export const block = (traits: Partial<Block> = {}): Block => ({
+export const stored = (traits: Partial<StoredHold> = {}): StoredHold => ({
   reason: "OtherZoneNotReady",
+  phase: "RollingOut",
   message: "zone-b waits for zone-a",
   cause: "OtherZoneNotReady: zone-a",
   objects: [

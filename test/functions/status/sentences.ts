@@ -1,12 +1,12 @@
 /** What the status page says, by what was read. */
 import { type PageRecords, UNREAD } from "../../../functions/status/view/records.ts";
-import { block, group, live, NOW, pod, zone } from "./samples.ts";
+import { stored, group, live, NOW, pod, zone } from "./samples.ts";
 
 /** A group that waits. */
 export const store = group("store", {
   phase: "Waiting",
   message: "zone-b waits for zone-a",
-  blocked: [block({ nextCheck: "2026-11-22T03:01:00Z" })],
+  holds: [stored({ nextCheck: "2026-11-22T03:01:00Z" })],
   zones: [
     zone("zone-a", { paused: true, lastDownscale: "2026-11-22T01:00:00Z" }),
     zone("zone-b", { currentRevision: "zone-b-2222222222" }),

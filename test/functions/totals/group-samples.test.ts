@@ -9,8 +9,9 @@ const AT = { most: 10, now: Date.parse(TIME) };
 
 /** The series of the progress clock. */
 function clockOf(phase: GroupPhase, reason?: string): number {
-  const blocked = reason === undefined ? [] : [{ reason, message: "", cause: "", objects: [], since: TIME }];
-  const status = { group: "ingester", phase, blocked, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
+  const held = { phase: "Waiting", message: "", cause: "", objects: [], since: TIME } as const;
+  const holds = reason === undefined ? [] : [{ reason, ...held }];
+  const status = { group: "ingester", phase, holds, progress: { stepsLeft: 1, startTime: TIME, lastStepTime: TIME } };
   const samples = sampleGroups([{ namespace: "cache", deadline: 1800, status }], { passes: 1, series: new Map() }, AT);
   assert.equal(
     samples.get(METRICS.progressDeadline.name)?.length,
@@ -25,7 +26,7 @@ describe("the progress clock", () => {
     ["a group that rolls", 1, "RollingOut", undefined],
     ["a group that waits for a pod", 1, "Waiting", "ZoneNotReady"],
     ["a group that failed to reconcile", 1, "RollingOut", "ReconcileFailed"],
-    ["a group whose gate has failed", 1, "Stalled", "GateFailed"],
+    ["a group whose gate has failed", 1, "Blocked", "GateFailed"],
     ["a group that is ready", 0, "Ready", undefined],
     ["a group that is paused", 0, "Paused", "ZonePaused"],
     ["a group that waits for a gate, as a user asked", 0, "Waiting", "GateWaiting"],

@@ -105,7 +105,7 @@ describe("the metrics", () => {
       reconcile(metrics, group);
       reconcile(metrics, group, true);
       metrics.podReplaced(group);
-      metrics.groupBlocked(group, "ZonePaused");
+      metrics.groupHeld(group, "ZonePaused");
     }
     metrics.keepGroups([store]);
     const text = await metrics.render();
@@ -116,13 +116,13 @@ describe("the metrics", () => {
 
   it("show one reason a group at a time, and none once it moves", async () => {
     const metrics = createMetrics();
-    const series = () => seriesOf(metrics, METRICS.groupBlocked.name);
-    metrics.groupBlocked(ingester, "ZonePaused");
-    metrics.groupBlocked(ingester, "OtherZoneNotReady");
+    const series = () => seriesOf(metrics, METRICS.groupHeld.name);
+    metrics.groupHeld(ingester, "ZonePaused");
+    metrics.groupHeld(ingester, "OtherZoneNotReady");
     assert.deepEqual(await series(), [
-      'zonewise_group_blocked{namespace="cache",rollout_group="ingester",reason="OtherZoneNotReady"} 1',
+      'zonewise_group_held{namespace="cache",rollout_group="ingester",reason="OtherZoneNotReady"} 1',
     ]);
-    metrics.groupBlocked(ingester, undefined);
+    metrics.groupHeld(ingester, undefined);
     assert.deepEqual(await series(), []);
   });
 
@@ -130,16 +130,16 @@ describe("the metrics", () => {
     const metrics = createMetrics();
     const groups = Array.from({ length: MAX_GROUPS + 5 }, (_, i) => ({ namespace: "cache", group: `g${i}` }));
     for (const group of groups) reconcile(metrics, group);
-    metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");
+    metrics.groupHeld({ namespace: "cache", group: "late" }, "ZonePaused");
     assert.equal(
       (await seriesOf(metrics, METRICS.groupReconciles.name)).at(-1),
       `${METRICS.groupReconciles.name}{namespace="other",rollout_group="other"} 5`,
     );
     assert.equal((await seriesOf(metrics, METRICS.groupSuccess.name)).length, MAX_GROUPS);
-    assert.deepEqual(await seriesOf(metrics, METRICS.groupBlocked.name), []);
+    assert.deepEqual(await seriesOf(metrics, METRICS.groupHeld.name), []);
     metrics.keepGroups(groups.slice(1));
-    metrics.groupBlocked({ namespace: "cache", group: "late" }, "ZonePaused");
-    assert.equal((await seriesOf(metrics, METRICS.groupBlocked.name)).length, 1);
+    metrics.groupHeld({ namespace: "cache", group: "late" }, "ZonePaused");
+    assert.equal((await seriesOf(metrics, METRICS.groupHeld.name)).length, 1);
   });
 
   it("measure the calls of the Kubernetes API", async () => {

@@ -55,9 +55,9 @@ describe("two clusters in one Prometheus", { skip: lacks("promtool", "prometheus
     const series = [
       phase("a", "Waiting"),
       phase("b", "Ready"),
-      one("a", "zonewise_group_blocked", `${GROUP}, reason="GateWaiting", pod="x"`, "1x20"),
+      one("a", "zonewise_group_held", `${GROUP}, reason="GateWaiting", pod="x"`, "1x20"),
       // The other replica shows them from now on.
-      one("a", "zonewise_group_blocked", `${GROUP}, reason="GateWaiting", pod="y"`, "1x20"),
+      one("a", "zonewise_group_held", `${GROUP}, reason="GateWaiting", pod="y"`, "1x20"),
       one("a", "zonewise_rollout_last_step_timestamp_seconds", GROUP, "60x20"),
     ];
     const says = (expr: string, ...samples: readonly ReturnType<typeof sample>[]) => ({
@@ -74,8 +74,8 @@ describe("two clusters in one Prometheus", { skip: lacks("promtool", "prometheus
         { labels: 'cluster_phase:zonewise_groups:count{cluster="a", phase="Waiting"}', value: 1 },
         { labels: 'cluster_phase:zonewise_groups:count{cluster="b", phase="Ready"}', value: 1 },
       ),
-      recorded("cluster_namespace_rollout_group_reason:zonewise_group_blocked:max", reason, 1),
-      recorded("cluster_reason:zonewise_groups_blocked:count", 'cluster="a", reason="GateWaiting"', 1),
+      recorded("cluster_namespace_rollout_group_reason:zonewise_group_held:max", reason, 1),
+      recorded("cluster_reason:zonewise_groups_held:count", 'cluster="a", reason="GateWaiting"', 1),
       recorded("cluster_namespace_rollout_group:zonewise_rollout_wait_seconds:max", `cluster="a", ${GROUP}`, 540),
     ];
     await testRules(readRules(), [{ interval: "1m", input_series: series, promql_expr_test: checks }]);

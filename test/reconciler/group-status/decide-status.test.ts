@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { compareStatus } from "../../../reconciler/group-status/decide-status.ts";
 import type { RolloutGroupStatus } from "../../../reconciler/group-status/status.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
-import { hold } from "../../../reconciler/model/decision.ts";
+import { type Culprit, hold } from "../../../reconciler/model/decision.ts";
 import { group } from "../builders.ts";
 import { decide, deleted, held, OLD, START } from "./builders.ts";
 
@@ -13,6 +13,11 @@ const shown = ({ phase, conditions }: RolloutGroupStatus): string =>
     ...conditions.map(({ type, status, reason }) => (status === "True" ? `${type} ${reason}` : `not ${type}`)),
   ].join(", ");
 
+const waitingFor = (pod: Partial<Culprit>): ReturnType<typeof held> => {
+  const { hold: waits, ...rest } = held("MaxUnavailableReached");
+  return waits ? { ...rest, hold: { ...waits, culprit: { kind: "Pod", name: "ingester-zone-a-0", ...pod } } } : rest;
+};
+
 describe("the phase and the conditions", () => {
   const READY = decide({});
   const MINUTE = decide(held("MaxUnavailableReached"));
@@ -21,7 +26,7 @@ describe("the phase and the conditions", () => {
     ["all zones updated and ready", "Ready, Ready AllZonesUpdated, not Reconciling, not Stalled", READY],
     [
       "settled, but its status has changed since it was ready",
-      "Degraded, not Ready, Reconciling GroupChanged, not Stalled",
+      "Waiting, not Ready, Reconciling GroupChanged, not Stalled",
       decide({ traits: [{ statusReady: 2 }] }, READY),
     ],
     [
@@ -36,23 +41,23 @@ describe("the phase and the conditions", () => {
     ],
     [
       "a zone was scaled",
-      "Scaling, not Ready, Reconciling ScalingZone, not Stalled",
+      "RollingOut, not Ready, Reconciling ScalingZone, not Stalled",
       decide({ step: { ...deleted, action: "scaleZone" } }),
     ],
     ["an ordinary hold", "RollingOut, not Ready, Reconciling MaxUnavailableReached, not Stalled", MINUTE],
     [
       "an ordinary hold beyond its patience",
-      "Waiting, not Ready, Reconciling MaxUnavailableReached, not Stalled",
+      "RollingOut, not Ready, Reconciling MaxUnavailableReached, not Stalled",
       decide(held("MaxUnavailableReached"), MINUTE, { after: 30 }),
     ],
     [
       "a hold without patience",
-      "Waiting, not Ready, Reconciling OtherZoneNotReady, not Stalled",
+      "RollingOut, not Ready, Reconciling OtherZoneNotReady, not Stalled",
       decide(held("OtherZoneNotReady")),
     ],
     [
       "pods are not ready, with nothing to roll out",
-      "Degraded, not Ready, Reconciling ZoneNotReady, not Stalled",
+      "Waiting, not Ready, Reconciling ZoneNotReady, not Stalled",
       decide(held("ZoneNotReady", [{ statusReady: 2 }])),
     ],
     ["a user has paused it", "Paused, not Ready, not Reconciling, not Stalled", decide(held("ZonePaused"))],
@@ -63,22 +68,22 @@ describe("the phase and the conditions", () => {
     ],
     [
       "a reason that fails the group",
-      "Stalled, not Ready, not Reconciling, Stalled BudgetUnusable",
+      "Blocked, not Ready, not Reconciling, Stalled BudgetUnusable",
       decide(held("BudgetUnusable")),
     ],
     [
       "a gate that has failed: somebody has to look",
-      "Stalled, not Ready, not Reconciling, Stalled GateFailed",
+      "Blocked, not Ready, not Reconciling, Stalled GateFailed",
       decide(held("GateFailed")),
     ],
     [
       "a gate that is invalid: it never opens by itself",
-      "Stalled, not Ready, not Reconciling, Stalled GateInvalid",
+      "Blocked, not Ready, not Reconciling, Stalled GateInvalid",
       decide(held("GateInvalid")),
     ],
     [
       "no step for longer than the deadline",
-      "Stalled, not Ready, not Reconciling, Stalled ProgressDeadlineExceeded",
+      "Blocked, not Ready, not Reconciling, Stalled ProgressDeadlineExceeded",
       decide(held("ZoneNotReady"), decide(held("ZoneNotReady")), { after: 61, deadlineMs: 60_000 }),
     ],
     [
@@ -103,9 +108,34 @@ describe("the phase and the conditions", () => {
     ],
     ["an error with the first outdated pod", "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled", FAILED],
     [
-      "an error that lasts",
-      "Waiting, not Ready, Reconciling ReconcileFailed, not Stalled",
-      decide({ traits: [OLD], state: "failed" }, FAILED, { after: 30 }),
+      "an error that lasts for less than 5 minutes",
+      "RollingOut, not Ready, Reconciling ReconcileFailed, not Stalled",
+      decide({ traits: [OLD], state: "failed" }, FAILED, { after: 299 }),
+    ],
+    [
+      "an error that lasts for 5 minutes",
+      "Blocked, not Ready, not Reconciling, Stalled ReconcileFailed",
+      decide({ traits: [OLD], state: "failed" }, FAILED, { after: 300 }),
+    ],
+    [
+      "a pod that has not come up, and still may",
+      "RollingOut, not Ready, Reconciling MaxUnavailableReached, not Stalled",
+      decide(waitingFor({ needsHelpAt: START + 60_000 }), MINUTE, { after: 59 }),
+    ],
+    [
+      "a pod that somebody has to help",
+      "Blocked, not Ready, not Reconciling, Stalled MaxUnavailableReached",
+      decide(waitingFor({ needsHelpAt: START + 60_000 }), MINUTE, { after: 60 }),
+    ],
+    [
+      "a server that does not answer a gate",
+      "Waiting, not Ready, Reconciling GateUnreachable, not Stalled",
+      decide(held("GateUnreachable")),
+    ],
+    [
+      "a server that does not answer a gate for 5 minutes",
+      "Blocked, not Ready, not Reconciling, Stalled GateUnreachable",
+      decide(held("GateUnreachable"), decide(held("GateUnreachable")), { after: 300 }),
     ],
     [
       "it changed meanwhile, after it had stalled",
@@ -119,10 +149,10 @@ describe("the phase and the conditions", () => {
     ],
     [
       "a zone's latest spec is not observed",
-      "Degraded, not Ready, Reconciling StatusNotObserved, not Stalled",
+      "Waiting, not Ready, Reconciling StatusNotObserved, not Stalled",
       decide(held("StatusNotObserved", [{ generation: 2, observedGeneration: 1 }])),
     ],
-    ["no zones", "Empty, not Ready, not Reconciling, not Stalled", decide({ traits: [] })],
+    ["no zones", "Waiting, not Ready, Reconciling NoZones, not Stalled", decide({ traits: [] })],
   ];
   for (const [name, expected, status] of TABLE) it(`${name}: ${expected}`, () => assert.equal(shown(status), expected));
 
@@ -163,17 +193,22 @@ describe("the phase and the conditions", () => {
     const wait = { ...hold("MinTimeBetweenZones", "b waits", zone ? [zone] : []), until: START + 90_000 };
     const status = decide({ scalingHolds: [wait] });
     assert.equal(status.phase, "Ready");
-    assert.deepEqual(status.blocked, [
+    assert.deepEqual(status.holds, [
       {
         reason: "MinTimeBetweenZones",
+        phase: "Waiting",
         message: "b waits",
         cause: "MinTimeBetweenZones: b waits",
         objects: [{ kind: "StatefulSet", name: "ingester-zone-a" }],
+        waitsFor: { kind: "StatefulSet", name: "ingester-zone-a" },
         since: "2026-01-01T00:00:00Z",
         nextCheck: "2026-01-01T00:01:30Z",
       },
     ]);
-    assert.equal(status.summary.blockedBy, "MinTimeBetweenZones");
+    assert.deepEqual(
+      [status.summary.reason, status.summary.waitsFor],
+      ["MinTimeBetweenZones", "statefulset/ingester-zone-a"],
+    );
   });
 
   it("what blocks keeps its time as long as the cause is the same, whatever the message", () => {
@@ -182,11 +217,11 @@ describe("the phase and the conditions", () => {
       after: 60,
     });
     assert.deepEqual(
-      second.blocked.map(({ since, message }) => [since, message]),
+      second.holds.map(({ since, message }) => [since, message]),
       [["2026-01-01T00:00:00Z", "waiting for 1"]],
     );
     assert.equal(
-      decide({ hold: hold("ZoneNotReady", "waiting for 1", []) }, second, { after: 60 }).blocked[0]?.since,
+      decide({ hold: hold("ZoneNotReady", "waiting for 1", []) }, second, { after: 60 }).holds[0]?.since,
       "2026-01-01T00:01:00Z",
     );
   });

@@ -52,6 +52,8 @@ describe("the progress clock", () => {
     });
     const first = decide({ traits: [OLD], step: deleted, remaining: [slow("a", 60), slow("b", 120)] });
     const waiting = { ...held("MaxUnavailableReached"), remaining: [slow("a", 60, 1), slow("b", 120)] };
+    const pod = { kind: "Pod", name: "a-0", isBroken: true } as const;
+    const broken = { ...waiting, hold: waiting.hold && { ...waiting.hold, culprit: pod } };
     const endAfter = (seconds: number, given: Parameters<typeof decide>[0] = waiting) =>
       decide(given, first, { after: seconds }).progress?.estimatedCompletionTime;
 
@@ -70,7 +72,8 @@ describe("the progress clock", () => {
       ["that waits for longer than is ordinary", held("OtherZoneNotReady")],
       ["that waits for a gate", held("GateWaiting")],
       ["that is paused", held("ZonePaused")],
-      ["that has stalled", held("BudgetUnusable")],
+      ["that is blocked", held("BudgetUnusable")],
+      ["whose pod is broken", broken],
     ] as const)
       it(`is unknown for a group ${name}`, () =>
         assert.equal(endAfter(20, { ...given, remaining: waiting.remaining }), undefined));

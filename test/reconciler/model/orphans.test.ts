@@ -55,14 +55,14 @@ describe("what a StatefulSet leaves behind", () => {
   /** The zones that are left have 3 replicas. */
   const TABLE: readonly [string, ZoneTraits, string | undefined][] = [
     ["all pods are ready", {}, undefined],
-    ["one is not ready", { pods: { 0: { ready: false } } }, `${B}: ${B}-0 not ready`],
-    ["one ends", { pods: { 1: { terminating: true } } }, `${B}: ${B}-1 terminating`],
-    ["one cannot come up", { pods: { 2: { broken: "CrashLoopBackOff" } } }, `${B}: ${B}-2 CrashLoopBackOff`],
-    ["the first is missing", { pods: { 0: null } }, `${B}: 1 missing`],
-    ["one in the middle is missing", { pods: { 1: null } }, `${B}: 1 missing`],
-    ["the last is missing", { pods: { 2: null } }, `${B}: 1 missing`],
+    ["one is not ready", { pods: { 0: { ready: false } } }, `${B}-0: not ready`],
+    ["one ends", { pods: { 1: { terminating: true } } }, `${B}-1: terminating`],
+    ["one cannot come up", { pods: { 2: { broken: "CrashLoopBackOff" } } }, `${B}-2: CrashLoopBackOff`],
+    ["the first is missing", { pods: { 0: null } }, `1 pod of ${B} missing`],
+    ["one in the middle is missing", { pods: { 1: null } }, `1 pod of ${B} missing`],
+    ["the last is missing", { pods: { 2: null } }, `1 pod of ${B} missing`],
     ["it is larger than others", { replicas: 5 }, undefined],
-    ["it is larger than others, and one is missing", { replicas: 5, pods: { 3: null } }, `${B}: 1 missing`],
+    ["it is larger than others, and one is missing", { replicas: 5, pods: { 3: null } }, `1 pod of ${B} missing`],
   ];
   for (const [name, traits, unwell] of TABLE)
     it(`is ${unwell === undefined ? "whole" : "not whole"} if ${name}`, () => {
@@ -91,7 +91,10 @@ describe("what a StatefulSet leaves behind", () => {
     const found = orphanedZone(B, pods, { owner: outside, zones: OTHERS });
     assert.deepEqual([found.orphaned, found.uid, found.replicas, isHealthy(found)], ["outside", outside.uid, 1, true]);
     const short = orphanedZone(B, pods, { owner: zone({ name: B, replicas: 2 }), zones: OTHERS });
-    assert.equal(describeOrphans(short), `${B}: 1 missing; StatefulSet ${B} is not in the group that its pods name`);
+    assert.equal(
+      describeOrphans(short),
+      `1 pod of ${B} missing; StatefulSet ${B} is not in the group that its pods name`,
+    );
   });
 
   it("is what is left if another StatefulSet has its name: that has another UID", () => {

@@ -36,14 +36,14 @@ const CASES: readonly Case[] = [
   {
     what: "the first pod of a new template: the template is at fault, and undo names the group",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
-    cure: `fix the template: kubectl -n test edit statefulset ingester-zone-a; or take back the zones under way: zonewise -n test undo ingester; or ${LOOK}`,
+    cure: `take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or ${LOOK}`,
   },
   {
     what: "the first pods of a new template in two zones: both zones have it",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
     other: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...CRASHING, revision: LAST } } },
     several: true,
-    cure: "fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or take back the zones under way: zonewise -n test undo ingester; or look: kubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0",
+    cure: "take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or look: kubectl -n test describe pod ingester-zone-a-0 ingester-zone-b-0",
   },
   {
     what: "the only pod of a zone that has finished, while another zone is well with the same images: the pod goes",
@@ -87,7 +87,7 @@ const CASES: readonly Case[] = [
   {
     what: "the first pod of a new template that starts: the template may be at fault",
     zone: { at: PREVIOUS, updateRevision: LAST, pods: { 0: { ...STARTING, revision: LAST } } },
-    cure: `wait for ingester-zone-a-0; if it does not become ready, fix the template: kubectl -n test edit statefulset ingester-zone-a; or take back the zones under way: zonewise -n test undo ingester; or ${LOOK}`,
+    cure: `wait for ingester-zone-a-0; if it does not become ready, take back the zones under way: zonewise -n test undo ingester; or fix the template: kubectl -n test edit statefulset ingester-zone-a ingester-zone-b; or ${LOOK}`,
   },
   {
     what: "a pod of an earlier template that recovers: it is not touched",

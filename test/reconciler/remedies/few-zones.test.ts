@@ -55,21 +55,21 @@ describe("what is said of few zones", () => {
       [ill, {}],
       {},
       1,
-      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff\) keeps group ingester waiting; .*; no pod of ingester-zone-b may be evicted \|/,
+      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff i\) keeps group ingester waiting; .*; no pod of ingester-zone-b may be evicted \|/,
     ],
     [
       "an ill pod keeps no zone of 0 replicas",
       [ill, none],
       {},
       1,
-      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff\) keeps group ingester waiting(?!.*zone-b)/,
+      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff i\) keeps group ingester waiting(?!.*zone-b)/,
     ],
     [
       "an ill pod of the only zone keeps no other zone",
       [ill],
       {},
       1,
-      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff\) keeps group ingester waiting(?!.*may be evicted)/,
+      /^\S* ?\| ingester-zone-a-1 \(ImagePullBackOff i\) keeps group ingester waiting(?!.*may be evicted)/,
     ],
   ];
   for (const [name, zones, spec, pod, says] of TABLE) it(name, () => assert.match(explain(zones, spec, pod), says));

@@ -111,7 +111,7 @@ describe("the rollout of a zone that accelerates", () => {
     );
     assert.match(
       decision?.action === "hold" ? decision.message : "",
-      /; at most 4 may be unavailable for now, as batches grow to 8, and 13 pods have/,
+      /; at most 4 of ingester-zone-a may be unavailable for now, as batches grow to 8, and 13 pods have/,
     );
   });
 

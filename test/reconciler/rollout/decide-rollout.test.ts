@@ -200,7 +200,7 @@ describe("a hold", () => {
       decision.objects.map((object) => `${object.kind}/${object.name}`),
       ["StatefulSet/ingester-zone-a", "Pod/ingester-zone-a-1", "Pod/ingester-zone-a-2"],
     );
-    assert.match(decision.message, /ingester-zone-a-1 not ready, ingester-zone-a-2 terminating/);
+    assert.match(decision.message, /^ingester-zone-a-1: not ready, ingester-zone-a-2: terminating/);
   });
 
   it("R01 names the strategy", () => {

@@ -145,7 +145,7 @@ describe("a run", () => {
       metrics,
       /rollout_operator_group_reconciles_failed_total\{namespace="default",rollout_group="ingester"\} [1-9]/,
     );
-    assert.match(metrics, /zonewise_group_blocked\{[^}]*reason="UpdateStrategyNotOnDelete"\} 1/);
+    assert.match(metrics, /zonewise_group_held\{[^}]*reason="UpdateStrategyNotOnDelete"\} 1/);
   });
 
   it("stops after the current step on request, and releases the lease", async () => {

@@ -171,7 +171,7 @@ describe("scaling and rollout in one tick", () => {
     const { outcomes } = await tickOnce(stage, cluster);
     assert.deepEqual(
       outcomes[0]?.scalingHolds.map(({ reason, message }) => [reason, message]),
-      [["OtherZoneNotReady", "ingester-zone-b waits to shrink: ingester-zone-c: ingester-zone-c-0 not ready"]],
+      [["OtherZoneNotReady", "ingester-zone-b waits to shrink: ingester-zone-c-0: not ready"]],
     );
     assert.equal(replicasOf("ingester-zone-b"), 3);
     await stage.time.advance(2000);

@@ -28,31 +28,31 @@ describe("while another zone", () => {
       undefined,
     ],
     ["is not ready by its status, though its pods are", { statusReady: 2 }, undefined],
-    ["lacks a pod", { pods: { 2: null } }, "zone-a waits to shrink: zone-b: 1 missing"],
+    ["lacks a pod", { pods: { 2: null } }, "zone-a waits to shrink: 1 pod of zone-b missing"],
     [
       "has a pod beyond its replicas in place of one",
       { pods: { 0: null, 3: {} } },
-      "zone-a waits to shrink: zone-b: 1 missing",
+      "zone-a waits to shrink: 1 pod of zone-b missing",
     ],
     [
       "lacks a pod, which is also missing in its status",
       { statusReplicas: 2, pods: { 2: null } },
-      "zone-a waits to shrink: zone-b: 1 missing",
+      "zone-a waits to shrink: 1 pod of zone-b missing",
     ],
     [
       "has a pod that has never been ready: a revert may just have replaced it",
       { statusReady: 2, pods: { 0: { ready: false } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 not ready",
+      "zone-a waits to shrink: zone-b-0: not ready",
     ],
     [
       "has a pod that has crash-looped since it was created",
       { statusReady: 2, pods: { 0: { broken: "CrashLoopBackOff" } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 CrashLoopBackOff",
+      "zone-a waits to shrink: zone-b-0: CrashLoopBackOff",
     ],
     [
       "has an unschedulable pod",
       { statusReady: 2, pods: { 0: { broken: "Unschedulable" } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 Unschedulable",
+      "zone-a waits to shrink: zone-b-0: Unschedulable",
     ],
     [
       "has a pod beyond its replicas that never served",
@@ -67,30 +67,26 @@ describe("while another zone", () => {
     [
       "has a pod beyond its replicas that has served and crash-loops",
       { statusReplicas: 4, statusReady: 3, pods: { 3: { broken: "CrashLoopBackOff", restarts: 1 } } },
-      "zone-a waits to shrink: zone-b: zone-b-3 CrashLoopBackOff",
+      "zone-a waits to shrink: zone-b-3: CrashLoopBackOff",
     ],
     ["has no replicas and no pods", { replicas: 0 }, undefined],
     ["has no replicas, no pods and a new template", { replicas: 0, currentRevision: PREVIOUS }, undefined],
     [
       "has no replicas, and its last pod terminates",
       { replicas: 0, statusReplicas: 1, pods: { 0: { terminating: true } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 terminating",
+      "zone-a waits to shrink: zone-b-0: terminating",
     ],
     ["has outdated pods, all ready", { at: PREVIOUS }, undefined],
-    [
-      "has a terminating pod",
-      { pods: { 2: { terminating: true } } },
-      "zone-a waits to shrink: zone-b: zone-b-2 terminating",
-    ],
+    ["has a terminating pod", { pods: { 2: { terminating: true } } }, "zone-a waits to shrink: zone-b-2: terminating"],
     [
       "has outdated pods and one that is not ready",
       { at: PREVIOUS, statusReady: 2, pods: { 0: { ready: false } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 not ready",
+      "zone-a waits to shrink: zone-b-0: not ready",
     ],
     [
       "is updated, but not yet ready or recorded as current",
       { currentRevision: PREVIOUS, pods: { 0: { ready: false } } },
-      "zone-a waits to shrink: zone-b: zone-b-0 not ready",
+      "zone-a waits to shrink: zone-b-0: not ready",
     ],
     [
       "has a spec that its controller has not observed",

@@ -176,6 +176,7 @@ function observePod(zone: SickZone, ordinal: number, pod: SickPod): BudgetPod {
     readyAt: ready ? pod.since : undefined,
     restarts: 0,
     broken: ailing && BROKEN[ailing],
+    missingImage: undefined,
     working: ready || ailing === "limping",
     labels: { "rollout-group": "ingester" },
     phase: "Running",

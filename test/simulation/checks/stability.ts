@@ -20,7 +20,7 @@ export function isGroupHeld(store: Pick<Store, "get" | "list">, shape: Shape): b
   const blocks = store
     .list(ROLLOUT_GROUPS, NAMESPACE)
     .filter((group) => dig(group, "status", "group") === GROUP)
-    .flatMap((group) => listOf(dig(group, "status", "blocked")));
+    .flatMap((group) => listOf(dig(group, "status", "holds")));
   const isNamed = (reason: unknown): boolean => /^Gate(Waiting|Failed|Unreachable)$/.test(String(reason));
   return (
     dig(open, "status") === "False" &&

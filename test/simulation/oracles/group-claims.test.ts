@@ -57,7 +57,7 @@ function say({
       { ...ROW, ...row },
       { ...OTHER, ...other },
     ],
-    blocked,
+    holds: blocked,
   };
   const group = { metadata: { name: "ingester", namespace: "zonewise" }, status } as never;
   const event = (resource: string, object: KubeObject) => ({ type: "ADDED", resource, object }) as const;

@@ -59,7 +59,7 @@ export function createGroupClaims({ zones, violated, now, listPods, losses, read
   const goingBack = createSince(now);
 
   function judge(group: KubeObject, actor: string): void {
-    const blocks = listOf(dig(group, "status", "blocked"));
+    const blocks = listOf(dig(group, "status", "holds"));
     const told = [...blocks, ...listOf(dig(group, "status", "conditions"))].map(
       (one) => textOf(dig(one, "reason")) ?? "",
     );

@@ -25,9 +25,9 @@ export function untrueStatus(
 
 function untrueConditions(group: KubeObject, isHeld: boolean): string[] {
   const isReady = isTrue(group, "Ready");
-  const { phase, message, plan, blocked, observedGeneration } = fieldsOf(group["status"]);
+  const { phase, message, plan, holds, observedGeneration } = fieldsOf(group["status"]);
   const { generation } = group.metadata;
-  const left = [...listOf(plan), ...listOf(blocked)];
+  const left = [...listOf(plan), ...listOf(holds)];
   return [
     ...(observedGeneration === generation
       ? []

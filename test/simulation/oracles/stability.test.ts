@@ -23,7 +23,7 @@ interface Group {
   readonly phase?: string;
   readonly ready?: "True" | "False";
   readonly zones?: readonly object[];
-  readonly blocked?: readonly object[];
+  readonly holds?: readonly object[];
 }
 const NOW = Date.parse("2026-01-01T01:00:00Z");
 
@@ -128,8 +128,8 @@ describe("the oracle of stability", () => {
       look({ [GROUPS]: [group({ phase: "Waiting", ready: "False" })] }),
       /the RolloutGroup is Waiting, not Ready/,
     ],
-    ["a phase that its condition denies", look({ [GROUPS]: [group({ phase: "Stalled" })] }), /condition Ready says/],
-    ["a Ready group that is blocked", look({ [GROUPS]: [group({ blocked: [{}] })] }), /tells of what is left/],
+    ["a phase that its condition denies", look({ [GROUPS]: [group({ phase: "Blocked" })] }), /condition Ready says/],
+    ["a Ready group that is blocked", look({ [GROUPS]: [group({ holds: [{}] })] }), /tells of what is left/],
     ["a status without a zone", look({ [GROUPS]: [group({ zones: [row(A)] })] }), /of 1 zones instead of 2/],
     [
       "a status with an older number of pods",

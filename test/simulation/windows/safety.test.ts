@@ -121,7 +121,7 @@ function waits({ pod, by = "reconciler-1", seconds = 200, reason = "WindowClosed
   safety.onEvent({ type: "ADDED", resource: "statefulsets.apps", object: setWith(WINDOW) }, undefined);
   safety.onEvent({ type: "ADDED", resource: "pods", object: pod }, undefined);
   now += seconds * 1000;
-  const group = { ...object("ingester"), status: { blocked: [{ reason, objects: [{ name: ZONE }] }] } };
+  const group = { ...object("ingester"), status: { holds: [{ reason, objects: [{ name: ZONE }] }] } };
   safety.onEvent({ type: "MODIFIED", resource: "rolloutgroups.zonewise.dev", object: group }, { actor: by, call: "" });
   return violations.join();
 }

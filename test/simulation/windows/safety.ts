@@ -90,7 +90,7 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
 
   /** What waits for a window, as the status of the group says it. */
   function onGroup(group: KubeObject, by: string): void {
-    for (const block of listOf(dig(group, "status", "blocked"))) {
+    for (const block of listOf(dig(group, "status", "holds"))) {
       const { reason, objects } = fieldsOf(block);
       const zone = textOf(dig(listOf(objects)[0], "name")) ?? "";
       const latest = revisions.get(zone);

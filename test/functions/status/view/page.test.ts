@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { renderPage } from "../../../../functions/status/view/page.ts";
 import { type PageRecords, sortGroups, UNREAD } from "../../../../functions/status/view/records.ts";
 import type { RolloutGroupStatus } from "../../../../reconciler/group-status/status.ts";
-import { block, group, live, records, zone } from "../samples.ts";
+import { stored, group, live, records, zone } from "../samples.ts";
 import { NO_TICK, NOT_YET, OLD, SENTENCES, store } from "../sentences.ts";
 
 /** The page's text, as a reader without style sees it. */
@@ -38,19 +38,23 @@ describe("the status page shows", () => {
     ));
   it("a sentence that is also the block's only once", () =>
     assert.equal(textOf({ groups: [store] }).split("zone-b waits for zone-a").length, 2));
-  it("what a stalled group adds to its block", () => {
-    const stalled = group("a", {
+  it("what a blocked group adds to its hold, and the phase of a hold that has another one", () => {
+    const blocked = group("a", {
+      phase: "Blocked",
       message: "no step since 02:00: zone-b waits",
-      blocked: [block({ message: "zone-b waits" })],
+      holds: [
+        stored({ phase: "Blocked", message: "zone-b waits" }),
+        stored({ reason: "LeaderNotReady", phase: "Waiting", message: "" }),
+      ],
     });
-    const text = textOf({ groups: [stalled] });
-    assert.match(text, / no step since 02:00 OtherZoneNotReady /);
+    const text = textOf({ groups: [blocked] });
+    assert.match(text, / no step since 02:00 OtherZoneNotReady .* Waiting LeaderNotReady /);
     assert.equal(text.split("zone-b waits").length, 2);
   });
   it("no end that is over: neither of a wait nor of a rollout", () => {
     const nextCheck = "2026-11-22T02:59:00Z";
     const progress = { stepsLeft: 1, startTime: "", lastStepTime: "", estimatedCompletionTime: nextCheck };
-    const text = textOf({ groups: [group("a", { blocked: [block({ nextCheck })], progress })] });
+    const text = textOf({ groups: [group("a", { holds: [stored({ nextCheck })], progress })] });
     assert.match(text, /OtherZoneNotReady since 02:55/);
     assert.doesNotMatch(text, /until|estimated end/);
   });
@@ -58,18 +62,18 @@ describe("the status page shows", () => {
     assert.match(textOf({ groups: [store] }), /, estimated end /);
     assert.doesNotMatch(textOf({ groups: [store], reconciler: NO_TICK }), /estimated end/);
   });
-  for (const [what, blocked, colour] of [
+  for (const [what, holds, colour] of [
     ["green if nothing blocks it", [], "ready"],
-    ["not green if it waits to be scaled", [block()], "waiting"],
+    ["not green if it waits to be scaled", [stored()], "waiting"],
   ] as const)
     it(`a ready group ${what}`, () => {
-      const groups = [group("a", { phase: "Ready", blocked })];
+      const groups = [group("a", { phase: "Ready", holds })];
       const page = renderPage({ records: records({ groups }), focus: undefined });
       assert.ok(page.includes(`<span class="phase ${colour}">Ready</span>`));
     });
   it("the images beside the hash in a group's sentence, and in the message of a block", () => {
     const message = "zone-b waits for zone-a-2222222222";
-    const groups = [group("a", { message: `${message} now`, blocked: [block({ message })] })];
+    const groups = [group("a", { message: `${message} now`, holds: [stored({ message })] })];
     const text = textOf({ groups, zones: new Map([["default/a", [live("zone-a", [], ["app:3"])]]]) });
     assert.equal(text.split("zone-b waits for app:3 (zone-a-2222222222)").length, 3, text);
   });
@@ -105,7 +109,7 @@ describe("statuses of other versions", () => {
     ["nothing", {}],
     ["a phase of a later version", { phase: "Hovering" }],
     ["a zone with a name alone", { zones: [{ name: "zone-a" }] }],
-    ["a block with a reason alone", { blocked: [{ reason: "Other" }] }],
+    ["a block with a reason alone", { holds: [{ reason: "Other" }] }],
     ["a step without fields", { plan: [{}], progress: {} }],
   ];
   for (const [what, status] of CASES)

@@ -37,7 +37,7 @@ describe("a pod that says it was prepared in a far future", () => {
         ["ingester", "settled"],
         ["other", "acted"],
       ]);
-      const [block] = groupOf(on.stage)?.status?.blocked ?? [];
+      const [block] = groupOf(on.stage)?.status?.holds ?? [];
       assert.equal(block?.reason, timestamp > 253_402_300_799 ? "PrepareFailed" : "DelayNotReached");
     });
 });

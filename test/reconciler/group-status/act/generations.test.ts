@@ -110,7 +110,7 @@ describe("a RolloutGroup", () => {
     await stage.time.advance(1000);
     await session.settled();
     const { metadata, status } = groupOf(stage) ?? {};
-    assert.equal(status?.summary.blockedBy, "LeaderNotReady");
+    assert.equal(status?.summary.reason, "LeaderNotReady");
     assert.equal(metadata?.generation, (before.metadata.generation ?? 0) + 1);
     assert.equal(status.observedGeneration, before.metadata.generation);
   });

@@ -29,7 +29,7 @@ describe("the status of a group", () => {
     );
     assert.equal(conditionsOf(stage), READY);
     assert.deepEqual(status?.summary, { zones: "3/3", updated: "9/9", ready: "9/9" });
-    assert.deepEqual([status?.phase, status?.observedGeneration, status?.plan, status?.blocked], ["Ready", 1, [], []]);
+    assert.deepEqual([status?.phase, status?.observedGeneration, status?.plan, status?.holds], ["Ready", 1, [], []]);
     assert.deepEqual(
       status?.zones.map(({ generation, observedGeneration }) => [generation, observedGeneration]),
       [1, 1, 1].map((generation) => [generation, generation]),

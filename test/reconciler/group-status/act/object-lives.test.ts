@@ -111,7 +111,7 @@ describe("a RolloutGroup", () => {
     await session.tick();
     assert.equal(
       conditionsOf(stage, "planned"),
-      "Ready=False NoZones, Reconciling=False NoZones, Stalled=False NoZones",
+      "Ready=False NoZones, Reconciling=True NoZones, Stalled=False NoZones",
     );
     assert.equal(groupOf(stage, "planned")?.metadata.ownerReferences, undefined);
   });

@@ -108,7 +108,7 @@ describe("a batch of deletions", () => {
     [
       "a pod of another zone is deleted, and still serves",
       () => stage.emulator.store.remove("pods", "default", `${B}-1`),
-      /zone-b: ingester-zone-b-1 terminating/,
+      /^ingester-zone-b-1: terminating$/,
     ],
     ["the process is stopped", () => stop.abort(), /^stopped$/],
   ];
