@@ -6,6 +6,8 @@ import { shortDuration } from "../../infra/duration.ts";
 import { formatTimestamp } from "../../infra/timestamp.ts";
 import { describeBypass } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
+import { describeStep } from "../../reconciler/group-status/progress.ts";
+import { factsOf } from "../../reconciler/model/decision.ts";
 import type { GroupPlan } from "../../reconciler/plan/plan-group.ts";
 import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
@@ -54,7 +56,7 @@ function readSteps({ flags: { steps = String(MAX_STEPS) } }: Input): number {
 }
 
 /** Without times if the reconciler does not tick: nothing can be promised then. */
-function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStopped: boolean): object {
+function toValue({ steps, end, holds, remaining, endsAt }: GroupPlan, group: string, isStopped: boolean): object {
   return {
     group,
     end,
@@ -64,11 +66,12 @@ function toValue({ steps, end, holds, endsAt }: GroupPlan, group: string, isStop
       ...(!isStopped && { at: formatTimestamp(at) }),
       wait: { seconds: Math.round(waitMs / 1000), reasons: waits },
     })),
-    blocked: holds.map(({ reason, message, objects }) => ({
+    holds: holds.map(({ reason, message, objects }) => ({
       reason,
       message,
       objects: objects.map(({ kind, name }) => ({ kind, name })),
     })),
+    remaining,
   };
 }
 
@@ -85,11 +88,13 @@ function render(planned: GroupPlan, { io, clock }: Session, { isStopped, notes }
 }
 
 /** The last lines of a plan; `now` in milliseconds since the epoch, Infinity for no estimate. */
-export function describeEnd({ end, holds, endsAt, steps }: GroupPlan, now: number): string {
-  const estimate =
-    endsAt > now ? `, in about ${shortDuration(endsAt - now)} by the pods' own times to become ready` : "";
-  if (end === "settled") return steps.length === 0 ? "nothing to do\n" : `then all is done${estimate}\n`;
-  if (end === "cut") return `and more: see --steps${estimate}\n`;
-  const blocked = holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("");
-  return `${steps.length === 0 ? "nothing can be done now" : `then it stops${estimate}`}:\n${blocked}`;
+export function describeEnd({ end, holds, remaining, endsAt, steps }: GroupPlan, now: number): string {
+  const after = endsAt > now ? ` in about ${shortDuration(endsAt - now)}, judging by past pod starts` : "";
+  if (end === "settled") return steps.length === 0 ? "Nothing to do: all zones are up to date\n" : `Done${after}\n`;
+  if (end === "cut") return `and more: see --steps${after && `; these end${after}`}\n`;
+  const isPaused = holds[0] !== undefined && factsOf(holds[0].reason).phase === "Paused";
+  const stop = isPaused ? "Paused" : "Blocked";
+  const causes = holds.map(({ reason, message }) => `  ${reason}: ${message}\n`).join("");
+  const rest = remaining.map((step) => `  ${describeStep(step)}\n`).join("");
+  return `${stop}${steps.length > 0 ? after : ""}. Nothing happens until:\n${causes}${rest && `Then:\n${rest}`}`;
 }

@@ -4,7 +4,7 @@ import type { BudgetPod, BudgetZone } from "../../reconciler/budget/budget-pod.t
 import { findBlocking } from "../../reconciler/budget/denial-cache.ts";
 import { NOT_NOW } from "../../reconciler/budget/verdict.ts";
 import type { StoredHold } from "../../reconciler/group-status/status.ts";
-import { findFacts, hold, type ObjectRef } from "../../reconciler/model/decision.ts";
+import { factsOf, findFacts, hold, type ObjectRef } from "../../reconciler/model/decision.ts";
 import { describeBypass } from "../../reconciler/gates/bypass.ts";
 import { bypassesOf } from "../../reconciler/gates/hold.ts";
 import { judgeDisruption } from "../../reconciler/plan/budget-verdicts.ts";
@@ -21,6 +21,7 @@ import {
   refuse,
   type Explanation,
   type Blocker,
+  type Scene,
 } from "./answer.ts";
 import { describeIllness } from "../../reconciler/model/pod.ts";
 import { curePods, listNames } from "../../reconciler/remedies/cures.ts";
@@ -87,10 +88,21 @@ export function explainRefusals(
 ): Explanation[] {
   const isSaid = ({ reason, objects }: Explanation, name: string): boolean =>
     reason === "PrepareFailed" && objects[0]?.name === name;
+  const { phase } = factsOf("PrepareFailed");
   return refusals.flatMap(({ zone, message, at }) =>
     known.some((one) => isSaid(one, zone.name)) || isOver(message, zone.name, world)
       ? []
-      : [refuse({ question: SCALE, scene: world, reason: "PrepareFailed", message, objects: [zone], since: at })],
+      : [
+          refuse({
+            question: SCALE,
+            scene: world,
+            phase,
+            reason: "PrepareFailed",
+            message,
+            objects: [zone],
+            since: at,
+          }),
+        ],
   );
 }
 

@@ -12,6 +12,14 @@ export function listSteps(remaining: readonly RemainingZone[]): RemainingStep[] 
   ]);
 }
 
+/** A step in words, as the status page and the plan show it. */
+export function describeStep({ action, zone, count, atOnce, pods = [] }: RemainingStep): string {
+  if (action === "FinishZone") return `record ${zone} as updated`;
+  const more = (count ?? 0) - pods.length;
+  const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `replace ${count} ${count === 1 ? "pod" : "pods"} of ${zone}, ${atOnce} at once${names}`;
+}
+
 /** Pods to replace, and zones to record. */
 const countSteps = (remaining: readonly RemainingZone[]): number =>
   remaining.reduce((sum, { count }) => sum + count + 1, 0);

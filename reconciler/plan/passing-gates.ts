@@ -41,5 +41,6 @@ function follow(gate: Gate, view: RolloutView): { readonly gate: Gate; readonly 
 }
 
 function succeed({ successWhen }: CheckSpec, at: number): CheckAnswer {
+  if (successWhen === "WithinBaseline") return { kind: "Comparison", isWithin: true, text: "", at };
   return { kind: "Vector", samples: successWhen === "Data" ? 1 : 0, warnings: [], at };
 }

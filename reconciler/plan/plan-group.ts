@@ -10,9 +10,12 @@
  */
 import type { BudgetPod } from "../budget/budget-pod.ts";
 import { timeLeft } from "../budget/reservation.ts";
+import { listSteps } from "../group-status/progress.ts";
+import type { RemainingStep } from "../group-status/status.ts";
 import { GIVEN_UP_MS } from "../model/given-up.ts";
 import { RECOVERY_MS } from "../model/lost.ts";
 import type { Hold } from "../model/decision.ts";
+import { listRemaining } from "../rollout/remaining.ts";
 import type { PreparePods } from "../scaling/steps.ts";
 import { settle, withCounts } from "./controllers.ts";
 import { followGates } from "./passing-gates.ts";
@@ -42,6 +45,8 @@ export interface GroupPlan {
   readonly end: "settled" | "blocked" | "cut";
   /** The holds at the end. */
   readonly holds: readonly Hold[];
+  /** What is left of the rollout once they are over. */
+  readonly remaining: readonly RemainingStep[];
   /** When it ends, milliseconds since the epoch. */
   readonly endsAt: number;
 }
@@ -58,7 +63,7 @@ export function planGroup(start: World, most: number): GroupPlan {
     collected.note(outlook, world.now);
     const { steps } = collected;
     if (outlook.step && steps.length >= most)
-      return { steps: steps.slice(0, most), end: "cut", holds: [], endsAt: world.now };
+      return { steps: steps.slice(0, most), end: "cut", holds: [], remaining: [], endsAt: world.now };
     const next = advance(world, outlook);
     if (!next || rounds > MAX_WAITS + steps.length) return finish(steps, outlook, world);
     world = next;
@@ -91,9 +96,10 @@ function describePreparation({ zone, wanted, pods }: PreparePods): Undated {
   return { action: "PreparePods", zone: zone.name, replicas: wanted, message };
 }
 
-function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now }: World): GroupPlan {
+function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now, zones }: World): GroupPlan {
   const holds = holdsOf(outlook);
-  return { steps, end: holds.length > 0 ? "blocked" : "settled", holds, endsAt: now };
+  const end = holds.length > 0 ? "blocked" : "settled";
+  return { steps, end, holds, remaining: end === "blocked" ? listSteps(listRemaining(zones)) : [], endsAt: now };
 }
 
 /** The holds that the group waits for. */

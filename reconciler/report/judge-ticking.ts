@@ -31,16 +31,16 @@ export function judgeTicking(facts: TickingFacts): NoTick | undefined {
   const { lease, installation, now } = facts;
   const unknown = whyNotKnown(facts);
   if (unknown !== undefined) return notKnown(installation, unknown);
-  if (isTicking(facts)) return undefined;
+  const wasTicking = isTicking(facts);
+  if (wasTicking && !isEnding(facts)) return undefined;
   const notYet = whyNotYet(facts);
   if (notYet !== undefined) return describeNotYet(facts, notYet);
   const { reason, why, remedy } = findCause(facts) ?? notExplained(facts);
   const since = lease?.lastTick;
   const at = parseTimestamp(since ?? "");
+  const age = at === undefined ? "" : shortDuration(Math.max(0, now - at));
   const last =
-    since === undefined || at === undefined
-      ? "no tick is recorded"
-      : `no tick since ${since} (${shortDuration(Math.max(0, now - at))} ago)`;
+    age === "" ? "no tick is recorded" : wasTicking ? `last tick ${age} ago` : `no tick since ${since} (${age} ago)`;
   return { state: "stopped", reason, message: `${last}: ${why}`, ...(since !== undefined && { since }), remedy };
 }
 
@@ -55,9 +55,16 @@ function whyNotKnown({ leaseUnread, lease, cronJob, unread, traces, ...facts }: 
 }
 
 /**
- * By the age of the last tick alone: events let it tick while its CronJob is suspended, and it holds the Lease only
- * meanwhile.
+ * True if its CronJob is suspended and the last ticks were those of the CronJob's own Jobs: no run follows. Events, and
+ * Jobs that somebody creates, let it tick long after the last of those Jobs.
  */
+function isEnding({ cronJob, lease, now }: TickingFacts): boolean {
+  const [jobAt, tickAt] = [parseTimestamp(cronJob?.lastJobAt ?? ""), parseTimestamp(lease?.lastTick ?? "")];
+  if (!cronJob?.suspended || jobAt === undefined || tickAt === undefined) return false;
+  return (lease?.isLive ? now : tickAt) - jobAt <= NO_TICK_MS;
+}
+
+/** By the age of the last tick: it holds the Lease only while it runs. */
 function isTicking({ lease, now }: TickingFacts): boolean {
   const at = parseTimestamp(lease?.lastTick ?? "");
   if (!lease || at === undefined) return false;
@@ -101,9 +108,11 @@ const findCause = firstOf<[TickingFacts], Cause>([
   noJob,
 ]);
 
-function suspended({ cronJob, installation, lease, original, served }: TickingFacts): Cause | undefined {
-  if (!cronJob?.suspended || lease?.isLive) return undefined;
-  const why = `CronJob ${nameOf(installation)} is suspended`;
+function suspended(facts: TickingFacts): Cause | undefined {
+  const { cronJob, installation, lease, original, served } = facts;
+  if (!cronJob?.suspended || (lease?.isLive && !isEnding(facts))) return undefined;
+  const rest = lease?.isLive ? ": the run under way ends within a minute, and none follows" : "";
+  const why = `CronJob ${nameOf(installation)} is suspended${rest}`;
   // Two reconcilers would take pods of two zones.
   if (original)
     return {

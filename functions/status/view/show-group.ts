@@ -5,7 +5,8 @@
 import { h, type ComponentChild } from "preact";
 import { formatTimestamp, parseTimestamp } from "../../../infra/timestamp.ts";
 import { withoutHolds } from "../../../reconciler/group-status/holds.ts";
-import type { RemainingStep, GroupProgress, StoredHold, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import type { GroupProgress, StoredHold, ZoneRow } from "../../../reconciler/group-status/status.ts";
+import { describeStep } from "../../../reconciler/group-status/progress.ts";
 import { windowOf } from "../../../reconciler/group-status/zones.ts";
 import type { Pod } from "../../../reconciler/model/pod.ts";
 import { findClosedWindow } from "../../../reconciler/model/rollout-window.ts";
@@ -40,7 +41,7 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
     holds.length > 0 && h("ul", { class: "holds" }, ...holds.map((hold) => showHold(hold, { group, live, now }))),
     showZones(group, { zones, live, now }),
     progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
-    plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map(showStep))],
+    plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map((step) => h("li", {}, describeStep(step))))],
   );
 }
 
@@ -206,11 +207,4 @@ function showProgress(
     showTime(lastStepTime, now),
     ...(hasEnd ? [", estimated end ", showTime(estimatedCompletionTime, now)] : []),
   ];
-}
-
-function showStep({ action, zone, count, atOnce, pods = [] }: RemainingStep): ComponentChild {
-  if (action === "FinishZone") return h("li", {}, `record ${zone} as updated`);
-  const more = (count ?? 0) - pods.length;
-  const names = pods.length === 0 ? "" : `: ${pods.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return h("li", {}, `replace ${count} ${count === 1 ? "pod" : "pods"} of ${zone}, ${atOnce} at once${names}`);
 }

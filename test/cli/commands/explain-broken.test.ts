@@ -81,7 +81,7 @@ it("explain repeats a preparation that a pod has refused, until it is old or the
     assert.equal(code, 1, out);
     assert.match(
       out,
-      /scale: no {2}PrepareFailed\n +why +one or more pods .*: ingester-zone-a-2 at http:\/\/x\/prepare: it answered 500\.$/m,
+      /scale: Blocked {2}PrepareFailed\n +why +one or more pods .*: ingester-zone-a-2 at http:\/\/x\/prepare: it answered 500\.$/m,
     );
     assert.match(out, /kubectl -n default logs ingester-zone-a-2$/m);
   }

@@ -33,7 +33,7 @@ it("explain pod/POD says whose turn it is, and that nobody answered", { timeout:
   scene.evict(POD);
   scene.evict("ingester-zone-b-0", ["other.example/first", RESPONDER, EVICTOR]);
   const { run } = await openTerminal(t, scene.stage);
-  assert.match((await run(`explain pod/${POD}`)).out, /be evicted on request: yes .*the reconciler answers it/);
+  assert.match((await run(`explain pod/${POD}`)).out, /Goes on by itself: .*the reconciler answers it/);
   assert.match((await run("explain pod/ingester-zone-b-0")).out, /it is the turn of another responder/);
   assert.doesNotMatch((await run("explain pod/ingester-zone-c-0")).out, /on request/);
   await scene.stage.time.advance(DEADLINE_MS);

@@ -70,7 +70,7 @@ for (const { reason, replicas, annotations, message, helps, ...one } of CASES)
     const { run } = await openTerminal(t, stage);
     const { code, out } = await run("explain ingester");
     assert.equal(code, 1, out);
-    assert.match(out, new RegExp(`scale: no {2}${reason}`));
+    assert.match(out, new RegExp(`scale: Blocked {2}${reason}`));
     for (const text of [message, helps]) assert.match(out, text);
     assert.ok(out.includes(RULES[reason].rule), out);
     assert.match((await run("status --watch=false")).out, new RegExp(reason));

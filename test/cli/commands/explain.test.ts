@@ -29,10 +29,13 @@ describe("zonewise explain", { timeout: 300_000 }, () => {
   });
 
   const CASES = [
-    { object: "ingester", text: /^group\/ingester\n {2}roll out: no {2}ZonePaused\n/ },
+    { object: "ingester", text: /^group\/ingester\n {2}roll out: Paused {2}ZonePaused\n/ },
     { object: "group/ingester", text: /since +1m\d+s ago \(\d{4}-/ },
     { object: "sts/ingester-zone-a", text: /rule +a paused zone is left alone/ },
-    { object: "ingester-zone-a-0", text: /^pod\/ingester-zone-a-0\n {2}evict: yes .*\n {2}roll out: no {2}ZonePaused/ },
+    {
+      object: "ingester-zone-a-0",
+      text: /^pod\/ingester-zone-a-0\n {2}Can be evicted: .*\n {2}roll out: Paused {2}ZonePaused/,
+    },
     {
       object: "ingester-zone-a",
       text: /helps +kubectl -n default annotate --overwrite statefulset ingester-zone-a grafana.com\/rollout-paused-/,

@@ -52,7 +52,7 @@ it("a gate that has failed stalls its group: status ends with 1, and kubectl wai
   const scene = await setScene(t, { failureThreshold: 2 });
   const { code, out } = await scene.run("status ingester --watch --timeout 1m");
   assert.equal(code, 1, out);
-  assert.match(out, /^ingester Stalled: .*; ingester-zone-b is held by gate gate: errors has failed/);
+  assert.match(out, /^ingester Blocked: .*; ingester-zone-b is held by gate gate: errors has failed/);
   const once = await scene.run("status ingester");
   assert.equal(once.code, 1, once.out);
   assert.match(once.out, /^GateFailed /m);
@@ -104,7 +104,7 @@ it("a gate with an invalid expression stalls its group, and explain shows what P
   assert.ok(holdsFor(scene, "Stalled"));
   const { code, out } = await scene.run("explain ingester");
   assert.equal(code, 1);
-  assert.match(out, /roll out: no {2}GateInvalid$/m);
+  assert.match(out, /roll out: Blocked {2}GateInvalid$/m);
   assert.match(
     out,
     /why +ingester-zone-b waits for gate gate: it is invalid, .*: check errors: BadQuery: parse error \(400\)/,

@@ -78,7 +78,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     const { run } = await openTerminal(t, stage);
     assert.doesNotMatch((await run("doctor")).out, /zpdb/);
     const { code, out } = await run("explain pod/ingester-zone-a-0");
-    assert.match(out, /evict: yes {2}Allowed/);
+    assert.match(out, /Can be evicted: {2}the budget has room/);
     assert.match(out, /delete by hand: yes {2}kubectl delete pod in default asks no disruption budget; /);
     assert.equal(code, 0);
     assert.equal((await run("drain-order node-1")).code, 0);
@@ -225,7 +225,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     assert.equal(doctor.code, 4);
     assert.match(order.out, /not known: .* a dry-run eviction was not tried/);
     assert.equal(order.code, 4);
-    assert.match(explained.out, /evict: yes .*; but .* a dry-run eviction was not tried/);
+    assert.match(explained.out, /Can be evicted: .*; but .* a dry-run eviction was not tried/);
     assert.deepEqual([found?.status, found?.reason], ["Unknown", "NotSeen"], found?.message);
   });
 

@@ -165,10 +165,10 @@ describe("zonewise", { timeout: 300_000 }, () => {
 
   // Scripts read these: fields are added, none is renamed or removed.
   const SHAPES = [
-    { line: "status", fields: "kind namespace group progress message blockedBy waitingFor" },
-    { line: "status ingester", fields: "kind namespace group progress message blockedBy waitingFor" },
+    { line: "status", fields: "kind namespace group progress message holds" },
+    { line: "status ingester", fields: "kind namespace group progress message holds" },
     { line: "explain ingester", fields: "kind name answers" },
-    { line: "plan ingester", fields: "group end estimatedEnd steps blocked" },
+    { line: "plan ingester", fields: "group end estimatedEnd steps holds remaining" },
     { line: "pause ingester --dry-run", fields: "group dryRun changes" },
   ];
   for (const { line, fields } of SHAPES)

@@ -108,8 +108,11 @@ for (const { reason, why, check = {}, answer, partition = 3 } of WAITS)
         overview.out,
         new RegExp(`^guard +db +Rolling +${partition}/3 +${3 - partition}/3 +${reason} `, "m"),
       );
-      const [value] = await json<{ kind: string; progress: string; waitingFor: string[] }[]>("status");
-      assert.deepEqual([value?.kind, value?.progress, value?.waitingFor], ["PhasedRollout", "going", [reason]]);
+      const [value] = await json<{ kind: string; progress: string; holds: object[] }[]>("status");
+      assert.deepEqual(
+        [value?.kind, value?.progress, value?.holds],
+        ["PhasedRollout", "going", [{ reason, phase: "Waiting" }]],
+      );
     },
   );
 
@@ -175,7 +178,7 @@ it("what was recorded before the latest template is not taken for the answer", {
   t.after(() => stage.close());
   const { run } = await openTerminal(t, stage);
   assert.equal((await run("status")).code, 0);
-  assert.match((await run("explain db")).out, /roll out: yes {2}Updated: all pods of db are at revision/);
+  assert.match((await run("explain db")).out, /Updated: {2}all pods of db are at revision/);
   await applySet(stage, "x:2");
   await stage.time.advance(500);
   assert.match((await run("explain db")).out, /roll out: no {2}Unseen/);
@@ -259,7 +262,7 @@ it(
     assert.match((await run("explain phased/guard")).out, /ErrorSTSNotFound/);
     assert.match(
       (await run("explain db")).out,
-      /roll out: yes {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
+      /Not managed by Zonewise: {2}it is in no rollout group and no PhasedRollout targets it: its own controller/,
     );
     assert.match((await run("doctor")).out, /^error {2}phasedrollout\/guard: there is no StatefulSet none/m);
     const { store } = stage.emulator;

@@ -100,7 +100,10 @@ for (const { name, change } of CASES)
   it(`zonewise plan has the steps that the ticks then take: ${name}`, { timeout: 300_000 }, async (t) => {
     const stage = await setPlanStage(t);
     const { run, json } = await openTerminal(t, stage);
-    assert.deepEqual([(await run("plan ingester")).out, (await run("plan ingester")).code], ["nothing to do\n", 0]);
+    assert.deepEqual(
+      [(await run("plan ingester")).out, (await run("plan ingester")).code],
+      ["Nothing to do: all zones are up to date\n", 0],
+    );
     await change(stage);
     await stage.time.advance(1000);
     const { code, out } = await run("plan ingester");
@@ -132,7 +135,10 @@ it("zonewise plan says where a rollout will stop, and changes nothing", { timeou
   });
   const { code, out } = await run("plan ingester");
   assert.equal(code, 1);
-  assert.match(out, /then it stops.*:\n {2}ZonePaused: ingester-zone-b is paused with outdated pods/);
+  assert.match(
+    out,
+    /^Paused.*\. Nothing happens until:\n {2}ZonePaused: ingester-zone-b is paused with outdated pods/m,
+  );
   assert.match((await run("plan ingester --steps 2")).out, /^1-2 .*\n\nand more: see --steps/m);
   assert.equal((await run("plan ingester --steps none")).code, 2);
   assert.deepEqual(writes, []);
@@ -142,11 +148,15 @@ it("the end of a plan has an estimate only after steps", () => {
   const holds = [
     { action: "hold" as const, reason: "OtherZoneNotReady" as const, message: "a waits for b", objects: [] },
   ];
-  const end = { end: "blocked", holds, endsAt: 60_000 } as const;
+  const remaining = [{ action: "FinishZone", zone: "a" }] as const;
+  const end = { end: "blocked", holds, remaining, endsAt: 60_000 } as const;
   const step = { action: "FinishZone", zone: "a", message: "", at: 0, waitMs: 0, waits: [] } as const;
-  assert.equal(describeEnd({ ...end, steps: [] }, 0), "nothing can be done now:\n  OtherZoneNotReady: a waits for b\n");
+  assert.equal(
+    describeEnd({ ...end, steps: [] }, 0),
+    "Blocked. Nothing happens until:\n  OtherZoneNotReady: a waits for b\nThen:\n  record a as updated\n",
+  );
   assert.match(
     describeEnd({ ...end, steps: [step] }, 0),
-    /^then it stops, in about 1m by the pods' own times to become ready:\n/,
+    /^Blocked in about 1m, judging by past pod starts\. Nothing happens until:\n/,
   );
 });

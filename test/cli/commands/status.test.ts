@@ -168,7 +168,7 @@ describe("zonewise status", { timeout: 300_000 }, () => {
     assert.match(lines.at(-1) ?? "", /^ingester Ready: 9\/9 updated, 9\/9 ready; all zones are updated and ready$/m);
   });
 
-  it("exits with 3 when it was not done in time, and with 1 when it has stalled", async (t) => {
+  it("exits with 3 when it was not done in time, and with 1 when it is blocked", async (t) => {
     const { run } = await openTerminal(t, stage);
     const set = stage.emulator.store.get("statefulsets.apps", "default", "querier-zone-a") ?? assert.fail();
     stage.emulator.store.update("statefulsets.apps", {
@@ -179,9 +179,9 @@ describe("zonewise status", { timeout: 300_000 }, () => {
     const timedOut = await run("status querier --timeout=0s");
     assert.deepEqual([timedOut.code, timedOut.err], [3, "not done within 0s\n"]);
     await session.tick();
-    const stalled = await run("status querier --watch");
-    assert.equal(stalled.code, 1);
-    assert.match(stalled.out, /Stalled/);
+    const blocked = await run("status querier --watch");
+    assert.equal(blocked.code, 1);
+    assert.match(blocked.out, /Blocked/);
   });
 });
 

@@ -12,6 +12,8 @@ import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
 import { budgetOf, OUTDATED, recorded, withBudget, WORLDS, zonesOf } from "./worlds.ts";
 import type { World } from "../../../reconciler/plan/world.ts";
 
+const NO_IMAGE = { ready: false, revision: LAST, broken: "ImagePullBackOff" };
+
 /** Nothing is recorded of it. */
 const stateOf = ({ zones }: World, status?: GroupState["status"]): GroupState => ({
   namespace: "test",
@@ -292,4 +294,52 @@ it("a downscale that a webhook refuses for outdated pods waits for their rollout
     answer?.remedy,
     "wait until ingester-zone-c is rolled out, or see what holds that: zonewise -n test explain group/ingester",
   );
+});
+
+describe("a group that takes no step says which of these it is", () => {
+  const PAUSED = { annotations: { "grafana.com/rollout-paused": "true" } };
+  for (const [what, traits, expected] of [
+    ["nothing to do", [{}, {}], ["Nothing to do", true, /^all zones are up to date$/]],
+    [
+      "one of its zones is paused, and nothing to do",
+      [PAUSED, {}],
+      ["Nothing to do", true, /^all zones are up to date$/],
+    ],
+    [
+      "all its zones are paused",
+      [PAUSED, PAUSED],
+      ["Paused", false, /^ingester-zone-a, ingester-zone-b are up to date and paused: /],
+    ],
+    ["the next tick acts", [OUTDATED, OUTDATED], ["Goes on by itself", true, /^updating ingester-zone-a-0/]],
+    [
+      "a pod is not ready",
+      [
+        {
+          ...OUTDATED,
+          statusReady: 1,
+          pods: { 0: { ready: false, revision: LAST }, 1: { ready: false, revision: LAST } },
+        },
+        OUTDATED,
+      ],
+      ["RollingOut", false, /^ingester-zone-a-0: not ready/],
+    ],
+    [
+      "its image cannot be pulled",
+      [{ ...OUTDATED, statusReady: 1, pods: { 0: NO_IMAGE, 1: NO_IMAGE } }, OUTDATED],
+      ["Blocked", false, /^ingester-zone-a-0: ImagePullBackOff i/],
+    ],
+  ] as const)
+    it(what, () => {
+      const world = worldOf(zonesOf(...traits));
+      const [first] = explainGroup(stateOf(world), world);
+      const [answer, allowed, message] = expected;
+      assert.deepEqual([first?.answer, first?.allowed], [answer, allowed]);
+      assert.match(first?.message ?? "", message);
+    });
+
+  it("a paused zone of a group that is up to date", () => {
+    const world = worldOf(zonesOf(PAUSED, {}));
+    const [first] = world.zones[0] ? explainZone(world.zones[0], stateOf(world), world) : [];
+    assert.deepEqual([first?.answer, first?.reason], ["Paused", "ZonePaused"]);
+  });
 });

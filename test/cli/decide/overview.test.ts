@@ -22,7 +22,7 @@ const overview: Overview = {
 };
 const namesOf = ({ groups }: Overview): string => groups.map(({ group }) => group).join("");
 
-it("what has stalled comes first, what is done last, by name otherwise", () =>
+it("what is blocked comes first, what is done last, by name otherwise", () =>
   assert.equal(namesOf(sortByNeed(overview)), "dbeac"));
 
 it("what is done is left out, and counted", () => {

@@ -80,7 +80,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: {
       status: /GateWaiting/,
-      explain: /roll out: no {2}GateWaiting\n.*ingester-zone-b waits for gate gate: errors fails/,
+      explain: /roll out: Waiting {2}GateWaiting\n.*ingester-zone-b waits for gate gate: errors fails/,
       page: /GateWaiting/,
     },
     event: /(?<![^])(?![^]*^GateWaiting ingester-zone-a)[^]*^GateWaiting ingester-zone-b/m,
@@ -94,7 +94,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       await rollOutTo(at, () => vector(1));
     },
     seenAfter: 40,
-    says: { status: /GateFailed/, explain: /roll out: no {2}GateFailed/, page: /GateFailed/ },
+    says: { status: /GateFailed/, explain: /roll out: Blocked {2}GateFailed/, page: /GateFailed/ },
     event: /^GateFailed /m,
     cure: { takes: /undo/ },
     changes: ZONES,
@@ -109,7 +109,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       await rollOutTo(at, () => vector(answers++ < 3 ? 1 : 0));
     },
     seenAfter: 40,
-    says: { status: /GateFailed/, explain: /roll out: no {2}GateFailed/ },
+    says: { status: /GateFailed/, explain: /roll out: Blocked {2}GateFailed/ },
     cure: { takes: /retry/ },
     curedAfter: 60,
   },
@@ -120,7 +120,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       await rollOutTo(at, () => ({ status: 400, body: JSON.stringify(failure("parse error")) }));
     },
     seenAfter: 40,
-    says: { status: /GateInvalid/, explain: /roll out: no {2}GateInvalid/, page: /GateInvalid/ },
+    says: { status: /GateInvalid/, explain: /roll out: Blocked {2}GateInvalid/, page: /GateInvalid/ },
     event: /^GateInvalid /m,
     cure: { takes: /patch/ },
     curedAfter: 60,
@@ -132,7 +132,7 @@ export const CHECK_TROUBLES: readonly Trouble[] = [
       await rollOutTo(at, () => undefined);
     },
     seenAfter: 60,
-    says: { status: /GateUnreachable/, explain: /roll out: no {2}GateUnreachable/ },
+    says: { status: /GateUnreachable/, explain: /roll out: Waiting {2}GateUnreachable/ },
     event: /^GateUnreachable /m,
     cure: { takes: /bypass/ },
     curedAfter: 60,

@@ -97,7 +97,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
       for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, { [PAUSED]: "true" });
       setTemplate(at, "app:2");
     },
-    says: { status: /ZonePaused/, explain: /roll out: no {2}ZonePaused/, page: /ZonePaused/ },
+    says: { status: /ZonePaused/, explain: /roll out: Paused {2}ZonePaused/, page: /ZonePaused/ },
     event: /^ZonePaused /m,
     cure: {},
     curedAfter: 90,
@@ -117,7 +117,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
       setTemplate(at, "app:2");
     },
     seenAfter: 45,
-    says: { status: /ZonePaused/, explain: /roll out: no {2}ZonePaused\n.*ingester-zone-b/ },
+    says: { status: /ZonePaused/, explain: /roll out: Paused {2}ZonePaused\n.*ingester-zone-b/ },
     event: /^ZonePaused /m,
     cure: {},
     curedAfter: 60,
@@ -131,7 +131,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     },
     says: {
       status: /WindowClosed/,
-      explain: /roll out: no {2}WindowClosed\n.*opens at 2099-01-01T00:00:00Z/,
+      explain: /roll out: Waiting {2}WindowClosed\n.*opens at 2099-01-01T00:00:00Z/,
       page: /WindowClosed/,
     },
     event: /^WindowClosed /m,
@@ -157,7 +157,7 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
     },
     says: {
       status: /WindowInvalid/,
-      explain: /roll out: no {2}WindowInvalid\n.*it has 5 fields/,
+      explain: /roll out: Blocked {2}WindowInvalid\n.*it has 5 fields/,
       doctor: /error {2}statefulset\/ingester-zone-a: annotation zonewise.dev\/rollout-window is "0 2 \* \* \*"/,
     },
     event: /^WindowInvalid /m,

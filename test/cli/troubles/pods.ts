@@ -13,7 +13,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     seenAfter: 45,
     says: {
       status: /ingester +Waiting .*MaxUnavailableReached/,
-      explain: /roll out: no {2}MaxUnavailableReached\n.*ImagePullBackOff/,
+      explain: /roll out: \w+ {2}MaxUnavailableReached\n.*ImagePullBackOff/,
       page: /MaxUnavailableReached/,
     },
     event: /^MaxUnavailableReached .*ingester-zone-a/m,
@@ -45,7 +45,7 @@ export const POD_TROUBLES: readonly Trouble[] = [
     },
     seenAfter: 45,
     says: {
-      explain: /roll out: no {2}\w+\n.*ingester-zone-b.*ImagePullBackOff/,
+      explain: /roll out: \w+ {2}\w+\n.*ingester-zone-b.*ImagePullBackOff/,
       status: /ingester-zone-b/,
     },
     cure: {

@@ -21,7 +21,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a leader that is not in the group",
     make: (at) => annotate(at, SETS, B, { [LEADER]: "ingester-zone-x" }),
-    says: { status: /LeaderNotFound/, explain: /scale: no {2}LeaderNotFound/, page: /LeaderNotFound/ },
+    says: { status: /LeaderNotFound/, explain: /scale: Blocked {2}LeaderNotFound/, page: /LeaderNotFound/ },
     event: /^LeaderNotFound /m,
     cure: {},
   },
@@ -31,14 +31,14 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       annotate(at, SETS, A, { [LEADER]: B });
       annotate(at, SETS, B, { [LEADER]: A });
     },
-    says: { status: /LeaderCycle/, explain: /scale: no {2}LeaderCycle/ },
+    says: { status: /LeaderCycle/, explain: /scale: Blocked {2}LeaderCycle/ },
     event: /^LeaderCycle /m,
     cure: {},
   },
   {
     trouble: "a zone with a leader and a resource to mirror",
     make: (at) => mirror(at, 2, { [LEADER]: A }),
-    says: { status: /LeaderAndMirror/, explain: /scale: no {2}LeaderAndMirror/ },
+    says: { status: /LeaderAndMirror/, explain: /scale: Blocked {2}LeaderAndMirror/ },
     event: /^LeaderAndMirror /m,
     cure: {},
   },
@@ -50,7 +50,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       for (const node of ["node-1", "node-2", "node-3"]) setSpec(at, "nodes", node, ["unschedulable"], true);
     },
     seenAfter: 45,
-    says: { explain: /scale: no {2}LeaderNotReady/, status: /LeaderNotReady/ },
+    says: { explain: /scale: Waiting {2}LeaderNotReady/, status: /LeaderNotReady/ },
     cure: { takes: /annotate/ },
     changes: [B],
   },
@@ -63,7 +63,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       annotate(at, SETS, A, { "grafana.com/last-downscale": timestamp(at.stage.clock.now()) });
       setSpec(at, SETS, A, ["replicas"], 1);
     },
-    says: { explain: /scale: no {2}MinTimeBetweenZones/, status: /MinTimeBetweenZones/ },
+    says: { explain: /scale: Waiting {2}MinTimeBetweenZones/, status: /MinTimeBetweenZones/ },
     event: /^MinTimeBetweenZones /m,
     cure: { takes: /annotate/ },
     changes: [B],
@@ -76,7 +76,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
     },
     says: {
       status: /PrepareFailed/,
-      explain: /scale: no {2}PrepareFailed\n.*ingester-zone-b-1.*500/,
+      explain: /scale: Blocked {2}PrepareFailed\n.*ingester-zone-b-1.*500/,
       page: /PrepareFailed/,
     },
     event: /^PrepareFailed .*ingester-zone-b-1/m,
@@ -98,7 +98,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       at.hosts = () => ({ status: 200, body: JSON.stringify({ timestamp: since }) });
       mirror(at, 1, DELAYED);
     },
-    says: { status: /DelayNotReached/, explain: /scale: no {2}DelayNotReached/ },
+    says: { status: /DelayNotReached/, explain: /scale: Waiting {2}DelayNotReached/ },
     event: /^DelayNotReached /m,
     cure: {
       edit: (set) => put(set, ["metadata", "annotations", "grafana.com/rollout-delayed-downscale"], "1s"),
@@ -108,7 +108,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a resource to mirror that does not exist",
     make: (at) => annotate(at, SETS, B, MIRROR),
-    says: { status: /ReferenceUnreadable/, explain: /scale: no {2}ReferenceUnreadable/ },
+    says: { status: /ReferenceUnreadable/, explain: /scale: Blocked {2}ReferenceUnreadable/ },
     event: /^ReferenceUnreadable /m,
     cure: {
       edit: (set) => ({ ...set, metadata: { ...set.metadata, annotations: {} } }),

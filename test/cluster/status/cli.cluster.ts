@@ -74,7 +74,7 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
 
   const settled = await viewer("status", "cache", "--watch", "--timeout", "2m");
   assert.equal(settled.code, 0, settled.text);
-  assert.deepEqual(await viewer("plan", "cache"), { code: 0, text: "nothing to do\n" });
+  assert.deepEqual(await viewer("plan", "cache"), { code: 0, text: "Nothing to do: all zones are up to date\n" });
 
   // Nothing that the role forgets is left out: PhasedRollouts, the installation's settings.
   const overview = await viewer("status", "--watch=false");

@@ -75,6 +75,29 @@ it("a long wait under a budget is one wait, whether a pod can come up or not", (
   assert.deepEqual([end, endsAt], ["blocked", Date.parse("2026-01-01T12:00:00Z")]);
 });
 
+const CRASHING = { ready: false, broken: "CrashLoopBackOff" };
+
+it("a check that compares is taken to pass too, and a plan that is blocked has the steps that are left", () => {
+  const within = { successWhen: "WithinBaseline", baseline: { expr: "up", maxRatio: "2" } };
+  const planned = planGroup(worldOf(zonesOf(OUTDATED, OUTDATED), { gates: [gateOf({ check: within })] }), 100);
+  assert.deepEqual([planned.end, planned.remaining], ["settled", []]);
+  const paused = {
+    ...OUTDATED,
+    annotations: { "grafana.com/rollout-paused": "true" },
+    statusReady: 2,
+    pods: { 0: CRASHING },
+  };
+  const { end, steps, remaining } = planGroup(worldOf(zonesOf(paused, OUTDATED)), 100);
+  assert.deepEqual([end, steps.length], ["blocked", 0]);
+  assert.deepEqual(
+    remaining.map(({ action, zone, count }) => [action, zone, count]),
+    [
+      ["ReplacePods", "ingester-zone-b", 3],
+      ["FinishZone", "ingester-zone-b", undefined],
+    ],
+  );
+});
+
 it("a gate between zones adds the time of its checks, which are taken to pass", () => {
   const zones = zonesOf(OUTDATED, OUTDATED);
   const { steps, end } = planGroup(worldOf(zones, { gates: [gateOf()] }), 100);

@@ -16,6 +16,8 @@ const held = (ticked: number | undefined, isLive = true, holder = "zonewise-reco
 });
 const cronJob = { suspended: false, createdAt: ago(86_400), lastJobAt: ago(20) };
 const suspended = { ...cronJob, suspended: true };
+/** Its last Job was created long before the last tick. */
+const suspendedLongAgo = { ...suspended, lastJobAt: ago(600) };
 const job = (name: string, state: "active" | "succeeded" | "failed", seconds: number) => ({
   name,
   createdAt: ago(seconds),
@@ -48,8 +50,8 @@ describe("the reconciler ticks", () => {
     ["if the last tick is recent", {}],
     ["if a tick takes long, while its process renews the Lease", { lease: held(300) }],
     ["if nobody holds the Lease for a moment", { lease: held(120, false) }],
-    ["if the CronJob is suspended and a run by hand ticks", { cronJob: suspended }],
-    ["if the CronJob is suspended and events let it tick", { lease: held(120, false), cronJob: suspended }],
+    ["if the CronJob is suspended and a run by hand ticks", { cronJob: suspendedLongAgo }],
+    ["if the CronJob is suspended and events let it tick", { lease: held(120, false), cronJob: suspendedLongAgo }],
     ["without a CronJob, if events let it tick", { cronJob: undefined, lease: held(60, false) }],
   ];
   for (const [what, traits] of CASES) it(what, () => assert.equal(judgeTicking(factsOf(traits)), undefined));
@@ -61,6 +63,16 @@ describe("the reconciler does not tick", () => {
       "Suspended",
       { lease: held(121, false), cronJob: suspended },
       /^no tick since 2026-01-01T11:57:59.000Z \(2m1s ago\): CronJob cache\/zonewise-reconciler is suspended$/,
+    ],
+    [
+      "Suspended",
+      { lease: held(15, false), cronJob: suspended },
+      /^last tick 15s ago: CronJob cache\/zonewise-reconciler is suspended$/,
+    ],
+    [
+      "Suspended",
+      { lease: held(1), cronJob: suspended },
+      /^last tick 1s ago: CronJob .* is suspended: the run under way ends within a minute, and none follows$/,
     ],
     [
       "NotInstalled",
