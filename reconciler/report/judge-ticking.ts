@@ -28,20 +28,24 @@ interface Cause {
 
 /** Undefined if it ticks. */
 export function judgeTicking(facts: TickingFacts): NoTick | undefined {
-  const { lease, installation, now } = facts;
+  const { lease, installation } = facts;
   const unknown = whyNotKnown(facts);
   if (unknown !== undefined) return notKnown(installation, unknown);
-  const wasTicking = isTicking(facts);
-  if (wasTicking && !isEnding(facts)) return undefined;
+  if (isTicking(facts) && !isEnding(facts)) return undefined;
   const notYet = whyNotYet(facts);
   if (notYet !== undefined) return describeNotYet(facts, notYet);
   const { reason, why, remedy } = findCause(facts) ?? notExplained(facts);
   const since = lease?.lastTick;
+  const message = `${describeLastTick(facts)}: ${why}`;
+  return { state: "stopped", reason, message, ...(since !== undefined && { since }), remedy };
+}
+
+function describeLastTick(facts: TickingFacts): string {
+  const since = facts.lease?.lastTick;
   const at = parseTimestamp(since ?? "");
-  const age = at === undefined ? "" : shortDuration(Math.max(0, now - at));
-  const last =
-    age === "" ? "no tick is recorded" : wasTicking ? `last tick ${age} ago` : `no tick since ${since} (${age} ago)`;
-  return { state: "stopped", reason, message: `${last}: ${why}`, ...(since !== undefined && { since }), remedy };
+  if (at === undefined) return "no tick is recorded";
+  const age = shortDuration(Math.max(0, facts.now - at));
+  return isTicking(facts) ? `last tick ${age} ago` : `no tick since ${since} (${age} ago)`;
 }
 
 /** If no part of an installation is found, it may still be in a place that was not searched. */
@@ -59,9 +63,10 @@ function whyNotKnown({ leaseUnread, lease, cronJob, unread, traces, ...facts }: 
  * Jobs that somebody creates, let it tick long after the last of those Jobs.
  */
 function isEnding({ cronJob, lease, now }: TickingFacts): boolean {
-  const [jobAt, tickAt] = [parseTimestamp(cronJob?.lastJobAt ?? ""), parseTimestamp(lease?.lastTick ?? "")];
-  if (!cronJob?.suspended || jobAt === undefined || tickAt === undefined) return false;
-  return (lease?.isLive ? now : tickAt) - jobAt <= NO_TICK_MS;
+  if (!cronJob?.suspended || !lease) return false;
+  const jobAt = parseTimestamp(cronJob.lastJobAt ?? "") ?? -Infinity;
+  const tickedAt = lease.isLive ? now : (parseTimestamp(lease.lastTick ?? "") ?? Infinity);
+  return tickedAt - jobAt <= NO_TICK_MS;
 }
 
 /** By the age of the last tick: it holds the Lease only while it runs. */

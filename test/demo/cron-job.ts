@@ -1,8 +1,10 @@
 /**
  * Plays the controllers of CronJobs and Jobs for the reconciler, as far as people use them: a suspended CronJob starts
- * no run, and a Job that is deleted ends its own.
+ * no run, and a Job that is deleted ends its own. A run lasts for as long as the demonstration; once the CronJob is
+ * suspended, it ends as one of the CronJob's would that has begun then.
  *
- *   suspended? -> wait   otherwise -> create a Job -> run until it ends by itself, or its Job is deleted -> remove the Job
+ *   suspended? -> wait   otherwise -> create a Job -> run until it ends by itself, its Job is deleted, or the CronJob was
+ *                                                     suspended for the time of a run -> remove the Job
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,6 +24,8 @@ const MANIFEST = join(import.meta.dirname, "../../infra/manifests/reconciler/cro
 const CRON_JOBS = "cronjobs.batch";
 const JOBS = "jobs.batch";
 const NAME = "zonewise-reconciler";
+/** Milliseconds of a run. */
+const RUN_MS = 55_000;
 /** Milliseconds between two runs; on a real cluster the next one begins with the minute. */
 const PAUSE_MS = 1000;
 
@@ -66,15 +70,22 @@ export async function runByCronJob(
       spec,
       status: { active: 1, startTime: time },
     });
-    noteRuns([{ apiVersion: "batch/v1", kind: "Job", namespace, name }], time);
-    const deleted = new AbortController();
+    const active = { apiVersion: "batch/v1", kind: "Job", namespace, name };
+    noteRuns([active], time);
+    const end = new AbortController();
+    let suspendedAt: string | undefined;
     const unsubscribe = store.subscribe(({ type, resource, object }) => {
-      if (type === "DELETED" && resource === JOBS && object.metadata.name === name) setImmediate(() => deleted.abort());
+      if (type === "DELETED" && resource === JOBS && object.metadata.name === name) setImmediate(() => end.abort());
+      if (resource !== CRON_JOBS || dig(object, "spec", "suspend") !== true || suspendedAt !== undefined) return;
+      suspendedAt = timestamp(clock.now());
+      setImmediate(() => noteRuns([active], suspendedAt ?? time));
+      void clock.sleep(RUN_MS, AbortSignal.any([stop, end.signal])).then(() => end.abort());
     });
-    await run(AbortSignal.any([stop, deleted.signal]));
+    await run(AbortSignal.any([stop, end.signal]));
     unsubscribe();
+    end.abort();
     if (store.get(JOBS, namespace, name)) store.remove(JOBS, namespace, name, { gracePeriodSeconds: 0 });
-    noteRuns([], time);
+    noteRuns([], suspendedAt ?? time);
   }
 
   function noteRuns(active: readonly object[], lastScheduleTime: string): void {

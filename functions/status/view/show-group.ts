@@ -41,7 +41,10 @@ export function showGroup({ group, live, now, isStopped }: GroupSection): Compon
     holds.length > 0 && h("ul", { class: "holds" }, ...holds.map((hold) => showHold(hold, { group, live, now }))),
     showZones(group, { zones, live, now }),
     progress && h("p", { class: "faint" }, ...showProgress(progress, { now, isStopped })),
-    plan.length > 0 && [h("h4", {}, "Plan"), h("ol", { class: "plan" }, ...plan.map((step) => h("li", {}, describeStep(step))))],
+    plan.length > 0 && [
+      h("h4", {}, "Plan"),
+      h("ol", { class: "plan" }, ...plan.map((step) => h("li", {}, describeStep(step)))),
+    ],
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads the facts that show whether the reconciler ticks: its Lease; only if the Lease does not show it, its CronJob,
- * the Jobs and their pods too.
+ * Reads the facts that show whether the reconciler ticks: its Lease, and whether its CronJob is suspended; only if they
+ * do not show that it ticks, the Jobs and their pods too.
  */
 import { absent, hasCode, isUnanswered } from "../../../infra/errors.ts";
 import type { Call, Cluster } from "../../../infra/kubernetes/cluster.ts";
@@ -54,7 +54,9 @@ export async function readTicking(question: TickingQuestion): Promise<NoTick | u
   const common = { installation, served, places, jobs: [], pods: [], unread: [], leaseUnread: undefined };
   const now = question.now();
   const lease = found && readLease(found, now);
-  if (lease && judgeTicking({ ...common, cronJob: undefined, lease, now }) === undefined) return undefined;
+  const isTicking = (cronJob: CronJobFacts | undefined): boolean =>
+    lease !== undefined && judgeTicking({ ...common, cronJob, lease, now }) === undefined;
+  if (isTicking(undefined) && isTicking(await readSuspended(question, home))) return undefined;
   // The Lease that was not read may be the right one.
   if (unread.length > 0)
     return judgeTicking({ ...common, cronJob: undefined, lease: undefined, leaseUnread: unread.join("; "), now });
@@ -132,6 +134,15 @@ interface Runs {
   readonly pods: readonly RunPodFacts[];
   readonly unread: readonly string[];
   readonly original: boolean | undefined;
+}
+
+/** Undefined if the CronJob is not suspended, or if that is not known: then the Lease decides. */
+async function readSuspended(
+  { cluster, installation, call }: TickingQuestion,
+  namespace: string,
+): Promise<CronJobFacts | undefined> {
+  const found = await cluster.get(cronJobs, { namespace, name: installation.cronJob }, call).catch(() => undefined);
+  return found?.spec?.suspend ? readCronJob(found) : undefined;
 }
 
 async function readRuns(question: TickingQuestion): Promise<Runs> {

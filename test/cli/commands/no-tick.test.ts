@@ -210,6 +210,13 @@ describe("without a tick", { timeout: 300_000 }, () => {
     const value = await json<{ estimatedEnd?: string; steps: { at?: string }[] }>("plan ingester");
     assert.deepEqual([value.estimatedEnd, value.steps[0]?.at], [undefined, undefined]);
     writeLease(stage, {});
+    assert.match(
+      (await run("explain ingester")).out,
+      /roll out: Blocked {2}ReconcilerStopped\n {4}why +last tick \ds ago/,
+    );
+    const { store } = stage.emulator;
+    const suspended = store.get("cronjobs.batch", "default", NAME) ?? assert.fail();
+    store.update("cronjobs.batch", { ...suspended, spec: { suspend: false } });
     assert.match((await run("explain ingester")).out, /Goes on by itself:/);
     assert.notEqual((await json<{ estimatedEnd?: string }>("plan ingester")).estimatedEnd, undefined);
   });
