@@ -124,20 +124,21 @@ async function startPage({ admin, namespace, folder }: Stage) {
 }
 
 /** The row of a group whose first pod crashes in its new version. */
-const STALLED: Readonly<Record<string, string | RegExp>> = {
-  PHASE: "Stalled",
+const BLOCKED: Readonly<Record<string, string | RegExp>> = {
+  PHASE: "Blocked",
   READY: "False",
   ZONES: "0/3",
   UPDATED: "1/6",
   "PODS-READY": "5/6",
   ZONE: "zone-a",
-  "BLOCKED-BY": "MaxUnavailableReached",
-  MESSAGE: /^no step since .*: zone-a: zone-a-0 CrashLoopBackOff; at most 1 may be unavailable/,
+  REASON: "MaxUnavailableReached",
+  "WAITS-FOR": "pod/zone-a-0",
+  MESSAGE: /^no step since .*: zone-a-0: CrashLoopBackOff; at most 1 of zone-a may be unavailable/,
   "LAST-STEP": /^(?:\d+m)?(?:\d+s)?$/,
 };
 
 scenario(
-  "the columns and the page show where a rollout stands, what blocks it, and that it has stalled",
+  "the columns and the page show where a rollout stands, what it waits for, and that it is blocked",
   async (stage) => {
     await stage.create(ZONES);
     const page = await startPage(stage);
@@ -159,18 +160,18 @@ scenario(
     assert.equal(patched.code, 0, patched.text);
     await stage.setImage("app:2", ZONES, { "sim/crash": "true" });
     assert.equal((await waitFor(stage.namespace, "Stalled")).code, 0);
-    // On a slow machine it stalls before the pod has come back, or has crashed; then it stays like this.
+    // On a slow machine it is blocked before the pod has come back, or has crashed; then it stays like this.
     let row: Readonly<Record<string, string>> = {};
-    const isStalled = async (): Promise<boolean> => {
+    const isBlocked = async (): Promise<boolean> => {
       row = await readRow(stage.namespace);
-      return Object.entries(STALLED).every(([column, text]) =>
+      return Object.entries(BLOCKED).every(([column, text]) =>
         typeof text === "string" ? row[column] === text : text.test(row[column] ?? ""),
       );
     };
-    await until(() => `the row shows why: ${JSON.stringify(row)}`, isStalled);
+    await until(() => `the row shows why: ${JSON.stringify(row)}`, isBlocked);
     await page.read(
-      /1 Stalled/,
-      /MaxUnavailableReached since .* zone-a-0 CrashLoopBackOff; at most 1 may be/,
+      /1 Blocked/,
+      /MaxUnavailableReached since .* zone-a-0: CrashLoopBackOff; at most 1 of zone-a may be/,
       /○ 0 \w+ CrashLoopBackOff/,
       /Last tick \d\d:/,
     );
