@@ -98,9 +98,7 @@ export const PHASE_ORDER: readonly GroupPhase[] = ["Blocked", "Waiting", "Paused
 
 /** A group that is done: its pods are not read. */
 export const isQuiet = ({ status: { phase, holds = [], zones = [] } }: PageGroup): boolean =>
-  (phase === "Ready" || (phase === "Waiting" && zones.length === 0)) &&
-  holds.length === 0 &&
-  zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
+  phase === "Ready" && holds.length === 0 && zones.every(({ gatesBypassedUntil }) => gatesBypassedUntil === undefined);
 
 /**
  * Groups that are done come last, the others by phase; within a phase by the time for which they have been held,

@@ -40,16 +40,16 @@ const groupOf = (name: string, status: Partial<RolloutGroupStatus>, namespace = 
 const both = ["rolloutgroups", "zoneawarepoddisruptionbudgets"] as const;
 
 describe("the status page", { timeout: 300_000 }, () => {
-  it("reads a settled cluster with four calls, whoever looks, and with none for 2 s", async (t) => {
+  it("reads a settled cluster with five calls, whoever looks, and with none for 2 s", async (t) => {
     const { stage, store, clock, read } = await setReader(t, ...both);
     store.create(GROUPS, groupOf("store", { phase: "Ready" }));
     await Promise.all([read(undefined), read(undefined)]);
     clock.at = 1999;
     await read(undefined);
-    assert.equal(stage.calls.length, 4, stage.calls.join("\n"));
+    assert.equal(stage.calls.length, 5, stage.calls.join("\n"));
     clock.at = 2000;
     await read(undefined);
-    assert.equal(stage.calls.length, 8, stage.calls.join("\n"));
+    assert.equal(stage.calls.length, 10, stage.calls.join("\n"));
     assert.ok(stage.calls.every((call) => call.startsWith("GET ")));
   });
 
@@ -151,6 +151,7 @@ describe("the status page", { timeout: 300_000 }, () => {
       kind: "CronJob",
       metadata: { name: "zonewise-reconciler", namespace: "default" },
       spec: { suspend: true },
+      status: { lastScheduleTime: "2026-11-22T02:00:00Z" },
     });
     const { reconciler } = await read(undefined);
     assert.ok(reconciler !== UNREAD);
