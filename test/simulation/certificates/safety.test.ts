@@ -8,10 +8,10 @@ import { CONFIGURATIONS, OTHER_INJECTOR, SECRET, secretObject } from "./trust.ts
 
 const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE_MS = 60_000;
-/** Two certificates of an hour, the first of which has been valid for 40 minutes, or for 55. */
-const [OLD, SPENT, NEW] = (await Promise.all(
-  [40, 55, 0].map((spentMinutes) => secretObject({ spentMinutes }, START)),
-)) as [Draft, Draft, Draft];
+/** Two certificates of an hour, the first of which has been valid for 40 minutes, for 46, or for 55. */
+const [OLD, OVERDUE, SPENT, NEW] = (await Promise.all(
+  [40, 46, 55, 0].map((spentMinutes) => secretObject({ spentMinutes }, START)),
+)) as [Draft, Draft, Draft, Draft];
 const dataOf = (secret: Draft): Readonly<Record<string, string>> => secret["data"] as Readonly<Record<string, string>>;
 
 const object = (name: string, fields: object): KubeObject => ({
@@ -78,7 +78,13 @@ describe("the oracle of the certificate", () => {
     ],
     ["one in the place of another that is about to expire", { from: SPENT, trustedMs: 1 }, /^$/],
     ["one whose configuration somebody has just written", { trustedMs: 1, spoilt: true }, /^$/],
-    ["one that a reconciler replaces", { by: "reconciler-1" }, /reconciler-1 replaces the certificate that there is/],
+    ["one that a reconciler replaces", { by: "reconciler-1" }, /reconciler-1 replaces a certificate that is left to/],
+    ["one that a reconciler replaces as the job is overdue", { by: "reconciler-1", from: OVERDUE }, /^$/],
+    [
+      "one that a reconciler replaces by another that is not trusted yet",
+      { by: "reconciler-1", from: OVERDUE, trustedMs: 1 },
+      /reconciler-1 serves a certificate that hooks has trusted for 1 ms only/,
+    ],
     ["a reconciler that leaves it as it is", { by: "reconciler-1", to: OLD }, /^$/],
   ] as const)
     it(`${says.source === "^$" ? "accepts" : "condemns"} ${name}`, () => assert.match(judge(given), says));

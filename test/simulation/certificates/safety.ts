@@ -1,6 +1,6 @@
 /**
- * Judges who changes the webhooks' certificate, and when (§7.3, §7.5): a reconciler makes the first one only; and a new
- * one serves once every configuration has trusted it for half a minute, while the old one is good. Judged from the store.
+ * Judges who changes the webhooks' certificate, and when (§7.3, §7.5): a reconciler makes the first one, and replaces one
+ * only if the daily job is overdue; and a new one serves once every configuration has trusted it for half a minute, while the old one is good. Judged from the store.
  */
 import { X509Certificate } from "node:crypto";
 import { dig, listOf, textOf } from "../../emulator/objects.ts";
@@ -17,6 +17,8 @@ export interface CertificateSafetyOptions {
 const SETTLE_MS = 30_000;
 /** A job has read what people have written before. */
 const READ_MS = 150_000;
+/** Share of its time before which a reconciler leaves a certificate to the job, as clocks may tell it. */
+const OVERDUE_SHARE = 0.73;
 /** Share of its time after which a certificate is replaced whoever trusts the next one, as clocks may tell it. */
 const LAST_SHARE = 0.85;
 
@@ -39,10 +41,15 @@ export function createCertificateSafety({ violated, now }: CertificateSafetyOpti
   /** When people last wrote a configuration or the Secret. */
   let theirsAt = -Infinity;
 
+  /** Which part of its time is over. */
+  function shareOf({ validFromDate, validToDate }: X509Certificate): number {
+    const [from, to] = [validFromDate.getTime(), validToDate.getTime()];
+    return (now() - from) / (to - from);
+  }
+
   function isGood(certificate: X509Certificate, secret: KubeObject): boolean {
-    const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
     const ca = Buffer.from(textOf(dig(secret, "data", "ca.crt")) ?? "", "base64");
-    return whyNotTrusted(certificate, ca, now()) === undefined && now() - from < LAST_SHARE * (to - from);
+    return whyNotTrusted(certificate, ca, now()) === undefined && shareOf(certificate) < LAST_SHARE;
   }
 
   /** Since when a configuration trusts this certificate. */
@@ -56,8 +63,15 @@ export function createCertificateSafety({ violated, now }: CertificateSafetyOpti
     if (!previous) return;
     const [before, after] = [certificateOf(previous), certificateOf(object)];
     if (!before || !after || before.fingerprint256 === after.fingerprint256) return;
-    if (actor.startsWith("reconciler-")) violated(`${actor} replaces the certificate that there is`);
-    if (!actor.startsWith("certificates-") || !isGood(before, previous) || now() - theirsAt < READ_MS) return;
+    const isByReconciler = actor.startsWith("reconciler-");
+    if (isByReconciler && shareOf(before) < OVERDUE_SHARE)
+      violated(`${actor} replaces a certificate that is left to the certificate job`);
+    if (
+      !(isByReconciler || actor.startsWith("certificates-")) ||
+      !isGood(before, previous) ||
+      now() - theirsAt < READ_MS
+    )
+      return;
     for (const configuration of bundles.keys()) {
       const ms = trustedMs(configuration, after);
       if (ms < SETTLE_MS) violated(`${actor} serves a certificate that ${configuration} has trusted for ${ms} ms only`);
