@@ -68,8 +68,12 @@ function keepsStatus({ emulator: { store } }: Stage): boolean {
 }
 
 /** The reservations in the budget's status, by pod. */
-export function reserved(stage: Stage, name = "ingester"): Record<string, { uid: string; time: string; by: string }> {
-  const status = stage.emulator.store.get(BUDGETS, "default", name)?.["status"] as
+export function reserved(
+  stage: Stage,
+  name = "ingester",
+  namespace = "default",
+): Record<string, { uid: string; time: string; by: string }> {
+  const status = stage.emulator.store.get(BUDGETS, namespace, name)?.["status"] as
     | { disruptedPods?: object }
     | undefined;
   return { ...status?.disruptedPods };
@@ -80,6 +84,8 @@ export const handlesOf = (result: DisruptionResult): readonly ReservationHandle[
   result.outcome === "allowed" ? result.handles : [];
 
 export interface DisruptionOptions {
+  /** `default` unless given. */
+  readonly namespace?: string;
   readonly dryRun?: boolean;
   readonly rollout?: { readonly maxUnavailable: number };
   readonly deadlineMs?: number;

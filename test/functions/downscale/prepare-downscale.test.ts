@@ -155,6 +155,7 @@ for (const [mode, recordOf] of MODES) {
     const PATIENT: readonly [string, number, string | undefined][] = [
       ["was scaled down long ago", 13 * HOUR, "12h"],
       ["is not labelled", 0, undefined],
+      ["is labelled to wait for less than this one is", 2 * HOUR, "1h"],
     ];
     for (const [name, age, label] of PATIENT)
       it(`does not wait for a zone that ${name}`, async (t) => {

@@ -114,6 +114,40 @@ describe("the lease", () => {
     assert.equal(holderThen, "first");
   });
 
+  for (const delayed of ["request", "answer"] as const)
+    it(`is freed only after a renewal under way has ended, whose ${delayed} is delayed: neither conflicts, nothing is lost, and it stays free`, async () => {
+      const good = stage.connect().cluster;
+      const arrived = Promise.withResolvers<void>();
+      const letGo = Promise.withResolvers<void>();
+      const written: string[] = [];
+      let isDelayed = false;
+      const slow: Cluster = {
+        ...good,
+        async replace(resource, replacement, call) {
+          const { holderIdentity } = (replacement.body as { spec: { holderIdentity: string } }).spec;
+          const waits = isDelayed && holderIdentity === "first";
+          const wait = async (): Promise<void> => (arrived.resolve(), await letGo.promise);
+          if (waits && delayed === "request") await wait();
+          const stored = await good.replace(resource, replacement, call);
+          if (waits && delayed === "answer") await wait();
+          written.push(holderIdentity);
+          return stored;
+        },
+      };
+      const first = held(await acquire("first", slow));
+      isDelayed = true;
+      await meanwhile(arrived.promise);
+      const releasing = first.release();
+      assert.throws(() => first.write(), { code: "LeaseLost" });
+      await stage.time.advance(1000);
+      assert.deepEqual([holder(), written], ["first", []]);
+      letGo.resolve();
+      await meanwhile(releasing);
+      assert.deepEqual([holder(), written, first.lost.aborted], ["", ["first", ""], false]);
+      await stage.time.advance(20_000);
+      assert.deepEqual([holder(), written.length], ["", 2]);
+    });
+
   it("survives a renewal whose answer was lost", async () => {
     const first = held(await acquire("first"));
     stage.emulator.faults.inject({

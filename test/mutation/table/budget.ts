@@ -416,4 +416,31 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
     replacement: "if (found.length > 2) {",
     tests: RESERVE,
   },
+  {
+    breaks: "budgets of one name in two namespaces share no queue and no denial",
+    file: "reconciler/budget/act/budget-memory.ts",
+    tests: RESERVE,
+    find: "`${namespace}/${budget}`;",
+    replacement: "budget;",
+  },
+  {
+    breaks: "the first pod that a downscale takes is counted from ordinals.start",
+    file: "reconciler/budget/act/reserve.ts",
+    tests: DOWNSCALE,
+    find: "from: zone.firstOrdinal + to,",
+    replacement: "from: to,",
+  },
+  {
+    breaks: "a downscale leaves as many replicas as its first ordinal is beyond ordinals.start",
+    ...VERDICT,
+    find: "size: from - zone.firstOrdinal,",
+    replacement: "size: from,",
+  },
+  {
+    breaks: "pods of two groups under one budget wait for no common cure",
+    file: COUNT.file,
+    tests: [...DECIDE.tests, "test/reconciler/run/tick-budget.test.ts"],
+    find: "|| zone.uid !== pod.owner ||",
+    replacement: "||",
+  },
 ];

@@ -18,6 +18,7 @@ const TURN = {
   file: "reconciler/downscale/turn.ts",
   tests: ["test/reconciler/downscale/turn.test.ts", "test/functions/downscale-refused-elsewhere.test.ts"],
 };
+const POD_CALLS = { file: "infra/call-pods.ts", tests: ["test/reconciler/downscale/act/pod-calls.test.ts"] };
 const PENDING = { tests: ["test/reconciler/downscale/pending.test.ts"] };
 const DECIDE = {
   file: "reconciler/downscale/decide-admission.ts",
@@ -242,5 +243,17 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
     tests: ["test/reconciler/downscale/act/conclude-downscales.test.ts"],
     find: "if (!wroteNothing(error)) throw error;",
     replacement: "if (!wroteNothing(error) || one.zone) throw error;",
+  },
+  {
+    breaks: "a hanging call to a pod is cut off once the downscale Lease may have passed on",
+    ...POD_CALLS,
+    find: 'if (stopAtFailure || hasCode(error, "LeaseLost")) stop.abort',
+    replacement: "if (stopAtFailure) stop.abort",
+  },
+  {
+    breaks: "a hanging call to a pod is cut off when another pod refuses its preparation",
+    ...POD_CALLS,
+    find: "const request = { namespace, signal,",
+    replacement: "const request = { namespace, signal: calls.signal,",
   },
 ];

@@ -187,4 +187,17 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
     find: `type: "merge", body }, fence.write(),`,
     replacement: `type: "merge", body },`,
   },
+  {
+    breaks: "a Lease is given back only once a renewal under way has ended",
+    ...LEASE,
+    find: "await renewing; if (remainingMs() > 0) await free();",
+    replacement: "if (remainingMs() > 0) await free();",
+  },
+  {
+    breaks: "a hanging call to a pod is cut off when the Lease is lost",
+    file: "reconciler/run/session.ts",
+    tests: ["test/reconciler/run/slow-groups.test.ts"],
+    find: "firstOfSignals(stop, held.lost, over.signal)",
+    replacement: "firstOfSignals(stop, over.signal)",
+  },
 ];

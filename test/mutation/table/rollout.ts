@@ -444,4 +444,17 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     find: "count: Math.max(expected - zone.status.ready, pods.length + missing)",
     replacement: "count: pods.length + missing",
   },
+  {
+    breaks: "a paused zone whose pod cannot be created holds the others",
+    ...ZONE,
+    find: "other.uid !== zone.uid && !isSteady(other));",
+    replacement:
+      "other.uid !== zone.uid && !isSteady(other.paused ? { ...other, replicas: other.status.replicas } : other));",
+  },
+  {
+    breaks: "a group is not settled while a pod of a paused zone cannot be created",
+    ...GROUP,
+    find: "status.ready < replicas);",
+    replacement: "status.ready < status.replicas);",
+  },
 ];

@@ -192,4 +192,40 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     find: "session.writes.underWay, notifier.idle()]",
     replacement: "session.writes.underWay]",
   },
+  {
+    breaks: "the minimum time of another zone does not count for a follower",
+    file: "reconciler/scaling/min-time.ts",
+    ...DECIDE,
+    find: "const { minTime } = zone.scaling; if (minTime === undefined && label",
+    replacement: `const minTime = snapshot.zones.find(({ scaling }) => scaling.minTime !== undefined)?.scaling.minTime;
+  if (minTime === undefined && label`,
+  },
+  {
+    breaks: "the minimum time of the zone that was scaled down does not count for a follower",
+    file: "reconciler/scaling/min-time.ts",
+    ...DECIDE,
+    find: "const ms = parseGoDuration(minTime);",
+    replacement: "const ms = parseGoDuration(last.zone.scaling.minTime ?? minTime);",
+  },
+  {
+    breaks: "zones that shrink to different sizes in one tick are judged each by its own",
+    ...STEADY,
+    tests: [...STEADY.tests, "test/reconciler/scaling/mirror-delayed.test.ts"],
+    find: "[shrink.size, shrink.now,",
+    replacement: "[shrink.now,",
+  },
+  {
+    breaks: "a leader whose pods cannot all be created is not ready",
+    file: "reconciler/scaling/leader.ts",
+    ...DECIDE,
+    find: "leader.status.ready === leader.replicas)",
+    replacement: "leader.status.ready === leader.status.replicas)",
+  },
+  {
+    breaks: "a call to a pod that is to go ends with the run",
+    file: "reconciler/scaling/act/take-scaling-step.ts",
+    tests: ["test/reconciler/run/slow-groups.test.ts"],
+    find: "signal: scaler.stop",
+    replacement: "signal: new AbortController().signal",
+  },
 ];

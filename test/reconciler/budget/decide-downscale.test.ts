@@ -23,6 +23,9 @@ const FOLLOWS_C = { annotations: { "grafana.com/rollout-downscale-leader": "inge
 /** It was Ready for an hour, and is not any more. */
 const FELL_ILL = { ready: false, restarts: 1, working: true };
 
+/** Pods of a zone of 3 replicas whose `ordinals.start` is 7. */
+const SEVEN_TO_NINE = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [i, i < 7 ? null : {}]));
+
 const zoneOf = (letter: string, traits: ZoneTraits = {}): BudgetZone => {
   const named = { name: `ingester-zone-${letter}`, ...traits };
   return { ...readZone(statefulSetObject(named)), pods: budgetPods(named) };
@@ -133,6 +136,22 @@ describe("a downscale of zone c under a budget", () => {
     [
       "waits for no pod that is to go as well and has not been ready for long",
       { zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } } } },
+      "Allowed",
+    ],
+    [
+      "of a zone that begins at 7 means the same size for such a zone as of one that begins at 0",
+      {
+        zones: { b: { ...FOLLOWS_C, pods: { 2: UNREADY } }, c: { start: 7, pods: SEVEN_TO_NINE } },
+        from: 9,
+      },
+      "Allowed",
+    ],
+    [
+      "and tells by ordinals which of its pods go: one that never became ready waits for nobody",
+      {
+        zones: { b: { pods: { 2: UNREADY } }, c: { start: 7, pods: { ...SEVEN_TO_NINE, 9: UNREADY } } },
+        from: 9,
+      },
       "Allowed",
     ],
     [

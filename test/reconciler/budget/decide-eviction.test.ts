@@ -284,6 +284,19 @@ const CASES: readonly EvictionCase[] = [
     ZONES_MET,
   ],
   [
+    "it waits for such a pod of another group under the budget",
+    {
+      pod: "zone-a-0",
+      rollout: 1,
+      zones: {
+        a: { at: "prev", pods: { 0: LIMPING } },
+        d: { name: "store-zone-a", group: "store", at: "prev", pods: { 0: LIMPING } },
+      },
+    },
+    429,
+    "1 pod not ready in store-zone-a",
+  ],
+  [
     "but not while another one of them is on its way",
     {
       pod: "zone-a-1",

@@ -92,6 +92,16 @@ const TABLE: readonly [string, ZoneTraits[], string][] = [
     [{ ...paused, statusReady: 2 }, updated],
     "hold ZoneNotReady",
   ],
+  [
+    "a paused zone whose pod cannot be created holds the others, although all that its status counts are ready",
+    [{ ...paused, statusReplicas: 2, pods: { 2: null } }, old],
+    "hold OtherZoneNotReady",
+  ],
+  [
+    "nor is the group settled then",
+    [{ ...paused, statusReplicas: 2, pods: { 2: null } }, updated],
+    "hold ZoneNotReady",
+  ],
   ["§1.5.1 a paused zone that is not recorded", [{ currentRevision: PREVIOUS, ...paused }, updated], "hold ZonePaused"],
   [
     "another zone has a pod beyond its replicas, which is about to go",

@@ -139,6 +139,34 @@ describe("beside a group whose three delayed downscales meet silent pods", () =>
     assert.equal(running.calls.filter((call) => !call.startsWith("GET")).length, before);
   });
 
+  it("a run that loses its Lease cuts off a call to a pod that hangs", async () => {
+    await setScene();
+    const called = { hanging: 0, cutOff: 0, others: 0 };
+    const hangs: PodHttp = {
+      async send(method, _url, { signal }) {
+        if (method === "DELETE") throw new RolloutError("Unreachable", "silent");
+        if (called.cutOff > 0) called.others++;
+        called.hanging++;
+        await stage.clock.sleep(600_000, signal);
+        called.hanging--;
+        called.cutOff++;
+        throw new RolloutError("Cancelled", "cut off");
+      },
+    };
+    const running = start(hangs, { budgetMs: 300_000 });
+    await until(() => updated("store") === 9 && called.hanging > 0, 60_000);
+    const { store } = stage.emulator;
+    const lease = store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler") ?? assert.fail();
+    const spec = { ...(lease["spec"] as object), holderIdentity: "thief", leaseDurationSeconds: 600 };
+    store.update("leases.coordination.k8s.io", { ...lease, spec });
+    // It learns of it with its next renewal, after a third of the Lease's 15 s.
+    await until(() => called.hanging === 0, 6000);
+    await stage.time.advance(5000);
+    assert.equal(called.others, 0, "and calls no other pod");
+    running.stop.abort();
+    await until(() => running.isOver, 2000);
+  });
+
   it("a single tick, as a function call asks for, waits for every group", async () => {
     await setScene();
     const calls = silence();

@@ -47,12 +47,16 @@ async function rollOut(spec: object): Promise<Witness> {
 }
 
 async function tick(): Promise<Outcome | undefined> {
+  return (await tickAll())[0];
+}
+
+async function tickAll(): Promise<readonly Outcome[]> {
   const { reserver } = startProcess(stage, "rollout");
   const { cluster } = stage.connect();
   const { outcomes } = await tickOnce(stage, cluster, {
     mayDisrupt: createMayDisrupt(reserver, stage.clock, createMetrics().budgets),
   });
-  return outcomes[0];
+  return outcomes;
 }
 
 /** Reserves a pod like an eviction that another process allowed. */
@@ -127,6 +131,34 @@ describe("a rollout under a budget", () => {
       ["StatefulSet", "Pod", "ZoneAwarePodDisruptionBudget"],
     );
     assert.deepEqual(seen.deleted, []);
+  });
+
+  it("of two groups under it counts an outdated pod of the other group that works and is not ready", async () => {
+    stage = await setBudgetStage();
+    const { store } = stage.emulator;
+    const tier = { tier: "ingest" };
+    writeBudget(stage, { selector: { matchLabels: tier } });
+    const groups = ["one", "two"];
+    for (const group of groups) deploy(stage, "x:1", { group, zones: ["a", "b"], labels: tier, podLabels: tier });
+    await stage.time.advance(2000);
+    const gate = (name: string, value: string): void => {
+      const pod = store.get("pods", "default", name) ?? assert.fail();
+      store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/ready": value } } });
+    };
+    for (const group of groups) gate(`${group}-zone-a-0`, "gated");
+    for (const group of groups) deploy(stage, "x:2", { group, zones: ["a", "b"], podLabels: tier });
+    await stage.time.advance(500);
+    const seen = witness(stage);
+    const outcomes = await tickAll();
+    assert.deepEqual(
+      outcomes.flatMap((outcome) => (outcome.state === "held" ? [`${outcome.group}: ${outcome.hold.message}`] : [])),
+      groups.map((group, i) => `${group}: ${group}-zone-a-0 stays: 1 pod not ready in ${groups[1 - i]}-zone-a`),
+    );
+    assert.deepEqual(seen.deleted, []);
+    gate("two-zone-a-0", "true");
+    await stage.time.advance(1000);
+    await tickAll();
+    assert.deepEqual(seen.deleted, ["one-zone-a-0"]);
   });
 
   it("requests 20 pods at once: the budget's cost does not grow with them", async () => {

@@ -7,7 +7,7 @@ import { planScale } from "../../../reconciler/scaling/steps.ts";
 import type { ZoneTraits } from "../builders.ts";
 import { decide, reference, sceneOf } from "./decide-scene.ts";
 import { DELAYED, MIRROR, NO_WRITE_BACK } from "./mirror-stage.ts";
-import { NOW } from "./snapshots.ts";
+import { downscaled, minTime, NOW } from "./snapshots.ts";
 
 const mirror = (replicas: number, more: Record<string, string> = {}): ZoneTraits => ({
   replicas,
@@ -15,9 +15,10 @@ const mirror = (replicas: number, more: Record<string, string> = {}): ZoneTraits
 });
 const delayed = (replicas: number, more: Record<string, string> = {}): ZoneTraits =>
   mirror(replicas, { ...DELAYED, ...more });
-const follows = (leader: string): ZoneTraits => ({
-  annotations: { "grafana.com/rollout-downscale-leader": `ingester-zone-${leader}` },
+const follows = (leader: string, more: Record<string, string> = {}): ZoneTraits => ({
+  annotations: { "grafana.com/rollout-downscale-leader": `ingester-zone-${leader}`, ...more },
 });
+const READY_ONLY = { "grafana.com/rollout-upscale-only-when-leader-ready": "true" };
 const force = (replicas: number) => ({ "grafana.com/rollout-force-replicas": String(replicas) });
 
 const MINUTE = 60_000;
@@ -46,6 +47,44 @@ const CASES: readonly Case[] = [
     ["nothing"],
   ],
   ["a follower is scaled", [{ replicas: 4 }, follows("a")], [], ["scale b to 4"]],
+  [
+    "of minimum times that differ, each zone waits its own, whatever that of the zone which was scaled down is",
+    [
+      { replicas: 2, ...downscaled(10), ...minTime("24h") },
+      { ...follows("a"), ...minTime("12h") },
+      { ...follows("a"), ...minTime("6h") },
+    ],
+    [],
+    ["scale c to 2", "MinTimeBetweenZones"],
+  ],
+  [
+    "also if that one and another have shorter ones",
+    [
+      { replicas: 2, ...downscaled(10), ...minTime("6h") },
+      { ...follows("a"), ...minTime("12h") },
+      { replicas: 2, ...minTime("1h") },
+    ],
+    [],
+    ["wait", "MinTimeBetweenZones"],
+  ],
+  [
+    "a leader of 2 that grows to 5 and stops at 3, all ready, is not followed by one that waits until it is ready",
+    [
+      { replicas: 5, statusReplicas: 3 },
+      { replicas: 2, ...follows("a", READY_ONLY) },
+    ],
+    [],
+    ["wait", "LeaderNotReady"],
+  ],
+  [
+    "without that setting it is followed to 5",
+    [
+      { replicas: 5, statusReplicas: 3 },
+      { replicas: 2, ...follows("a") },
+    ],
+    [],
+    ["scale b to 5"],
+  ],
   [
     "followers come before mirroring zones",
     [mirror(2), { replicas: 4 }, follows("b")],

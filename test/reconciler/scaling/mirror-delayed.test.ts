@@ -191,4 +191,22 @@ describe("mirroring with a delay", () => {
     };
     assert.deepEqual((await on.pass(() => OLD, slow)).patches, []);
   });
+
+  it("of two zones that may shrink to different sizes, one waits for a pod that the other's size gives up: 4 and 3", async () => {
+    await on.reference(3, 5);
+    await on.zones(delayed(5), delayed(5), mirroring(3));
+    const { store } = on.stage.emulator;
+    const c = store.get("statefulsets.apps", "default", "ingester-zone-c") ?? assert.fail();
+    store.update("statefulsets.apps", { ...c, spec: { ...(c["spec"] as object), replicas: 4 } });
+    await on.stage.time.advance(50);
+    const pod = store.get("pods", "default", "ingester-zone-c-3") ?? assert.fail();
+    store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations: { "sim/ready": "false" } } });
+    // Longer than a pod that works may take to become ready.
+    await on.stage.time.advance(61 * 60_000);
+    const pass = await on.pass((_method, ordinal, zone) => ({ minutesAgo: zone === "a" && ordinal === 3 ? 30 : 70 }));
+    assert.deepEqual(
+      [pass.patches, pass.waits],
+      [["statefulsets ingester-zone-b 3", `${STATUS} 3`], ["OtherZoneNotReady"]],
+    );
+  });
 });

@@ -224,4 +224,20 @@ describe("a zone that is to shrink to 3 replicas", () => {
       [false, true],
     );
   });
+
+  for (const order of [
+    ["4", "3"],
+    ["3", "4"],
+  ] as const)
+    it(`is judged by its own size, in the order ${order.join(", ")} of one tick: the pod that ends a zone of 4 is given up at 3 only`, () => {
+      const missing = { ...MIRRORS, replicas: 4, statusReplicas: 3, pods: { 3: null } };
+      const snapshot = group({ replicas: 5, ...MIRRORS }, { replicas: 5, ...MIRRORS }, missing);
+      const times = { zones: snapshot.zones, tracked: new Map<string, string>(), now: NOW };
+      const reasons = order.map((size) => {
+        const zone = snapshot.zones[size === "4" ? 0 : 1] ?? assert.fail();
+        const why = decideShrink({ zone, replicas: Number(size) }, times, snapshot);
+        return [size, why === "outdated" ? why : why?.reason];
+      });
+      assert.deepEqual(Object.fromEntries(reasons), { 4: "OtherZoneNotReady", 3: undefined });
+    });
 });

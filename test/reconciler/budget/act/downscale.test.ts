@@ -48,7 +48,12 @@ const zoneNamed = (letter: string): StatefulSet => {
 /** Changes a zone as a user does, without any webhook. */
 function change(
   letter: string,
-  { replicas, annotations = {}, labels = {} }: { replicas?: number; annotations?: object; labels?: object },
+  {
+    replicas,
+    start,
+    annotations = {},
+    labels = {},
+  }: { replicas?: number; start?: number; annotations?: object; labels?: object },
 ): void {
   const found = zoneNamed(letter);
   const metadata = {
@@ -59,7 +64,11 @@ function change(
   stage.emulator.store.update(SETS, {
     ...found,
     metadata,
-    spec: { ...found.spec, ...(replicas !== undefined && { replicas }) },
+    spec: {
+      ...found.spec,
+      ...(replicas !== undefined && { replicas }),
+      ...(start !== undefined && { ordinals: { start } }),
+    },
   } as never);
 }
 
@@ -154,6 +163,20 @@ describe("the reconciler's downscale", () => {
     const { outcomes } = await tickOnce(stage, refusing, { mayDownscale: createMayDownscale(reserver, stage.clock) });
     assert.match(String(reasonsOf(outcomes[0])), /ScaleRefused/);
     assert.deepEqual(reserved(stage), {});
+  });
+
+  it("of a zone that begins at 7 to 2 replicas is reserved from pod 9 on", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    change("a", { replicas: 2 });
+    change("c", { start: 7, annotations: { "grafana.com/rollout-downscale-leader": "ingester-zone-a" } });
+    await stage.time.advance(10_000);
+    await reconcile();
+    assert.equal(replicasOf("c"), 2);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-c-9+"]);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-c");
+    await stage.time.advance(5000);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
   });
 
   it("stays reserved if nobody knows whether it was stored, for as long as it may be", async () => {
@@ -301,6 +324,15 @@ describe("a downscale that prepare-downscale admits", () => {
       await stage.time.advance(5000);
       assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "Allowed");
     });
+
+  it("of a zone that begins at 7 to 2 replicas is reserved from pod 9 on", async () => {
+    await set();
+    change("a", { start: 7 });
+    await stage.time.advance(10_000);
+    assert.equal((await prepare("a", 2)).allowed, true);
+    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-9+"]);
+    assert.equal(await webhookProcess().requestDisruption("zone-b-0"), "1 pod to be removed in ingester-zone-a");
+  });
 
   it("P22 is denied, and no pod is called, while an eviction of another zone was allowed", async () => {
     await set();

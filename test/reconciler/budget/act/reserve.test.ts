@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { KubeObject } from "../../../emulator/objects.ts";
 import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
-import { reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
+import { BUDGETS, reserved, setBudgetStage, startProcess, writeBudget } from "../../budget-stage.ts";
 import type { Stage } from "../../stage.ts";
 
 const PARTITIONS = { podNamePartitionRegex: "[a-z\\-]+-zone-[a-z]-([0-9]+)" };
@@ -168,6 +168,48 @@ describe("an eviction under a budget", () => {
     assert.equal(await startProcess(stage).requestDisruption("zone-a-0"), "Allowed");
   });
 });
+
+for (const crd of ["ours", "upstream"] as const)
+  describe(`a namespace whose zones, pods and budget have the names of another's, under the definition that is ${crd}`, () => {
+    const BOTH = ["default", "shop"] as const;
+
+    async function setTwins(): Promise<void> {
+      stage = await setBudgetStage({ crd });
+      writeBudget(stage);
+      const { store } = stage.emulator;
+      store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } });
+      for (const kind of ["statefulsets.apps", BUDGETS])
+        for (const { metadata, status: _, ...object } of store.list(kind, "default")) {
+          const { name, labels = {}, annotations = {} } = metadata;
+          store.create(kind, { ...object, metadata: { name, labels, annotations, namespace: "shop" } });
+        }
+      await stage.time.advance(2000);
+    }
+
+    it("shares neither reservations nor verdicts with it, however they meet in one process", async () => {
+      await setTwins();
+      const one = startProcess(stage);
+      const ask = (pods: readonly [string, string]): Promise<string[]> =>
+        Promise.all(BOTH.map((namespace, i) => one.requestDisruption(pods[i] ?? "", { namespace })));
+      assert.deepEqual(await ask(["zone-a-0", "zone-b-0"]), ["Allowed", "Allowed"]);
+      const denied = ["a", "b"].map((zone) => `1 pod not ready in ingester-zone-${zone}`);
+      // The first of these reads the whole budgets, the second what the process remembers of them.
+      for (let times = 0; times < 2; times++) assert.deepEqual(await ask(["zone-c-0", "zone-c-0"]), denied);
+      const two = startProcess(stage, "two");
+      for (const [i, namespace] of BOTH.entries())
+        assert.equal(await two.requestDisruption("zone-c-0", { namespace }), denied[i]);
+      if (crd === "ours")
+        for (const [i, namespace] of BOTH.entries()) {
+          const pod = `ingester-zone-${i === 0 ? "a" : "b"}-0`;
+          const { uid } = stage.emulator.store.get("pods", namespace, pod)?.metadata ?? assert.fail();
+          const found = Object.entries(reserved(stage, "ingester", namespace));
+          assert.deepEqual(
+            found.map(([name, reservation]) => [name, reservation.uid]),
+            [[pod, uid]],
+          );
+        }
+    });
+  });
 
 describe("pods that no valid budget selects", () => {
   it("E04 a missing pod, E05 a terminating pod", async () => {

@@ -92,3 +92,40 @@ describe("pods that another process may call by now", () => {
       assert.equal(stage.seen.length, 40);
     });
 });
+
+describe("a call that hangs", () => {
+  /** The first pod that is called hangs until its call is cut off, for 2 s at most; the others answer in turn. */
+  async function hang(
+    answer: (pod: number) => number,
+    tell: (calls: PodCalls) => Promise<boolean>,
+    isOurs = () => true,
+  ) {
+    let called = 0;
+    let isCutOff: boolean | undefined;
+    const { calls } = play(1000, () => 200);
+    const podHttp: PodHttp = {
+      async send(_method, url, { signal }) {
+        if (++called > 1)
+          return await new Promise((resolve) => void setImmediate(resolve, { status: answer(Number(url)), body: "" }));
+        await systemClock.sleep(2000, signal);
+        isCutOff = signal?.aborted === true;
+        throw unreachable;
+      },
+    };
+    const isDone = await tell({ ...calls, podHttp, isOurs });
+    return { isDone, isCutOff };
+  }
+  const counted = (most: number): (() => boolean) => {
+    let calls = 0;
+    return () => ++calls <= most;
+  };
+  const prepare = (calls: PodCalls): Promise<boolean> => preparePods(calls, never);
+  const cancel = (calls: PodCalls): Promise<boolean> => cancelPreparation(calls, 5000);
+
+  for (const [name, answer, tell, isOurs] of [
+    ["to prepare a pod is cut off once another process may call it", () => 200, prepare, counted(40)],
+    ["to cancel the preparation is cut off then, too", () => 200, cancel, counted(40)],
+    ["to prepare a pod is cut off by the first pod that refuses", (pod: number) => (pod === 40 ? 500 : 200), prepare],
+  ] as const)
+    it(name, async () => assert.deepEqual(await hang(answer, tell, isOurs), { isDone: false, isCutOff: true }));
+});
