@@ -2,7 +2,6 @@
  * `zonewise explain`: may the object go now, which rule says no, what blocks it, since when, and what would help
  * (§18.5).
  */
-import { once } from "../../infra/once.ts";
 import { absent, hasCode } from "../../infra/errors.ts";
 import { nodes, pods, statefulSets, type StatefulSet } from "../../infra/kubernetes/resources.ts";
 import type { BudgetPod } from "../../reconciler/budget/budget-pod.ts";
@@ -23,13 +22,11 @@ import {
   explainUnmanaged,
   explainZone,
 } from "../decide/explain-group.ts";
-import { explainEvictions } from "../decide/explain-eviction.ts";
 import { explainNode } from "../decide/explain-node.ts";
 import { explainPhased, explainPhasedPod, type Phased } from "../decide/explain-phased.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
-import { gatherEvictions } from "../gather/evictions.ts";
 import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
 import { findGroup, gatherGroups } from "../gather/groups.ts";
 import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
@@ -210,29 +207,21 @@ async function gatherPhasedOf(session: Session, statefulSet: string): Promise<re
 interface PodTools {
   readonly worlds: ReturnType<typeof createPodWorlds>;
   readonly guards: ReturnType<typeof createGuards>;
-  readonly evictions: (namespace: string) => ReturnType<typeof gatherEvictions>;
 }
 
 const createPodTools = (session: Session): PodTools => ({
   worlds: createPodWorlds(session),
   guards: createGuards(session),
-  evictions: once((namespace) => gatherEvictions(session, namespace)),
 });
 
-async function explainOne(
-  session: Session,
-  pod: BudgetPod,
-  { worlds, guards, evictions }: PodTools,
-): Promise<Explained> {
+async function explainOne(session: Session, pod: BudgetPod, { worlds, guards }: PodTools): Promise<Explained> {
   const { world, state } = await worlds(pod);
   const guard = await gatherGuard(guards, pod, world);
   const found = withImages(explainPod(pod, state, world), world);
   const answers = guard ? denyUnguarded(found, guard, { kind: "Pod", name: pod.name }) : found;
   const phased =
     state || pod.controller?.kind !== "StatefulSet" ? [] : await gatherPhasedOf(session, pod.controller.name);
-  const requested = explainEvictions(await evictions(pod.namespace), { pod, scene: world, known: answers });
-  const more = [...requested, ...phased.map((one) => explainPhasedPod(pod, one))];
-  return { kind: "pod", name: pod.name, answers: [...answers, ...more] };
+  return { kind: "pod", name: pod.name, answers: [...answers, ...phased.map((one) => explainPhasedPod(pod, one))] };
 }
 
 /** `pod/NAME`, or a name alone, of objects of any kind. */

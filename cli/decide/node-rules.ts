@@ -63,10 +63,6 @@ export const SKIP_RULES: Readonly<Record<SkipReason, NodeRules>> = {
     rule: "no autoscaler removes the node",
     remedy: () => "wait until it is gone, or take the taint away",
   },
-  InMaintenance: {
-    rule: "nobody else drains or maintains the node",
-    remedy: ({ node }) => `wait until whoever wrote the condition clears it: kubectl describe node ${node}`,
-  },
   ShadowUnreadable: {
     rule: "the shadow of the node can be read",
     remedy: ({ node, namespace }) => `kubectl -n ${namespace} get brs brs-${node} -o yaml`,

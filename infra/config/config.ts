@@ -38,8 +38,6 @@ export interface Configuration {
   /** Empty for all. */
   readonly prometheusAllowedHosts: readonly string[];
   readonly certificates: CertificateConfiguration;
-  /** Whether Evictions that name us are answered. */
-  readonly evictionResponder: boolean;
   readonly nodeUpdates: NodeUpdateConfiguration;
   readonly statusPageHosts: readonly string[];
 }
@@ -186,10 +184,8 @@ function arrange(given: z.output<typeof ENVIRONMENT>): Configuration {
     },
     log: { level: given.LOG_LEVEL, format: given.LOG_FORMAT },
     pushgatewayUrl: given.PUSHGATEWAY_URL,
-    evictionResponder: given.EVICTION_RESPONDER,
     nodeUpdates: {
       enabled: given.NODE_UPDATES,
-      lifecycleConditions: given.NODE_LIFECYCLE_CONDITIONS,
       namespace: given.NODE_UPDATES_NAMESPACE,
       maxConcurrent: given.MAX_CONCURRENT_UPDATE,
       cron: given.SCHEDULER_CRON_EXPRESSION,

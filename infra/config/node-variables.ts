@@ -9,11 +9,6 @@ export const NODE_VARIABLES = {
     meaning: "Whether this installation updates the operating systems of nodes; one installation a cluster does",
     default: "false",
   },
-  NODE_LIFECYCLE_CONDITIONS: {
-    ...flag,
-    meaning: "Whether node updates write the lifecycle conditions of nodes, and leave those alone that have others'",
-    default: "false",
-  },
   NODE_UPDATES_NAMESPACE: {
     schema: z.string().regex(LABEL),
     meaning: "The namespace of the BottlerocketShadows and of the agents",
@@ -38,7 +33,6 @@ export const NODE_VARIABLES = {
 
 export interface NodeUpdateConfiguration {
   readonly enabled: boolean;
-  readonly lifecycleConditions: boolean;
   readonly namespace: string;
   /** `maxConcurrent` of the policy that is created if there is none; `cron` is its window. */
   readonly maxConcurrent: string;

@@ -183,11 +183,6 @@ export const VARIABLES = {
     meaning: "The address that both listen on; all when not set",
     allowed: "an IP address",
   },
-  EVICTION_RESPONDER: {
-    ...flag,
-    meaning: "Whether the reconciler answers the Evictions of Kubernetes' declarative eviction API that name it",
-    default: "false",
-  },
   ...NODE_VARIABLES,
   STATUS_PAGE_HOSTS: {
     schema: hosts,

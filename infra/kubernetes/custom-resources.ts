@@ -60,15 +60,6 @@ export const nodeUpdatePolicies: Resource<CustomObject> = {
   version: "v1",
   plural: "nodeupdatepolicies",
 };
-/**
- * The Eviction of Kubernetes' declarative eviction API, which is alpha in 1.37: the object, not the subresource
- * `pods/eviction`.
- */
-export const declaredEvictions: Resource<CustomObject> = {
-  group: "lifecycle.k8s.io",
-  version: "v1alpha1",
-  plural: "evictions",
-};
 export const phasedRollouts: Resource<PhasedRolloutObject> = {
   group: "sts.plus",
   version: "v1alpha1",

@@ -30,8 +30,6 @@ export interface Metrics {
   /** The calls per second and API group that the process allows itself; 0 means no limit, and has no series. */
   apiLimited(qps: number): void;
   tickDone(result: string): void;
-  /** An Eviction was answered. */
-  evictionAnswered(answer: string): void;
   reconcileStarted(group: GroupKey): void;
   /** `finishedAt` is the timestamp of a success. */
   reconcileDone(
@@ -84,7 +82,6 @@ export function createMetrics(): Metrics {
   const groupDuration = histogram(METRICS.groupDuration);
   const groupSuccess = gauge(METRICS.groupSuccess);
   const ticks = counter(METRICS.ticks);
-  const evictionAnswers = counter(METRICS.evictionAnswers);
   const podsReplaced = counter(METRICS.podsReplaced);
   const blocked = gauge(METRICS.groupHeld);
   const failurePolicy = gauge(METRICS.failurePolicy);
@@ -136,7 +133,6 @@ export function createMetrics(): Metrics {
     budgets: createBudgetMetrics({ counter, gauge }),
     phased: createCheckMetrics(METRICS.phasedChecks, { counter }),
     gates: createCheckMetrics(METRICS.gateChecks, { counter }),
-    evictionAnswered: (answer) => evictionAnswers.inc({ answer }),
     apiLimited: (qps) => {
       if (qps > 0) rateLimit.set({}, qps);
     },

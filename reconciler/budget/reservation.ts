@@ -65,30 +65,13 @@ const LASTS_MS = 2 * 60_000;
 
 /**
  * Prefix of the identity of a process that answers evictions. Its reservations are never released early, so that other
- * such processes may reuse them. The rollout releases its own when a pod could not be deleted, and the reconciler one
- * whose answer could not be written (`isProvisional`).
+ * such processes may reuse them. The rollout releases its own when a pod could not be deleted.
  */
 const EVICTION_IDENTITY = "webhook_";
 
 /** The identity under which a process reserves evictions. */
 export function evictionIdentity(name: string): string {
   return `${EVICTION_IDENTITY}${name}`;
-}
-
-/** The reconciler's prefix within that one, for a requested eviction that it does not execute itself (§19.2). */
-const RESPONDER_IDENTITY = `${EVICTION_IDENTITY}responder_`;
-
-/** The identity under which the reconciler reserves requested evictions. */
-export function responderIdentity(name: string): string {
-  return `${RESPONDER_IDENTITY}${name}`;
-}
-
-/**
- * True if the reservation only keeps the place of an eviction that a webhook has yet to allow: it may be released, so
- * nobody relies on it. The process that allows the disruption replaces it with a reservation of its own.
- */
-export function isProvisional({ by }: Pick<Reservation, "by">): boolean {
-  return by.startsWith(RESPONDER_IDENTITY);
 }
 
 /** True if the reservation was made for an eviction, not for the rollout. */

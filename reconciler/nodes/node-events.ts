@@ -58,8 +58,8 @@ export function draftPass(
 }
 
 /**
- * The Events of nodes that are held by their pods, or by another maintenance: each reason once, although its message
- * names other nodes the next time; a warning if a person must act.
+ * The Events of nodes that are held by their pods: each reason once, although its message names other nodes the next
+ * time; a warning if a person must act.
  */
 function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[] {
   const byName = new Map(nodes.map((node) => [node.name, node]));
@@ -67,7 +67,6 @@ function draftHeld(skips: readonly Skip[], nodes: readonly UpdateNode[]): Draft[
     const node = byName.get(name);
     const ref = node && nodeRef(node);
     const text = `${reason}: ${message}`;
-    if (ref && reason === "InMaintenance") return [{ ...normal(ref, "UpdateHeld", text), cause: reason }];
     return ref && reason === "NoPlaceForPods" ? [{ ...warning(ref, "UpdateNotStarted", text), cause: reason }] : [];
   });
 }

@@ -14,7 +14,6 @@ import {
   type ShadowSpec,
   type ShadowStatus,
 } from "./shadow.ts";
-import type { LifecycleCondition } from "./lifecycle-conditions.ts";
 
 export interface Shadow {
   readonly namespace: string;
@@ -55,8 +54,6 @@ export interface UpdateNode {
   /** The annotations by which we keep autoscalers away, separated by commas. */
   readonly protectedBy: string | undefined;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The lifecycle conditions; undefined where they are not asked for. */
-  readonly lifecycle?: readonly LifecycleCondition[];
   readonly shadow: Shadow | undefined;
 }
 

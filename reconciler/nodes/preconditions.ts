@@ -1,7 +1,6 @@
 /** The preconditions of the next wanted state of a node (§17.3). */
 import { whyNoPlace } from "./drainable.ts";
 import { whyNotReturned } from "./health.ts";
-import { maintenanceOf } from "./lifecycle-conditions.ts";
 import type { UpdateNode } from "./node.ts";
 import type { ActiveNode } from "./policy-status.ts";
 import type { GoingNode, NodeReading, PolicySnapshot } from "./snapshot.ts";
@@ -26,8 +25,6 @@ export const PRECONDITIONS: Readonly<Record<Precondition, Judge>> = {
     if (policy.status.frozen) return `the policy is frozen: ${policy.status.frozen.message}`;
     if (!node.ready) return "the node is not Ready";
     if (node.terminating || node.removedBy !== undefined) return "the node is being removed";
-    const maintenance = maintenanceOf(node);
-    if (maintenance !== undefined) return maintenance;
     if (!reading) return { toRead: [node.name] };
     return reading.rollout ?? reading.obstacle ?? whyNoPlace(node, reading, { going, policy })?.message;
   },

@@ -4,7 +4,6 @@
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
-import { maintenanceOf } from "./lifecycle-conditions.ts";
 import { belongsTo, type UpdateNode } from "./node.ts";
 import type { NodeReading, PolicySnapshot, Skip, SkipReason } from "./snapshot.ts";
 import { isAtRest } from "./state-machine.ts";
@@ -39,8 +38,6 @@ const stays: SkipRule = (node) => {
   const { terminating, removedBy } = node;
   if (terminating) return skip("NodeTerminating", "the node is being deleted");
   if (removedBy !== undefined) return skip("BeingRemoved", `the node has taint ${removedBy}`);
-  const maintenance = maintenanceOf(node);
-  if (maintenance !== undefined) return skip("InMaintenance", maintenance);
   return node.managed ? undefined : skip("NotManaged", "the node has lost its label");
 };
 
@@ -92,14 +89,8 @@ const skipEarly = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([
 /** Why the node does not start, as far as its pods need not be read. */
 export function whySkipped(node: UpdateNode, snapshot: PolicySnapshot): Skip | undefined {
   const why = skipEarly(node, snapshot);
-  const more = why?.reason === "InMaintenance" ? ownWait(node, snapshot) : undefined;
-  return (
-    why && { node: node.name, ...why, ...(more && { message: `${why.message}; ${more.reason}: ${more.message}` }) }
-  );
+  return why && { node: node.name, ...why };
 }
-
-/** Further reasons that keep a node under maintenance by others: it would wait even if their work were done. */
-const ownWait = firstOf<[UpdateNode, PolicySnapshot], Omit<Skip, "node">>([reported, isIdle, backOffOver, notDeferred]);
 
 /** Why its pods forbid a start, whatever other nodes do. */
 export const whySkippedByPods = firstOf<[NodeReading], Omit<Skip, "node">>([

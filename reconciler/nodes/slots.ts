@@ -1,10 +1,8 @@
 /**
  * Counts the nodes that may still start (NR29, NR30). Nodes that a person has released from a freeze count until they
- * are back in service (§17.5), and nodes that somebody else drains or maintains until their conditions are cleared
- * (§17.13).
+ * are back in service (§17.5).
  */
 import { parseTimestamp } from "../../infra/timestamp.ts";
-import { foreignConditions } from "./lifecycle-conditions.ts";
 import type { UpdateNode } from "./node.ts";
 import { allowedActive } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
@@ -31,28 +29,13 @@ export function countSlots(snapshot: PolicySnapshot): Slots {
   const released = nodes.filter(({ name }) => at.has(name) && !isActive.has(name));
   const returning = released.filter((node) => node.ready && isReturning(node, snapshot, at.get(node.name)));
   const out = released.filter((node) => !node.ready && isOut(node));
-  const counted = new Set([...returning, ...out].map(({ name }) => name));
-  const maintained = nodes.filter(
-    (node) => !isActive.has(node.name) && !counted.has(node.name) && foreignConditions(node).length > 0,
-  );
-  const lost = [...out, ...maintained.filter(({ ready }) => !ready)];
-  const taken = policy.status.active.length + returning.length + maintained.filter(({ ready }) => ready).length;
+  const taken = policy.status.active.length + returning.length;
   const remaining = Math.max(0, allowedActive(policy.maxConcurrent, own) - taken);
-  const free = Math.max(remaining - lost.length, taken === 0 ? Math.min(1, remaining) : 0);
-  return { free, counted: [...[...returning, ...out].map(untilInService), ...maintained.map(untilCleared)] };
+  const free = Math.max(remaining - out.length, taken === 0 ? Math.min(1, remaining) : 0);
+  return { free, counted: [...returning, ...out].map(untilInService) };
 }
 
-const untilInService = (node: UpdateNode): string => {
-  const more = foreignConditions(node).length > 0 ? `, and ${describeClearing(node)}` : "";
-  return `${node.name} counts until it is back in service${more}`;
-};
-
-const untilCleared = (node: UpdateNode): string => `${node.name} counts ${describeClearing(node)}`;
-
-const describeClearing = (node: UpdateNode): string =>
-  `until somebody clears ${foreignConditions(node)
-    .map(({ type }) => `its condition ${type}`)
-    .join(" and ")}`;
+const untilInService = ({ name }: UpdateNode): string => `${name} counts until it is back in service`;
 
 /** In a policy's list of nodes that wait: a person has cleared the freeze that they caused. */
 export const RELEASED = "ReleasedByHand";

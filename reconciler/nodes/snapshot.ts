@@ -58,7 +58,6 @@ export const SKIP_REASONS = [
   "NotManaged",
   "NodeTerminating",
   "BeingRemoved",
-  "InMaintenance",
   "ShadowUnreadable",
   "AgentSilent",
   "Recovering",

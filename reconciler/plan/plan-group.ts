@@ -103,7 +103,7 @@ function finish(steps: readonly PlannedAction[], outlook: GroupOutlook, { now, z
 }
 
 /** The holds that the group waits for. */
-export const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
+const holdsOf = ({ hold, scalingHolds }: GroupOutlook): Hold[] => [...(hold ? [hold] : []), ...scalingHolds];
 
 function describe(step: GroupStep): Undated {
   const { message, zone } = step;
@@ -119,11 +119,8 @@ function describe(step: GroupStep): Undated {
   }
 }
 
-/**
- * The world after the next step or wait; undefined if it would be the same for ever. `isAwaited`: another client waits
- * for a budget, so that its delays and reservations count even if the group itself waits for nothing.
- */
-export function advance(world: World, outlook: GroupOutlook, isAwaited = false): World | undefined {
+/** The world after the next step or wait; undefined if it would be the same for ever. */
+function advance(world: World, outlook: GroupOutlook): World | undefined {
   const prepared = outlook.preparing.reduce((map, { zone }) => new Map(map).set(zone.uid, world.now), world.preparedAt);
   const now = { ...world, preparedAt: prepared };
   // As in a tick, the gates are followed from the world in which the step was decided.
@@ -132,7 +129,7 @@ export function advance(world: World, outlook: GroupOutlook, isAwaited = false):
   if (followed.progressed) return followed.world;
   const settled = settle(followed.world);
   if (settled) return settled.world;
-  const at = nextMoment(followed.world, outlook, { nextCheck: followed.nextAt, isAwaited });
+  const at = nextMoment(followed.world, outlook, followed.nextAt);
   return at === undefined ? undefined : { ...followed.world, now: at };
 }
 
@@ -175,7 +172,7 @@ const WAITS_FOR_PODS = [RECOVERY_MS, GIVEN_UP_MS];
 function nextMoment(
   { budgets, zones, now }: World,
   outlook: GroupOutlook,
-  { nextCheck, isAwaited }: { readonly nextCheck: number | undefined; readonly isAwaited: boolean },
+  nextCheck: number | undefined,
 ): number | undefined {
   const untils = holdsOf(outlook).flatMap(({ until }) => (until === undefined ? [] : [until + 1]));
   const reserved = budgets.flatMap(({ reservations }) =>
@@ -191,7 +188,7 @@ function nextMoment(
   const ready = pods.flatMap(({ readySince }) =>
     readySince === undefined ? [] : delays.map((ms) => readySince + ms + 1),
   );
-  const isWaiting = isAwaited || holdsOf(outlook).length > 0;
+  const isWaiting = holdsOf(outlook).length > 0;
   const all = [
     ...untils,
     ...(isWaiting ? [...reserved, ...overdue, ...ready, ...(nextCheck === undefined ? [] : [nextCheck])] : []),

@@ -18,8 +18,6 @@ import { createPhasedTick } from "../phased/act/phased-tick.ts";
 import { createReferences } from "../scaling/act/references.ts";
 import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/disruption-request.ts";
-import { responderIdentity } from "../budget/reservation.ts";
-import { type AnswerEvictions, createAnswerEvictions } from "../evictions/act/answer-evictions.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
 import type { RunInput } from "./run-input.ts";
@@ -68,7 +66,7 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   const { namespace, namespaces, lease } = configuration;
   // Random, as a container that restarts in its pod has the same name as the one before it.
   const identity = `${configuration.identity ?? "zonewise"}_${randomUUID()}`;
-  const { reserver, createReserverAs, onBudgets, compilePartition } = composeBudgets({
+  const { reserver, onBudgets, compilePartition } = composeBudgets({
     cluster,
     clock,
     log,
@@ -131,7 +129,6 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
       identity,
     },
     updateNodes: configuration.nodeUpdates.enabled ? createNodeUpdates(nodeUpdateOptions()) : undefined,
-    answerEvictions: configuration.evictionResponder ? composeAnswers() : undefined,
     concludeDownscales: createConcluder({ log, podHttp, clusterDomain, zoneTracker }),
     scaling: {
       references: createReferences(cluster),
@@ -158,17 +155,12 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
     },
     phased: createPhasedTick({ clock, log, metrics: metrics.phased, mayDisrupt, successWhen }),
   };
-  function composeAnswers(): AnswerEvictions {
-    const served = namespaces === "*" ? [""] : namespaces;
-    const own = { settings: { zoneTracker, clusterDomain }, reserver: createReserverAs(responderIdentity(identity)) };
-    return createAnswerEvictions({ clock, log, metrics, namespaces: served, ...own });
-  }
   function nodeUpdateOptions(): NodeUpdateOptions {
-    const { namespace: shadows, lifecycleConditions, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
+    const { namespace: shadows, ownNode, maxConcurrent, cron } = configuration.nodeUpdates;
     const intervalMs = configuration.reconcileIntervalMs;
     const defaultSpec = { maxConcurrent, ...(cron !== undefined && { window: { cron } }) };
     const tools = { clock, log, metrics, checker };
-    const own = { lifecycleConditions, secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
+    const own = { secretsNamespace: namespace, ownNode, intervalMs, defaultSpec };
     return { ...tools, namespace: shadows, ...own };
   }
 

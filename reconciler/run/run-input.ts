@@ -7,7 +7,6 @@ import type { LeaseClock } from "../../infra/server-clock.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import type { Tracer } from "../../infra/tracing/tracer.ts";
 import type { CaInjection } from "./ca-injection.ts";
-import type { AnswerEvictions } from "../evictions/act/answer-evictions.ts";
 import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
 import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
 import type { GroupMemory } from "../report/memory.ts";
@@ -32,8 +31,6 @@ export interface RunInput {
   readonly concludeDownscales: ConcludeDownscales;
   /** Done after each tick; undefined if this installation updates no nodes. */
   readonly updateNodes?: UpdateNodes | undefined;
-  /** Begun after each tick, beside the next ones; undefined if Evictions are not answered. */
-  readonly answerEvictions?: AnswerEvictions | undefined;
   readonly intervalMs: number;
   readonly budgetMs: number;
   readonly lease: LeaseOptions;

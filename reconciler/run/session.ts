@@ -234,8 +234,7 @@ async function tickOnce(
     resync.endTick([...result.groups.keys()], startedAt);
     reporter.endTick(result, clock.monotonic() - from);
     statuses.endTick(result);
-    const answering = input.answerEvictions?.(context, { emitEvents });
-    writes.underWay = Promise.all([writes.underWay, input.budgetStatuses.write(result.groups, context), answering]);
+    writes.underWay = Promise.all([writes.underWay, input.budgetStatuses.write(result.groups, context)]);
     await totals.record(startedAt);
     span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
     return result;

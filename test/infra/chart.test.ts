@@ -249,14 +249,7 @@ describe("the schema of the chart's values", () => {
     );
   });
 
-  it("refuses lifecycle conditions of nodes without node updates", () => {
-    const refused = refusalOf(withValue("nodeUpdates.lifecycleConditions", true));
-    assert.match(refused, /^\/nodeUpdates\/lifecycleConditions .*refused: .* without nodeUpdates\.enabled: true/m);
-    const both = { ...(values["nodeUpdates"] as object), enabled: true, lifecycleConditions: true };
-    assert.equal(refusalOf({ ...values, nodeUpdates: both }), "");
-  });
-
-  for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy", "evictionResponder"])
+  for (const policy of ["podDeletionPolicy", "reconcilerPolicy", "replicasPolicy"])
     it(`refuses ${policy} with a reconciler of all namespaces, as it concerns the release's own alone`, () => {
       const chosen = { webhooks: { ...(values["webhooks"] as object), enabled: false }, [policy]: { enabled: true } };
       assert.match(

@@ -41,7 +41,6 @@ const BOUNDS: Readonly<Record<keyof typeof METRICS, number>> = {
   groupDuration: MAX_GROUPS + 1,
   groupSuccess: MAX_GROUPS,
   ticks: 1,
-  evictionAnswers: 2,
   podsReplaced: MAX_GROUPS + 1,
   groupHeld: MAX_GROUPS,
   lastTick: 1,

@@ -118,7 +118,7 @@ describe("every ServiceAccount that a binding names has a namespace, which the A
     const selected = collect(read("infra/manifests/namespace/kustomization.yaml"), ({ kind, name }) =>
       kind === "RoleBinding" ? name : undefined,
     );
-    assert.deepEqual(selected, ["zonewise-prometheus-secrets", "zonewise-eviction-responder"]);
+    assert.deepEqual(selected, ["zonewise-prometheus-secrets"]);
   });
 });
 

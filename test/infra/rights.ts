@@ -114,9 +114,7 @@ const FILES = [
   "certificates/rbac",
   "status-page/rbac",
   "prometheus-secrets/rbac",
-  "eviction-responder/rbac",
   ...["agent", "api", "certificates", "reconciler"].map((part) => `node-updates/rbac-${part}`),
-  "node-updates/lifecycle-conditions/rbac",
 ];
 const RBAC = FILES.flatMap((file) => read(`infra/manifests/${file}.yaml`));
 

@@ -5,7 +5,6 @@ import { BUDGET_MUTATIONS } from "./table/budget.ts";
 import { CLI_MUTATIONS } from "./table/cli.ts";
 import { DOWNSCALE_MUTATIONS } from "./table/downscale.ts";
 import { EVICTION_MUTATIONS } from "./table/eviction.ts";
-import { REQUEST_MUTATIONS } from "./table/requests.ts";
 import { FIELD_MUTATIONS } from "./table/field.ts";
 import { GATE_MUTATIONS } from "./table/gates.ts";
 import { LEASE_MUTATIONS } from "./table/lease.ts";
@@ -26,7 +25,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ROLLOUT_MUTATIONS,
   ...BUDGET_MUTATIONS,
   ...EVICTION_MUTATIONS,
-  ...REQUEST_MUTATIONS,
   ...FIELD_MUTATIONS,
   ...GATE_MUTATIONS,
   ...SCALE_WRITE_MUTATIONS,

@@ -6,7 +6,6 @@ import { certificateActions } from "./certificates/people.ts";
 import { checkActions, setChecksRight } from "./checks/people.ts";
 import { nodeActions, setNodesRight } from "./nodes/people.ts";
 import { deletionActions } from "./deletions/people.ts";
-import { requestActions, setRequestsRight } from "./requests/people.ts";
 import { windowActions, windowsRight } from "./windows/people.ts";
 import type { Draw } from "./draw.ts";
 import { GROUP, NAMESPACE } from "./names.ts";
@@ -146,19 +145,11 @@ const OFTEN: Readonly<Record<string, number>> = {
   bypassGates: 3,
   deletePods: 4,
   takePods: 2,
-  requestEvictions: 6,
 };
 
-/** Asked for as the trouble ends. */
-const LATE = "requestLate";
-const LATE_MS = 10_000;
-
 /** What each world with these parts has beside what it draws. */
-const alwaysIn = ({ deletions, requests, nodes }: Shape): readonly string[] => [
-  ...(deletions ? ["deletePods", "deletePods", "deleteByHand", "tryDeletion", "takePods", "takePods"] : []),
-  ...(requests ? ["requestEvictions", "requestEvictions", "deleteRequested", LATE] : []),
-  ...(nodes?.lifecycle ? ["maintainNode", "maintainNode", "maintainNode"] : []),
-];
+const alwaysIn = ({ deletions }: Shape): readonly string[] =>
+  deletions ? ["deletePods", "deletePods", "deleteByHand", "tryDeletion", "takePods", "takePods"] : [];
 
 const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...ACTIONS,
@@ -169,7 +160,6 @@ const actionsOf = (people: People): Readonly<Record<string, Action>> => ({
   ...(people.shape.windows && windowActions),
   ...(people.shape.accelerates && batchActions),
   ...(people.shape.deletions && deletionActions),
-  ...(people.shape.requests && requestActions),
 });
 
 export interface SetActions {
@@ -201,8 +191,7 @@ export function setActions(people: People, { drawn, only, onAction }: SetActions
     const name = isRollout ? "newImage" : draw.of(names);
     set(i, name, isRollout ? (drawn.bursts[0] ?? 0) : drawTime(draw, drawn));
   }
-  for (const [i, name] of alwaysIn(drawn).entries())
-    set(drawn.actions + i, name, name === LATE ? drawn.troubledMs - draw.below(LATE_MS) : drawTime(draw, drawn));
+  for (const [i, name] of alwaysIn(drawn).entries()) set(drawn.actions + i, name, drawTime(draw, drawn));
   return () => Promise.all(begun);
 }
 
@@ -227,7 +216,6 @@ export async function setRight(people: People): Promise<void> {
   await setChecksRight(people);
   await setNodesRight(people);
   await windowsRight(people);
-  setRequestsRight(people);
 }
 
 /** By partition, a pod without peers in other zones waits until it has them. Followers and mirrors get them by themselves. */

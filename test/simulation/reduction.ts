@@ -24,7 +24,6 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "certificate",
   "windows",
   "deletions",
-  "requests",
   "mistakes",
   "unreadable",
   "incidents",

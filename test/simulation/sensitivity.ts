@@ -27,7 +27,7 @@ are those of the mutation table whose sentence and file have all the words.
 
   --seeds N      in how many histories one looks where bugs would differ, 100 by default
   --from S       the first of these seeds, 0 by default
-  --having PART  looks only at those that have this part, such as deletions, budget or nodes.lifecycle: for bugs whose
+  --having PART  looks only at those that have this part, such as deletions, budget or nodes.bound: for bugs whose
                  line no other history runs; several parts with commas between them
   --plays N      how many of those in which it would differ are played with a bug, at most; 20 by default
   --finds N      ends with a bug once so many histories have found it, 3 by default

@@ -32,11 +32,6 @@ export const ANSWER_FAULTS = ["expired", "bodyCut"] as const;
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 export type Fault = (typeof FAULTS)[number] | AnswerFault | HostFault;
 
-export interface RequestsShape {
-  /** Evictions that are open once the trouble has ended are withdrawn; otherwise their pods go. */
-  readonly withdrawn: boolean;
-}
-
 /** What the incidents of evictions need. */
 export interface EvictionsShape {
   /** Evictions are judged by a validating webhook, which cannot pin them to a pod. */
@@ -45,8 +40,6 @@ export interface EvictionsShape {
   readonly older: boolean;
   /** For which a pod of another zone must have been ready, by partition; 0 for no such time. */
   readonly delaySeconds: number;
-  /** By how much the clock of the controller that gives responders their turns is ahead. */
-  readonly aheadMs: number;
 }
 
 export interface Shape {
@@ -93,8 +86,6 @@ export interface Shape {
   readonly windows: WindowsShape | undefined;
   /** A webhook judges deletions of pods; undefined where none does. */
   readonly deletions: DeletionsShape | undefined;
-  /** Evictions are requested by objects, which the reconciler answers; undefined where there is no such kind. */
-  readonly requests: RequestsShape | undefined;
   readonly evictions?: EvictionsShape | undefined;
   /** Fields of manifests that people write wrong for a while; undefined for none. */
   readonly mistakes: number | undefined;
@@ -176,7 +167,6 @@ export function drawShape(draw: Draw): Shape {
     nodes: undefined,
     windows: undefined,
     deletions: undefined,
-    requests: undefined,
     mistakes: undefined,
     unreadable: undefined,
     incidents: undefined,

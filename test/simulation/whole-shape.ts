@@ -7,7 +7,6 @@ import { drawAnswers, drawFirstCalls } from "./faults.ts";
 import { drawIncidents } from "./incidents/incidents.ts";
 import { drawMistakes } from "./mistakes.ts";
 import { drawNodes } from "./nodes/shape.ts";
-import { drawRequests } from "./requests/shape.ts";
 import { drawShape, type Shape } from "./shape.ts";
 import { drawWindows } from "./windows/shape.ts";
 
@@ -30,7 +29,7 @@ export function drawWholeShape(seed: number, draw: Draw = drawFrom(seed)): Whole
   const faultsOf = { firstCalls: drawFirstCalls(seed), answers: drawAnswers(seed) };
   const own = { windows: drawWindows(seed), deletions: drawDeletions(seed), ...mistakes, ...faultsOf };
   const bare = drawShape(draw);
-  const whole = { ...bare, ...own, ...drawRequests(seed), ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
+  const whole = { ...bare, ...own, ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
   const group = { ...whole, ...drawBatches(seed, whole) };
   const quiet = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
   return { ...drawIncidents(seed, quiet), nodeDraw, mistakeDraw };

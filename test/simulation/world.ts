@@ -38,7 +38,6 @@ import { CONFIGURATIONS as DELETION_CONFIGURATIONS, withoutConditions } from "./
 import { createNetwork, type NetworkOptions, type WebhookServer } from "./network.ts";
 import { createFleet, type Fleet, type FleetOptions, type Started } from "./nodes/fleet.ts";
 import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
-import { EVICTION_DEFINITION, refuseUnfit, startRequestControl } from "./requests/control.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
 import { BUDGETS, NAMESPACE, VALIDATING } from "./names.ts";
@@ -60,8 +59,6 @@ export interface WorldOptions {
   readonly strikes: NetworkOptions["strikes"];
   readonly onAnswer: (told: Told) => void;
   readonly onHandshake: NetworkOptions["onHandshake"];
-  /** Why the API server has refused an answer to a requested eviction. */
-  readonly onRefusal?: (why: readonly string[]) => void;
   /** The stream of what happens to nodes. */
   readonly nodeDraw: Draw;
   readonly onHost: FleetOptions["onHost"];
@@ -209,13 +206,11 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   });
   const { api: bare, stop } = createApi({ clock: schedule, post: network.post, lateMs });
   const reviews: Reviews = { knowsNoAudiences: false, tellsNoNodes: false };
-  const known = knowAccounts(waitForTokens(bare, schedule, reviews));
-  const api = shape.requests ? refuseUnfit(known, (why) => on.onRefusal?.(why)) : known;
+  const api = knowAccounts(waitForTokens(bare, schedule, reviews));
   network.serveFrom(api);
   const { store } = api;
 
-  const requested = shape.requests ? [EVICTION_DEFINITION] : [];
-  for (const definition of [...DEFINITIONS, ...requested])
+  for (const definition of DEFINITIONS)
     store.create(
       "customresourcedefinitions.apiextensions.k8s.io",
       shape.evictions?.older && definition.metadata.name === BUDGETS ? withoutReservations(definition) : definition,
@@ -259,17 +254,13 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       KUBERNETES_CLIENT_QPS: String(shape.callsPerSecond),
       KUBERNETES_CLIENT_BURST: String(shape.callsPerSecond),
     }),
-    ...(shape.requests && { EVICTION_RESPONDER: "true" }),
     ...(shape.nodes && { NODE_UPDATES: "true", NODE_UPDATES_NAMESPACE: NAMESPACE }),
-    ...(shape.nodes?.lifecycle && { NODE_LIFECYCLE_CONDITIONS: "true" }),
   };
   const fleet =
     shape.nodes &&
     createFleet({ ...on, api, reviews, schedule, draw: nodeDraw, shape, nodes: shape.nodes, strikes, startProcess });
   for (let i = 0; i < shape.webhookServers; i++) schedule.after(i, startServer);
   schedule.after(draw.below(MINUTE_MS), startJob);
-  if (shape.requests)
-    startRequestControl({ store, schedule, draw, ask: network.ask, aheadMs: shape.evictions?.aheadMs ?? 0 });
   if (shape.certificate) schedule.after(draw.between(1, CERTIFICATES_MS), startCertificateJob);
 
   /** A controller that stands still does nothing of its kind until it goes on. */

@@ -96,13 +96,6 @@ export const METRICS = {
     help: "Pods of a rollout group that were deleted to be replaced.",
     labels: GROUP,
   },
-  evictionAnswers: {
-    name: "zonewise_eviction_answers_total",
-    type: "counter",
-    help: "Answers to Evictions of Kubernetes' declarative eviction API: wait, or stepBack once the pod may be evicted or is gone.",
-    kept: "alone",
-    labels: ["answer"],
-  },
   groupHeld: {
     name: "zonewise_group_held",
     type: "gauge",

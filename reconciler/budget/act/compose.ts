@@ -20,8 +20,6 @@ export interface BudgetTools {
 }
 
 export interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
-  /** Another reserver, which signs its reservations as `by`. */
-  readonly createReserverAs: (by: string) => Reserver;
   readonly reserver: Reserver;
   readonly onBudgets: OnBudgets;
   /** Shared by all lists of budgets of the process. */
@@ -34,6 +32,5 @@ export function composeBudgets({ cluster, clock, log, metrics, identity }: Budge
   const freshness = createFreshness(clock, log);
   const compilePartition = createPartitionCache();
   const options = { cluster, clock, by: identity, freshness, onBudgets, compilePartition, random: Math.random };
-  const createReserverAs = (by: string): Reserver => createReserver({ ...options, by });
-  return { emitEvents, onBudgets, compilePartition, reserver: createReserver(options), createReserverAs };
+  return { emitEvents, onBudgets, compilePartition, reserver: createReserver(options) };
 }

@@ -20,7 +20,6 @@ import {
   ageOf,
   downscaleKey,
   isForEviction,
-  isProvisional,
   livingReservations,
   presentIn,
   type Reservation,
@@ -165,7 +164,7 @@ function decidePodRequest(request: TimedDisruptionRequest, view: SharedView, too
   if (verdict.reason !== "Allowed" || request.dryRun) return judged(verdict);
   // An earlier disruption of the pod may still take effect: neither its reservation nor the one that is written in its
   // place may be released.
-  const isAgain = isRelied(pod, reservations[pod.name]);
+  const isAgain = isFor(pod, reservations[pod.name]);
   const reservation = reserve(pod, request, { ...view, by: tools.by });
   if (isAgain) return judged(verdict);
   return judged(verdict, [{ ...reservation, namespace: request.namespace, budget: listed.ref.name, key: pod.name }]);
@@ -175,19 +174,13 @@ function isFor(pod: BudgetPod, found: Reservation | undefined): found is Reserva
   return found?.uid === pod.uid;
 }
 
-/** True if this reservation allowed a disruption of the pod, which may still take effect. */
-function isRelied(pod: BudgetPod, found: Reservation | undefined): found is Reservation {
-  return isFor(pod, found) && !isProvisional(found);
-}
-
 /** Longer than any webhook may take, and far from the end of a reservation. */
 const RENEWED_AFTER_MS = 40_000;
 
 /**
  * A young reservation of the same pod is reused: every process counts it already. Drainers retry every 5 seconds while
  * a core PodDisruptionBudget refuses after us. Only our own or an eviction's may be reused, as the rollout's may be
- * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed. A
- * provisional one may be released as well: only its own process reuses it, and it replaces no other.
+ * released. An unpinned eviction always writes: for 15 s after it, no other request for this pod is allowed.
  */
 function reserve(
   pod: BudgetPod,
@@ -196,15 +189,12 @@ function reserve(
 ): Reservation {
   const found = reservations[pod.name];
   const next = { uid: pod.uid, time: new Date(now).toISOString(), by: request.unpinned ? unpinnedIdentity(by) : by };
-  if (isProvisional({ by }) && isRelied(pod, found)) return found;
-  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isSharedByAll(found));
+  const isShared = isFor(pod, found) && !request.unpinned && (found.by === by || isForEviction(found));
   if (isShared && ageOf(found, now) < RENEWED_AFTER_MS) return found;
   toReserve.push(request);
   reservations[pod.name] = next;
   return next;
 }
-
-const isSharedByAll = (found: Reservation): boolean => isForEviction(found) && !isProvisional(found);
 
 /** For a pod that the budget's list does not have: another budget selects it, or it was created after the list. */
 async function findOtherBudget(

@@ -14,7 +14,6 @@ import {
 import { nodes } from "../../../infra/kubernetes/resources.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { byName } from "../../model/order.ts";
-import { hasOurConditions, readLifecycle } from "../lifecycle-conditions.ts";
 import { readNode, readShadow, type Shadow, type UpdateNode } from "../node.ts";
 import { activeNodesOf, type InvalidPolicy, type Policy, readPolicy } from "../policy.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, shadowName } from "../shadow.ts";
@@ -37,18 +36,12 @@ export interface StoredPolicy {
 export interface GatherNodes {
   /** The namespace of the shadows. */
   readonly namespace: string;
-  /** Reads the lifecycle conditions of nodes. */
-  readonly lifecycle?: boolean;
   /** Reads every node of the cluster, to find our marks on nodes whose shadow no longer shows them. */
   readonly all: boolean;
 }
 
 /** Rejects with `NotFound` if a definition is missing, `StaleRead`, or the error of the API server. */
-export async function gatherNodes(
-  { namespace, all, lifecycle = false }: GatherNodes,
-  source: Source,
-  call?: Call,
-): Promise<NodeLists> {
+export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists> {
   const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
   const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);
   const shadows = await readAll(
@@ -58,14 +51,13 @@ export async function gatherNodes(
   );
   const byShadow = new Map(shadows.items.map((shadow) => [shadow.name, shadow]));
   const active = new Set(policies.items.flatMap(({ content }) => activeNodesOf(content).map(({ node }) => node)));
-  const found = await readNodes({ shadows: byShadow, active, all, lifecycle }, source, call);
+  const found = await readNodes({ shadows: byShadow, active, all }, source, call);
   const relevant = found.filter(
     (node) =>
       node.managed ||
       node.shadow ||
       active.has(node.name) ||
       node.cordonedBy !== undefined ||
-      hasOurConditions(node) ||
       node.protectedBy !== undefined,
   );
   return {
@@ -79,19 +71,12 @@ interface ReadNodes {
   /** Names of nodes that have a slot. */
   readonly active: ReadonlySet<string>;
   readonly all: boolean;
-  readonly lifecycle: boolean;
 }
 
 /** With one list, and a read of each node that has a shadow or a slot but not the label. */
-async function readNodes(
-  { shadows, active, all, lifecycle }: ReadNodes,
-  source: Source,
-  call?: Call,
-): Promise<UpdateNode[]> {
-  const read = (object: Parameters<typeof readNode>[0]): UpdateNode => ({
-    ...readNode(object, shadows.get(shadowName(object.metadata?.name ?? ""))),
-    ...(lifecycle && { lifecycle: readLifecycle(object.status) }),
-  });
+async function readNodes({ shadows, active, all }: ReadNodes, source: Source, call?: Call): Promise<UpdateNode[]> {
+  const read = (object: Parameters<typeof readNode>[0]): UpdateNode =>
+    readNode(object, shadows.get(shadowName(object.metadata?.name ?? "")));
   const query = all ? {} : { labelSelector: `${MANAGED_LABEL}=${MANAGED_VALUE}` };
   const { items } = await readAll({ resource: nodes, query, read }, source, call);
   if (all) return items;

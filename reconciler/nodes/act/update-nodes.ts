@@ -10,7 +10,7 @@ import type { Actor } from "../../../infra/kubernetes/actor.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { createOptionalKind } from "../../../infra/kubernetes/optional-kind.ts";
 import { nodeUpdatePolicies } from "../../../infra/kubernetes/custom-resources.ts";
-import { logUnwritten, writeStatus } from "../../../infra/kubernetes/write-status.ts";
+import { writeStatus } from "../../../infra/kubernetes/write-status.ts";
 import type { Log } from "../../../infra/log.ts";
 import type { Metrics } from "../../../infra/metrics/metrics.ts";
 import { askChecks, type Checker } from "../../checks/act/ask-prometheus.ts";
@@ -28,9 +28,7 @@ import { gatherNodes, type NodeLists, type StoredPolicy } from "./gather-nodes.t
 import { createPodReader } from "./read-pods.ts";
 import { draftInvalid, draftPass, draftUncordon } from "../node-events.ts";
 import { type ReadingMemory, planAfterReading, type Questions } from "./plan-after-reading.ts";
-import { type ActiveUpdate, planConditions } from "../lifecycle-conditions.ts";
 import { takeUpkeep } from "./take-upkeep.ts";
-import { writeConditions } from "./write-conditions.ts";
 import { countTransitions, writeShadows } from "./write-plan.ts";
 
 export interface NodeUpdateOptions {
@@ -45,8 +43,6 @@ export interface NodeUpdateOptions {
   readonly checker: Checker;
   /** The namespace of the Secrets of checks: a policy has no namespace. */
   readonly secretsNamespace: string;
-  /** True if lifecycle conditions of nodes are written, and those of others obeyed. */
-  readonly lifecycleConditions?: boolean;
   /** The spec of the policy `default`, which is made if there is none. */
   readonly defaultSpec: object;
 }
@@ -100,9 +96,7 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
   ): Promise<boolean> {
     const call = { deadlineMs: READ_MS, signal: stop };
     const all = clock.monotonic() - allReadAt >= ALL_NODES_MS;
-    const lists = await kinds.read(() =>
-      gatherNodes({ namespace, all, lifecycle: options.lifecycleConditions ?? false }, actor, call),
-    );
+    const lists = await kinds.read(() => gatherNodes({ namespace, all }, actor, call));
     if (!lists) return false;
     if (all) allReadAt = clock.monotonic();
     const seen = { annotations, found: lists.policies.length };
@@ -120,7 +114,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
       wrote = (await passPolicy(stored, { ...lists, active }, { actor, recorder, questions })) || wrote;
     metrics.nodesPassed(clock.now());
     const repaired = await repairNodes(lists, actor, recorder);
-    await publishConditions(lists, actor);
     return repaired || wrote;
   }
 
@@ -179,14 +172,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
     return wroteStatus || written.length > 0;
   }
 
-  /** By the stored facts: a process that takes over writes missing conditions, and clears those that are over. */
-  async function publishConditions({ nodes, policies }: NodeLists, actor: Actor): Promise<void> {
-    if (options.lifecycleConditions !== true) return;
-    const patches = planConditions(nodes, updatesOf(policies, nodes), clock.now());
-    for (const { node, error } of await writeConditions(patches, actor))
-      logUnwritten(log, "node updates: the lifecycle conditions of a node could not be written", { node, error });
-  }
-
   async function repairNodes({ nodes, policies }: NodeLists, actor: Actor, recorder: Recorder): Promise<boolean> {
     const valid = policies.flatMap(({ content }) => (isInvalid(content) ? [] : [content]));
     const active = new Map(
@@ -217,18 +202,6 @@ export function createNodeUpdates(options: NodeUpdateOptions): UpdateNodes {
  */
 function activeOf({ policies }: NodeLists): Map<string, readonly GoingNode[]> {
   return new Map(policies.map(({ content }) => [content.name, activeNodesOf(content)]));
-}
-
-/** The nodes with a slot, as stored. */
-function updatesOf(policies: readonly StoredPolicy[], nodes: readonly UpdateNode[]): Map<string, ActiveUpdate> {
-  const shadows = new Map(nodes.map(({ name, shadow }) => [name, shadow]));
-  const updates = policies.flatMap(({ content }) =>
-    activeNodesOf(content).map(({ node, phase, to }) => {
-      const isDrained = shadows.get(node)?.status?.drain?.remaining === 0;
-      return [node, { phase, to, policy: content.name, isDrained }] as const;
-    }),
-  );
-  return new Map(updates);
 }
 
 /** The nodes of a policy: those that it selects and that no other policy has active, and its own active ones. */

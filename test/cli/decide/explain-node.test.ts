@@ -35,10 +35,10 @@ describe("zonewise explain node", () => {
 
   it("says with a freeze what keeps the node as well", () => {
     const frozen = { id: "n2-1", at: at(-MINUTE), reason: "HealthTimeout", message: "n2: too slow" };
-    const waiting = [{ node: "n1", reason: "InMaintenance", message: "somebody else drains it" }];
+    const waiting = [{ node: "n1", reason: "BeingRemoved", message: "the node has a taint" }];
     const answer = told(node("n1"), policy({}, { frozen, waiting })) ?? assert.fail();
     assert.equal(answer.reason, "Frozen");
-    assert.match(answer.message, /: n2: too slow; InMaintenance: somebody else drains it$/);
+    assert.match(answer.message, /: n2: too slow; BeingRemoved: the node has a taint$/);
   });
 
   for (const phase of NODE_PHASES)

@@ -34,7 +34,6 @@ const fillIn = (text: string): string =>
   text.replace(/apiServer: \S+/, "apiServer: 10.0.0.0/28").replace(/monitoring: \S+/, "monitoring: metrics");
 const FILLED_IN = { [NETWORK]: fillIn };
 const NODES_FOLDER = "infra/manifests/node-updates";
-const CONDITIONS_FOLDER = `${NODES_FOLDER}/lifecycle-conditions`;
 const toRelease = (text: string): string => text.replace("namespace: zonewise", "namespace: cell-a-1");
 /** Beside the reconciler of the release. */
 const BESIDE = { [`${NODES_FOLDER}/reconciler.yaml`]: toRelease };
@@ -76,10 +75,6 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "the webhook on deletions of pods": {
     values: { podDeletionWebhook: { enabled: true } },
     kustomize: [{}, { folder: "infra/manifests/pod-deletion-webhook" }],
-  },
-  "answers to requested evictions": {
-    values: { evictionResponder: { enabled: true } },
-    kustomize: [{}, { folder: "infra/manifests/eviction-responder" }],
   },
   "the policy on replicas": {
     values: { replicasPolicy: { enabled: true } },
@@ -130,17 +125,6 @@ const CHOICES: Readonly<Record<string, Choice>> = {
   "node updates": {
     values: { nodeUpdates: { enabled: true } },
     kustomize: [{}, { folder: NODES_FOLDER, edit: BESIDE }],
-  },
-  "node updates with the lifecycle conditions of nodes": {
-    values: { nodeUpdates: { enabled: true, lifecycleConditions: true } },
-    kustomize: [
-      {},
-      { folder: NODES_FOLDER, edit: BESIDE },
-      {
-        folder: CONDITIONS_FOLDER,
-        edit: { [`${CONDITIONS_FOLDER}/rbac.yaml`]: toRelease, [`${CONDITIONS_FOLDER}/switch.yaml`]: toRelease },
-      },
-    ],
   },
   "node updates with network policies": {
     values: {

@@ -20,7 +20,6 @@ export const OVERLAYS: readonly (readonly [string, Rendering])[] = [
   ["infra/manifests/crds", { folder: "infra/manifests/crds" }],
   ["infra/manifests/pod-deletion-policy", { folder: "infra/manifests/pod-deletion-policy" }],
   ["infra/manifests/pod-deletion-webhook", { folder: "infra/manifests/pod-deletion-webhook" }],
-  ["infra/manifests/eviction-responder", { folder: "infra/manifests/eviction-responder" }],
   ["infra/manifests/replicas-policy", { folder: "infra/manifests/replicas-policy" }],
   ["infra/manifests/reconciler-policy", { folder: "infra/manifests/reconciler-policy" }],
   ["infra/manifests/phased-policy", { folder: "infra/manifests/phased-policy" }],

@@ -20,7 +20,6 @@ import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts";
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
-import { OUR_REASON, readLifecycle } from "../../../reconciler/nodes/lifecycle-conditions.ts";
 import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
 import { RESERVED } from "../../plane/kubelet/pick-node.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
@@ -82,8 +81,7 @@ after(async () => {
   for (const { name } of nodes) await remove(admin, `/api/v1/nodes/${name}`);
   await remove(admin, `${POLICIES}/p-${id}`);
   for (const kind of ["clusterroles", "clusterrolebindings"])
-    for (const role of ["zonewise-node-updates", "zonewise-node-conditions"])
-      await remove(admin, `/apis/rbac.authorization.k8s.io/v1/${kind}/${role}-${id}`);
+    await remove(admin, `/apis/rbac.authorization.k8s.io/v1/${kind}/zonewise-node-updates-${id}`);
   await remove(admin, `/api/v1/namespaces/${namespace}`);
   connection?.close();
   admin.close();
@@ -174,48 +172,10 @@ describe("a campaign under the rights of the manifests", () => {
     );
     assert.ok(reasons.has("UpdateStarted") && reasons.has("NodeUpdated"), [...reasons].join());
   });
-
-  it("says of a node what is done to it once it has the right, and names the right while it lacks it", async () => {
-    const [name = "", other = ""] = nodes.map((node) => node.name);
-    const isTrue = async (node: string) =>
-      readLifecycle((await admin.call<Node>("GET", `/api/v1/nodes/${node}`)).status)
-        .filter(({ status }) => status === "True")
-        .map(({ type, reason }) => `${type} ${reason}`);
-    const planned = { type: "MaintenancePlanned", status: "True", reason: "Admin" };
-    await setNode(other, "boot-1.1.0", [planned]);
-    const shadow = `${shadowsOf("v2")}/brs-${name}/status`;
-    await admin.call("PATCH", shadow, { status: { target_version: "1.2.0" } });
-
-    const { pass } = openUpdates({ lifecycleConditions: true });
-    await pass();
-    assert.deepEqual(await isTrue(name), []);
-    const trouble = printed.split("\n").find((line) => line.includes("lifecycle conditions of a node could not be"));
-    assert.match(trouble ?? printed, new RegExp(`"${name}".*cannot patch resource .*nodes/status`));
-
-    await applyNodeRbac("lifecycle-conditions/rbac.yaml");
-    const account = { namespace, account: "zonewise-reconciler" };
-    await untilAllowed(admin, account, { verbs: ["patch"], apiGroups: [""], resources: ["nodes/status"] });
-    const seen = new Set<string>();
-    const order: string[] = [];
-    for (let round = 0; round < 30 && order.length === 0; round++) {
-      await pass();
-      for (const one of await isTrue(name)) seen.add(one);
-      await stepAgent(name, order);
-    }
-    await pass();
-    assert.deepEqual(
-      [...seen].toSorted(),
-      ["DrainInProgress", "MaintenanceInProgress", "MaintenancePlanned"].map((type) => `${type} ${OUR_REASON}`),
-    );
-    assert.deepEqual(await isTrue(name), [], "all are taken back");
-    assert.deepEqual(await isTrue(other), ["MaintenancePlanned Admin"], "what others say stays");
-    const { status } = await admin.call<Node>("GET", `/api/v1/nodes/${name}`);
-    assert.equal(status?.conditions?.find(({ type }) => type === "Ready")?.status, "True");
-  });
 });
 
 /** A reconciler's node updates, under the rights of its ServiceAccount. */
-function openUpdates({ lifecycleConditions = false } = {}) {
+function openUpdates() {
   const cluster = connectCluster(connection, { timeoutMs: 60_000, observer: metrics.observer });
   const checker = createChecker({
     cluster,
@@ -232,7 +192,6 @@ function openUpdates({ lifecycleConditions = false } = {}) {
     ownNode: undefined,
     intervalMs: 5000,
     defaultSpec: {},
-    lifecycleConditions,
   });
   const context = {
     cluster,
@@ -246,14 +205,14 @@ function openUpdates({ lifecycleConditions = false } = {}) {
 }
 
 /** Ready, as its kubelet says; conditions of others stay. */
-async function setNode(name: string, bootID: string, more: readonly object[] = []): Promise<void> {
+async function setNode(name: string, bootID: string): Promise<void> {
   const path = `/api/v1/nodes/${name}`;
   const at = new Date().toISOString().replace(/\.\d+/, "");
   const ready = { type: "Ready", status: "True", lastTransitionTime: at, lastHeartbeatTime: at, reason: "Test" };
   const { status } = await admin.call<Node>("GET", path);
   const others = (status?.conditions ?? []).filter(({ type }) => type !== "Ready");
   await admin.call("PATCH", `${path}/status`, {
-    status: { conditions: [{ ...ready, message: "" }, ...others, ...more], nodeInfo: { bootID } },
+    status: { conditions: [{ ...ready, message: "" }, ...others], nodeInfo: { bootID } },
   });
 }
 

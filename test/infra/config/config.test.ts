@@ -33,10 +33,8 @@ describe("the configuration", () => {
       },
       log: { level: "info", format: "json" },
       pushgatewayUrl: undefined,
-      evictionResponder: false,
       nodeUpdates: {
         enabled: false,
-        lifecycleConditions: false,
         namespace: "brupop-bottlerocket-aws",
         maxConcurrent: "1",
         cron: undefined,

@@ -236,7 +236,7 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a reservation of the rollout, which may be released, is not shared",
     ...BATCH,
-    find: "(found.by === by || isSharedByAll(found))",
+    find: "(found.by === by || isForEviction(found))",
     replacement: "(found.by === by || !request.rollout)",
   },
   {

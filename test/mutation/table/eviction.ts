@@ -18,15 +18,6 @@ const CACHE = {
 };
 const DENY = { file: "reconciler/budget/act/deny-again.ts", tests: ["test/reconciler/budget/act/deny-again.test.ts"] };
 
-const ANSWER = {
-  file: "reconciler/evictions/decide-answer.ts",
-  tests: ["test/reconciler/evictions/decide-answer.test.ts"],
-};
-const ESTIMATE = {
-  file: "reconciler/plan/estimate-eviction.ts",
-  tests: ["test/reconciler/plan/estimate-eviction.test.ts"],
-};
-
 export const EVICTION_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an allowed eviction is pinned to the judged pod",
@@ -141,63 +132,5 @@ export const EVICTION_MUTATIONS: readonly Mutation[] = [
     ...DENY,
     find: "if (!cached || clock.monotonic() - cached.at > LASTS_MS) return undefined;",
     replacement: "if (!cached) return undefined;",
-  },
-  {
-    breaks: "a yes to a requested eviction is reserved, so that the next one waits",
-    file: "reconciler/evictions/act/answer-evictions.ts",
-    tests: ["test/reconciler/evictions/act/answer-evictions.test.ts"],
-    find: "dryRun: false,",
-    replacement: "dryRun: true,",
-  },
-  {
-    breaks: "a reservation whose answer could not be written is released",
-    file: "reconciler/evictions/act/answer-evictions.ts",
-    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
-    find: "await release(handles, visit);",
-    replacement: "await release([], visit);",
-  },
-  {
-    breaks: "a webhook that allows a pod does not rely on a reservation that may be released",
-    file: "reconciler/budget/act/decide-batch.ts",
-    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
-    find: "isForEviction(found) && !isProvisional(found)",
-    replacement: "isForEviction(found)",
-  },
-  {
-    breaks: "a requested eviction takes the place of no reservation by which the pod may go",
-    file: "reconciler/budget/act/decide-batch.ts",
-    tests: ["test/reconciler/evictions/act/answer-trouble.test.ts"],
-    find: "if (isProvisional({ by }) && isRelied(pod, found)) return found;",
-    replacement: "",
-  },
-  {
-    breaks: "the end of a requested eviction is looked for in few steps in a large group",
-    ...ESTIMATE,
-    find: "step < steps;",
-    replacement: "step < MAX_STEPS;",
-  },
-  {
-    breaks: "a requested eviction that was withdrawn is not answered",
-    ...ANSWER,
-    find: "isOurTurn && requesters.length > 0",
-    replacement: "isOurTurn",
-  },
-  {
-    breaks: "a heartbeat to a requested eviction is never before its start",
-    ...ANSWER,
-    find: "Math.max(now, ...earlier.map(wholeSeconds))",
-    replacement: "now",
-  },
-  {
-    breaks: "no end of a requested eviction is named while a pod takes longer than others did",
-    ...ESTIMATE,
-    find: "usualMs > 0 && !zone.pods.some(isLate)",
-    replacement: "usualMs > 0 && !zone.pods.every(isLate)",
-  },
-  {
-    breaks: "no end of a requested eviction is named that depends on a gate",
-    ...ESTIMATE,
-    find: 'reason.startsWith("Gate")',
-    replacement: 'reason.startsWith("Never")',
   },
 ];

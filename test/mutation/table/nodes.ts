@@ -26,7 +26,6 @@ const DRAIN = ["test/reconciler/nodes/drainable.test.ts"];
 const BESIDE = ["test/reconciler/nodes/beside.test.ts"];
 const DRAINABLE = { file: "reconciler/nodes/drainable.ts", tests: DRAIN };
 const SLOTS = { file: "reconciler/nodes/slots.ts", tests: ["test/reconciler/nodes/freeze.test.ts"] };
-const MAINTAINED = { ...SLOTS, tests: ["test/reconciler/nodes/lifecycle-conditions.test.ts"] };
 
 export const NODE_MUTATIONS: readonly Mutation[] = [
   {
@@ -263,33 +262,15 @@ export const NODE_MUTATIONS: readonly Mutation[] = [
     replacement: "spec }",
   },
   {
-    breaks: "a node that somebody else drains or maintains takes a slot",
-    ...MAINTAINED,
-    find: "returning.length + maintained.filter(({ ready }) => ready).length;",
-    replacement: "returning.length;",
-  },
-  {
-    breaks: "a node that somebody else drains or maintains, and that is not Ready, takes a slot of several",
-    ...MAINTAINED,
-    find: "[...out, ...maintained.filter(({ ready }) => !ready)]",
-    replacement: "out",
-  },
-  {
-    breaks: "a node that somebody else drains or maintains, and that may never be Ready, does not stop the others",
-    ...MAINTAINED,
-    find: "maintained.filter(({ ready }) => ready).length;",
-    replacement: "maintained.length;",
-  },
-  {
     breaks: "a released node counts until it is back in service",
     ...SLOTS,
-    find: "policy.status.active.length + returning.length + maintained",
-    replacement: "policy.status.active.length + maintained",
+    find: "policy.status.active.length + returning.length;",
+    replacement: "policy.status.active.length;",
   },
   {
     breaks: "a released node that is not Ready counts",
     ...SLOTS,
-    find: "Math.max(remaining - lost.length,",
+    find: "Math.max(remaining - out.length,",
     replacement: "Math.max(remaining,",
   },
   {

@@ -22,7 +22,6 @@ import {
   SETS,
   until,
 } from "../person.ts";
-import { requestActions } from "../requests/people.ts";
 import { budgetObject, delayMs, type EvictionsShape, CALM, type Shape, zoneObject } from "../shape.ts";
 import { AMID_BATCH } from "./amid-batch.ts";
 import { freshPeers } from "./fresh-peers.ts";
@@ -175,13 +174,6 @@ const ACTS = {
     await recreate(people, SETS, zoneObject(shape, zone));
     await drains;
   },
-  /** What is asked for waits for the same reason for minutes. */
-  denied: async (people) => {
-    await insist(people, BUDGET_PATH, { spec: { maxUnavailable: 0 } });
-    await requestActions["requestEvictions"]?.(people);
-    await pause(people, 450_000);
-    await insist(people, BUDGET_PATH, { spec: { maxUnavailable: people.shape.budget } });
-  },
 } satisfies Readonly<Record<string, Action>>;
 
 type Act = keyof typeof ACTS;
@@ -203,7 +195,6 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
   peers: oneOf((shape) => (delayMs(shape) > 0 ? ["freshPeers"] : drainedIn(shape))),
   budget: oneOf(({ evictions: own }) => (own?.older ? ["contended"] : ["contended", "farAhead"])),
   anew: ACTS.anew,
-  requests: oneOf((shape) => (shape.requests ? ["denied"] : drainedIn(shape))),
 };
 
 export const EVICTIONS_AREA: Area = {
@@ -213,7 +204,6 @@ export const EVICTIONS_AREA: Area = {
       validating: draw.chance(0.4) && shape.certificate === undefined,
       older: draw.chance(0.2),
       delaySeconds: draw.chance(0.7) ? draw.of([30, 60]) : 0,
-      aheadMs: draw.chance(0.5) ? 8000 : 0,
     };
     return {
       evictions: own,
@@ -222,7 +212,6 @@ export const EVICTIONS_AREA: Area = {
       replicas: Math.max(shape.replicas, draw.between(2, 4)),
       maxUnavailable: Math.max(shape.maxUnavailable, draw.between(2, 3)),
       skewMs: draw.chance(0.6) ? Math.min(shape.skewMs, 500) : shape.skewMs,
-      ...(draw.chance(0.3) && { requests: shape.requests ?? { withdrawn: draw.chance(0.3) } }),
       ...(draw.chance(0.3) && { windows: shape.windows ?? { windowed: draw.chance(0.5), removed: true } }),
       ...(draw.chance(0.5) && CALM),
     };

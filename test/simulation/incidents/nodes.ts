@@ -5,7 +5,6 @@ import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import { wantedOf } from "../nodes/facts.ts";
 import { FALSE_AGENTS } from "../nodes/false-agents.ts";
-import { endMaintenance, say } from "../nodes/maintenance.ts";
 import {
   anyHost,
   fleetOf,
@@ -132,16 +131,10 @@ const INCIDENTS: Area["incidents"] = {
     await pause(people, 2 * PASSES_MS);
     await insist(people, shadowPath(host), { metadata: { finalizers: null } });
   },
-  /** Somebody shuts a node down, and says nothing else; or maintains one that is off. */
-  maintenance: async (people) => {
-    const host = anyHost(people);
-    if (people.draw.chance(0.5)) say(people, host.name, { GracefulNodeShutdownInProgress: true });
-    else {
-      say(people, host.name, { MaintenanceInProgress: true });
-      host.reboot(200_000);
-    }
+  /** Somebody turns a node off for minutes. */
+  turnedOff: async (people) => {
+    anyHost(people).reboot(200_000);
     await hostThat(people, () => false);
-    endMaintenance(people, host.name);
   },
   /** All nodes of a zone but one are cordoned. */
   cordonOthers: async (people) => {
@@ -198,7 +191,6 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       maxConcurrent: draw.of([1, 2, 3]),
       zonesInOrder: draw.chance(0.4),
       windowed: false,
-      lifecycle: draw.chance(0.7),
       ...(draw.chance(0.2) && { oneShot: true }),
       ...(draw.chance(0.25) && { check: CHECK }),
       drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: draw.chance(0.2) ? "Reboot" : "Uncordon" },

@@ -7,8 +7,7 @@ import type { CheckShape } from "../checks/objects.ts";
 import { dig, fieldsOf, listOf, timestamp } from "../../emulator/objects.ts";
 import type { Draw } from "../draw.ts";
 import { zoneOf } from "../names.ts";
-import { endMaintenance, say } from "../nodes/maintenance.ts";
-import { anyHost, fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, speakAs } from "../nodes/moments.ts";
+import { fleetOf, hostThat, isAnnounced, nodePath, PASSES_MS, phaseOf, speakAs } from "../nodes/moments.ts";
 import type { NodeHost } from "../nodes/node-host.ts";
 import { cordon, label, policyPath } from "../nodes/people.ts";
 import { drawNodesShape, POLICIES, POLICY } from "../nodes/shape.ts";
@@ -93,13 +92,6 @@ const INCIDENTS: Area["incidents"] = {
       await insist(people, `${policyPath}/status`, { status: { checks: { ...checks(), results } } });
     await pause(people, PASSES_MS);
   },
-  /** Somebody shuts a node down, and says nothing else. */
-  shutDown: async (people) => {
-    const host = anyHost(people);
-    say(people, host.name, { GracefulNodeShutdownInProgress: true });
-    await hostThat(people, () => false);
-    endMaintenance(people, host.name);
-  },
 };
 
 /** It takes some answers until a node may start. */
@@ -144,7 +136,6 @@ function shapeOf(shape: Shape, draw: Draw): Partial<Shape> {
       selective: false,
       maxFailed: 1,
       holdForRollouts: false,
-      lifecycle: draw.chance(0.5),
       ...(draw.chance(0.4) && { check: checkOf(draw) }),
       drain: { timeoutSeconds: draw.of([60, 120]), onTimeout: "Uncordon" },
       deadlines: { ...own.deadlines, holdSeconds: 600, rebootSeconds: 120, recoverSeconds: 60 },

@@ -89,7 +89,7 @@ export const RESERVATIONS_AREA: Area = {
     const partitioned = draw.chance(0.6);
     const delaySeconds = partitioned && draw.chance(0.7) ? 30 : 0;
     const own: Partial<Shape> = {
-      evictions: { validating: false, older: draw.chance(0.3), delaySeconds, aheadMs: 0 },
+      evictions: { validating: false, older: draw.chance(0.3), delaySeconds },
       downscales: { asOriginal: false },
       budget: partitioned ? 1 : draw.between(1, 2),
       partitioned,

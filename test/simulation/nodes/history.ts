@@ -8,7 +8,7 @@ import { CALM, drawShape, type Shape } from "../shape.ts";
 import { createFacts, type Facts } from "./facts.ts";
 import { drawNodesShape, LEFT_OUT, POLICIES, POLICY, ZONE_LABEL } from "./shape.ts";
 
-/** Two zones of two pods under a budget by zone, no faults, and nodes whose conditions are obeyed. */
+/** Two zones of two pods under a budget by zone, no faults, and nodes. */
 export const SHAPE: Shape = {
   ...drawShape(drawFrom(1)),
   ...CALM,
@@ -16,7 +16,7 @@ export const SHAPE: Shape = {
   replicas: 2,
   budget: 1,
   partitioned: false,
-  nodes: { ...drawNodesShape(drawFrom(1)), lifecycle: true },
+  nodes: drawNodesShape(drawFrom(1)),
 };
 
 const objectOf = (name: string, fields: object, metadata: object = {}): KubeObject => ({
@@ -33,22 +33,17 @@ interface NodeFields {
   readonly managed?: boolean;
   readonly taints?: readonly object[];
   readonly boot?: string;
-  /** Types of conditions that somebody else has set. */
-  readonly theirs?: readonly string[];
 }
 
 /** `node-a-1` is in zone a. */
 export function node(name: string, fields: NodeFields = {}): KubeObject {
-  const { ready = true, ours = false, cordoned = ours, managed = true, taints = [], boot = "1", theirs = [] } = fields;
+  const { ready = true, ours = false, cordoned = ours, managed = true, taints = [], boot = "1" } = fields;
   const labels = {
     [ZONE_LABEL]: name.slice(0, -2),
     [LEFT_OUT]: "false",
     ...(managed && { [MANAGED_LABEL]: MANAGED_VALUE }),
   };
-  const conditions = [
-    { type: "Ready", status: ready ? "True" : "False" },
-    ...theirs.map((type) => ({ type, status: "True", reason: "Repair", message: "" })),
-  ];
+  const conditions = [{ type: "Ready", status: ready ? "True" : "False" }];
   return objectOf(
     name,
     { spec: { ...(cordoned && { unschedulable: true }), taints }, status: { conditions, nodeInfo: { bootID: boot } } },

@@ -3,7 +3,6 @@ import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/n
 import { dig, type Fields, textOf } from "../../emulator/objects.ts";
 import { NAMESPACE } from "../names.ts";
 import { type Action, insist, pause, type People, PODS, recreate } from "../person.ts";
-import { endMaintenance, lifecycleActions } from "./maintenance.ts";
 import type { NodeHost } from "./node-host.ts";
 import { LEFT_OUT, type NodesShape, POLICIES, POLICY, policyObject, ZONE_LABEL } from "./shape.ts";
 
@@ -108,10 +107,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   makeStray,
 };
 
-export const nodeActions = ({ shape }: People): Readonly<Record<string, Action>> => ({
-  ...(shape.nodes && ACTIONS),
-  ...(shape.nodes?.lifecycle && lifecycleActions),
-});
+export const nodeActions = ({ shape }: People): Readonly<Record<string, Action>> => ({ ...(shape.nodes && ACTIONS) });
 
 /** Hosts are turned on, nodes are as they were, the policy is as it was written, and somebody is on call. */
 export async function setNodesRight(people: People): Promise<void> {
@@ -119,7 +115,6 @@ export async function setNodesRight(people: People): Promise<void> {
   if (!shape.nodes || !world.fleet) return;
   for (const { name, repair } of world.fleet.hosts) {
     repair();
-    endMaintenance(people, name);
     const { metadata } = world.store.get("nodes", undefined, name) ?? {};
     if (metadata) await insist(people, `${NODES_PATH}/${name}`, { ...label(MANAGED_VALUE), spec: { taints: null } });
     if (metadata?.annotations?.[CORDONED_BY] === undefined) await insist(people, `${NODES_PATH}/${name}`, cordon(null));

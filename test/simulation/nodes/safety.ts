@@ -21,8 +21,6 @@ export interface NodeSafetyOptions {
 }
 
 export interface NodeSafety {
-  /** Nodes that are out of service by us, and how many may be. */
-  readonly out: () => { readonly names: readonly string[]; readonly most: number };
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   readonly onHost: (told: HostTold) => void;
 }
@@ -211,7 +209,6 @@ export function createNodeSafety({ nodes, violated, now, store }: NodeSafetyOpti
   }
 
   return {
-    out: () => ({ names: [...out].filter(([, { excused }]) => !excused).map(([name]) => name), most: mostNow() }),
     onEvent(event, caller) {
       if (event.resource === "nodes") onNode(event, caller);
       if (event.resource === POLICIES) onPolicy(event, caller);

@@ -3,7 +3,6 @@ import type { Draft } from "../../emulator/objects.ts";
 import { MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import { type Draw, drawFrom } from "../draw.ts";
 import { type CheckShape, checkObject, NODES_CHECK } from "../checks/objects.ts";
-import { hasLifecycle } from "./lifecycle.ts";
 
 /** What a host does wrong. */
 export const HOST_FAULTS = [
@@ -44,8 +43,6 @@ export interface NodesShape {
   readonly oneShot?: boolean;
   /** Prometheus is asked before starts. */
   readonly check?: CheckShape;
-  /** Conditions of nodes say who works on them. */
-  readonly lifecycle?: boolean;
   /** Probability of each fault of a host. */
   readonly faults: Readonly<Record<HostFault, number>>;
 }
@@ -59,7 +56,7 @@ const ONE_OF = 4;
 export function drawNodes(seed: number): { readonly nodes: NodesShape | undefined; readonly nodeDraw: Draw } {
   const draw = drawFrom(seed ^ STREAM);
   if (draw.below(ONE_OF) > 0) return { nodes: undefined, nodeDraw: draw };
-  return { nodes: { ...drawNodesShape(draw), ...(hasLifecycle(seed) && { lifecycle: true }) }, nodeDraw: draw };
+  return { nodes: drawNodesShape(draw), nodeDraw: draw };
 }
 
 export function drawNodesShape(draw: Draw): NodesShape {

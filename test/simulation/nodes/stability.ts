@@ -4,7 +4,6 @@ import { PROTECTED_BY } from "../../../reconciler/nodes/node.ts";
 import { dig, type Fields, isTrue, listOf, textOf } from "../../emulator/objects.ts";
 import type { Store } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
-import { OURS, trueConditions } from "./lifecycle.ts";
 import type { Fleet } from "./fleet.ts";
 import type { NodeHost } from "./node-host.ts";
 import { POLICIES, POLICY, SHADOWS } from "./shape.ts";
@@ -52,9 +51,6 @@ function unlikeBefore(store: Pick<Store, "get" | "list">, { name }: NodeHost): s
   const { annotations = {}, labels = {} } = node.metadata;
   return [
     ...MARKS.filter((mark) => annotations[mark] !== undefined).map((mark) => `${name} keeps ${mark}`),
-    ...trueConditions(node).map(
-      ({ type, reason }) => `${name} keeps condition ${type} of ${reason === OURS ? "ours" : reason}`,
-    ),
     ...(labels[LB_LABEL] === undefined ? [] : [`${name} is left out by load balancers`]),
     ...(dig(node, "spec", "unschedulable") === true ? [`${name} is cordoned`] : []),
   ];

@@ -21,12 +21,10 @@ import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER, zoneOf }
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
-import { createLifecycleSafety } from "../nodes/lifecycle-safety.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createOwnWrites } from "./own-writes.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
-import { createRequestSafety } from "../requests/safety.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
@@ -35,6 +33,7 @@ import { isCalm, mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
 import { areZonesScaled, areZonesSettled } from "./stability.ts";
 import { reservedOn, selectsGroup } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
+import { createTemplateSafety } from "./templates.ts";
 import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
 import { createWriteSafety } from "./writes.ts";
@@ -69,8 +68,6 @@ interface Oracle {
 const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
 /** A reconciler dies or stands still, and the next one begins a minute later; and without that. */
 const [SILENT_MS, CALMLY_SILENT_MS] = [240_000, 120_000];
-/** Conditions of nodes are written in each pass. */
-const UNSAID_MS = 60_000;
 
 const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
 
@@ -109,8 +106,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     violated,
     now,
     isQuiet: () => !areReadsSlow && isQuiet(),
-    // A pass over the nodes, requested evictions and the release of a pod by a PhasedRollout read budgets, too.
-    isReadForMore: (shape.nodes ?? shape.requests ?? releases) !== undefined,
+    // A pass over the nodes, and the release of a pod by a PhasedRollout, read budgets, too.
+    isReadForMore: (shape.nodes ?? releases) !== undefined,
     // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
     areZonesSettled: () =>
       (shape.gate ?? shape.mistakes) === undefined &&
@@ -217,34 +214,12 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const facts = createFacts(shape, now);
-  const isSteady = (actor: string): boolean => isQuiet() && hasGoneOn(actor);
   const nodeAnswers = createNodeAnswerSafety({ facts, violated, now, store: () => world().store });
-  const lifecycle =
-    nodeSafety &&
-    shape.nodes?.lifecycle &&
-    createLifecycleSafety({
-      nodes: shape.nodes,
-      violated,
-      now,
-      store: () => world().store,
-      decidedMs,
-      isSteady,
-      out: nodeSafety.out,
-    });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
   const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs: zonesReadMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
-  const requests =
-    shape.requests &&
-    createRequestSafety({
-      shape,
-      violated,
-      now,
-      store: () => world().store,
-      decidedMs,
-      keepsReservations: safety.keepsReservations,
-    });
+  const templates = createTemplateSafety({ zones: shape.zones, violated, now, decidedMs });
   const all: readonly Oracle[] = [
     deletions,
     safety,
@@ -265,13 +240,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     { onSent: grants.onSent },
     { onReview: headroom.onReview },
     checks,
-    requests,
+    templates,
     ...(shape.nodes ? [facts, nodeAnswers] : []),
     nodeSafety,
-    lifecycle && {
-      ...lifecycle,
-      look: (silentMs: number) => lifecycle.look(silentMs === SILENT_MS ? SILENT_MS : UNSAID_MS),
-    },
     windows,
     batches,
   ].filter((oracle) => oracle !== undefined && oracle !== false);
@@ -306,7 +277,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onAnswer: checks.onAnswer,
     onNodeAnswer: nodeAnswers.onAnswer,
     onHost: (told) => nodeSafety?.onHost(told),
-    onRefusal: (why) => requests?.onRefusal(why),
     onProcess(name, text) {
       if (text === "is killed") quiet.noteDeath(name);
     },

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
-import { EVICTIONS } from "../requests/control.ts";
 import { createReservationSafety } from "./reservations.ts";
 
 const PATH = "/admission/mutate-pod-eviction";
@@ -29,8 +28,6 @@ const changed = (before: object, after: object): StoreEvent => {
 interface Play {
   /** Requests that reached a webhook, so many seconds before. */
   readonly asked?: readonly (readonly [secondsAgo: number, request: object])[];
-  /** The UID of the pod that an Eviction asks for. */
-  readonly requested?: string;
   readonly before?: object;
   readonly after?: object;
   /** Who writes, one write after the other if there are several states. */
@@ -65,12 +62,6 @@ function play(given: Play): string {
     safety.onArrival(path, JSON.stringify({ request: { name: POD, ...request } }));
   }
   now = 0;
-  const pod = { name: POD, uid: given.requested };
-  if (given.requested !== undefined)
-    safety.onEvent(
-      { type: "ADDED", resource: EVICTIONS, object: object("e", "e", { spec: { target: { pod } } }) },
-      undefined,
-    );
   if (given.onceReplicas !== undefined) {
     safety.onEvent(changed({}, before), { actor: "human", call: "" });
     safety.onEvent(
@@ -149,16 +140,6 @@ describe("the oracle of reservations", () => {
       /^$/,
     ],
     [
-      "one for a pod that no Eviction asks for",
-      { by: "reconciler-1", requested: "b", after: { [POD]: entry("webhook_responder_reconciler-1_x") } },
-      /another pod of that name is asked for/,
-    ],
-    [
-      "one for a pod that an Eviction asks for",
-      { by: "reconciler-1", requested: "a", after: { [POD]: entry("webhook_responder_reconciler-1_x") } },
-      /^$/,
-    ],
-    [
       "an eviction's that the rollout takes over at once",
       {
         by: "reconciler-1",
@@ -166,16 +147,6 @@ describe("the oracle of reservations", () => {
         after: { [POD]: entry("reconciler-1_x") },
       },
       /reserves ingester-zone-a-0 14000 ms after webhook_webhooks-1_x has/,
-    ],
-    [
-      "a rollout's that only keeps the place of an eviction then",
-      {
-        by: "reconciler-1",
-        requested: "a",
-        before: { [POD]: entry("reconciler-1_x", 20) },
-        after: { [POD]: entry("webhook_responder_reconciler-1_x") },
-      },
-      /takes the place of the reservation/,
     ],
     [
       "an old one that the rollout takes over",

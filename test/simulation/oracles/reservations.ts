@@ -10,7 +10,6 @@ import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { EVICTIONS, targetOf } from "../requests/control.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { isOrphan, reservedOn } from "./stored.ts";
 
@@ -41,8 +40,8 @@ const AHEAD_MS = 300_000;
 const NOT_SHARED_MS = 15_000;
 /** In which a reconciler that runs takes away what is over. */
 const TIDIED_MS = 60_000;
-/** Of processes that answer evictions; the second one's may be taken back, as it evicts nothing itself. */
-const [EVICTION, RESPONDER] = ["webhook_", "webhook_responder_"];
+/** Of processes that answer evictions. */
+const EVICTION = "webhook_";
 
 /** The API server refuses a deletion before it looks at it. */
 const [THROTTLED, UNSAID] = ["throttled at reconciler DELETE pods", "serverError at reconciler DELETE pods"];
@@ -72,8 +71,6 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
   let lastDeletion = "";
   /** An error of the server is answered to a deletion that may have taken effect. */
   let isUnsaid = false;
-  /** "pod UID" of the pods that some Eviction has asked for. */
-  const requested = new Set<string>();
   /** By `placeOf` since when what is reserved has been over. */
   const overSince = new Map<string, number>();
   /** The same of downscales that were stored: who grows the zone again does not bring them back. */
@@ -102,19 +99,14 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
       else if (before.by !== entry.by) earlier.set(key, before);
       return;
     }
-    const isEviction = before?.by.startsWith(EVICTION) && !before.by.startsWith(RESPONDER);
     if (before?.uid !== entry.uid) relied.delete(key);
-    else if (isEviction && before.by !== entry.by) relied.set(key, before);
+    else if (before.by.startsWith(EVICTION) && before.by !== entry.by) relied.set(key, before);
     const isTheirs = before?.uid === entry.uid && before.by.startsWith(EVICTION) !== entry.by.startsWith(EVICTION);
     if (isTheirs && entry.at - before.at < NOT_SHARED_MS)
       violated(`${actor} reserves ${key} ${entry.at - before.at} ms after ${before.by} has`);
-    if (before && entry.by.startsWith(RESPONDER) && !before.by.startsWith(RESPONDER) && counts(key, before))
-      violated(`${actor} takes the place of the reservation of ${key} by ${before.by}`);
     const isAsked = wasAsked(key) || wasAsked(`${key} ${entry.uid}`);
     if (actor.startsWith("webhooks") && before?.uid !== entry.uid && !isAsked)
       violated(`${actor} reserves ${key}, which nobody has asked it to let go but in a dry run, or as another pod`);
-    if (entry.by.startsWith(RESPONDER) && !requested.has(`${key} ${entry.uid}`))
-      violated(`${actor} reserves ${key}, and another pod of that name is asked for`);
   }
 
   function onReleased(key: string, entry: Entry, actor: string): void {
@@ -130,7 +122,7 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     if (deleting.has(`${actor} ${entry.uid}`))
       violated(`${actor} forgets ${key}, whose deletion it has sent, and which may still take effect`);
     const isOwn = entry.by.includes(`${actor}_`);
-    const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION) && !entry.by.startsWith(RESPONDER);
+    const isForGood = !key.endsWith("+") && entry.by.startsWith(EVICTION);
     if (!isOwn || isForGood) violated(`${actor} forgets that ${key} is reserved by ${entry.by}`);
   }
 
@@ -165,7 +157,6 @@ export function createReservationSafety({ shape, violated, now, podOf, setOf }: 
     },
 
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {
-      if (resource === EVICTIONS) requested.add(`${targetOf(object).name} ${targetOf(object).uid}`);
       if (resource === "statefulsets.apps")
         for (const [key, entry] of entries)
           if (key.endsWith("+") && key.startsWith(`${object.metadata.name}-`) && !isLeft(key, entry))

@@ -24,7 +24,7 @@ const DELETION = "/admission/pod-deletion";
 /** For which what a pod, and a downscale, has reserved counts. */
 const [LASTS_MS, DOWNSCALE_LASTS_MS] = [120_000, 90_000];
 /** Of processes that let pods go, and never take it back. */
-const FOR_GOOD = /^webhook_(?!responder_)/;
+const FOR_GOOD = /^webhook_/;
 /** A downscale waits no longer for a pod that is to go as well, and does not come up. */
 const GIVEN_UP_MS = 280_000;
 /** No zone has more pods. */

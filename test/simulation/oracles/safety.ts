@@ -40,8 +40,6 @@ export interface Safety {
   readonly onReview: (review: Review) => void;
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
-  /** True if what somebody takes from now on has been reserved on the budget. */
-  readonly keepsReservations: () => boolean;
   /** True if the budget has been invalid since before that time. */
   readonly wasInvalid: (before: number) => boolean;
   /** A handshake of the API server with a webhook server for this path; what is wrong with it, if anything. */
@@ -316,7 +314,6 @@ export function createSafety(options: SafetyOptions): Safety {
   }
 
   return {
-    keepsReservations,
     wasInvalid: (before) => (brokenSince ?? Infinity) < before,
     onEvent(event, caller) {
       past.noteWrite();

@@ -8,7 +8,6 @@ import { untrueStatus } from "./group-status.ts";
 import { BUDGETS, GROUP, LEASES, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
 import { POLICIES } from "../nodes/shape.ts";
 import { unsettledNodes } from "../nodes/stability.ts";
-import { openEvictions } from "../requests/safety.ts";
 import { type Shape, TEMPLATES } from "../shape.ts";
 import type { World } from "../world.ts";
 
@@ -23,7 +22,6 @@ export function findUnsettled(world: Judged, shape: Shape, now: number): readonl
     ...untrueStatus(store, shape.zones, isHeld),
     ...unsettledPhased(store, shape),
     ...(world.fleet ? unsettledNodes(store, world.fleet, isHeld) : []),
-    ...(shape.requests ? openEvictions(store) : []),
     ...(shape.certificate ? untrusted(store, world.shown(), now) : []),
     ...(shape.followers ? shape.zones.slice(1).flatMap((zone, i) => unlikeLeader(store, zone, shape.zones[i])) : []),
     ...(shape.mirrored ? unlikeTemplate(store, shape.zones) : []),

@@ -13,7 +13,7 @@ export interface StatusSafetyOptions {
   readonly now: () => number;
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
-  /** True if budgets are read for nodes or requested evictions, too, of which their statuses know nothing. */
+  /** True if budgets are read for nodes, too, of which their statuses know nothing. */
   readonly isReadForMore: boolean;
   /** True while nothing is left to do for the zones. */
   readonly areZonesSettled: () => boolean;

@@ -63,7 +63,7 @@
   {{- include "zonewise.monitor" . }}
 {{- else if eq $kind "PrometheusRule" }}
   {{- include "zonewise.place" (dict "metadata" $metadata "values" $values.prometheusRule) }}
-{{- else if and (eq $kind "ConfigMap") (ne $metadata.name "zonewise-eviction-responder") }}
+{{- else if eq $kind "ConfigMap" }}
   {{- include "zonewise.place" (dict "metadata" $metadata "values" $values.dashboards) }}
 {{- end }}
 {{- with $values.global.commonLabels }}
