@@ -7,6 +7,8 @@ import { globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { it } from "node:test";
 import { parseAllDocuments } from "yaml";
+import { VARIABLES } from "../../infra/config/variables.ts";
+import { nameLease } from "../../reconciler/downscale/act/downscale-lease.ts";
 import { readPage, ROOT } from "./pages.ts";
 
 /** Configurations of the same kind and name, which the original's manifests replace. */
@@ -29,6 +31,19 @@ it("the way back first deletes PhasedRollouts, while the reconciler can release 
   const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
   const [first] = back.match(/^ {7}kubectl .*$/m) ?? [];
   assert.match(first ?? "", /kubectl -n NAMESPACE delete phasedrollouts --all --timeout=\d+s$/);
+});
+
+it("the way back deletes every Lease of Zonewise, and sends nobody to a block that deletes the zone tracker", () => {
+  const [, back = ""] = readPage("docs/migration.md").split("## Back to rollout-operator");
+  const [, prefix = ""] =
+    /^ +kubectl -n NAMESPACE get leases -o name \| grep \/(\S+) \| xargs -r kubectl/m.exec(back) ?? [];
+  assert.notEqual(prefix, "");
+  const names = [nameLease("ingester", ""), VARIABLES.LEASE_NAME.default];
+  assert.deepEqual(
+    names.filter((name) => !name.startsWith(prefix)),
+    [],
+  );
+  assert.doesNotMatch(back, /install\.md#remove|configmap rollout-operator-zone-tracker/);
 });
 
 it("the way back deletes every kind of policy that Zonewise has", () => {
