@@ -187,13 +187,19 @@ export async function writePodStatus(
   ready: boolean,
   namespace = nameNamespace(0),
 ): Promise<void> {
-  const { status } = JSON.parse(podJson(Number(pod.slice(pod.lastIndexOf("-") + 1)))) as {
-    status: { conditions: { type: string }[] };
+  const status = podStatus(Number(pod.slice(pod.lastIndexOf("-") + 1)), ready);
+  await call("PATCH", `${podsOf(namespace)}/${pod}/status`, { status });
+}
+
+/** Of a pod that is not ready, no container is either: we judge it by its condition, the original by its containers. */
+export function podStatus(ordinal: number, ready: boolean) {
+  const { status } = JSON.parse(podJson(ordinal)) as {
+    status: { conditions: { type: string; status: string }[]; containerStatuses: { ready: boolean }[] };
   };
   const conditions = status.conditions.map((condition) =>
-    condition.type === "Ready" && !ready ? { ...condition, status: "False" } : condition,
+    condition.type.endsWith("Ready") && !ready ? { ...condition, status: "False" } : condition,
   );
-  await call("PATCH", `${podsOf(namespace)}/${pod}/status`, { status: { ...status, conditions } });
+  return { ...status, conditions, containerStatuses: status.containerStatuses.map((one) => ({ ...one, ready })) };
 }
 
 /** Writes what the StatefulSet controller would: all pods are ready, and updated unless the template is newer than they. */
