@@ -25,10 +25,7 @@ export interface ConnectionFlags {
   readonly requestTimeout?: string;
 }
 
-export interface Opened extends Pick<
-  Session,
-  "cluster" | "cleanup" | "freshness" | "clock" | "namespace" | "settings"
-> {
+export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace" | "settings"> {
   /** Ends the calls that are still under way, and the connections. */
   readonly close: () => void;
 }
@@ -55,9 +52,7 @@ export async function openCluster(
   const clock = createServerClock(machine);
   const closed = new AbortController();
   const signal = firstOfSignals(stop, closed.signal);
-  const options = { timeoutMs, onDate: clock.follow };
-  const cluster = connectCluster(connection, { ...options, signal });
-  const cleanup = connectCluster(connection, { ...options, signal: closed.signal });
+  const cluster = connectCluster(connection, { timeoutMs, onDate: clock.follow, signal });
   // An empty name counts as not given, as with kubectl: -n "$NAMESPACE" without the variable must not mean all.
   const namespace = flags.allNamespaces ? "" : flags.namespace || connection.namespace || "default";
   const close = (): void => {
@@ -65,7 +60,7 @@ export async function openCluster(
     connection.close();
   };
   const settings = createSettings({ cluster });
-  return { close, cluster, cleanup, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
+  return { close, cluster, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
 }
 
 function sourceOf(

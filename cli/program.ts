@@ -9,7 +9,6 @@ import { promote, retry } from "./commands/annotations.ts";
 import { bypass } from "./commands/bypass.ts";
 import { doctor } from "./commands/doctor.ts";
 import { drainOrder } from "./commands/drain-order.ts";
-import { drill } from "./commands/drill.ts";
 import { explain } from "./commands/explain.ts";
 import { history } from "./commands/history.ts";
 import { plan } from "./commands/plan.ts";
@@ -32,7 +31,6 @@ export const COMMANDS: readonly Command[] = [
   bypass,
   doctor,
   version,
-  drill,
 ];
 
 export type OnCommand = (

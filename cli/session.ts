@@ -1,7 +1,6 @@
 /** The tools of a command: the cluster, the namespace, and the output. */
 import type { Clock } from "../infra/clock.ts";
 import type { Source } from "../infra/kubernetes/actor.ts";
-import type { Cluster } from "../infra/kubernetes/cluster.ts";
 import type { NoTick } from "../reconciler/report/ticking.ts";
 import type { ExitCode } from "./exit.ts";
 import type { ReadSettings } from "./gather/settings.ts";
@@ -25,8 +24,6 @@ export interface Io extends Display {
 }
 
 export interface Session extends Source {
-  /** The same cluster for calls that a Ctrl-C does not end: to remove objects that the command has made. */
-  readonly cleanup: Cluster;
   readonly clock: Clock;
   /** "" for all. */
   readonly namespace: string;

@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import { either } from "../runs.ts";
 
 const START = join(import.meta.dirname, "start.ts");
+const DRILL = join(import.meta.dirname, "../drill/main.ts");
 
 interface Exit {
   readonly code: number | null;
@@ -36,6 +37,19 @@ async function start(onOutput: (output: string, interrupt: () => void) => void):
 }
 
 describe("npm start", { concurrency: true, timeout: 300_000 }, () => {
+  it("serves its namespace: a drill in it holds all promises", async () => {
+    let drill: ReturnType<typeof spawn> | undefined;
+    let table = "";
+    const { output } = await start((printed, interrupt) => {
+      const [, kubeconfig] = /export KUBECONFIG=(\S+)/.exec(printed) ?? [];
+      if (drill || kubeconfig === undefined) return;
+      drill = spawn(process.execPath, [DRILL, "--kubeconfig", kubeconfig], { stdio: ["ignore", "pipe", "ignore"] });
+      drill.stdout?.setEncoding("utf8").on("data", (text: string) => (table += text));
+      drill.on("close", interrupt);
+    });
+    assert.match(table, /^8 of 8 promises held: /m, table + output);
+  });
+
   it("rolls out three zones one after the other, scales them one after the other, prints summaries and suggests commands, until Ctrl-C stops it and removes its files", async () => {
     const { code, output, errors } = await start((output, interrupt) => {
       if (output.includes("Press Ctrl-C to stop.\n")) interrupt();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PAGES, readPage, readSources } from "./pages.ts";
 
-const sources = readSources("cli", "functions", "reconciler", "infra");
+const sources = readSources("cli", "functions", "reconciler", "infra", "test/drill");
 
 /** Quotes of an API server, and lines composed of two words. */
 const FOREIGN: ReadonlySet<string> = new Set([

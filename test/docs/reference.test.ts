@@ -80,7 +80,7 @@ describe("docs/reference/metrics.md", () => {
 
 describe("docs/reference/labels-and-annotations.md", () => {
   const page = readPage("docs/reference/labels-and-annotations.md");
-  const sources = readSources("functions", "reconciler", "infra", "cli/drill");
+  const sources = readSources("functions", "reconciler", "infra", "test/drill");
   const known = [...Object.values(LABELS), ...Object.values(ANNOTATIONS)];
 
   for (const name of known) it(`has ${name}`, () => assert.ok(namesIn(page).includes(name)));

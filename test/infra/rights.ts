@@ -80,7 +80,7 @@ function rightsUsedIn(file: string): string[] {
 }
 
 /** The rights that the calls in the files of a process use, but for those of a folder that has rights of its own. */
-export async function findUsedRights(entry: string, except = "-"): Promise<Set<string>> {
+export async function findUsedRights(entry: string): Promise<Set<string>> {
   const options = {
     bundle: true,
     packages: "external",
@@ -90,11 +90,7 @@ export async function findUsedRights(entry: string, except = "-"): Promise<Set<s
     outdir: "unused",
   } as const;
   const { metafile } = await build({ ...options, absWorkingDir: ROOT, entryPoints: [entry], metafile: true });
-  return new Set(
-    Object.keys(metafile.inputs)
-      .filter((file) => !file.startsWith(except))
-      .flatMap(rightsUsedIn),
-  );
+  return new Set(Object.keys(metafile.inputs).flatMap(rightsUsedIn));
 }
 
 export interface Rule {

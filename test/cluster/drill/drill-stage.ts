@@ -1,12 +1,11 @@
-/** `zonewise drill` as a user runs it: a process of its own, under the roles of docs/drill.md. */
+/** `npm run drill` as a user runs it: a process of its own, under the role of docs/drill.md. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseAllDocuments } from "yaml";
-import type { Report } from "../../../cli/output/drill-table.ts";
-import { entryFile } from "../../entries.ts";
+import { parse } from "yaml";
+import type { Report } from "../../drill/report.ts";
 import { buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import type { Admin } from "../stage/client.ts";
 import type { Stage } from "../stage/stage.ts";
@@ -35,26 +34,29 @@ interface Rule {
   readonly resources: readonly string[];
 }
 
-const readRoles = (path: string): readonly { readonly kind: string; readonly rules: readonly Rule[] }[] =>
-  parseAllDocuments(readFileSync(join(ROOT, path), "utf8")).map((one) => one.toJS());
-
 function readDrillRules(): readonly Rule[] {
   const page = readFileSync(join(ROOT, "docs/drill.md"), "utf8");
   const [, text = ""] = /^```yaml\n([^]*?)^```$/m.exec(page) ?? [];
-  const [role] = parseAllDocuments(text).map((one) => one.toJS() as { readonly rules: readonly Rule[] });
-  return role?.rules ?? assert.fail("no role in docs/drill.md");
+  return (parse(text) as { readonly rules: readonly Rule[] }).rules;
 }
 
-/** A user with the first role of docs/drill.md, in the namespace or in the cluster. */
-export async function becomeUser(stage: Stage, where: "namespace" | "cluster"): Promise<Start> {
-  const { admin, namespace, folder } = stage;
-  const account = `drill-${where}`;
-  await stage.call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
-  await bind(stage, { account, rules: readDrillRules(), where });
+/** A user with that role in the namespace. */
+export async function becomeUser(stage: Stage): Promise<Start> {
+  const { admin, call, namespace, folder } = stage;
+  const account = "drill";
+  const [rules, metadata] = [readDrillRules(), { name: account }];
+  await call("POST", `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata });
+  await call("POST", `${RBAC}/namespaces/${namespace}/roles`, { metadata, rules });
+  await call("POST", `${RBAC}/namespaces/${namespace}/rolebindings`, {
+    metadata,
+    subjects: [{ kind: "ServiceAccount", name: account, namespace }],
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: account },
+  });
+  for (const rule of rules) await untilAllowed(admin, { namespace, account }, rule);
   const kubeconfig = join(folder, account);
   await writeFile(kubeconfig, JSON.stringify(await buildKubeconfig(admin, namespace, account)), { mode: 0o600 });
   return (...args) => {
-    const child = spawn(process.execPath, [entryFile("cli/main.ts"), "drill", "--kubeconfig", kubeconfig, ...args], {
+    const child = spawn(process.execPath, ["test/drill/main.ts", "--kubeconfig", kubeconfig, ...args], {
       cwd: ROOT,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -66,43 +68,7 @@ export async function becomeUser(stage: Stage, where: "namespace" | "cluster"): 
   };
 }
 
-/** What the manifests allow a process in its namespace, in all of them. */
-export async function allowEverywhere(stage: Stage, process: "reconciler" | "functions"): Promise<void> {
-  const rules = readRoles(`infra/manifests/${process}/rbac.yaml`).flatMap((one) =>
-    one.kind === "Role" || one.kind === "ClusterRole" ? one.rules : [],
-  );
-  await bind(stage, { account: `zonewise-${process}`, rules, where: "cluster" });
-}
-
-interface Binding {
-  readonly account: string;
-  readonly rules: readonly Rule[];
-  readonly where: "namespace" | "cluster";
-}
-
-async function bind({ admin, call, namespace }: Stage, { account, rules, where }: Binding): Promise<void> {
-  const name = `${namespace}-${account}`;
-  const kind = where === "cluster" ? "ClusterRole" : "Role";
-  const base = where === "cluster" ? RBAC : `${RBAC}/namespaces/${namespace}`;
-  const metadata = { name, labels: { "drill-test": namespace } };
-  await call("POST", `${base}/${kind.toLowerCase()}s`, { metadata, rules });
-  await call("POST", `${base}/${kind.toLowerCase()}bindings`, {
-    metadata,
-    subjects: [{ kind: "ServiceAccount", name: account, namespace }],
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name },
-  });
-  const own = rules.filter(({ resources }) => !resources.includes("namespaces"));
-  for (const rule of own) await untilAllowed(admin, { namespace, account }, rule);
-}
-
-/** Removes the roles of the cluster that were made for the stage. */
-export async function forgetRoles({ admin, namespace }: Stage): Promise<void> {
-  const query = `labelSelector=${encodeURIComponent(`drill-test=${namespace}`)}`;
-  for (const plural of ["clusterrolebindings", "clusterroles"])
-    await admin.call("DELETE", `${RBAC}/${plural}?${query}`);
-}
-
-/** The report of a drill with `-o json`, which must have ended with this code. */
+/** The report of a drill with `--json`, which must have ended with this code. */
 export function readReport({ code, out, err }: Ended, expected: number): Report {
   assert.equal(code, expected, out + err);
   return JSON.parse(out) as Report;
@@ -121,7 +87,6 @@ interface Listed {
 export async function listMade({ call }: Pick<Admin, "call">, namespace: string): Promise<string[]> {
   const selector = "labelSelector=zonewise%2Fdrill";
   const paths = [
-    ["/api/v1/namespaces", ""],
     [`/api/v1/namespaces/${namespace}/pods`, selector],
     [`/apis/apps/v1/namespaces/${namespace}/statefulsets`, selector],
     [`/apis/apps/v1/namespaces/${namespace}/controllerrevisions`, ""],

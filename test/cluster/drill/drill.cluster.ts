@@ -1,4 +1,4 @@
-/** `zonewise drill` on a real control plane, against our processes, as its user runs it. */
+/** `npm run drill` on a real control plane, against our processes, as its user runs it. */
 import assert from "node:assert/strict";
 import { before, describe } from "node:test";
 import { findMissing, readMachine } from "../real-node/find-node.ts";
@@ -8,20 +8,9 @@ import { serveWebhooks, type Registration } from "../stage/eviction-stage.ts";
 import { createManifest, deleteManifest, type Manifest, renderPolicies } from "../stage/manifests.ts";
 import { scenario, type Stage } from "../stage/stage.ts";
 import { until } from "../stage/until.ts";
-import {
-  allowEverywhere,
-  becomeUser,
-  forgetRoles,
-  heldOf,
-  listMade,
-  readReport,
-  untilNothingIsLeft,
-  verdictsOf,
-} from "./drill-stage.ts";
+import { becomeUser, heldOf, listMade, readReport, untilNothingIsLeft, verdictsOf } from "./drill-stage.ts";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
-/** The namespaces that drills make. */
-const DRILLS = { matchExpressions: [{ key: "zonewise/drill", operator: "Exists" }] };
 
 before(async () => {
   const admin = await connectAdmin(process.env["KUBECONFIG"]);
@@ -29,60 +18,25 @@ before(async () => {
   admin.close();
 });
 
-interface Served {
-  readonly registration?: Registration;
-  /** The namespaces that drills make are served as well. */
-  readonly everywhere?: boolean;
-}
-
 /** Webhooks, policies and a reconciler for the length of `run`. */
-async function install(
-  stage: Stage,
-  { registration = "ours", everywhere = false }: Served,
-  run: () => Promise<void>,
-): Promise<void> {
-  const { admin, call, namespace } = stage;
-  const hooks = ["pod-eviction", "no-downscale"];
-  const env = everywhere ? { NAMESPACES: "*" } : {};
-  const webhooks = await serveWebhooks(stage, 2, { registration, hooks, env });
+async function install(stage: Stage, registration: Registration, run: () => Promise<void>): Promise<void> {
+  const { admin, namespace } = stage;
+  const webhooks = await serveWebhooks(stage, 2, { registration, hooks: ["pod-eviction", "no-downscale"] });
   const policies = (await renderPolicies(namespace)).filter(({ metadata }) =>
     metadata.name.startsWith("no-downscale."),
   );
   const made: Manifest[] = [];
   try {
     for (const policy of policies) {
-      const shown = everywhere ? selectDrills(policy) : policy;
-      await createManifest(admin, shown);
-      made.push(shown);
+      await createManifest(admin, policy);
+      made.push(policy);
     }
-    if (everywhere) {
-      await Promise.all([allowEverywhere(stage, "reconciler"), allowEverywhere(stage, "functions")]);
-      for (const [kind, name] of [
-        ["mutatingwebhookconfigurations", "pod-eviction"],
-        ["validatingwebhookconfigurations", "no-downscale"],
-      ] as const) {
-        const path = `${ADMISSION}/${kind}/${name}-${namespace}`;
-        const { webhooks: entries } = await call<{ readonly webhooks: readonly object[] }>("GET", path);
-        await call("PATCH", path, { webhooks: entries.map((one) => ({ ...one, namespaceSelector: DRILLS })) });
-      }
-    }
-    stage.start({ RECONCILE_INTERVAL: "1s", ...env });
+    stage.start({ RECONCILE_INTERVAL: "1s" });
     await run();
   } finally {
     for (const policy of made) await deleteManifest(admin, policy);
-    await forgetRoles(stage);
     await webhooks.close();
   }
-}
-
-function selectDrills(policy: Manifest): Manifest {
-  const { spec } = policy as Manifest & { readonly spec: { readonly matchConstraints?: object } };
-  return spec.matchConstraints === undefined
-    ? policy
-    : ({
-        ...policy,
-        spec: { ...spec, matchConstraints: { ...spec.matchConstraints, namespaceSelector: DRILLS } },
-      } as Manifest);
 }
 
 const noNode = findMissing(readMachine(process.env));
@@ -90,8 +44,8 @@ const noNode = findMissing(readMachine(process.env));
 describe("a drill", { concurrency: 3 }, () => {
   if (noNode === undefined)
     scenario("with containers on the real node all holds, too", async (stage) => {
-      await install(stage, {}, async () => {
-        const start = await becomeUser(stage, "namespace");
+      await install(stage, "ours", async () => {
+        const start = await becomeUser(stage);
         const pods = ["--node-selector", "sim/real=true", "--image", "localhost/pause:local"];
         const ended = await start("-n", stage.namespace, ...pods).ended;
         stage.diagnostic(ended.err + ended.out);
@@ -101,11 +55,11 @@ describe("a drill", { concurrency: 3 }, () => {
     });
 
   scenario("in the namespace of an installation all holds; what a killed one has left goes", async (stage) => {
-    await install(stage, {}, async () => {
-      const start = await becomeUser(stage, "namespace");
+    await install(stage, "ours", async () => {
+      const start = await becomeUser(stage);
       const place = ["-n", stage.namespace] as const;
       const [first, killed] = [start(...place), start(...place)];
-      await until("the other one is under way", async () => killed.err().includes("storm:"));
+      await until("the other one is under way", async () => killed.err().includes("drains:"));
       killed.kill("SIGKILL");
       const ended = await first.ended;
       stage.diagnostic(ended.err + ended.out);
@@ -118,34 +72,28 @@ describe("a drill", { concurrency: 3 }, () => {
     });
   });
 
-  scenario("in a namespace of its own all holds, and a Ctrl-C leaves nothing", async (stage) => {
-    await install(stage, { everywhere: true }, async () => {
-      const start = await becomeUser(stage, "cluster");
-      const [whole, interrupted] = [start("-o", "json"), start()];
-      await until("the other one is under way", async () => interrupted.err().includes("storm:"));
+  scenario("a Ctrl-C leaves nothing", async (stage) => {
+    await install(stage, "ours", async () => {
+      const interrupted = (await becomeUser(stage))("-n", stage.namespace);
+      await until("it is under way", async () => interrupted.err().includes("drains:"));
       interrupted.kill("SIGINT");
       const stopped = await interrupted.ended;
       assert.equal(stopped.code, 130, stopped.out + stopped.err);
-      const ended = await whole.ended;
-      stage.diagnostic(ended.err);
-      const report = readReport(ended, 0);
-      assert.ok(report.made);
-      assert.deepEqual(verdictsOf(report), heldOf(report));
       await untilNothingIsLeft(stage);
     });
   });
 
   scenario("registered as the original is, all holds; without any webhook it says what does not", async (stage) => {
-    await install(stage, { registration: "original's" }, async () => {
-      const start = await becomeUser(stage, "namespace");
-      const ended = await start("-n", stage.namespace, "-o", "json").ended;
+    await install(stage, "original's", async () => {
+      const start = await becomeUser(stage);
+      const ended = await start("-n", stage.namespace, "--json").ended;
       stage.diagnostic(ended.err);
       const report = readReport(ended, 0);
       assert.deepEqual(verdictsOf(report), heldOf(report));
       await untilNothingIsLeft(stage);
       const configuration = `${ADMISSION}/validatingwebhookconfigurations/pod-eviction-${stage.namespace}`;
       await stage.call("DELETE", configuration);
-      const unguarded = readReport(await start("-n", stage.namespace, "-o", "json", "--timeout", "60s").ended, 1);
+      const unguarded = readReport(await start("-n", stage.namespace, "--json", "--timeout", "60s").ended, 1);
       const broken = verdictsOf(unguarded).filter((text) => text.endsWith("did not hold"));
       assert.ok(broken.includes("one zone at a time: did not hold"), broken.join(", "));
       assert.ok(broken.includes("refusals: did not hold"), broken.join(", "));

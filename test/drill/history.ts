@@ -22,19 +22,12 @@ export type Entry = {
   | { readonly what: "pod"; readonly pod: PodFact }
   /** All pods, of a list. `gap`: changes before it were not seen. */
   | { readonly what: "pods"; readonly pods: readonly PodFact[]; readonly gap: boolean }
-  /** An eviction is sent, for this pod as the drill sees it. `byName`: it is not bound to the pod's UID. */
-  | {
-      readonly what: "asked";
-      readonly id: number;
-      readonly byName: boolean;
-      readonly pod: Pick<PodFact, "name" | "zone" | "uid">;
-    }
+  /** An eviction is sent, bound to the UID of this pod. */
+  | { readonly what: "asked"; readonly id: number; readonly pod: Pick<PodFact, "name" | "zone" | "uid"> }
   /** Its answer; status 0 without one. */
   | { readonly what: "answered"; readonly id: number; readonly status: number; readonly message: string }
   /** A downscale is tried; the answer's status is 200 if it was allowed. */
   | { readonly what: "scaled"; readonly by: string; readonly status: number; readonly message: string }
-  /** A pod of the installation is killed. */
-  | { readonly what: "killed"; readonly pod: string }
 );
 
 export interface History {

@@ -1,24 +1,38 @@
-/** Evictions as clients of a cluster send them: a single one, a storm, a drain. */
-import { hasCode, messageOf } from "../../../infra/errors.ts";
-import { evictions, type Eviction } from "../../../infra/kubernetes/resources.ts";
-import type { PodFact } from "../history.ts";
-import { type Drill, statusOf } from "./context.ts";
+/** Evictions as clients of a cluster send them: a single one, those of several clients, a drain. */
+import type { Clock } from "../../infra/clock.ts";
+import { hasCode, messageOf, RolloutError } from "../../infra/errors.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
+import { evictions } from "../../infra/kubernetes/resources.ts";
+import type { History, PodFact } from "./history.ts";
+import type { Run } from "./plan.ts";
+
+/** The tools of a stage. */
+export interface Drill {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly history: History;
+  readonly run: Run;
+  /** A number from 0 up to 1. */
+  readonly random: () => number;
+  /** Ends all work: fires at the end of the stage, of the drill, or at a Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** The HTTP status of a refused call; 0 without an answer. */
+export const statusOf = (error: unknown): number => (error instanceof RolloutError ? error.status : undefined) ?? 0;
 
 /** Milliseconds for an answer: a webhook may take 10 s. */
 const ANSWER_MS = 15_000;
 
-/**
- * Sends one eviction, by name as `kubectl drain` does, or bound to the pod's UID; resolves with the answer's HTTP status, 0
- * without one. Never rejects.
- */
-export async function evict(drill: Drill, pod: PodFact, { byName = false } = {}): Promise<number> {
+/** Sends one eviction, bound to the pod's UID; resolves with the answer's HTTP status, 0 without one. Never rejects. */
+export async function evict(drill: Drill, pod: PodFact): Promise<number> {
   const { cluster, history, run, signal } = drill;
   const { name, zone, uid } = pod;
   const metadata = { namespace: run.namespace, name };
-  const type = { apiVersion: "policy/v1", kind: "Eviction", metadata } as const;
-  const body: Eviction = byName ? type : { ...type, deleteOptions: { preconditions: { uid } } };
+  const preconditions = { uid };
+  const body = { apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions: { preconditions } } as const;
   const id = history.entries.length;
-  history.add({ what: "asked", id, byName, pod: { name, zone, uid } });
+  history.add({ what: "asked", id, pod: { name, zone, uid } });
   try {
     await cluster.create(evictions, { ...metadata, subresource: "eviction", body }, { deadlineMs: ANSWER_MS, signal });
     history.add({ what: "answered", id, status: 201, message: "" });
@@ -39,25 +53,22 @@ interface Bounds {
   readonly pauseMs: number;
 }
 
-interface Storm extends Bounds {
-  /** Half of the clients evict by name. */
-  readonly byNames: boolean;
-  /** True if the storm may evict this pod. */
-  readonly takes: (pod: PodFact) => boolean;
-}
-
-/** Each client evicts pods at random, with pauses between half and one and a half of `pauseMs`. */
-export async function storm(drill: Drill, { clients, tries, pauseMs, byNames, takes }: Storm): Promise<void> {
+/** Each client evicts pods that `takes` allows, at random, with pauses between half and one and a half of `pauseMs`. */
+export async function evictAtRandom(
+  drill: Drill,
+  { clients, tries, pauseMs }: Bounds,
+  takes: (pod: PodFact) => boolean,
+): Promise<void> {
   const { clock, history, random, signal } = drill;
-  const client = async (byName: boolean): Promise<void> => {
+  const client = async (): Promise<void> => {
     for (let i = 0; i < tries && !signal.aborted; i++) {
       const up = [...history.pods.values()].filter((pod) => pod.state === "up" && takes(pod));
       const pod = up[Math.floor(random() * up.length)];
-      if (pod) await evict(drill, pod, { byName });
+      if (pod) await evict(drill, pod);
       await clock.sleep(pauseMs * (0.5 + random()), signal);
     }
   };
-  await Promise.all(Array.from({ length: clients }, (_, i) => client(byNames && i % 2 === 0)));
+  await Promise.all(Array.from({ length: clients }, client));
 }
 
 const isGone = (status: number): boolean => status === 201 || status === 404 || status === 409;

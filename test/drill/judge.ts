@@ -67,7 +67,7 @@ const MISSED = "the watch missed changes";
 /** True if no change seems missed: every pod with an allowed eviction for its UID was seen to be taken. */
 function isAllSeen({ takings, asked, gaps }: Case): boolean {
   const taken = new Set(takings.map(({ pod }) => pod.uid));
-  return gaps === 0 && asked.every(({ status, byName, pod }) => status !== 201 || byName || taken.has(pod.uid));
+  return gaps === 0 && asked.every(({ status, pod }) => status !== 201 || taken.has(pod.uid));
 }
 
 function judgeTakings(
@@ -94,23 +94,22 @@ function judgeTakings(
 /** The pod was gone before the API server read it, or before the webhook did, whose denial then is a 400 (§3.7). */
 const isGone = ({ status, message }: Asked): boolean =>
   status === 404 || status === 409 || (status === 400 && / denied the request: pods ".*" not found/.test(message));
-/** While the functions are down, the API server cannot call them, and refuses by itself. */
-const isUncalled = ({ status, message, afterKill }: Asked): boolean =>
-  afterKill && (status ?? 0) >= 500 && message.includes("failed calling webhook");
-
 function judgeRefusals(found: Case): Finding {
   const { asked, takings } = found;
   const evicted = new Set(asked.filter(({ status }) => status === 201).map(({ pod }) => pod.uid));
   const allowed = takings.filter((one) => evicted.has(one.pod.uid) && inOtherZones(one).length > 0);
   const inTime = asked.filter((one) => one.whileAway && one.status !== undefined && one.status !== 201 && !isGone(one));
   const refused = inTime.filter(({ status }) => status === 429);
-  const otherwise = inTime.filter((one) => one.status !== 429 && !isUncalled(one));
+  const otherwise = inTime.filter(({ status }) => status !== 429);
   const broken = [
     ...allowed.map((one) => `${describeTaking(one, inOtherZones(one))}: the eviction was allowed`),
     ...otherwise.map(describeAnswer),
   ];
+  const late = asked.filter(({ status }) => status === 429).length;
   const parts = [
-    `${refused.length} refused with 429`,
+    inTime.length === 0 && late > 0
+      ? `${late} refused, none of them while a pod was away throughout`
+      : `${refused.length} refused with 429`,
     ...(allowed.length > 0 ? [`${allowed.length} allowed`] : []),
     ...(otherwise.length > 0 ? [`${otherwise.length} refused otherwise`] : []),
     ...(isAllSeen(found) ? [] : [MISSED]),
@@ -128,13 +127,11 @@ function judgeAnswers({ asked }: Case): Finding {
   const answered = asked.filter(({ status }) => status !== undefined);
   const count = (test: (one: Asked) => boolean): number => answered.filter(test).length;
   const [allowed, refused] = [201, 429].map((code) => count(({ status }) => status === code));
-  const uncalled = count(isUncalled);
-  const wrong = answered.filter((one) => ![201, 429].includes(one.status ?? 0) && !isGone(one) && !isUncalled(one));
+  const wrong = answered.filter((one) => ![201, 429].includes(one.status ?? 0) && !isGone(one));
   const parts = [
     `${allowed} allowed`,
     `${refused} refused`,
     ...(count(isGone) > 0 ? [`${count(isGone)} too late`] : []),
-    ...(uncalled > 0 ? [`${uncalled} not judged after kills`] : []),
     ...(wrong.length > 0 ? [plural(wrong.length, "error")] : []),
   ];
   return conclude(plural(answered.length, "eviction"), parts.join(", "), {
@@ -162,34 +159,67 @@ const unfinished = ({ begun, ms }: Stage): string => (begun ? `not over after ${
 
 function judgeDrains(found: Case): Finding {
   const stage = stageOf(found, "drains");
-  const refusals = found.asked.filter((one) => one.stage === "drains" && one.status === 429).length;
+  const own = found.asked.filter((one) => one.stage === "drains");
+  const uids = new Set(own.map(({ pod }) => pod.uid));
+  const gone = found.takings.filter(({ stage: at, pod }) => at === "drains" && uids.has(pod.uid)).length;
+  const refusals = plural(own.filter(({ status }) => status === 429).length, "refusal");
   const seen = stage.ended
-    ? `both over after ${shortDuration(stage.ms)}, ${plural(refusals, "refusal")}`
-    : unfinished(stage);
+    ? `both over after ${shortDuration(stage.ms)}, ${refusals}`
+    : stage.begun
+      ? `${unfinished(stage)}: ${gone} of ${(ZONES.length - 1) * REPLICAS} pods gone, ${refusals}`
+      : unfinished(stage);
   return conclude("2 drains", seen, { broken: [], enough: stage.ended });
 }
 
-/** The pods that the rollout itself took, without an eviction. */
-function rolledOut({ takings, asked }: Case): Taking[] {
-  // Evictions of any stage count: one may have been sent at the end of the stage before. An eviction without an answer
-  // may have been executed.
-  const evicted = new Set(asked.filter(({ status }) => status === 201 || !status).map(({ pod }) => pod.uid));
-  return takings.filter(({ stage, pod }) => stage === "rollout" && !evicted.has(pod.uid));
+/** Milliseconds after which an eviction without an answer takes no effect any more: 30 s for webhooks, 10 s of retries. */
+const EVICTION_OVER_MS = 40_000;
+
+interface Replaced {
+  /** Taken by the rollout itself, in the order in which they went. */
+  readonly rollout: readonly Taking[];
+  /** Pods that only evictions took, and those of which that is not known: an eviction had no answer. */
+  readonly evicted: number;
+  readonly unclear: number;
+}
+
+/** The pods that were taken in the stage `rollout`, by their names. */
+function splitRollout({ takings, asked }: Case): Replaced {
+  const evicted = new Set(asked.filter(({ status }) => status === 201).map(({ pod }) => pod.uid));
+  const mayHave = ({ at, pod }: Taking): boolean =>
+    asked.some((one) => one.pod.uid === pod.uid && !one.status && at - one.at < EVICTION_OVER_MS);
+  const all = takings.filter(({ stage }) => stage === "rollout");
+  const rollout = all.filter((one) => !evicted.has(one.pod.uid) && !mayHave(one));
+  const names = new Set(rollout.map(({ pod }) => pod.name));
+  const others = Map.groupBy(
+    all.filter(({ pod }) => !names.has(pod.name)),
+    ({ pod }) => pod.name,
+  );
+  const isUnclear = (own: readonly Taking[]): boolean => own.some(({ pod }) => !evicted.has(pod.uid));
+  const unclear = [...others.values()].filter(isUnclear).length;
+  return { rollout, evicted: others.size - unclear, unclear };
 }
 
 function judgeRollout(found: Case): Finding {
   const stage = stageOf(found, "rollout");
-  const own = rolledOut(found);
-  const turns = own.map(({ pod }) => pod.zone).filter((zone, i, all) => zone !== all[i - 1]);
+  const { rollout: own, evicted, unclear } = splitRollout(found);
+  const all = ZONES.length * REPLICAS;
+  const turns = own.map(({ pod }) => pod.zone).filter((zone, i, zones) => zone !== zones[i - 1]);
   const again = turns.filter((zone, i) => turns.indexOf(zone) !== i);
   const broken = stage.ended ? again.map((zone) => `the rollout came back to ${zone}: ${turns.join(", ")}`) : [];
-  const seen = !stage.ended
+  const count = new Set(own.map(({ pod }) => pod.name)).size;
+  const left = all - count - evicted - unclear;
+  const parts = [
+    ...(evicted > 0 ? [`${evicted} evicted`] : []),
+    ...(unclear > 0 ? [`${unclear} by it or by an eviction without an answer`] : []),
+    ...(left > 0 && stage.begun ? [`${left} not replaced`] : []),
+  ];
+  const how = !stage.ended
     ? unfinished(stage)
     : again.length > 0
       ? `came back to a zone ${plural(again.length, "time")}`
       : `${plural(turns.length, "zone")} in turn, over after ${shortDuration(stage.ms)}`;
-  const all = ZONES.length * REPLICAS;
-  return conclude(`${own.length} of ${all} pods`, seen, { broken, enough: stage.ended && own.length >= all });
+  const seen = [how, ...parts].join(", ");
+  return conclude(`${count} of ${all} pods`, seen, { broken, enough: stage.ended && count >= all });
 }
 
 const scaledIn = ({ entries }: Case, stage: StageName) => {

@@ -1,9 +1,9 @@
 /** Keeps the history of the drill's pods: every change, in the API server's order. */
-import { hasCode } from "../../../infra/errors.ts";
-import { pods } from "../../../infra/kubernetes/resources.ts";
-import { type PodFact, readFact } from "../history.ts";
-import { LABEL } from "../plan.ts";
-import type { Drill } from "./context.ts";
+import { hasCode } from "../../infra/errors.ts";
+import { pods } from "../../infra/kubernetes/resources.ts";
+import type { Drill } from "./evict.ts";
+import { type PodFact, readFact } from "./history.ts";
+import { LABEL } from "./plan.ts";
 
 /** Milliseconds between attempts while the API server does not answer. */
 const AGAIN_MS = 1000;

@@ -1,10 +1,20 @@
-/** The stages of a drill. Each resolves with true once it is over, and with false if its condition was not reached. */
-import { firstOfSignals } from "../../../infra/clock.ts";
-import { messageOf } from "../../../infra/errors.ts";
-import type { Patch } from "../../../infra/kubernetes/cluster.ts";
-import { collect } from "../../../infra/kubernetes/collect.ts";
-import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
-import { runPods, statefulSets } from "../../../infra/kubernetes/resources.ts";
+/**
+ * A drill from its first object to its last: watched all the time, every stage within its time.
+ *
+ *   make -> start -> refusals -> drains -> rollout -> kept -> downscale -> remove
+ *             after a stage that fails or is not over in time comes the next one, but after a failed start none
+ *
+ * A stage resolves with true once it is over, and with false if its condition was not reached.
+ */
+import { firstOfSignals } from "../../infra/clock.ts";
+import { messageOf } from "../../infra/errors.ts";
+import type { Patch } from "../../infra/kubernetes/cluster.ts";
+import { collect } from "../../infra/kubernetes/collect.ts";
+import { disruptionBudgets } from "../../infra/kubernetes/custom-resources.ts";
+import { runPods, statefulSets } from "../../infra/kubernetes/resources.ts";
+import { drain, type Drill, evict, evictAtRandom, statusOf } from "./evict.ts";
+import { followPods } from "./follow-pods.ts";
+import type { PodFact } from "./history.ts";
 import {
   buildBudget,
   buildZone,
@@ -16,14 +26,10 @@ import {
   REPLICAS_LEFT,
   setName,
   STAGES,
-  STORM,
   TEMPLATE,
   ZONES,
   type StageName,
-} from "../plan.ts";
-import type { PodFact } from "../history.ts";
-import { type Drill, statusOf } from "./context.ts";
-import { drain, evict, storm } from "./evict.ts";
+} from "./plan.ts";
 
 type Stage = (drill: Drill) => Promise<boolean>;
 
@@ -76,11 +82,6 @@ async function evictSoon(drill: Drill, pod: PodFact): Promise<boolean> {
   return false;
 }
 
-const manyEvictions: Stage = async (drill) => {
-  await storm(drill, { ...STORM, byNames: true, takes: () => true });
-  return await untilWhole(drill);
-};
-
 const drains: Stage = async (drill) => {
   const zones = ZONES.slice(1).map((zone) => setName(drill.run.name, zone));
   const drained = await Promise.all(zones.map(async (zone) => await drain(drill, zone, DRAIN)));
@@ -95,10 +96,7 @@ const rollout: Stage = async (drill) => {
   const over = new AbortController();
   const isNew = ({ zone, revision }: PodFact): boolean => before.get(zone) !== revision;
   // The rollout replaces the other pods.
-  const evicting = storm(
-    { ...drill, signal: firstOfSignals(signal, over.signal) },
-    { ...DURING_ROLLOUT, byNames: false, takes: isNew },
-  );
+  const evicting = evictAtRandom({ ...drill, signal: firstOfSignals(signal, over.signal) }, DURING_ROLLOUT, isNew);
   const isDone = (): boolean => isWhole(drill) && [...history.pods.values()].every(isNew);
   const done = await history.until(isDone, signal);
   over.abort();
@@ -125,7 +123,7 @@ const downscale: Stage = async (drill) => {
 };
 
 /** The reason why the pods are not up, if one of them reports it. */
-export async function explainStart({ cluster, history, run }: Drill): Promise<string> {
+async function explainStart({ cluster, history, run }: Drill): Promise<string> {
   const up = [...history.pods.values()].filter(({ state }) => state === "up").length;
   const query = { namespace: run.namespace, labelSelector: `${LABEL}=${run.name}` };
   const found = await collect(cluster.list(runPods, query)).catch(() => []);
@@ -159,13 +157,42 @@ async function scale(drill: Drill, by: string, change: Change): Promise<boolean>
   }
 }
 
-export const PLAYS: Readonly<Record<StageName, Stage>> = {
-  start,
-  refusals,
-  storm: manyEvictions,
-  drains,
-  rollout,
-  kept,
-  downscale,
-};
-export const ORDER = Object.keys(STAGES) as StageName[];
+const PLAYS: Readonly<Record<StageName, Stage>> = { start, refusals, drains, rollout, kept, downscale };
+
+/**
+ * Resolves once all stages are over, or the signal has fired. Rejects if the objects cannot be made. `tell` receives a
+ * line for each step.
+ */
+export async function runDrill(drill: Drill, tell: (text: string) => void): Promise<void> {
+  const watched = new AbortController();
+  const following = followPods({ ...drill, signal: firstOfSignals(drill.signal, watched.signal) });
+  try {
+    for (const stage of Object.keys(STAGES) as StageName[]) {
+      if (drill.signal.aborted) return;
+      const isOver = await runStage(drill, stage, tell);
+      if (stage === "start" && !isOver) return;
+    }
+  } finally {
+    watched.abort();
+    await following;
+  }
+}
+
+async function runStage(drill: Drill, stage: StageName, tell: (text: string) => void): Promise<boolean> {
+  const { clock, history } = drill;
+  const { says, limitMs } = STAGES[stage];
+  const over = new AbortController();
+  const signal = firstOfSignals(drill.signal, over.signal);
+  void clock.sleep(limitMs, signal).then(() => over.abort());
+  history.add({ what: "stage", stage, state: "begins" });
+  tell(`${stage}: ${says}`);
+  const isOver = await PLAYS[stage]({ ...drill, signal }).catch((error: unknown) => {
+    if (stage === "start") throw error;
+    tell(`${stage}: ${messageOf(error)}`);
+    return false;
+  });
+  over.abort();
+  if (stage === "start" && !isOver && !drill.signal.aborted) tell(`start: ${await explainStart(drill)}`);
+  history.add({ what: "stage", stage, state: isOver ? "ends" : "overdue" });
+  return isOver;
+}

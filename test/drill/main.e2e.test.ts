@@ -1,14 +1,14 @@
-/** `zonewise drill` as a process whose terminal, or whose readers, go away: what it made goes, and its answer stays. */
+/** `npm run drill` as a process whose terminal, or whose readers, go away: what it made goes, and its answer stays. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
-import { budgetDefinition } from "../../reconciler/budget-stage.ts";
-import { startEmulator } from "../../emulator/index.ts";
+import { budgetDefinition } from "../reconciler/budget-stage.ts";
+import { startEmulator } from "../emulator/index.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "../..");
 const KINDS = ["statefulsets.apps", "pods", "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com"];
 
 /** A drill in a cluster without an eviction webhook, after its start; resolves with its exit code, and what it left. */
@@ -23,7 +23,7 @@ async function endDrill(t: TestContext, timeout: string, go: (child: ChildProces
   const kubeconfig = join(folder, "kubeconfig");
   await emulator.writeKubeconfig(kubeconfig);
   const flags = ["--kubeconfig", kubeconfig, "-n", "default", "--timeout", timeout];
-  const child = spawn(process.execPath, ["cli/main.ts", "drill", ...flags], { cwd: ROOT, timeout: 90_000 });
+  const child = spawn(process.execPath, ["test/drill/main.ts", ...flags], { cwd: ROOT, timeout: 90_000 });
   let err = "";
   child.stderr.on("data", (chunk: Buffer) => {
     err += chunk.toString();
@@ -48,3 +48,15 @@ it("where nobody reads any more, a promise that did not hold is no success", { t
   });
   assert.deepEqual([code, left], [1, 0], err);
 });
+
+for (const [name, flags, says] of [
+  ["a time that is none", ["--timeout", "soon"], /no duration/],
+  ["a time without end", ["--timeout", "24h"], /no duration up to 30m/],
+  ["a selector that is none", ["--node-selector", "disk"], /not label=value/],
+  ["a flag that there is not", ["--kill"], /--kill/],
+] as const)
+  it(`it refuses ${name}`, () => {
+    const { status, stderr } = spawnSync(process.execPath, ["test/drill/main.ts", ...flags], { cwd: ROOT });
+    assert.equal(status, 2);
+    assert.match(stderr.toString(), says);
+  });

@@ -1,6 +1,6 @@
 /** The objects and stages of a drill, and their bounds: counts, times, rights. Pure. */
+import { readRight, type Right } from "../../cli/decide/doctor/rights.ts";
 import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
-import { readRight, type Right } from "../decide/doctor/rights.ts";
 
 export const ZONES: readonly string[] = ["a", "b", "c"];
 /** Pods of a zone, before and after the downscale. */
@@ -21,7 +21,6 @@ export const RENEWAL_MS = 15_000;
 export const STAGES = {
   start: { says: "three zones of three pods start", limitMs: 180_000 },
   refusals: { says: "a pod of each zone goes in turn; pods of the other zones are asked for", limitMs: 120_000 },
-  storm: { says: "8 clients evict pods, by UID and by name", limitMs: 120_000 },
   drains: { says: "two zones are drained at once", limitMs: 240_000 },
   rollout: { says: "all zones get a new template, while 2 clients evict pods that have it", limitMs: 300_000 },
   kept: { says: "a zone that must not shrink is scaled down", limitMs: 30_000 },
@@ -30,29 +29,18 @@ export const STAGES = {
 export type StageName = keyof typeof STAGES;
 
 /** Evictions: the number of clients, the evictions of each at most, and the milliseconds between two of a client. */
-export const STORM = { clients: 8, tries: 25, pauseMs: 600 } as const;
 export const DURING_ROLLOUT = { clients: 2, tries: 40, pauseMs: 1500 } as const;
 /** Evictions in other zones for each pod that is away. */
 export const REFUSALS = { tries: 12, pauseMs: 100 } as const;
 /** Evictions for each pod of a drain. */
 export const DRAIN = { tries: 200, pauseMs: 1000 } as const;
-/** Pods of the installation that are killed, with `--kill`. */
-export const KILLS = { count: 6, pauseMs: 8000 } as const;
-
-/** The label selectors of an installation's pods: Zonewise's, and the original's. */
-export const INSTALLED_PODS = [
-  "app.kubernetes.io/name in (zonewise-functions,zonewise-reconciler)",
-  "name=rollout-operator",
-  "app.kubernetes.io/name=rollout-operator",
-] as const;
-
 /** Needs no shell, no network and no rights. */
 export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10.1";
-/** The installation's own image has Node.js: this waits, and ends at once when it is told to. */
+/** The image of an installation has Node.js: this waits, and ends at once when it is told to. */
 const WAIT = ["node", "-e", "process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1 << 30)"];
 
 export interface Run {
-  /** The name of the run: of its group, its budget, and of its namespace if it has made one. */
+  /** The name of the run: of its group and its budget. */
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
@@ -144,7 +132,7 @@ export function buildZone({ name: run, namespace, nodeSelector, ...run_ }: Run, 
 }
 
 /** Rights in the namespace of the drill. docs/drill.md has the same as rules. */
-export const NAMESPACED_RIGHTS: readonly Right[] = [
+export const RIGHTS: readonly Right[] = [
   ...["create", "get", "list", "patch", "delete"].map((verb) => `${verb} apps/statefulsets`),
   "patch apps/statefulsets/scale",
   ...["list", "watch"].map((verb) => `${verb} /pods`),
@@ -154,11 +142,3 @@ export const NAMESPACED_RIGHTS: readonly Right[] = [
   ),
   ...["get", "delete"].map((verb) => `${verb} coordination.k8s.io/leases`),
 ].map(readRight);
-
-/** Rights in the cluster, for a namespace that the drill makes. */
-export const CLUSTER_RIGHTS: readonly Right[] = ["create", "get", "list", "patch", "delete"].map((verb) =>
-  readRight(`${verb} /namespaces`),
-);
-
-/** Rights in the namespace of the installation, for `--kill`. */
-export const KILL_RIGHTS: readonly Right[] = ["list", "delete"].map((verb) => readRight(`${verb} /pods`));

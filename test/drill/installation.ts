@@ -1,23 +1,22 @@
 /**
- * An installation in memory, under virtual time, and `zonewise drill` beside it: the webhook servers and the reconcilers
- * of the simulated world, without its faults.
+ * An installation in memory, under virtual time, and a drill beside it: the webhook servers and the reconcilers of the
+ * simulated world, without its faults.
  */
 import type { TestContext } from "node:test";
-import { drill } from "../../../cli/commands/drill.ts";
-import type { Caller } from "../../../cli/drill/act/place.ts";
-import type { ExitCode } from "../../../cli/exit.ts";
-import { CliError } from "../../../cli/exit.ts";
-import { createSettings } from "../../../cli/gather/settings.ts";
-import { plain } from "../../../cli/output/style.ts";
-import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
-import type { KubeObject, Store } from "../../emulator/store.ts";
-import { drawFrom } from "../../simulation/draw.ts";
-import { NAMESPACE } from "../../simulation/names.ts";
-import { seedPlatform } from "../../simulation/platform.ts";
-import { createSchedule } from "../../simulation/schedule.ts";
-import { drawShape, type Shape } from "../../simulation/shape.ts";
-import { createWorld } from "../../simulation/world.ts";
+import type { ExitCode } from "../../cli/exit.ts";
+import { CliError } from "../../cli/exit.ts";
+import { createSettings } from "../../cli/gather/settings.ts";
+import { plain } from "../../cli/output/style.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
+import type { KubeObject, Store } from "../emulator/store.ts";
+import { drawFrom } from "../simulation/draw.ts";
+import { NAMESPACE } from "../simulation/names.ts";
+import { seedPlatform } from "../simulation/platform.ts";
+import { createSchedule } from "../simulation/schedule.ts";
+import { drawShape, type Shape } from "../simulation/shape.ts";
+import { createWorld } from "../simulation/world.ts";
+import { type Choices, clean, play as playDrill } from "./drill.ts";
+import type { Caller } from "./place.ts";
 
 export { NAMESPACE };
 export const EVICTION_HOOK = [
@@ -25,16 +24,6 @@ export const EVICTION_HOOK = [
   "pod-eviction-zonewise",
 ] as const;
 const NO_DOWNSCALE = ["validatingwebhookconfigurations.admissionregistration.k8s.io", "no-downscale-zonewise"] as const;
-
-/** A pod that no drill has made. */
-export const buildPod = (name: string, labels: Readonly<Record<string, string>>, namespace = NAMESPACE) => ({
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name, namespace, labels },
-  spec: { containers: [{ name: "a", image: "a" }] },
-  status: { phase: "Pending" },
-});
-export const FUNCTIONS = { "app.kubernetes.io/name": "zonewise-functions" };
 
 export interface Ended {
   readonly code: ExitCode | undefined;
@@ -53,7 +42,7 @@ export interface Started {
   readonly out: () => string;
 }
 
-export type Flags = Readonly<Record<string, string | boolean | readonly string[]>>;
+export type Flags = Partial<Choices> & { readonly clean?: boolean };
 
 /** Stops at the end of the test. */
 export async function openInstallation(t: TestContext, { reconciles = true } = {}) {
@@ -104,25 +93,21 @@ export async function openInstallation(t: TestContext, { reconciles = true } = {
     let [out, err] = ["", ""];
     const cluster = connectCluster(connection, { timeoutMs: 10_000, clock, signal: stop.signal });
     const cleanup = connectCluster(connection, { timeoutMs: 10_000, clock });
-    const session = {
+    const around = {
       cluster,
       cleanup,
       clock,
-      namespace: String(flags["namespace"] ?? "default"),
+      namespace: NAMESPACE,
       settings: createSettings({ cluster }),
-      freshness: createFreshness(clock, { warn: () => {} }),
-      noTicks: [],
-      output: flags["output"] === "json" ? "json" : "table",
       io: {
         write: (text: string) => void (out += text),
         warn: (text: string) => void (err += text),
-        isTty: false,
         style: plain,
       },
       signal: stop.signal,
-    } as const;
-    const input = { args: [], flags: flags as Record<string, string | boolean> };
-    const ended = drill.run(session, input).then(
+    };
+    const choices = { image: undefined, nodeSelector: {}, timeoutMs: 30 * 60_000, json: false, ...flags };
+    const ended = (flags.clean ? clean(around) : playDrill(around, choices)).then(
       (code) => ({ code, out, err, error: "" }),
       (error: unknown) => {
         if (!(error instanceof CliError)) throw error;

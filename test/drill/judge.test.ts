@@ -1,9 +1,9 @@
 /** The judge of a drill, by histories: one that holds, and for each promise one that must fail and one that was not seen. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Entry, PodFact } from "../../../cli/drill/history.ts";
-import { judge, PROMISES, type Row } from "../../../cli/drill/judge.ts";
-import type { StageName } from "../../../cli/drill/plan.ts";
+import type { Entry, PodFact } from "./history.ts";
+import { judge, PROMISES, type Row } from "./judge.ts";
+import type { StageName } from "./plan.ts";
 
 type Unplaced = Entry extends infer E ? (E extends unknown ? Omit<E, "at"> : never) : never;
 
@@ -41,13 +41,14 @@ function write() {
       pod(name, "starting", revision);
       pod(name, "up", revision);
     },
-    evict: (name: string, status: number, message = "", byName = false) => {
-      add({ what: "asked", id: ++id, byName, pod: fact(name, "up", "1") });
+    evict: (name: string, status: number, message = "") => {
+      add({ what: "asked", id: ++id, pod: fact(name, "up", "1") });
       add({ what: "answered", id, status, message });
     },
+    /** An eviction without an answer. */
+    ask: (name: string) => add({ what: "asked", id: ++id, pod: fact(name, "up", "1") }),
     scale: (status: number, message = 'admission webhook "no-downscale" denied the request: no') =>
       add({ what: "scaled", by: "its scale", status, message }),
-    kill: () => add({ what: "killed", pod: "functions-1" }),
   };
   return made;
 }
@@ -74,8 +75,6 @@ function play(change: Partial<Record<StageName, (history: Writing) => void>> = {
       leaves("a-0");
       evict("b-0", 429);
       returns("a-0");
-    },
-    storm: () => {
       evict("c-1", 201);
       leaves("c-1");
       evict("a-1", 429);
@@ -133,7 +132,7 @@ const CASES: readonly Case[] = [
   {
     name: "an eviction in a second zone is allowed",
     change: {
-      storm: ({ evict, leaves, returns }) => {
+      drains: ({ evict, leaves, returns }) => {
         evict("c-1", 201);
         leaves("c-1");
         evict("a-1", 201);
@@ -177,15 +176,13 @@ const CASES: readonly Case[] = [
   {
     name: "a successor that is not up yet counts as away",
     change: {
-      storm: ({ evict, leaves, gone, fails }) => {
+      drains: ({ evict, leaves, gone, fails, returns }) => {
         evict("c-1", 201);
         leaves("c-1");
         gone("c-1");
         fails("c-1");
         evict("a-1", 201);
         leaves("a-1");
-      },
-      drains: ({ returns }) => {
         returns("a-1");
         returns("c-1");
       },
@@ -195,7 +192,7 @@ const CASES: readonly Case[] = [
   {
     name: "two pods of a zone are taken",
     change: {
-      storm: ({ evict, leaves, returns }) => {
+      drains: ({ evict, leaves, returns }) => {
         evict("c-1", 201);
         leaves("c-1");
         evict("c-2", 201);
@@ -209,7 +206,7 @@ const CASES: readonly Case[] = [
   {
     name: "a pod has just failed by itself, and a pod of another zone goes",
     change: {
-      storm: ({ fails, evict, leaves, returns, recovers }) => {
+      drains: ({ fails, evict, leaves, returns, recovers }) => {
         fails("c-1");
         evict("a-1", 201);
         leaves("a-1");
@@ -222,7 +219,7 @@ const CASES: readonly Case[] = [
   {
     name: "a pod failed long ago, and a pod of another zone goes",
     change: {
-      storm: ({ fails, wait, evict, leaves, returns, recovers }) => {
+      drains: ({ fails, wait, evict, leaves, returns, recovers }) => {
         fails("c-1");
         wait(10_000);
         evict("a-1", 201);
@@ -247,50 +244,19 @@ const CASES: readonly Case[] = [
   },
   {
     name: "the webhook cannot be called",
-    change: { storm: ({ evict }) => evict("a-0", 500, 'failed calling webhook "pod-eviction"') },
-    expected: { answers: BROKEN },
-  },
-  {
-    name: "the webhook cannot be called as its pod has been killed",
-    change: {
-      storm: ({ kill, evict }) => {
-        kill();
-        evict("a-0", 500, 'failed calling webhook "pod-eviction"');
-      },
-    },
-    expected: {},
-  },
-  {
-    name: "the webhook still cannot be called a minute after the last kill",
-    change: {
-      storm: ({ kill, wait, evict }) => {
-        kill();
-        wait(60_000);
-        evict("a-0", 500, 'failed calling webhook "pod-eviction"');
-      },
-    },
-    expected: { answers: BROKEN },
-  },
-  {
-    name: "an eviction fails after a kill, and not by the webhook",
-    change: {
-      storm: ({ kill, evict }) => {
-        kill();
-        evict("a-0", 500, "the webhook is broken");
-      },
-    },
+    change: { drains: ({ evict }) => evict("a-0", 500, 'failed calling webhook "pod-eviction"') },
     expected: { answers: BROKEN },
   },
   {
     name: "an eviction has no answer",
-    change: { storm: ({ evict }) => evict("b-0", 0, "timeout") },
-    expected: { answers: BROKEN },
+    change: { drains: ({ evict }) => evict("b-0", 0, "timeout") },
+    expected: { answers: BROKEN, rollout: "not seen" },
   },
-  { name: "a pod is gone before it is evicted", change: { storm: ({ evict }) => evict("a-0", 404) }, expected: {} },
+  { name: "a pod is gone before it is evicted", change: { drains: ({ evict }) => evict("a-0", 404) }, expected: {} },
   {
     name: "a pod is gone before the webhook looks at it",
     change: {
-      storm: ({ evict }) =>
+      drains: ({ evict }) =>
         evict("a-0", 400, 'admission webhook "pod-eviction" denied the request: pods "a-0" not found (400)'),
     },
     expected: {},
@@ -299,7 +265,6 @@ const CASES: readonly Case[] = [
     name: "nothing was refused",
     change: {
       refusals: ({ evict, leaves, returns }) => (evict("a-0", 201), leaves("a-0"), returns("a-0")),
-      storm: () => {},
     },
     expected: { refusals: "not seen", answers: "not seen" },
   },
@@ -353,6 +318,21 @@ const CASES: readonly Case[] = [
       },
     },
     expected: {},
+  },
+  {
+    name: "an eviction without an answer that was sent long before is not who took the pod",
+    change: {
+      drains: ({ ask, wait }) => {
+        for (const name of ["b-0", "c-1"]) ask(name);
+        wait(40_000);
+      },
+    },
+    expected: {},
+  },
+  {
+    name: "an eviction without an answer that was sent a moment before may have taken the pod",
+    change: { drains: ({ ask }) => ask("a-0") },
+    expected: { rollout: "not seen" },
   },
   {
     name: "the rollout is not over in time",
@@ -437,14 +417,9 @@ const CASES: readonly Case[] = [
     expected: UNSEEN,
   },
   {
-    name: "an eviction by name was allowed, and may have reached the next pod",
-    change: { kept: ({ evict, scale }) => (evict("a-0", 201, "", true), scale(403), scale(403)) },
-    expected: {},
-  },
-  {
     name: "no pod came up",
     change: Object.fromEntries(
-      ["start", "refusals", "storm", "drains", "rollout", "kept", "downscale"].map((stage) => [
+      ["start", "refusals", "drains", "rollout", "kept", "downscale"].map((stage) => [
         stage,
         (history: Writing) => history.stage(stage as StageName, "overdue"),
       ]),
@@ -464,10 +439,52 @@ describe("the judge of a drill", () => {
         assert.ok(verdict !== BROKEN && broken.length === 0, `${promise} after ${length} entries`);
   });
 
+  it("a rollout that is not over says by pods who replaced what", () => {
+    const row = judge(
+      play({
+        rollout: (history) => {
+          rollOut(history, ["a-0", "a-1", "a-2"]);
+          history.evict("b-0", 201);
+          rollOut(history, ["b-0"]);
+          history.ask("b-1");
+          rollOut(history, ["b-1"]);
+          history.stage("rollout", "overdue");
+        },
+      }),
+    ).find(({ promise }) => promise === "rollout");
+    assert.equal(row?.tried, "3 of 9 pods");
+    assert.match(
+      row?.seen ?? "",
+      /^not over after \d+s, 1 evicted, 1 by it or by an eviction without an answer, 4 not replaced$/,
+    );
+  });
+
+  it("drains that are not over say how many pods they have moved", () => {
+    const row = judge(
+      play({
+        drains: ({ evict, leaves, returns, stage }) => {
+          evict("b-0", 201);
+          leaves("b-0");
+          returns("b-0");
+          evict("c-0", 429);
+          stage("drains", "overdue");
+        },
+      }),
+    ).find(({ promise }) => promise === "drains end");
+    assert.match(row?.seen ?? "", /^not over after \d+s: 1 of 6 pods gone, 1 refusal$/);
+  });
+
+  it("refusals that came too late to show anything are told apart from none", () => {
+    const late = play({ refusals: ({ evict }) => (evict("a-0", 201), evict("b-0", 429)) });
+    const row = judge(late).find(({ promise }) => promise === "refusals");
+    assert.deepEqual([row?.verdict, row?.tried], ["not seen", "0 evictions"]);
+    assert.equal(row?.seen, "1 refused, none of them while a pod was away throughout");
+  });
+
   it("what was missed in a gap is not held against anybody", () => {
-    const rows = judge(play({ storm: ({ list }) => list(true, { "a-0": "leaving", "b-0": "leaving" }) }));
+    const rows = judge(play({ drains: ({ list }) => list(true, { "a-0": "leaving", "b-0": "leaving" }) }));
     assert.deepEqual(
-      rows.flatMap(({ broken }) => broken).filter((text) => text.includes("storm")),
+      rows.flatMap(({ broken }) => broken).filter((text) => text.includes("drains")),
       [],
     );
   });

@@ -8,9 +8,6 @@
 import type { Entry, PodFact } from "./history.ts";
 import type { StageName } from "./plan.ts";
 
-/** Milliseconds after a kill in which the API server may not reach the functions. */
-const AFTER_KILL_MS = 60_000;
-
 /** A pod that was up and is not. */
 export interface Away {
   readonly name: string;
@@ -39,10 +36,6 @@ export interface Asked {
   readonly message: string;
   /** A pod of another zone was away from before it was sent until after it was answered, as the drill saw it. */
   readonly whileAway: boolean;
-  /** It is not bound to the pod's UID. */
-  readonly byName: boolean;
-  /** A pod of the installation was killed at most AFTER_KILL_MS before it was sent, or before it was answered. */
-  readonly afterKill: boolean;
 }
 
 export interface Replay {
@@ -63,7 +56,6 @@ interface State {
   readonly asked: Asked[];
   stage: StageName;
   gaps: number;
-  killedAt: number;
 }
 
 /**
@@ -78,7 +70,6 @@ export function replay(entries: readonly Entry[], staying: number): Replay {
     asked: [],
     stage: "start",
     gaps: 0,
-    killedAt: -Infinity,
   };
   for (const entry of entries) follow(state, entry, staying);
   const unanswered = [...state.open.values()].map(({ asked }) => asked);
@@ -90,9 +81,6 @@ function follow(state: State, entry: Entry, staying: number): void {
   switch (entry.what) {
     case "stage":
       state.stage = entry.stage;
-      return;
-    case "killed":
-      state.killedAt = entry.at;
       return;
     case "pods":
       return relist(state, entry);
@@ -146,22 +134,19 @@ const isDismissed = ({ stage }: State, { state, ordinal }: PodFact, staying: num
 
 const elsewhere = ({ away }: State, zone: string): Away[] => [...away.values()].filter((one) => one.zone !== zone);
 
-const isAfterKill = ({ killedAt }: State, at: number): boolean => at - killedAt <= AFTER_KILL_MS;
-
-function ask(state: State, { at, id, byName, pod }: EntryOf<"asked">): void {
+function ask(state: State, { at, id, pod }: EntryOf<"asked">): void {
   const awayThen = elsewhere(state, pod.zone);
   const { stage } = state;
-  const afterKill = isAfterKill(state, at);
-  const asked = { at, stage, byName, pod, status: undefined, message: "", whileAway: false, afterKill };
+  const asked = { at, stage, pod, status: undefined, message: "", whileAway: false };
   state.open.set(id, { asked, awayThen });
 }
 
-function answer(state: State, { at, id, status, message }: EntryOf<"answered">): void {
+function answer(state: State, { id, status, message }: EntryOf<"answered">): void {
   const found = state.open.get(id);
   if (!found) return;
   state.open.delete(id);
   const { awayThen, asked } = found;
   const still = elsewhere(state, asked.pod.zone);
   const whileAway = awayThen.some((one) => still.some(({ name, since }) => name === one.name && since === one.since));
-  state.asked.push({ ...asked, status, message, whileAway, afterKill: asked.afterKill || isAfterKill(state, at) });
+  state.asked.push({ ...asked, status, message, whileAway });
 }

@@ -1,12 +1,12 @@
 /** What is not seen of the drill's pods is a gap of the history. */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { followPods } from "../../../cli/drill/act/follow-pods.ts";
-import { createHistory } from "../../../cli/drill/history.ts";
-import { marks, type Run } from "../../../cli/drill/plan.ts";
-import { type Clock, systemClock } from "../../../infra/clock.ts";
-import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
-import { startEmulator } from "../../emulator/index.ts";
+import { followPods } from "./follow-pods.ts";
+import { createHistory } from "./history.ts";
+import { marks, type Run } from "./plan.ts";
+import { type Clock, systemClock } from "../../infra/clock.ts";
+import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
+import { startEmulator } from "../emulator/index.ts";
 
 /** A watch that breaks is opened again after a second, here after some milliseconds. */
 const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
