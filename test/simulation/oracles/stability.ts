@@ -108,10 +108,12 @@ function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): s
 /** Its status may be that of an earlier spec, or of earlier pods. */
 function isObserved(store: Judged["store"], zone: string): boolean {
   const set = store.get("statefulsets.apps", NAMESPACE, zone);
-  const [observed = 0, ready = 0] = ["observedGeneration", "readyReplicas"].map((field) =>
+  const [observed = 0, ready = 0, replicas = 0] = ["observedGeneration", "readyReplicas", "replicas"].map((field) =>
     Number(dig(set, "status", field) ?? 0),
   );
-  return observed >= (set?.metadata.generation ?? 0) && ready >= Number(replicasOf(store, zone));
+  const wanted = Number(replicasOf(store, zone));
+  // A controller that stands still has not counted pods yet that are gone.
+  return observed >= (set?.metadata.generation ?? 0) && ready >= wanted && replicas === wanted;
 }
 
 /** True if each zone is as it was asked for, and its status shows it, whatever its group says of it. */
