@@ -5,7 +5,6 @@ import { firstOfSignals, type Clock } from "../infra/clock.ts";
 import { parseGoDuration } from "../infra/duration.ts";
 import { connectCluster } from "../infra/kubernetes/connect-cluster.ts";
 import { type ConnectionSource, loadConnection } from "../infra/kubernetes/connection.ts";
-import { createFreshness } from "../infra/kubernetes/freshness.ts";
 import type { Machine as Host } from "../infra/machine.ts";
 import { createServerClock } from "../infra/server-clock.ts";
 import { usageError } from "./exit.ts";
@@ -25,7 +24,7 @@ export interface ConnectionFlags {
   readonly requestTimeout?: string;
 }
 
-export interface Opened extends Pick<Session, "cluster" | "freshness" | "clock" | "namespace" | "settings"> {
+export interface Opened extends Pick<Session, "cluster" | "clock" | "namespace" | "settings"> {
   /** Ends the calls that are still under way, and the connections. */
   readonly close: () => void;
 }
@@ -60,7 +59,7 @@ export async function openCluster(
     connection.close();
   };
   const settings = createSettings({ cluster });
-  return { close, cluster, clock, namespace, settings, freshness: createFreshness(clock, { warn: () => {} }) };
+  return { close, cluster, clock, namespace, settings };
 }
 
 function sourceOf(

@@ -45,7 +45,6 @@ const CODES = {
    */
   LeaseLost: { retryable: false, effect: "unknown" },
   /** A list older than what this process has already seen. */
-  StaleRead: { retryable: true, effect: "none", superseded: true },
 } as const satisfies Readonly<Record<string, ErrorFacts>>;
 
 export type ErrorCode = keyof typeof CODES;

@@ -26,7 +26,6 @@ const HINTS: Readonly<Record<ErrorCode, string | undefined>> = {
   Unreachable: CLUSTER_INFO,
   ServerError: `the server that answered has failed, or is no API server: ${CLUSTER_INFO}`,
   LeaseLost: undefined,
-  StaleRead: "an API server lags behind the others: run the command again",
 };
 
 /** No request was sent: the kubeconfig's user has a credential plugin, or files, that give no credentials. */

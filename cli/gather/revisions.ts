@@ -6,10 +6,7 @@ import { readRevision, type Revision, type ZoneHistory } from "../decide/revisio
 import type { Session } from "../session.ts";
 
 /** The newest first. Rejects with the error of the API server. */
-export async function gatherRevisions(
-  session: Pick<Session, "cluster" | "freshness">,
-  zone: Zone,
-): Promise<readonly Revision[]> {
+export async function gatherRevisions(session: Pick<Session, "cluster">, zone: Zone): Promise<readonly Revision[]> {
   const query = { namespace: zone.namespace, labelSelector: zone.selector };
   const { items } = await readAll({ resource: controllerRevisions, query, read: (one) => one }, session);
   return items
@@ -19,7 +16,7 @@ export async function gatherRevisions(
 }
 
 export async function gatherHistories(
-  session: Pick<Session, "cluster" | "freshness">,
+  session: Pick<Session, "cluster">,
   zones: readonly Zone[],
 ): Promise<readonly ZoneHistory[]> {
   return await Promise.all(zones.map(async (zone) => ({ zone, revisions: await gatherRevisions(session, zone) })));

@@ -9,7 +9,7 @@ import type { Scene } from "../decide/answer.ts";
 import type { Session } from "../session.ts";
 import type { Settings } from "./settings.ts";
 
-type Reader = Pick<Session, "cluster" | "freshness" | "clock" | "settings" | "io">;
+type Reader = Pick<Session, "cluster" | "clock" | "settings" | "io">;
 
 const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
   `note: zone tracker ${zoneTracker} is assumed, the default: ${assumed}\n`;

@@ -4,7 +4,6 @@ import { ownValue } from "../../infra/json.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { type DownscaleRefusal, refuseByHealth } from "../../reconciler/downscale/decide-admission.ts";
 import { findAdmitted, lastDownscaleOf, laterOf, type PendingDownscales } from "../../reconciler/downscale/pending.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { gatherGroup, gatherGroupZones } from "../../reconciler/snapshot/gather.ts";
 import type { GroupSnapshot, Zone } from "../../reconciler/model/zone.ts";
 import { refuseByTime } from "../../reconciler/scaling/min-time.ts";
@@ -36,7 +35,7 @@ export async function refuseForOtherZones(
 ): Promise<DownscaleRefusal | undefined> {
   const { zone: own } = shrinking;
   const call = { signal };
-  const source = { cluster: tools.cluster, freshness: createFreshness(tools.clock, log) };
+  const source = { cluster: tools.cluster };
   const refuseOnError = (reason: DownscaleRefusal["reason"], message: string) => (error: unknown) => {
     log.warn(message, { namespace: own.namespace, group: own.group, zone: own.name, error });
     return { reason, message };

@@ -1,12 +1,10 @@
 /** Access to the cluster: to read it, and to write to it as the holder of a Lease. */
 import type { Cluster } from "./cluster.ts";
-import type { Freshness } from "./freshness.ts";
 import type { Fence } from "./lease.ts";
 
-/** The source of lists; a list that is older than `freshness` has seen is refused. */
+/** The source of what is decided by. */
 export interface Source {
   readonly cluster: Cluster;
-  readonly freshness: Freshness;
 }
 
 /** A source that may be written to as long as the fence allows. */

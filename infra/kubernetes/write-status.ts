@@ -29,9 +29,6 @@ export interface StatusChange<S extends object> {
   readonly isSame?: (before: S, after: S) => boolean;
 }
 
-/** `freshness` gets the version that was written, if lists of the kind are checked against it. */
-export type StatusWriter = Pick<Actor, "cluster" | "fence"> & Partial<Pick<Actor, "freshness">>;
-
 /**
  * Resolves with the stored object, without the fields that its definition does not know; with undefined if the status
  * was already the same. Rejects with `Conflict` if the object has changed since it was read, `LeaseLost`, or the error
@@ -40,7 +37,7 @@ export type StatusWriter = Pick<Actor, "cluster" | "fence"> & Partial<Pick<Actor
 export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S extends object>(
   resource: Resource<T>,
   { object, before, after, by, isSame = isSameJson }: StatusChange<S>,
-  { cluster, fence, freshness }: StatusWriter,
+  { cluster, fence }: Pick<Actor, "cluster" | "fence">,
 ): Promise<T | undefined> {
   if (isSame(before, after)) return undefined;
   const { namespace, name, uid, resourceVersion } = object;
@@ -61,7 +58,6 @@ export async function writeStatus<T extends { readonly metadata: ObjectMeta }, S
     };
     stored = await cluster.replace(resource, { ...target, body: body as object as T }, fence.write());
   }
-  freshness?.noteWritten(resource, stored.metadata.resourceVersion ?? "");
   return stored;
 }
 

@@ -8,7 +8,6 @@
  */
 import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, isRetryable } from "../../infra/errors.ts";
-import { createFreshness, type Freshness } from "../../infra/kubernetes/freshness.ts";
 import { acquireLease } from "../../infra/kubernetes/lease.ts";
 import type { GroupMemory } from "../report/memory.ts";
 import type { RunInput, RunResult } from "./run-input.ts";
@@ -34,9 +33,8 @@ export async function run(given: RunInput): Promise<RunResult> {
   let result: RunResult = { exitCode: 0, last: undefined };
   let previous: SessionEnd | undefined;
   let leasesLost = 0;
-  const freshness = createFreshness(clock, log);
   while (!stop.aborted) {
-    const session = await serveSession(input, { stop, before: result, previous, freshness }).catch((error: unknown) =>
+    const session = await serveSession(input, { stop, before: result, previous }).catch((error: unknown) =>
       explain(input, error, result),
     );
     result = session.result;
@@ -81,14 +79,10 @@ interface SessionInput {
   /** The result of the run so far. */
   readonly before: RunResult;
   readonly previous: SessionEnd | undefined;
-  readonly freshness: Freshness;
 }
 
 /** Ticks under one Lease, if it could be taken in time. Rejects if the holder of the Lease cannot be read. */
-async function serveSession(
-  input: RunInput,
-  { stop, before, previous, freshness }: SessionInput,
-): Promise<SessionResult> {
+async function serveSession(input: RunInput, { stop, before, previous }: SessionInput): Promise<SessionResult> {
   const { cluster, clock, leaseClock, log } = input;
   const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it again: two such runs would hand it to and fro.
@@ -101,7 +95,7 @@ async function serveSession(
     log.info("another process holds the lease", { lease: input.lease.name });
     return { result: before, end: "notTaken" };
   }
-  const result = await tickWhileLeader(input, { held, stop, before, freshness });
+  const result = await tickWhileLeader(input, { held, stop, before });
   return { result, end: held.lost.aborted ? "lost" : held.awaited.aborted ? "handedOver" : "stopped" };
 }
 

@@ -4,7 +4,6 @@
 import { firstOfSignals } from "../../infra/clock.ts";
 import type { Context } from "../../infra/kubernetes/context.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
-import type { Freshness } from "../../infra/kubernetes/freshness.ts";
 import type { Zone } from "../model/zone.ts";
 import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
 import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
@@ -33,27 +32,23 @@ interface SessionStart {
   /** The result of the run so far. */
   readonly before: RunResult;
   /** The versions that the run has read or written so far, also under an earlier Lease. */
-  readonly freshness: Freshness;
 }
 
 /**
  * Ticks until `stop` fires, the Lease is lost or another run waits for it, and releases it. Resolves with the verdict
  * of the last tick, `before` if there was none; never rejects.
  */
-export async function tickWhileLeader(
-  input: RunInput,
-  { held, stop, before, freshness }: SessionStart,
-): Promise<RunResult> {
+export async function tickWhileLeader(input: RunInput, { held, stop, before }: SessionStart): Promise<RunResult> {
   const { cluster, clock, log, tracer } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
-  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 }, freshness);
+  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
   held.awaited.addEventListener("abort", changes.wake, { once: true });
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
   const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
   const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
   const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
-  const context: Context = { cluster, fence: held, freshness: changes.freshness, clock, stop: until, tracer };
+  const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
   const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
   const reporter = createReporter({ ...input, recorder, recall: statuses.recall });
   const totals = await createLeaseTotals(held.annotations, input.metrics);

@@ -3,9 +3,9 @@
  * of other StatefulSets wake no tick, and neither do our own writes to a PhasedRollout. Namespaces without
  * PhasedRollouts have no third watch.
  */
-import type { Freshness } from "../../infra/kubernetes/freshness.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import { phasedRollouts } from "../../infra/kubernetes/custom-resources.ts";
-import { statefulSets } from "../../infra/kubernetes/resources.ts";
+import { type ObjectMeta, type Resource, statefulSets } from "../../infra/kubernetes/resources.ts";
 import { type ChangeWatch, type ChangeWatchOptions, startChangeWatch, type Watched } from "../snapshot/change-watch.ts";
 import { LABELS } from "../model/annotations.ts";
 import type { PhasedList, TickResult } from "../model/outcome.ts";
@@ -14,12 +14,12 @@ export interface TickWatch extends Pick<ChangeWatch, "wait" | "wake"> {
   /** Starts the watches that are not running, each from the version of its list in the tick. */
   readonly watchAfter: (result: Pick<TickResult, "resourceVersions" | "phasedLists">) => void;
   /** For the writes of the ticks, so that they are known as our own. */
-  readonly freshness: Freshness;
+  readonly cluster: Cluster;
 }
 
 type Kind = "zones" | "rollouts" | "targets";
 
-export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, freshness: Freshness): TickWatch {
+export function startTickWatch(options: Omit<ChangeWatchOptions, "target">): TickWatch {
   /** The versions that we have written since the tick before the last: their hints may come late. */
   let [written, writtenBefore] = [new Set<string>(), new Set<string>()];
   let targets: ReadonlySet<string> = new Set();
@@ -68,12 +68,26 @@ export function startTickWatch(options: Omit<ChangeWatchOptions, "target">, fres
         ]),
       );
     },
-    freshness: {
-      ...freshness,
-      noteWritten(resource, resourceVersion) {
-        if (resource === phasedRollouts) written.add(resourceVersion);
-        freshness.noteWritten(resource, resourceVersion);
-      },
+    cluster: noteWrites(options.cluster, (resource, resourceVersion) => {
+      if (resource === phasedRollouts) written.add(resourceVersion);
+    }),
+  };
+}
+
+/** The same cluster; `note` gets the version of each change of an object. */
+function noteWrites(cluster: Cluster, note: (resource: Resource, resourceVersion: string) => void): Cluster {
+  const noted = <T>(resource: Resource<T>, stored: T): T => {
+    note(resource, (stored as { readonly metadata?: ObjectMeta }).metadata?.resourceVersion ?? "");
+    return stored;
+  };
+  return {
+    ...cluster,
+    async patch(resource, ...rest) {
+      const version = await cluster.patch(resource, ...rest);
+      note(resource, version);
+      return version;
     },
+    change: async (resource, ...rest) => noted(resource, await cluster.change(resource, ...rest)),
+    replace: async (resource, ...rest) => noted(resource, await cluster.replace(resource, ...rest)),
   };
 }

@@ -23,7 +23,7 @@ import { planLists } from "./shared-lists.ts";
 
 /**
  * Lists the StatefulSets of every rollout group, with one call a namespace. If no namespace can be read, throws the
- * error of the first: `StaleRead`, or that of the API server.
+ * error of the first: that of the API server.
  */
 export async function gatherZones(namespaces: readonly string[], source: Source, call?: Call): Promise<ZoneList> {
   const { results, failures } = await readEach(namespaces, async (namespace) => {
@@ -39,7 +39,7 @@ export async function gatherZones(namespaces: readonly string[], source: Source,
 }
 
 /**
- * Reads the zones of one group again, in byte order of their names. Throws `StaleRead`, or the error of the API server.
+ * Reads the zones of one group again, in byte order of their names. Throws the error of the API server.
  */
 export async function gatherGroupZones(
   { namespace, group }: Pick<Zone, "namespace" | "group">,
@@ -63,8 +63,8 @@ export async function gatherZonePods(zones: readonly Zone[], source: Source): Pr
 
 /**
  * Completes the zones of several groups of one namespace with their pods, in as few lists as their selectors allow, 8
- * at a time, and adds the pods that carry the label of a group without being of a zone. Throws `StaleRead`, or the error
- * of the API server.
+ * at a time, and adds the pods that carry the label of a group without being of a zone. Throws the error of the API
+ * server.
  */
 export async function gatherGroups(
   groups: readonly (readonly Zone[])[],
@@ -175,7 +175,7 @@ interface WholeList<T> {
 }
 
 /**
- * Reads a list to its end; only the results of `read` remain in memory. Throws `StaleRead`, or the error of the API
+ * Reads a list to its end; only the results of `read` remain in memory. Throws the error of the API
  * server.
  */
 export async function readAll<O, T>(
@@ -191,15 +191,13 @@ export async function readAll<O, T>(
 /** Visits the objects of a list as they come; resolves with its version. */
 async function visitAll<O>(
   { resource, query, visit }: ListToVisit<O>,
-  { cluster, freshness }: Source,
+  { cluster }: Source,
   call?: Call,
 ): Promise<string> {
-  const confirmFresh = freshness.expect(resource);
   let version = "";
   for await (const page of cluster.list(resource, query, call)) {
     version = page.resourceVersion;
     for (const object of page.items) visit(object);
   }
-  confirmFresh(version);
   return version;
 }

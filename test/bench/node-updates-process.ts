@@ -1,6 +1,5 @@
 /** The measured part of the bench of node updates: passes in a process of its own. */
 import { systemClock } from "../../infra/clock.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { connectCluster } from "../../infra/kubernetes/connect-cluster.ts";
 import { loadConnection } from "../../infra/kubernetes/connection.ts";
 import { createLog } from "../../infra/log.ts";
@@ -46,7 +45,6 @@ const update = createNodeUpdates({
 const context = {
   cluster,
   fence: { write: () => ({}) },
-  freshness: createFreshness(systemClock, { warn: () => {} }),
   stop: new AbortController().signal,
 };
 const tools = {

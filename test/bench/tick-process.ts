@@ -18,7 +18,6 @@ import { createGates } from "../../reconciler/gates/act/tick-gates.ts";
 import { createPhasedTick } from "../../reconciler/phased/act/phased-tick.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { createPodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import { tick } from "../../reconciler/run/tick.ts";
 import { readPeakMb } from "./peak.ts";
 import { median } from "./row.ts";
@@ -79,7 +78,6 @@ async function once(): Promise<number> {
           throw new RolloutError("LeaseLost", "a benchmark writes nothing");
         },
       },
-      freshness: createFreshness(systemClock, { warn: () => {} }),
       clock: systemClock,
       stop: new AbortController().signal,
     },

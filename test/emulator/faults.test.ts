@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { manualClock } from "./clock.ts";
 import { createFaults } from "./faults.ts";
 import type { Effect } from "./faults.ts";
-import { dig, listOf } from "./objects.ts";
+import { dig } from "./objects.ts";
 import { configMap, CONFIG_MAPS, startFixture } from "./fixture.ts";
 
 const REFUSED: readonly [effect: Effect, code: number, reason: string][] = [
@@ -36,21 +36,6 @@ test("dropAfter breaks the connection after the write took effect, dropBefore wi
   }
   assert.equal((await call("GET", `${CONFIG_MAPS}/done`)).status, 200);
   assert.equal((await call("GET", `${CONFIG_MAPS}/undone`)).status, 404);
-});
-
-test("a stale list and a stale get return the state of an earlier version", async (t) => {
-  const { emulator, call } = await startFixture(t);
-  await call("POST", CONFIG_MAPS, configMap("a"));
-  emulator.faults.inject({ effect: { kind: "stale", resourceVersion: emulator.store.version() } });
-  await call("POST", CONFIG_MAPS, configMap("b"));
-  const { body } = await call("GET", CONFIG_MAPS);
-  assert.deepEqual(
-    listOf(dig(body, "items")).map((item) => dig(item, "metadata", "name")),
-    ["a"],
-  );
-  assert.equal((await call("GET", `${CONFIG_MAPS}/b`)).status, 404);
-  emulator.faults.clear();
-  assert.equal((await call("GET", `${CONFIG_MAPS}/b`)).status, 200);
 });
 
 test("latency passes on the emulator's clock, and a request's own timeout ends it", async (t) => {

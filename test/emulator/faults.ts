@@ -9,8 +9,6 @@ export type Effect =
   /** The connection breaks after the request has taken effect. */
   | { readonly kind: "dropAfter" }
   | { readonly kind: "conflict" }
-  /** Lists and gets answer as of an earlier resourceVersion. */
-  | { readonly kind: "stale"; readonly resourceVersion: number }
   | { readonly kind: "tooMany"; readonly retryAfterSeconds: number }
   /** With a user, in the words of RBAC; otherwise as a policy might refuse it. */
   | { readonly kind: "forbidden"; readonly user?: string }

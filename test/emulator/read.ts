@@ -8,7 +8,7 @@ import type { KubeObject } from "./objects.ts";
 import type { Api } from "./api.ts";
 import type { ApiRequest } from "./request.ts";
 import { requestSelector } from "./selectors.ts";
-import { objectKey, type Store } from "./store.ts";
+import { objectKey } from "./store.ts";
 import { viewOf } from "./views.ts";
 
 /** Returns the object that the request names; throws NotFound. */
@@ -20,14 +20,6 @@ export function getExisting({ store }: Api, { resource, namespace, name }: ApiRe
 
 export function get(api: Api, request: ApiRequest): Answer {
   return objectAnswer(request, viewOf(request, getExisting(api, request)));
-}
-
-/** Returns the store with reads that see an earlier resourceVersion. */
-export function storeAsOf(store: Store, at: number): Store {
-  const list: Store["list"] = (resource, namespace, version = at) => store.list(resource, namespace, version);
-  const get: Store["get"] = (resource, namespace, name) =>
-    list(resource, namespace).find(({ metadata }) => metadata.name === name);
-  return { ...store, list, get, version: () => at };
 }
 
 const keyOf = ({ metadata }: KubeObject): string => objectKey(metadata.namespace, metadata.name);

@@ -13,7 +13,7 @@ import { numberOf } from "./objects.ts";
 import { answerNonResource } from "./non-resource.ts";
 import { statusAnswer } from "./protobuf/list.ts";
 import { readProtobuf } from "./protobuf/read.ts";
-import { storeAsOf, get, list } from "./read.ts";
+import { get, list } from "./read.ts";
 import type { Api } from "./api.ts";
 import { type ApiRequest, parseTarget } from "./request.ts";
 import { watch } from "./watch.ts";
@@ -168,19 +168,16 @@ function describeForbidden({ verb, resource, subresource, namespace, name }: Api
 
 async function performRequest(api: Api, request: ApiRequest, response: ServerResponse): Promise<Answer | undefined> {
   const effects = api.faults.strike(request);
-  let { store } = api;
   for (const effect of effects) {
     throwError(effect, request);
     if (effect.kind === "latency" && effect.ms > 0)
       await new Promise<void>((resolve) => api.clock.after(effect.ms, resolve));
     if (effect.kind === "dropBefore") return void response.destroy();
-    if (effect.kind === "stale" && ["get", "list"].includes(request.verb))
-      store = storeAsOf(store, effect.resourceVersion);
   }
   if (request.verb === "watch") return watch(api, request, response);
   const handle = HANDLERS[(request.verb === "create" && request.subresource) || request.verb];
   if (!handle) throw methodNotAllowed();
-  const answer = await handle({ ...api, store }, request);
+  const answer = await handle(api, request);
   if (effects.some(({ kind }) => kind === "dropAfter")) return void response.destroy();
   return answer;
 }

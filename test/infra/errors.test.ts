@@ -30,7 +30,6 @@ const ANSWERS: Readonly<Record<ErrorCode, readonly (keyof typeof QUESTIONS)[]>> 
   AlreadyExists: ["again", "transient", "none"],
   Conflict: ["retry", "again", "transient", "none"],
   Expired: ["retry", "again", "transient", "none"],
-  StaleRead: ["retry", "again", "transient", "none"],
   Timeout: ["retry", "transient"],
   Unreachable: ["retry", "transient"],
   ServerError: ["retry", "transient"],

@@ -45,11 +45,11 @@ const BY_VARIABLE: Readonly<Record<string, readonly string[]>> = {
   "cli/gather/examine-references.ts": ["replicatemplates"],
   "cli/gather/settings.ts": ["cronjobs"],
   "functions/downscale/no-downscale.ts": ["statefulsets", "deployments", "replicasets"],
-  "functions/status/gather.ts": ["rolloutgroups", "statefulsets", "pods", "zoneawarepoddisruptionbudgets", "events"],
   "infra/certs/act/inject.ts": HOOKS,
   // They pass on what others list, and what others write.
   "infra/kubernetes/limit-lists.ts": [],
   "infra/kubernetes/write-status.ts": [],
+  "reconciler/run/tick-watch.ts": [],
   "reconciler/snapshot/change-watch.ts": ["statefulsets", "phasedrollouts", ...HOOKS],
   "reconciler/snapshot/gather.ts": ["statefulsets", "pods", "phasedrollouts", "zoneawarepoddisruptionbudgets"],
   "reconciler/nodes/act/read-pods.ts": ["statefulsets", "replicasets", "daemonsets"],

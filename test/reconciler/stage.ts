@@ -7,7 +7,6 @@ import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
-import { createFreshness } from "../../infra/kubernetes/freshness.ts";
 import type { RunInput } from "../../reconciler/run/run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";
@@ -123,7 +122,7 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
 
 /** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
-  Pick<TickInput["context"], "fence" | "freshness" | "stop"> &
+  Pick<TickInput["context"], "fence" | "stop"> &
     Pick<TickInput, "namespaces" | "steps"> &
     TickInput["context"]["clock"] &
     TickInput["turns"] &
@@ -133,13 +132,12 @@ type TickChoices = Partial<
     TickInput["report"]
 >;
 
-/** One tick through this connection, with no memory but `freshness`. */
+/** One tick through this connection, without memory. */
 export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {}): Promise<TickResult> {
   const { clock } = stage;
   const all = {
     ...clock,
     fence: { write: () => ({}) },
-    freshness: createFreshness(clock, { warn: () => {} }),
     namespaces: ["default"],
     stop: new AbortController().signal,
     mayDisrupt: async () => undefined,

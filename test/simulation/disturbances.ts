@@ -4,8 +4,6 @@ import type { Answering, Sent } from "../emulator/in-process.ts";
 import { MAGIC } from "../emulator/protobuf/write.ts";
 
 export interface Disturbance {
-  /** A read shows the store as of this version. */
-  readonly version?: number;
   /** It is refused with 500 and has no effect. */
   readonly isRefused?: boolean;
   /** What takes effect is answered with 500 and this message. */

@@ -42,7 +42,7 @@ export const drawFirstCalls = (seed: number): number | undefined =>
   drawFrom(seed ^ STREAM).below(ONE_OF) === 0 ? FIRST : undefined;
 
 const AIMS = [
-  ...(["requestLost", "answerLost", "slowRequest", "slowAnswer", "stale", "throttled", "serverError"] as const),
+  ...(["requestLost", "answerLost", "slowRequest", "slowAnswer", "throttled", "serverError"] as const),
   ...(["conflict", "killBefore", "killAfter", "frozen", "webhookSlow", "hostLost"] as const),
   ...ANSWER_FAULTS,
 ] as const satisfies readonly Fault[];

@@ -106,14 +106,11 @@ export function createNetwork(options: NetworkOptions) {
   };
 
   /** Handles a request at the API server, and hands the answer on in order. */
-  function apply(caller: Caller, sent: Sent, answering: Answering, readAt?: number | "stale"): () => void {
+  function apply(caller: Caller, sent: Sent, answering: Answering): () => void {
     if (!api) throw new Error("no API server");
-    const target = readAt === undefined ? api : asOf(api, readAt === "stale" ? staleVersion(api) : readAt);
-    return callers.run(caller, () => serveSent(target, sent, answering));
+    const served = api;
+    return callers.run(caller, () => serveSent(served, sent, answering));
   }
-
-  /** What a lagging API server shows: the objects as they were up to 30 writes ago. */
-  const staleVersion = ({ store }: Api): number => Math.max(1, store.version() - draw.between(1, 30));
 
   /** Somebody else writes the object, just before the call takes effect. */
   function touch({ method, path }: Sent): void {
@@ -146,7 +143,6 @@ export function createNetwork(options: NetworkOptions) {
         const lateMs = strikes("slowAnswer", site) ? slow() : 0;
         const killed = strikes("killAfter", site);
         const isWatch = sent.path.includes("watch=");
-        const stale = sent.method === "GET" && !isWatch && strikes("stale", site);
         const isExpired = (isWatch || sent.path.includes("continue=")) && strikes("expired", site);
         if (isExpired) return deliver(quick(), () => answerExpired(client, isWatch && draw.chance(0.5)));
         const cut = sent.method === "GET" && strikes("bodyCut", site);
@@ -168,8 +164,7 @@ export function createNetwork(options: NetworkOptions) {
           end: () => void (lost || deliver(0, () => client.end())),
           destroy: () => deliver(quick(), () => client.fail(reset())),
         };
-        const readAt = sent.method === "GET" && !isWatch ? disturbance.version : undefined;
-        const close = apply(caller, sent, answerDisturbed(answering, disturbance), stale ? "stale" : readAt);
+        const close = apply(caller, sent, answerDisturbed(answering, disturbance));
         client.onClose(close);
         process.onDeath(close);
         if (isWatch && strikes("watchCut", site))
@@ -308,12 +303,6 @@ export function createNetwork(options: NetworkOptions) {
 
   return { serveFrom: (served: Api) => void (api = served), connectionOf, openHosts, post, ask, disturb };
 }
-
-/** The API server with its objects as they were in that version. */
-const asOf = (api: Api, resourceVersion: number): Api => ({
-  ...api,
-  faults: { ...api.faults, strike: () => [{ kind: "stale" as const, resourceVersion }] },
-});
 
 /** Undefined for what the API server does not serve, or no more. */
 function findTarget({ registry }: Api, method: string, path: string): ReturnType<typeof parseTarget> {

@@ -13,7 +13,6 @@ export const FAULTS = [
   "answerLost",
   "slowRequest",
   "slowAnswer",
-  "stale",
   "throttled",
   "serverError",
   "conflict",
@@ -192,10 +191,6 @@ export const misjudgedMs = ({ skewMs }: Pick<Shape, "skewMs">): number =>
 export const isCalm = ({ faults, firstCalls, aim, answers, incidents, callsPerSecond }: Shape): boolean =>
   (firstCalls ?? aim ?? answers ?? incidents?.["leases"] ?? incidents?.["delays"] ?? callsPerSecond) === undefined &&
   Object.values(faults).every((rate) => rate === 0);
-
-/** True if what is read may be some writes old. */
-export const mayBeStale = ({ faults, firstCalls, aim }: Pick<Shape, "faults" | "firstCalls" | "aim">): boolean =>
-  faults.stale > 0 || (firstCalls ?? aim) !== undefined;
 
 function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
   const bursts: number[] = [];

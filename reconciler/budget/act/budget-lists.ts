@@ -2,7 +2,6 @@
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { OnBudgets } from "./disruption-request.ts";
 import { type BudgetSource, listBudgets, type ListedBudget } from "./gather-budget.ts";
 
@@ -44,12 +43,11 @@ export function createBudgetLists(namespaces: readonly string[], reader: BudgetR
 
 async function read(
   scope: string,
-  { cluster, clock, log, onBudgets, compilePartition }: BudgetReader,
+  { cluster, log, onBudgets, compilePartition }: BudgetReader,
 ): Promise<readonly ListedBudget[]> {
   try {
     const budgets = await listBudgets(scope, {
       cluster,
-      freshness: createFreshness(clock, log),
       ...(compilePartition && { compilePartition }),
     });
     onBudgets(scope, budgets);

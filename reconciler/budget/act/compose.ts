@@ -5,7 +5,6 @@ import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { Log } from "../../../infra/log.ts";
 import { type CompilePartition, createPartitionCache } from "../partition.ts";
 import type { OnBudgets } from "./disruption-request.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { observeBudgets } from "./observe-budgets.ts";
 import { createRecorder, type Recorder } from "../../report/act/recorder.ts";
 import { createReserver, type Reserver } from "./reserve.ts";
@@ -29,8 +28,7 @@ export interface ComposedBudgets extends Pick<Recorder, "emitEvents"> {
 export function composeBudgets({ cluster, clock, log, metrics, identity }: BudgetTools): ComposedBudgets {
   const { emitEvents } = createRecorder({ cluster, clock, log, instance: identity });
   const onBudgets = observeBudgets({ log, metrics, emitEvents });
-  const freshness = createFreshness(clock, log);
   const compilePartition = createPartitionCache();
-  const options = { cluster, clock, by: identity, freshness, onBudgets, compilePartition, random: Math.random };
+  const options = { cluster, clock, by: identity, onBudgets, compilePartition, random: Math.random };
   return { emitEvents, onBudgets, compilePartition, reserver: createReserver(options) };
 }

@@ -3,7 +3,6 @@ import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { CompilePartition } from "../partition.ts";
 import type { DisruptionTarget } from "../scope.ts";
-import type { Freshness } from "../../../infra/kubernetes/freshness.ts";
 import type { BudgetMemory } from "./budget-memory.ts";
 import type { ListedBudget } from "./gather-budget.ts";
 
@@ -44,7 +43,6 @@ export interface ReserverTools {
   readonly clock: Clock;
   /** Signs the reservations. */
   readonly by: string;
-  readonly freshness: Freshness;
   readonly memory: BudgetMemory;
   /** Keeps the patterns of budgets from batch to batch. */
   readonly compilePartition: CompilePartition;

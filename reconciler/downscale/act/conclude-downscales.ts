@@ -45,7 +45,7 @@ export interface PendingScope {
  * Concludes downscales for 5 s at most; never rejects. It must end before zones are read: otherwise the tick could miss
  * a time that moves from the Lease to a StatefulSet.
  */
-export type ConcludeDownscales = (context: Omit<Context, "freshness">, scope: PendingScope) => Promise<void>;
+export type ConcludeDownscales = (context: Context, scope: PendingScope) => Promise<void>;
 
 /** Milliseconds between lists of the Leases while nothing is pending, or after a failure. */
 const POLL_MS = 30_000;

@@ -34,7 +34,7 @@ export interface Due {
 }
 
 /** `stop` fires when the time under the Lease of the downscale is over, too. */
-export interface ConcludeContext extends Omit<Context, "freshness">, Pick<PodCalls, "isOurs"> {
+export interface ConcludeContext extends Context, Pick<PodCalls, "isOurs"> {
   readonly recorder: Pick<Recorder, "emitEvents">;
 }
 

@@ -7,7 +7,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../infra/clock.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { statefulSets } from "../../../infra/kubernetes/resources.ts";
@@ -173,7 +172,7 @@ async function readPods({ budget }: Selected, round: Round): Promise<readonly Bu
   const { content, ref } = budget;
   if ("problem" in content) return undefined;
   try {
-    const { zones } = await gatherUnderBudget(content, sourceOf(round), { deadlineMs: CALL_MS, signal: round.stop });
+    const { zones } = await gatherUnderBudget(content, round, { deadlineMs: CALL_MS, signal: round.stop });
     return zones;
   } catch (error) {
     if (round.stop.aborted) throw error;
@@ -229,9 +228,5 @@ async function selectZones({ matchLabels, ref }: ListedBudget, zones: readonly Z
   if (grouped.length > 0) return grouped.toSorted(byName);
   const query = { namespace: ref.namespace, labelSelector: selectorText({ matchLabels }) };
   const call = { deadlineMs: CALL_MS, signal: round.stop };
-  return (await readAll({ resource: statefulSets, query, read: readZone }, sourceOf(round), call)).items.toSorted(
-    byName,
-  );
+  return (await readAll({ resource: statefulSets, query, read: readZone }, round, call)).items.toSorted(byName);
 }
-
-const sourceOf = ({ cluster, clock, log }: BudgetStatusTools) => ({ cluster, freshness: createFreshness(clock, log) });

@@ -40,7 +40,7 @@ export interface GatherNodes {
   readonly all: boolean;
 }
 
-/** Rejects with `NotFound` if a definition is missing, `StaleRead`, or the error of the API server. */
+/** Rejects with `NotFound` if a definition is missing, or the error of the API server. */
 export async function gatherNodes({ namespace, all }: GatherNodes, source: Source, call?: Call): Promise<NodeLists> {
   const read = (object: CustomObject): StoredPolicy => ({ content: readPolicy(object), object });
   const policies = await readAll({ resource: nodeUpdatePolicies, query: {}, read }, source, call);

@@ -30,34 +30,25 @@ export async function takeUpkeep(list: readonly Upkeep[], namespace: string, act
 async function takeOne(
   upkeep: Upkeep,
   namespace: string,
-  { cluster, freshness, call }: Actor & { readonly call: ReturnType<Actor["fence"]["write"]> },
+  { cluster, call }: Actor & { readonly call: ReturnType<Actor["fence"]["write"]> },
 ): Promise<void> {
   const { node } = upkeep;
   switch (upkeep.action) {
-    case "createShadow": {
-      const { metadata } = await cluster.create(
-        bottlerocketShadows,
-        { namespace, body: newShadow(node, namespace) },
-        call,
-      );
-      return freshness.noteWritten(bottlerocketShadows, metadata.resourceVersion ?? "");
-    }
+    case "createShadow":
+      await cluster.create(bottlerocketShadows, { namespace, body: newShadow(node, namespace) }, call);
+      return;
     case "deleteShadow": {
       const { name, uid, resourceVersion } = upkeep.shadow;
-      return freshness.noteWritten(
-        bottlerocketShadows,
-        await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call),
-      );
+      await cluster.remove(bottlerocketShadows, { namespace, name, preconditions: { uid, resourceVersion } }, call);
+      return;
     }
     case "resetShadow":
-      return await writeSpec(upkeep, { cluster, freshness }, call);
+      return await writeSpec(upkeep, { cluster }, call);
     case "uncordon":
     case "protect":
     case "unprotect":
-      return freshness.noteWritten(
-        nodes,
-        await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call),
-      );
+      await cluster.patch(nodes, { name: node.name, type: "merge", body: upkeep.patch }, call);
+      return;
     default:
       return upkeep satisfies never;
   }

@@ -38,17 +38,16 @@ export async function writeShadows({ writes }: NodePlan, actor: Actor): Promise<
 /** Writes the wanted state of a shadow with the version that was read; rejects with `Conflict` if it has changed. */
 export async function writeSpec(
   { node: { shadow }, spec }: ShadowWrite,
-  { cluster, freshness }: Pick<Actor, "cluster" | "freshness">,
+  { cluster }: Pick<Actor, "cluster">,
   call: ReturnType<Actor["fence"]["write"]>,
 ): Promise<void> {
   if (!shadow) return;
   const { namespace, name, resourceVersion } = shadow;
-  const version = await cluster.patch(
+  await cluster.patch(
     bottlerocketShadows,
     { namespace, name, type: "merge", body: { metadata: { resourceVersion }, spec } },
     call,
   );
-  freshness.noteWritten(bottlerocketShadows, version);
 }
 
 /** At most as many kinds of transitions are counted, the newest. */

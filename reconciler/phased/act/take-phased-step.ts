@@ -74,11 +74,10 @@ async function writeFinalizers(
   finalizers: readonly string[],
   actor: DisruptionContext,
 ): Promise<undefined> {
-  const { cluster, fence, freshness } = actor;
+  const { cluster, fence } = actor;
   const { namespace, name, resourceVersion } = rollout;
   const body = { metadata: { resourceVersion, finalizers } };
-  const version = await cluster.patch(phasedRollouts, { namespace, name, type: "merge", body }, fence.write());
-  freshness.noteWritten(phasedRollouts, version);
+  await cluster.patch(phasedRollouts, { namespace, name, type: "merge", body }, fence.write());
 }
 
 interface Changes {
@@ -87,7 +86,7 @@ interface Changes {
 }
 
 /** Throws `Invalid` if the write was accepted and left the StatefulSet as it was, or `Conflict` as every write. */
-async function writeTarget(target: Target, changes: Changes, { cluster, fence, freshness }: Actor): Promise<undefined> {
+async function writeTarget(target: Target, changes: Changes, { cluster, fence }: Actor): Promise<undefined> {
   const { namespace, name, resourceVersion } = target;
   const { annotations, spec } = changes;
   const body = { metadata: { resourceVersion, ...(annotations && { annotations }) }, ...(spec && { spec }) };
@@ -96,7 +95,6 @@ async function writeTarget(target: Target, changes: Changes, { cluster, fence, f
     { namespace, name, type: "merge", body, fieldManager: FIELD_MANAGER },
     fence.write(),
   );
-  freshness.noteWritten(statefulSets, stored.metadata?.resourceVersion ?? "");
   confirmStored(target, changes, readTarget(stored));
 }
 
@@ -172,12 +170,7 @@ function replacePod(
   return underBudget({ target, pod: asksBudget ? pod : undefined }, actor, async () => {
     await patchZoneStatus(target, actor);
     const { namespace, name, uid, resourceVersion } = pod;
-    const version = await actor.cluster.remove(
-      pods,
-      { namespace, name, preconditions: { uid, resourceVersion } },
-      actor.fence.write(),
-    );
-    actor.freshness.noteWritten(pods, version);
+    await actor.cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, actor.fence.write());
   });
 }
 

@@ -167,12 +167,7 @@ async function confirmBatch(
 }
 
 /** Deletes the judged pod, if it has not changed since. */
-async function deletePod(pod: Pod, { cluster, fence, freshness }: Actor): Promise<void> {
+async function deletePod(pod: Pod, { cluster, fence }: Actor): Promise<void> {
   const { namespace, name, uid, resourceVersion } = pod;
-  const version = await cluster.remove(
-    pods,
-    { namespace, name, preconditions: { uid, resourceVersion } },
-    fence.write(),
-  );
-  freshness.noteWritten(pods, version);
+  await cluster.remove(pods, { namespace, name, preconditions: { uid, resourceVersion } }, fence.write());
 }

@@ -9,17 +9,8 @@ import type { Zone } from "../../model/zone.ts";
  * patches call no admission webhooks. The patch has no UID: a wrong UID would be answered with 422 before the versions
  * are compared.
  */
-export async function patchZoneStatus(
-  zone: Zone,
-  { cluster, fence, freshness }: Actor,
-  status?: object,
-): Promise<void> {
+export async function patchZoneStatus(zone: Zone, { cluster, fence }: Actor, status?: object): Promise<void> {
   const { name, namespace, resourceVersion } = zone;
   const body = { metadata: { resourceVersion }, ...(status && { status }) };
-  const version = await cluster.patch(
-    statefulSets,
-    { name, namespace, subresource: "status", type: "merge", body },
-    fence.write(),
-  );
-  freshness.noteWritten(statefulSets, version);
+  await cluster.patch(statefulSets, { name, namespace, subresource: "status", type: "merge", body }, fence.write());
 }

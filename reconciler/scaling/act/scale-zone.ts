@@ -110,12 +110,11 @@ async function releaseGrant(grant: DisruptionGrant, fence: Fence): Promise<void>
  */
 async function changeReplicas(step: ScaleZone, scaler: Scaler): Promise<void> {
   const { zone, replicas, recordAt } = step;
-  const { cluster, fence, freshness } = scaler;
+  const { cluster, fence } = scaler;
   const { name, namespace, resourceVersion } = zone;
   const annotations = recordAt === undefined ? {} : { [ANNOTATIONS.lastDownscale]: formatTimestamp(recordAt) };
   const body = { metadata: { resourceVersion, annotations }, spec: { replicas } };
   const result = await cluster.change(statefulSets, { name, namespace, type: "strategic", body }, fence.write());
-  freshness.noteWritten(statefulSets, result.metadata?.resourceVersion ?? "");
   if (result.spec?.replicas !== replicas) await refuseChanged(step, result, scaler);
 }
 
@@ -144,16 +143,13 @@ const pinnedError = ({ name, replicas }: Zone): RolloutError =>
  * scaled since, or has another time, is left alone.
  */
 async function restoreLastDownscale(zone: Zone, written: StatefulSet, scaler: Scaler): Promise<void> {
-  const { cluster, clock, fence, freshness } = scaler;
+  const { cluster, clock, fence } = scaler;
   const { name, namespace, scaling, uid } = zone;
   const annotations = { [ANNOTATIONS.lastDownscale]: scaling.lastDownscale ?? null };
   const timeOf = ({ metadata }: StatefulSet): string | undefined => metadata?.annotations?.[ANNOTATIONS.lastDownscale];
   const restore = async ({ metadata }: StatefulSet): Promise<void> => {
     const body = { metadata: { resourceVersion: metadata?.resourceVersion ?? "", annotations } };
-    freshness.noteWritten(
-      statefulSets,
-      await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write()),
-    );
+    await cluster.patch(statefulSets, { name, namespace, type: "merge", body }, fence.write());
   };
   try {
     await restore(written);

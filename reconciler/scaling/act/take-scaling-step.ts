@@ -15,7 +15,7 @@ interface Decided {
 }
 
 /**
- * After any error that is thrown, the group must be gathered again: `Conflict`, `NotFound` and `StaleRead` if it has
+ * After any error that is thrown, the group must be gathered again: `Conflict` and `NotFound` if it has
  * changed since it was read, `LeaseLost`, `Cancelled`, and errors after which a change of replicas may have taken
  * effect.
  */

@@ -14,7 +14,7 @@ import type { ShrinkFacts, Scaler } from "./scaler.ts";
  * Reads and checks all conditions for a smaller zone again. `pending` are the pending downscales of its group if nobody
  * else can add one now; otherwise they are read last, as one may be added at any time. A reading made for an earlier
  * zone of the group may refuse this one too, but never lets it shrink: a group of zones that wait costs one read a
- * step. Throws `Conflict` if the zone or its leader has changed since it was read, `StaleRead`, or the error of the API
+ * step. Throws `Conflict` if the zone or its leader has changed since it was read, or the error of the API
  * server.
  */
 export async function whyNotShrink(

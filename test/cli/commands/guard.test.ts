@@ -5,7 +5,6 @@ import { define } from "../../demo/definitions.ts";
 import { connect } from "../../cluster/conformance/client.ts";
 import { BUDGETS, setBudgetStage, writeBudget } from "../../reconciler/budget-stage.ts";
 import { createBudgetStatuses } from "../../../reconciler/group-status/act/budget-statuses.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { listBudgets } from "../../../reconciler/budget/act/gather-budget.ts";
 import { gatherZones } from "../../../reconciler/snapshot/gather.ts";
 import type { Stage } from "../../reconciler/stage.ts";
@@ -42,7 +41,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     let later = 0;
     const clock = { ...stage.clock, monotonic: () => stage.clock.monotonic() + later };
     const statuses = createBudgetStatuses({ cluster, clock, log: QUIET });
-    const source = { cluster, freshness: createFreshness(clock, QUIET) };
+    const source = { cluster };
     for (const pause of [0, ms]) {
       later += pause;
       statuses.note("default", await listBudgets("default", source));
@@ -64,7 +63,7 @@ describe("the eviction webhook", { timeout: 300_000 }, () => {
     const { cluster } = stage.connect();
     const readServed = async (): Promise<string> => guard.certPem;
     const statuses = createBudgetStatuses({ cluster, clock: stage.clock, log: QUIET, readServed });
-    const source = { cluster, freshness: createFreshness(stage.clock, QUIET) };
+    const source = { cluster };
     statuses.note("default", await listBudgets("default", source));
     const { groups } = await gatherZones(["default"], source);
     await statuses.write(groups, { fence: { write: () => ({}) }, stop: new AbortController().signal });

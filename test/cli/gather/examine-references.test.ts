@@ -34,7 +34,7 @@ function sessionOf(names: readonly string[], failures: Readonly<Record<string, R
       yield { items: plural === "statefulsets" ? zones : [], resourceVersion: "1" };
     },
   };
-  const session = { namespace: "", cluster, freshness: { expect: () => () => {} } } as unknown as Session;
+  const session = { namespace: "", cluster } as unknown as Session;
   return { seen, session };
 }
 

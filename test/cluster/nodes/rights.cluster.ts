@@ -13,7 +13,6 @@ import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";
 import { type Connection, loadConnection } from "../../../infra/kubernetes/connection.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
@@ -196,7 +195,6 @@ function openUpdates() {
   const context = {
     cluster,
     fence: { write: () => ({}) },
-    freshness: createFreshness(systemClock, log),
     stop: new AbortController().signal,
   };
   const recorder = createRecorder({ cluster, clock: systemClock, log, instance: "test" });

@@ -10,7 +10,7 @@ const object = { namespace: "cache", name: "one", uid: "u1", resourceVersion: "7
 const place = { namespace: "cache", name: "one", subresource: "status" };
 const STORED: RolloutGate = { metadata: { resourceVersion: "8" } };
 
-/** What is called of the cluster, of the fence and of freshness by one write. */
+/** What is called of the cluster, and of the fence by one write. */
 async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
   const calls: (readonly [string, unknown])[] = [];
   const answer = async <T>(verb: string, sent: unknown): Promise<T> => {
@@ -25,10 +25,6 @@ async function write(change: Partial<StatusChange<object>>, fails?: ErrorCode) {
   const tools = {
     cluster: cluster as Cluster,
     fence: { write: () => (calls.push(["fence", undefined]), {}) },
-    freshness: {
-      noteWritten: (_: unknown, version: string) => void calls.push(["freshness", version]),
-      expect: () => () => {},
-    },
   };
   const whole = { object, before: { a: 1, b: 2 }, after: { a: 3 }, by: "patch", ...change } as const;
   const stored = await writeStatus(rolloutGates, whole, tools).catch((error: unknown) => {
@@ -49,14 +45,13 @@ describe("writing a status", () => {
       assert.deepEqual(await write(change), { stored: undefined, calls: [] });
   });
 
-  it("patches with the version that was read, removes what is gone, and notes the version that was written", async () => {
+  it("patches with the version that was read, and removes what is gone", async () => {
     const body = { metadata: { resourceVersion: "7" }, status: { a: 3, b: null } };
     assert.deepEqual(await write({}), {
       stored: STORED,
       calls: [
         ["fence", undefined],
         ["change", { ...place, type: "merge", body }],
-        ["freshness", "8"],
       ],
     });
   });

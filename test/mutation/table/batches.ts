@@ -82,12 +82,9 @@ export const BATCH_MUTATIONS: readonly Mutation[] = [
     breaks: "a conflict at a zone's status ends the step of its group",
     file: STATUS.file,
     tests: ["test/reconciler/rollout/act/zone-status.test.ts"],
-    find: "fence.write(), ); freshness",
-    replacement: `fence.write(),
-  ).catch((error: Error & { readonly code?: string }) => {
+    find: "body }, fence.write());",
+    replacement: `body }, fence.write()).catch((error: Error & { readonly code?: string }) => {
     if (error.code !== "Conflict") throw error;
-    return "";
-  });
-  freshness`,
+  });`,
   },
 ];

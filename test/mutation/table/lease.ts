@@ -172,8 +172,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a pod is deleted within the bounds of the Lease",
     ...BATCH,
-    find: "preconditions: { uid, resourceVersion } }, fence.write(),",
-    replacement: "preconditions: { uid, resourceVersion } },",
+    find: "preconditions: { uid, resourceVersion } }, fence.write());",
+    replacement: "preconditions: { uid, resourceVersion } });",
   },
   {
     breaks: "replicas are changed within the bounds of the Lease",
@@ -184,8 +184,8 @@ export const LEASE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a status is patched within the bounds of the Lease",
     ...STATUS,
-    find: `type: "merge", body }, fence.write(),`,
-    replacement: `type: "merge", body },`,
+    find: `type: "merge", body }, fence.write());`,
+    replacement: `type: "merge", body });`,
   },
   {
     breaks: "a Lease is given back only once a renewal under way has ended",

@@ -6,10 +6,6 @@ const ZONE = {
   tests: ["broken-pods", "decide-rollout", "properties"].map((name) => `test/reconciler/rollout/${name}.test.ts`),
 };
 const GROUP = { ...ZONE, file: "reconciler/rollout/decide-rollout.ts" };
-const FRESHNESS = {
-  file: "infra/kubernetes/freshness.ts",
-  tests: ["test/reconciler/run/stale-lists.test.ts", "test/infra/kubernetes/freshness.test.ts"],
-};
 const LOST = {
   file: "reconciler/model/lost.ts",
   tests: [...ZONE.tests, "test/reconciler/budget/decide-eviction.test.ts"],
@@ -265,36 +261,11 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     tests: PROTOBUF.tests,
   },
   {
-    breaks: "a list older than the last seen version is refused",
-    ...FRESHNESS,
-    find: "if (version < floor) {",
-    replacement: "if (version < 0) {",
-  },
-  {
-    breaks: "a store counts as restored only if older versions last for 30 s",
-    ...FRESHNESS,
-    find: "monotonic() - doubt.since >= RESTORED_AFTER_MS",
-    replacement: "monotonic() >= doubt.since",
-  },
-  {
-    breaks: "a store counts as restored only if its versions grow",
-    ...FRESHNESS,
-    find: "version > doubt.base && ",
-    replacement: "version >= doubt.base && ",
-  },
-  {
-    breaks: "the version of the process's own deletion counts as seen",
-    file: "reconciler/rollout/act/delete-pods.ts",
-    find: "freshness.noteWritten(pods, version);",
-    replacement: "",
-    tests: ["test/reconciler/run/stale-lists.test.ts"],
-  },
-  {
-    breaks: "the version of the process's own patch counts as seen",
-    file: "reconciler/rollout/act/zone-status.ts",
-    find: "freshness.noteWritten(statefulSets, version);",
-    replacement: "",
-    tests: ["test/reconciler/run/stale-lists.test.ts"],
+    breaks: "no list carries a resourceVersion, so that it shows the newest state",
+    file: "infra/kubernetes/connect-cluster.ts",
+    find: "const page = { ...selectors(query), ",
+    replacement: 'const page = { ...selectors(query), resourceVersion: "0", ',
+    tests: ["test/infra/kubernetes/connect-cluster.test.ts"],
   },
   {
     breaks: "only pods that the StatefulSet controls are its pods",

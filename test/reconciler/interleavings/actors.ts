@@ -5,7 +5,6 @@ import { RolloutError } from "../../../infra/errors.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import { evictionIdentity } from "../../../reconciler/budget/reservation.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createMayDisrupt } from "../../../reconciler/budget/act/may-disrupt.ts";
 import { createReserver, type Reserver } from "../../../reconciler/budget/act/reserve.ts";
 import { tick } from "../../../reconciler/run/tick.ts";
@@ -38,7 +37,6 @@ function reserverOf(stage: Stage, actor: string, by = actor): Reserver {
     cluster: stage.world.connect(actor),
     clock,
     by,
-    freshness: createFreshness(clock, silent),
     random: () => 0,
     onBudgets: () => {},
   });
@@ -117,7 +115,6 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
   const notifier = createPodNotifier({ http: noPods, clock, onNote: () => {}, signal: new AbortController().signal });
   const { world } = stage;
   const cluster = world.connect(actor);
-  const freshness = createFreshness(clock, silent);
   for (let i = 0; i < ticks; i++) {
     const epoch = world.epoch();
     const write = (): object => {
@@ -126,7 +123,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
       throw new RolloutError("LeaseLost", "another process may have it");
     };
     const one = tick({
-      context: { cluster, fence: { write }, freshness, clock, stop: new AbortController().signal },
+      context: { cluster, fence: { write }, clock, stop: new AbortController().signal },
       namespaces: ["test"],
       turns: { isResyncDue: () => true },
       scaling: { ...scalingOf(cluster), notifier },

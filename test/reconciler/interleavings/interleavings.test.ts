@@ -125,8 +125,6 @@ async function playLarge({ options, podsOfFunctions, stumbles, elapses }: Large,
   let trouble = 0;
   const fate = (): Fate => {
     const drawn = choose(60);
-    // The refusal of a stale list takes no step.
-    if (drawn >= 50) return "stale";
     const fate = trouble < MAX_TROUBLE ? FATES[drawn] : undefined;
     if (fate) trouble++;
     return fate ?? "well";
@@ -183,8 +181,6 @@ const LEAST = {
   late: 300,
   throttled: 300,
   killed: 300,
-  stale: 150,
-  StaleRead: 60,
   Conflict: 60,
   "a deadline passed": 500,
   "a Lease was lost": 25,

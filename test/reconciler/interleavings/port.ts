@@ -4,11 +4,8 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { createServer, Fields } from "./server.ts";
 import type { Stepper } from "./stepper.ts";
 
-/**
- * The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the
- * process has seen.
- */
-export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed", "stale"] as const;
+/** The outcome of a call. A late one takes effect after its caller has given up. */
+export const FATES = ["lostBefore", "lostAfter", "late", "throttled", "killed"] as const;
 export type Fate = "well" | (typeof FATES)[number];
 
 export interface PortOptions {
@@ -26,14 +23,12 @@ export interface PortOptions {
 
 export function connectPort(actor: string, options: PortOptions): Cluster {
   const { stepper, server, epoch, reach } = options;
-  const earlier = new Map<string, { readonly items: unknown[]; readonly version: number }>();
-  const seen = new Map<string, number>();
 
   async function call<T>(label: string, effect: (fate: Fate) => T): Promise<T> {
     const begun = epoch();
     await stepper.step(label, actor);
     const fate = options.fate(actor);
-    if (fate !== "well" && fate !== "stale") reach(fate);
+    if (fate !== "well") reach(fate);
     // Its deadline passed before it reached the server.
     if (epoch() !== begun) throw new RolloutError("Timeout", label);
     if (fate === "throttled") throw new RolloutError("Throttled", label);
@@ -53,27 +48,6 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
     return await new Promise<never>(() => {});
   }
 
-  const see = (plural: string, version: number): void =>
-    void seen.set(plural, Math.max(version, seen.get(plural) ?? 0));
-
-  /**
-   * The current list, or the one that this process read earlier if it has seen a newer version since. An older view for
-   * 30 s would count as a restored store.
-   */
-  async function list(plural: string, selector: string) {
-    const key = `${plural} ${selector}`;
-    const answer = await call(`list ${plural}`, (fate) => {
-      const before = earlier.get(key);
-      if (fate !== "stale" || epoch() > 0 || !before || before.version >= (seen.get(plural) ?? 0))
-        return { items: server.list(plural, selector), version: options.version() };
-      reach("stale");
-      return before;
-    });
-    earlier.set(key, answer);
-    see(plural, answer.version);
-    return answer;
-  }
-
   return {
     async *list(resource, query) {
       const { plural } = resource;
@@ -81,8 +55,8 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
         yield { items: server.list(plural, "") as never[], resourceVersion: "" };
         return;
       }
-      const { items, version } = await list(plural, query.labelSelector ?? "");
-      yield { items: items as never[], resourceVersion: String(version) };
+      const items = await call(`list ${plural}`, () => server.list(plural, query.labelSelector ?? ""));
+      yield { items: items as never[], resourceVersion: String(options.version()) };
     },
     get: async ({ plural }, { name }) => (await call(`get ${plural} ${name}`, () => server.get(plural, name))) as never,
     create: async ({ plural }, { body }) =>
@@ -90,11 +64,7 @@ export function connectPort(actor: string, options: PortOptions): Cluster {
     replace: async ({ plural }, { name, body }) =>
       (await call(`replace ${plural} ${name}`, () => server.replace(plural, name, body as Fields))) as never,
     patch: ({ plural }, { name }) => call(`patch ${plural} ${name}`, () => ""),
-    remove: async ({ plural }, { name, preconditions }) => {
-      const version = await call(`delete ${name}`, () => options.remove(name, preconditions));
-      see(plural, Number(version));
-      return version;
-    },
+    remove: (_, { name, preconditions }) => call(`delete ${name}`, () => options.remove(name, preconditions)),
     change: (_, { name }) => Promise.reject(new RolloutError("NotFound", `nothing is scaled here, not ${name}`)),
     discover: () => Promise.resolve([]),
     watch: () => Promise.reject(new RolloutError("Expired", "no watches here")),

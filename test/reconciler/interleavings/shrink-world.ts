@@ -8,7 +8,6 @@ import type { Answer } from "../../../functions/http/webhook.ts";
 import type { Clock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Lease, StatefulSet } from "../../../infra/kubernetes/resources.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
@@ -214,7 +213,6 @@ export function createShrinkWorld(options: ShrinkOptions) {
         context: {
           cluster,
           fence: { write: () => ({ deadlineMs: CALL_MS }) },
-          freshness: createFreshness(clock, log),
           clock,
           stop: signal,
         },

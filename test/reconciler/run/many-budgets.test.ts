@@ -8,7 +8,6 @@ import { setImmediate } from "node:timers/promises";
 import { createLog } from "../../../infra/log.ts";
 import { createMetrics } from "../../../infra/metrics/metrics.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { compilePartition } from "../../../reconciler/budget/partition.ts";
 import { createBudgetMaintenance } from "../../../reconciler/budget/act/maintain-budgets.ts";
 import { listBudgets } from "../../../reconciler/budget/act/gather-budget.ts";
@@ -48,7 +47,6 @@ afterEach(() => stage.close());
 
 const source = () => ({
   cluster: stage.connect().cluster,
-  freshness: createFreshness(stage.clock, silent),
   compilePartition: compile,
 });
 

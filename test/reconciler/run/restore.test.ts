@@ -28,44 +28,15 @@ async function live(stage: Stage, seconds: number, meanwhile: () => Promise<void
 }
 
 describe("after a restore of etcd", () => {
-  it("a process that decides evictions answers NotNow for half a minute, and decides again without a restart", async (t) => {
+  it("a process that decides evictions goes on by what is stored, without a restart", async (t) => {
     const stage = await setStage(t);
     const webhook = startProcess(stage);
     const backup = stage.emulator.store.version();
     await live(stage, 60);
     assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
     stage.emulator.store.restore(backup);
-    const answers: string[] = [];
-    await live(
-      stage,
-      40,
-      async () => void answers.push(await webhook.requestDisruption("zone-b-0", { deadlineMs: 100 })),
-    );
-    assert.equal(answers[0], "NotNow");
-    assert.equal(answers.at(-1), "Allowed");
-    assert.equal(new Set(answers).size, 2);
+    assert.equal(await webhook.requestDisruption("zone-b-0"), "Allowed");
     assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-b-0"]);
-    assert.equal(webhook.lines.filter((line) => line.includes("have gone back")).length, 1);
-  });
-
-  it("a process uses no list of a lagging API server among others", async (t) => {
-    const stage = await setStage(t);
-    const webhook = startProcess(stage);
-    // A rollout's requests are decided by lists, never by the previous denial.
-    const rollout = { rollout: { maxUnavailable: 1 } };
-    await live(stage, 20);
-    const before = stage.emulator.store.version();
-    assert.equal(await webhook.requestDisruption("zone-a-0"), "Allowed");
-    for (let second = 0; second < 90; second++) {
-      await live(stage, 1);
-      if (second % 20 === 19)
-        assert.match(await webhook.requestDisruption("zone-b-0", rollout), /^1 pod not ready in ingester-zone-a/);
-      const lagging = { kind: "stale", resourceVersion: before - 20 + second } as const;
-      const endFault = stage.emulator.faults.inject({ effect: lagging, verb: "list" });
-      assert.equal(await webhook.requestDisruption("zone-b-0", { ...rollout, deadlineMs: 100 }), "NotNow");
-      endFault();
-    }
-    assert.deepEqual(Object.keys(reserved(stage)), ["ingester-zone-a-0"]);
   });
 
   describe("the lease", () => {

@@ -247,33 +247,6 @@ describe("a run", () => {
     assert.deepEqual([result?.exitCode, refusals > 2, seen.deleted.length, seen.violations], [0, true, 9, []]);
   });
 
-  it("that takes its Lease again uses no list from before what it has read under the earlier one", async () => {
-    const seen = witness(stage);
-    const { store, faults } = stage.emulator;
-    const [before, until] = [store.version(), stage.time.now() + 22_000];
-    const { cluster } = stage.connect();
-    const withoutLease = async <T>(call: () => Promise<T>): Promise<T> => {
-      const isAway = stage.time.now() > until - 20_000 && stage.time.now() < until;
-      if (isAway) throw new RolloutError("Unreachable", "connection refused");
-      return await call();
-    };
-    const interrupted: Cluster = {
-      ...cluster,
-      replace: (...call) => withoutLease(() => cluster.replace(...call)),
-    };
-    deploy(stage, "x:2");
-    const one = input("one", { cluster: interrupted, budgetMs: 40_000 });
-    const running = run(one);
-    for (let i = 0; i < 1000 && !messages(one).includes("the lease was lost"); i++) await stage.time.advance(50);
-    const [ticks, deleted] = [one.lines.length, seen.deleted.length];
-    faults.inject({ effect: { kind: "stale", resourceVersion: before }, verb: "list", resource: "statefulsets.apps" });
-    await play(running);
-    const later = one.lines.slice(ticks);
-    assert.ok(later.some((line) => line.includes("holding the lease")));
-    assert.ok(later.some((line) => line.includes("StaleRead")));
-    assert.equal(seen.deleted.length, deleted);
-  });
-
   it("that loses each Lease before its first tick pauses between them, logs it and exits with 1", async () => {
     let jumpedMs = 0;
     const leaseClock = { ...stage.clock, now: () => stage.clock.now() + (jumpedMs += 20_000) };

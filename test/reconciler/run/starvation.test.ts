@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createGroupTurns } from "../../../reconciler/run/group-turns.ts";
 import { createResync, resyncedThrough } from "../../../reconciler/run/resync.ts";
 import { createSteps } from "../../../reconciler/run/steps.ts";
@@ -79,7 +78,6 @@ async function play(
         context: {
           cluster,
           fence: { write: () => ({}) },
-          freshness: createFreshness(clock, { warn: () => {} }),
           clock,
           stop: stop.signal,
         },

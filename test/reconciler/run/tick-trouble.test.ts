@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import type { Effect, Fault } from "../../emulator/faults.ts";
 import { either } from "../../runs.ts";
 import { deploy, setStage, tickOnce, type Stage } from "../stage.ts";
@@ -84,24 +83,5 @@ describe("under errors of the API server", () => {
       ["superseded"],
     );
     assert.deepEqual(seen.deleted, []);
-  });
-
-  it("a list older than what the process has seen or written is refused", async (t) => {
-    const { stage, cluster, seen } = await beginRollout(t);
-    const freshness = createFreshness(stage.clock, { warn: assert.fail });
-    const before = Number(stage.emulator.store.list("statefulsets.apps")[0]?.metadata.resourceVersion);
-    await tickOnce(stage, cluster, { freshness });
-    assert.equal(seen.deleted.length, 1);
-    stage.emulator.faults.inject({
-      effect: { kind: "stale", resourceVersion: before },
-      verb: "list",
-      resource: "pods",
-    });
-    const { outcomes } = await tickOnce(stage, cluster, { freshness });
-    assert.deepEqual(
-      outcomes.map((outcome) => outcome.state),
-      ["superseded"],
-    );
-    assert.equal(seen.deleted.length, 1);
   });
 });

@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { createFreshness } from "../../../infra/kubernetes/freshness.ts";
 import { createReferences } from "../../../reconciler/scaling/act/references.ts";
 import type { Outcome } from "../../../reconciler/model/outcome.ts";
 import { createPodNotifier } from "../../../reconciler/scaling/act/pod-notifier.ts";
@@ -29,7 +28,6 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
     context: {
       cluster,
       fence: { write },
-      freshness: createFreshness({ monotonic: () => 0 }, { warn: () => {} }),
       clock: { now: () => world.now, monotonic: () => 0, sleep: async () => {} },
       stop: new AbortController().signal,
     },
@@ -88,7 +86,6 @@ const LEAST = {
   lostAfter: 100,
   late: 10,
   refused: 10,
-  stale: 30,
   leaseLost: 100,
   killed: 500,
   OtherZoneNotReady: 200,
@@ -107,7 +104,6 @@ describe("scaling and rolling out under any changes", () => {
       lostAfter: 0,
       late: 0,
       refused: 0,
-      stale: 0,
       leaseLost: 0,
       killed: 0,
       shrunk: 0,
@@ -122,14 +118,10 @@ describe("scaling and rolling out under any changes", () => {
         fc.array(step, { minLength: 5, maxLength: 40, size: "max" }),
         async (settings, sizes, steps) => {
           const world = createWorld(settings, sizes);
-          const earlier = new Map();
           for (const { happening, settles, diesAfter, ...others } of steps) {
             happen(world, happening.what, happening.by);
             if (settles) happen(world, "sync", happening.by);
-            const outcome = await pass(
-              world,
-              startProcess(world, { callsToLive: diesAfter, ...others, earlier, reached }),
-            );
+            const outcome = await pass(world, startProcess(world, { callsToLive: diesAfter, ...others, reached }));
             assert.deepEqual(world.violations, []);
             for (const { reason, message } of outcome?.scalingHolds ?? []) {
               const what = message.includes("the downscale Lease of its group is held") ? "LeaseHeld" : reason;

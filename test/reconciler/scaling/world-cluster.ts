@@ -8,25 +8,13 @@ import type { Lease, PodObject, StatefulSet } from "../../../infra/kubernetes/re
 import { podObject, selectedBeside, selects, statefulSetObject } from "../builders.ts";
 import { lose, scaleTo, zoneNamed, type SimulatedZone, type World } from "./world.ts";
 
-/**
- * The outcome of a call. A late one takes effect after its caller has given up; a stale list is older than what the
- * process has seen.
- */
-export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "stale", "leaseLost"] as const;
+/** The outcome of a call. A late one takes effect after its caller has given up. */
+export const FATES = ["well", "lostBefore", "lostAfter", "late", "refused", "leaseLost"] as const;
 export type Fate = (typeof FATES)[number];
 
 /** The number of times that all plays together reached each case. */
 export type Reached = Record<
-  | "lostBefore"
-  | "lostAfter"
-  | "late"
-  | "refused"
-  | "stale"
-  | "leaseLost"
-  | "killed"
-  | "shrunk"
-  | "shrinkUnanswered"
-  | "deleted",
+  "lostBefore" | "lostAfter" | "late" | "refused" | "leaseLost" | "killed" | "shrunk" | "shrinkUnanswered" | "deleted",
   number
 >;
 
@@ -47,22 +35,20 @@ type Fields = {
   spec?: { replicas: number };
   status?: object;
 };
-type Lists = Map<string, { readonly items: unknown[]; readonly version: number }>;
 
 /**
  * A process that dies after `callsToLive` calls; `fates` are those of its first calls in order; later calls succeed, a
- * downscale by `shrinkFate`. `earlier` keeps lists from process to process.
+ * downscale by `shrinkFate`.
  */
 export function startProcess(
   world: World,
-  options: { callsToLive: number; fates: readonly Fate[]; shrinkFate: Fate; earlier: Lists; reached: Reached },
+  options: { callsToLive: number; fates: readonly Fate[]; shrinkFate: Fate; reached: Reached },
 ): Process {
-  const { fates, shrinkFate, earlier, reached } = options;
+  const { fates, shrinkFate, reached } = options;
   let { callsToLive } = options;
   let calls = 0;
   let leaseLost = false;
   const late: (() => unknown)[] = [];
-  const seen = new Map<string, number>();
 
   /** The process may die before a call takes effect, or after it and before its answer. */
   async function call<T>(effect: () => T, isWrite = false, further: Fate = "well"): Promise<T> {
@@ -92,16 +78,8 @@ export function startProcess(
     throw new Killed();
   }
 
-  /** The current list or, for a stale call, the list of an earlier pass, which the process knows to be outdated. */
-  function listOf(plural: string, selector: string, items: unknown[]): { items: unknown[]; resourceVersion: string } {
-    const key = `${plural} ${selector}`;
-    const before = earlier.get(key);
-    const isStale = fates[calls - 1] === "stale" && before !== undefined && before.version < (seen.get(plural) ?? 0);
-    const list = isStale ? before : { items: structuredClone(items), version: world.version++ };
-    if (isStale) reached.stale++;
-    else earlier.set(key, list);
-    seen.set(plural, Math.max(seen.get(plural) ?? 0, list.version));
-    return { items: list.items, resourceVersion: String(list.version) };
+  function listOf(items: unknown[]): { items: unknown[]; resourceVersion: string } {
+    return { items: structuredClone(items), resourceVersion: String(world.version++) };
   }
 
   function changeZone({ name }: Ref, { metadata, spec, status }: Fields): SimulatedZone {
@@ -144,11 +122,8 @@ export function startProcess(
 
   const cluster: Pick<Cluster, "get" | "create" | "replace" | "patch" | "change" | "discover" | "list" | "remove"> = {
     list: async function* ({ plural }: { readonly plural: string }, { labelSelector = "" }: Query) {
-      if (plural === "statefulsets") yield await call(() => listOf(plural, "", world.zones.map(asStatefulSet)));
-      else
-        yield await call(() =>
-          listOf(plural, labelSelector, world.zones.flatMap(podsOf).filter(selects(labelSelector))),
-        );
+      if (plural === "statefulsets") yield await call(() => listOf(world.zones.map(asStatefulSet)));
+      else yield await call(() => listOf(world.zones.flatMap(podsOf).filter(selects(labelSelector))));
     } as Cluster["list"],
     get: (async ({ plural }: { plural: string }) => call(() => getObject(plural))) as Cluster["get"],
     create: ((_resource: unknown, { body }: { body: Lease }) =>

@@ -128,7 +128,6 @@ function judge({
     now,
     history,
     reads,
-    seen: (at) => at,
     toldOf: (expr) =>
       expr !== "gate"
         ? []
@@ -430,7 +429,6 @@ describe("the oracle of gates' statuses", () => {
         now: () => NOW,
         history: nobody,
         reads: createReads(() => NOW),
-        seen: (at) => at,
         toldOf: () => [],
       });
       const request = { resource: { resource: "rolloutgates" }, object: now, oldObject: before };

@@ -21,8 +21,6 @@ export interface GateStatusOptions {
   /** Versions of the gate and of the zones, by their names. */
   readonly history: History;
   readonly reads: Reads;
-  /** Until when what was stored was seen by who read at this time. */
-  readonly seen: (at: number) => number;
   readonly toldOf: (expr: string) => readonly Told[];
 }
 
@@ -77,7 +75,7 @@ const checkOf = (spec: Fields, name: unknown): unknown =>
 
 /** Calls `violated` with what a status says that cannot be. */
 export function createGateStatusSafety(options: GateStatusOptions) {
-  const { shape, violated, now, history, reads, seen, toldOf } = options;
+  const { shape, violated, now, history, reads, toldOf } = options;
   const skewMs = misjudgedMs(shape);
   const RULES: readonly Rule[] = [
     judgesBypassesOnce,
@@ -481,7 +479,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       after,
       storedAt,
       listedAt: list?.at,
-      knownAt: list ? seen(list.sentAt) : -Infinity,
+      knownAt: list ? list.sentAt : -Infinity,
       isSameRollout: before["identity"] === after["identity"] && before["startTime"] === after["startTime"],
     };
     for (const rule of RULES) for (const what of rule(write)) violated(`the gate ${what}, by ${actor}`);
@@ -507,7 +505,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
   function onTaken(pod: string, zone: string, { actor, sentAt = now() }: Caller): void {
     if (!shape.zones.includes(zone)) return;
     const list = reads.lastBefore(actor, LISTS.gates, sentAt);
-    const since = Math.min(sentAt - BATCH_MS, list ? seen(list.sentAt) : Infinity);
+    const since = Math.min(sentAt - BATCH_MS, list ? list.sentAt : Infinity);
     const gates = history.since(GATE, since, list?.at ?? sentAt);
     const holds = (gate: KubeObject | undefined): boolean =>
       dig(gate, "spec", "group") === GROUP &&

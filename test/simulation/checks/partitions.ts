@@ -286,8 +286,7 @@ export function createPartitionSafety(options: PartitionOptions) {
       lookBack();
       const at = reads.lastBut(actor, PHASED_READS.rollout, READS)?.sentAt;
       if (at === undefined || !isQuiet(at)) return;
-      for (const what of since.all.keys())
-        if (since.before(what, options.seen(at))) violated(`${actor} leaves ${what}`);
+      for (const what of since.all.keys()) if (since.before(what, at)) violated(`${actor} leaves ${what}`);
     },
     /** Before the version is noted in the history. */
     onEvent({ type, resource, object, previous }: StoreEvent, caller: Caller | undefined): void {

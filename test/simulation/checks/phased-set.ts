@@ -90,14 +90,12 @@ export interface PhasedOptions {
   /** Versions of the PhasedRollout, its StatefulSet and its pods. */
   readonly history: History;
   readonly reads: Reads;
-  /** Until when what was stored was seen by who read at this time. */
-  readonly seen: (at: number) => number;
   /** By how much a process may misjudge the time. */
   readonly misjudgedMs: number;
 }
 
 /** Since when all that was true was seen by this process, which sends a write at a time. */
-export function knownAt({ reads, seen }: PhasedOptions, actor: string, sentAt: number): number {
+export function knownAt({ reads }: PhasedOptions, actor: string, sentAt: number): number {
   const read = reads.lastBefore(actor, PHASED_READS.rollout, sentAt);
-  return read ? seen(read.sentAt) : -Infinity;
+  return read ? read.sentAt : -Infinity;
 }

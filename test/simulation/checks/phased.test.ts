@@ -154,7 +154,6 @@ function start(set: KubeObject, pods: readonly KubeObject[], told?: Verdict) {
     now,
     history,
     reads,
-    seen: (at: number) => at,
     toldOf: (expr: string) => (told === undefined ? [] : [{ at: NOW, expr, verdict: told }]),
     misjudgedMs: 0,
     isQuiet: () => true,

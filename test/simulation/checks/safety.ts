@@ -13,8 +13,7 @@ import { createExpressionSafety } from "./expressions.ts";
 import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
 import { createHistory, createReads } from "./history.ts";
 import type { Caller, Review } from "../network.ts";
-import { createPast } from "../oracles/past.ts";
-import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
 import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
 import { createPartitionSafety } from "./partitions.ts";
@@ -90,7 +89,6 @@ export function createCheckSafety({
   const listedAt = new Map<string, number>();
   let sickSince: number | undefined;
 
-  const past = createPast(now, mayBeStale(shape));
   const [history, reads] = [createHistory(now), createReads(now)];
   const expressions = createExpressionSafety({ shape, violated, now, history });
   const statuses = {
@@ -98,7 +96,6 @@ export function createCheckSafety({
     now,
     history,
     reads,
-    seen: past.seenAt,
     toldOf: expressions.toldOf,
     misjudgedMs: misjudgedMs(shape),
     isQuiet,
@@ -290,7 +287,6 @@ export function createCheckSafety({
 
   return {
     onEvent(event, caller) {
-      past.noteWrite();
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
       if (isGate(event)) gateStatuses.onEvent(event, caller);

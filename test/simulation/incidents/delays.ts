@@ -1,8 +1,6 @@
-/** What a rollout reads comes late, is old or not whole, just as it decides by it. */
+/** What a rollout reads comes late or is not whole, just as it decides by it. */
 import type { Sent } from "../../emulator/in-process.ts";
-import { dig, type Draft, put } from "../../emulator/objects.ts";
-import type { KubeObject } from "../../emulator/store.ts";
-import { callers } from "../network.ts";
+import { type Draft, put } from "../../emulator/objects.ts";
 import {
   type Action,
   annotatePod,
@@ -12,7 +10,6 @@ import {
   isList,
   isReconciler,
   killReconcilers,
-  PATIENCE_MS,
   pause,
   type People,
   podOf,
@@ -46,8 +43,6 @@ const [TROUBLED_MS, ACTIONS] = [240_000, 6];
 const isDeletion = ({ method, path }: Sent): boolean => method === "DELETE" && path.includes("/pods/");
 const latestRun = ({ world }: People): string | undefined =>
   world.processes().findLast(({ name }) => isReconciler(name))?.name;
-const currentOf = (set: KubeObject | undefined): unknown => dig(set, "status", "currentRevision");
-
 /** Such calls of reconcilers are answered slowly amid a rollout. */
 async function slowly(people: People, isSlow: (sent: Sent) => boolean, late = [1200, 3000, 8000]): Promise<void> {
   const bodyLateMs = people.draw.of(late);
@@ -96,24 +91,6 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       await pause(people, draw.between(1, 4000));
     }
     await slow;
-  },
-  /** Once a zone has been recorded, StatefulSets are listed for a while as they were just before. */
-  listsBefore: async (people) => {
-    const { world, schedule } = people;
-    let before: { readonly version: number; readonly until: number } | undefined;
-    const end = world.store.subscribe(({ resource, object, previous }) => {
-      const isRecorded = currentOf(object) !== currentOf(previous) && isReconciler(callers.getStore()?.actor ?? "");
-      if (resource === "statefulsets.apps" && previous && isRecorded)
-        before ??= { version: Number(object.metadata.resourceVersion) - 1, until: schedule.now() + STANDS_MS };
-    });
-    const lagging = disturbFor(people, PATIENCE_MS, (actor, sent) =>
-      before && schedule.now() < before.until && isReconciler(actor) && isList(sent, "statefulsets")
-        ? { version: before.version }
-        : undefined,
-    );
-    await roll(people);
-    await lagging;
-    end();
   },
   /** A group whose pods do not come up is deleted with its RolloutGroup, and comes again as it was. */
   stuckAgain: async (people) => {

@@ -273,7 +273,7 @@ export const DOWNSCALES_AREA: Area = {
       skewMs: 0,
       firstCalls: undefined,
       answers: undefined,
-      faults: draw.chance(0.7) ? faults : { ...shape.faults, stale: 0 },
+      faults: draw.chance(0.7) ? faults : shape.faults,
       actions: Math.min(shape.actions, draw.of([0, 3, 8])),
       troubledMs: Math.max(shape.troubledMs, TROUBLED_MS),
     };

@@ -164,17 +164,6 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
       actor === waiting?.name && path.includes(LEASE) ? { aheadMs: calls++ % 2 === 0 ? SET_MS : 0 } : undefined,
     );
   },
-  /** A run lists from an API server that learns of no write any more. */
-  isolated: async (people) => {
-    const { world, draw } = people;
-    const version = world.store.version();
-    await changeRetention(people);
-    await pause(people, 12_000);
-    const run = runs(people).at(-1);
-    await disturbFor(people, draw.between(40_000, 60_000), (actor, sent) =>
-      actor === run?.name && isList(sent, "statefulsets") ? { version } : undefined,
-    );
-  },
   editGroup: async (people) => {
     const { draw, world } = people;
     await until(people, () => world.store.get(ROLLOUT_GROUPS, NAMESPACE, GROUP) !== undefined, 60_000);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Caller } from "../network.ts";
 import { createNodeAnswerSafety } from "./answer-safety.ts";
-import { begin, createHistory, entry, type History, node, pod, policy, shadow, SHAPE } from "./history.ts";
+import { begin, createHistory, entry, type History, node, pod, policy, shadow } from "./history.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
 const SERVER = "node-api-1";
@@ -33,7 +33,7 @@ interface Tools extends History {
 
 function judge(play: (tools: Tools) => void): string {
   const violations: string[] = [];
-  const history = createHistory(SHAPE, (event, by) => oracle.onEvent(event, by));
+  const history = createHistory((event, by) => oracle.onEvent(event, by));
   const { facts, now, store } = history;
   const oracle = createNodeAnswerSafety({
     facts,

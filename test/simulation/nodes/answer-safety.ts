@@ -12,7 +12,7 @@ import type { NodeAnswerTold } from "./network.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
 export interface NodeAnswerSafetyOptions {
-  readonly facts: Pick<Facts, "seen" | "wasSo">;
+  readonly facts: Pick<Facts, "wasSo">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly store: () => Pick<Store, "get" | "list">;
@@ -48,7 +48,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
   const reads = new Map<string, readonly number[]>();
 
   function whyNotDrained({ node, server, arrivedAt }: NodeAnswerTold): string | undefined {
-    const at = facts.seen(arrivedAt);
+    const at = arrivedAt;
     if (facts.wasSo(node, "wants no reboot", at)) return "whose reboot nobody wants";
     const policies = store()
       .list(POLICIES)
@@ -67,7 +67,7 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
   /** Of a node API that takes a node out of service, or a pod from it: it has read that nobody wants that. */
   function onTaken(node: string, what: string, { actor, sentAt = now() }: Caller): void {
     const firstRead = reads.get(`${actor} ${node}`)?.find((at) => at > sentAt - REQUEST_MS && at <= sentAt);
-    if (firstRead !== undefined && facts.wasSo(node, "wants no reboot", facts.seen(firstRead)))
+    if (firstRead !== undefined && facts.wasSo(node, "wants no reboot", firstRead))
       violated(`${actor} ${what}, whose reboot nobody wants`);
   }
 
@@ -136,9 +136,9 @@ export function createNodeAnswerSafety({ facts, violated, now, store }: NodeAnsw
       if (route === REPORT) early.delete(node);
       const why = route === "cordon-and-drain" ? whyNotDrained(told) : undefined;
       if (why !== undefined) violated(`${server} calls ${node} drained, ${why}`);
-      if (route === "uncordon" && facts.wasSo(node, "has announced its reboot", facts.seen(arrivedAt)))
+      if (route === "uncordon" && facts.wasSo(node, "has announced its reboot", arrivedAt))
         violated(`${server} gives ${node} back, which has announced its reboot`);
-      if (route === "uncordon" && facts.wasSo(node, "is cordoned by us", facts.seen(arrivedAt)))
+      if (route === "uncordon" && facts.wasSo(node, "is cordoned by us", arrivedAt))
         violated(`${server} says that ${node} is given back, and it is cordoned by us`);
     },
   };

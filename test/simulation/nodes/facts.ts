@@ -5,8 +5,7 @@
 import { CORDONED_BY } from "../../../reconciler/nodes/shadow.ts";
 import { dig } from "../../emulator/objects.ts";
 import type { KubeObject, Store, StoreEvent } from "../../emulator/store.ts";
-import { createPast, createSince } from "../oracles/past.ts";
-import { mayBeStale, type Shape } from "../shape.ts";
+import { createSince } from "../oracles/past.ts";
 import { POLICIES, SHADOWS } from "./shape.ts";
 
 /** A reboot of the node is wanted, and it has not come yet. */
@@ -55,13 +54,10 @@ export interface Facts {
   readonly onEvent: (event: StoreEvent) => void;
   /** True if this has been so of the object, by its name or the UID of a pod, since before that time. */
   readonly wasSo: (name: string, fact: Fact, at: number) => boolean;
-  /** Until when what was stored has been seen by whoever read at this time. */
-  readonly seen: (at: number) => number;
 }
 
-export function createFacts(shape: Shape, now: () => number): Facts {
+export function createFacts(now: () => number): Facts {
   const since = createSince(now);
-  const past = createPast(now, mayBeStale(shape));
 
   function noteFacts({ type, resource, object }: StoreEvent, at?: number): void {
     const { name, uid } = object.metadata;
@@ -76,10 +72,8 @@ export function createFacts(shape: Shape, now: () => number): Facts {
         for (const object of store.list(resource)) noteFacts({ type: "ADDED", resource, object }, -Infinity);
     },
     onEvent(event) {
-      past.noteWrite();
       noteFacts(event);
     },
     wasSo: (name, fact, at) => since.before(`${name} ${fact}`, at),
-    seen: past.seenAt,
   };
 }

@@ -1,23 +1,10 @@
 /** A history for tests of oracles of nodes: a store, a clock, and the objects in it. */
 import { CORDONED_BY, MANAGED_LABEL, MANAGED_VALUE } from "../../../reconciler/nodes/shadow.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { drawFrom } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { CALM, drawShape, type Shape } from "../shape.ts";
 import { createFacts, type Facts } from "./facts.ts";
-import { drawNodesShape, LEFT_OUT, POLICIES, POLICY, ZONE_LABEL } from "./shape.ts";
-
-/** Two zones of two pods under a budget by zone, no faults, and nodes. */
-export const SHAPE: Shape = {
-  ...drawShape(drawFrom(1)),
-  ...CALM,
-  zones: ["ingester-zone-a", "ingester-zone-b"],
-  replicas: 2,
-  budget: 1,
-  partitioned: false,
-  nodes: drawNodesShape(drawFrom(1)),
-};
+import { LEFT_OUT, POLICIES, POLICY, ZONE_LABEL } from "./shape.ts";
 
 const objectOf = (name: string, fields: object, metadata: object = {}): KubeObject => ({
   apiVersion: "v1",
@@ -88,10 +75,10 @@ export interface History {
 }
 
 /** `onEvent` is told of each change. */
-export function createHistory(shape: Shape, onEvent: (event: StoreEvent, by: Caller | undefined) => void): History {
+export function createHistory(onEvent: (event: StoreEvent, by: Caller | undefined) => void): History {
   const objects = new Map<string, KubeObject>();
   let now = 1_000_000_000;
-  const facts = createFacts(shape, () => now);
+  const facts = createFacts(() => now);
   const tell = (event: StoreEvent, by: Caller | undefined): void => {
     facts.onEvent(event);
     onEvent(event, by);

@@ -57,7 +57,7 @@ function judge(world: World): readonly string[] {
   let now = 0;
   let stored = budget(OLD);
   const reviews = createDownscaleReviews({
-    shape: { zones: ["a", "b"], faults: { stale: 0 } } as never,
+    shape: { zones: ["a", "b"], faults: {} } as never,
     violated: (what) => violations.push(what),
     now: () => now,
     losses: {

@@ -11,8 +11,7 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { type DownscaleKnowledge, UNREADY } from "./losses.ts";
 import { BUDGETS, NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller, Review } from "../network.ts";
-import { createPast } from "./past.ts";
-import { mayBeStale, type Shape } from "../shape.ts";
+import { type Shape } from "../shape.ts";
 import { isPinned, replicasOf } from "./stored.ts";
 
 export interface DownscaleReviewOptions extends DownscaleKnowledge {
@@ -53,7 +52,6 @@ interface Left {
 export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const { shape, violated, now, losses, setOf, listBudgets, isQuiet } = options;
   const { admittedBut, missedBut, wasInvalid, tooEarly } = options;
-  const past = createPast(now, mayBeStale(shape));
   /** By UID of a review. */
   const asked = new Map<string, Asked>();
   /** By zone when its last review was answered. */
@@ -69,11 +67,10 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   const mayPrepare = new Map<string, { readonly at: number; readonly isPinned: boolean }>();
   /** Zones that take the replicas of one another, or of a template, lose the same pods. */
   const isTheirs = shape.followers || shape.mirrored !== undefined;
-  const seen = past.seenAt;
 
   /** Why the zone should not shrink, by what holds since before its review. */
   function whyNot({ zone, to, arrivedAt }: Asked): string | undefined {
-    const before = seen(arrivedAt);
+    const before = arrivedAt;
     const early = tooEarly(zone, "webhook", before);
     if (early !== undefined || !losses.takesServing(zone, to, before)) return early ?? admittedBut(zone, arrivedAt);
     if (wasInvalid(before)) return "its budget is invalid";
@@ -90,7 +87,7 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
   function onAllowed(review: Asked): void {
     const { zone, to, arrivedAt } = review;
     const what = `a webhook lets ${zone} shrink to ${to}`;
-    const before = seen(arrivedAt);
+    const before = arrivedAt;
     const takesServing = losses.takesServing(zone, to, before);
     const why = whyNot(review);
     if (why !== undefined) violated(`${what} although ${why}`);
@@ -189,7 +186,6 @@ export function createDownscaleReviews(options: DownscaleReviewOptions) {
       if (one) one.isGivenUp = true;
     },
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
-      past.noteWrite();
       judgeLeft();
       if (event.resource === BUDGETS) onBudget(event, caller);
     },

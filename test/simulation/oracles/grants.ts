@@ -11,8 +11,8 @@ import { dig, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, LEASES, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { createPast, createSince } from "./past.ts";
-import { mayBeStale, type Shape } from "../shape.ts";
+import { createSince } from "./past.ts";
+import { type Shape } from "../shape.ts";
 import { budgetOfLease, hasWorking, isEnding, isReady, replicasOf, reservedOn } from "./stored.ts";
 
 export interface GrantSafetyOptions {
@@ -33,7 +33,6 @@ const uidsOf = (object: KubeObject | undefined): ReadonlyMap<string, string> =>
 
 /** Calls `violated` with what happened, in words. */
 export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) {
-  const past = createPast(now, mayBeStale(shape));
   const since = createSince(now);
   const pods = new Map<string, KubeObject>();
   const sets = new Map<string, KubeObject>();
@@ -67,7 +66,7 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
     const { object, previous } = event;
     // What is kept on a Lease is written after the version of its budget has been proved to be the one that was read.
     const limit = Number(dig(event.resource === BUDGETS ? previous : budget, "spec", "maxUnavailable") ?? 0);
-    const seen = past.seenAt(listedAt.get(actor) ?? -Infinity);
+    const seen = listedAt.get(actor) ?? -Infinity;
     const working = [...fresh]
       .filter(([name, uid]) => since.before(`${name} works ${uid}`, seen))
       .map(([name]) => name);
@@ -109,7 +108,6 @@ export function createGrantSafety({ shape, violated, now }: GrantSafetyOptions) 
       if (method === "GET" && PODS_LIST.test(path)) listedAt.set(actor, now());
     },
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
-      past.noteWrite();
       const { type, resource, object } = event;
       const { name, namespace } = object.metadata;
       if (namespace !== NAMESPACE) return;

@@ -47,7 +47,7 @@ function say({
     losses: {
       find: ({ before }: { before: number }) => (illSince < before ? "a-0 is outdated and not ready" : undefined),
     } as never,
-    reads: { listedAt: () => 20, seen: (at) => at },
+    reads: { listedAt: () => 20 },
   });
   const objects = [{ kind: "StatefulSet", name: "a" }];
   const blocked = [reason, scaling].flatMap((one) => (one === undefined ? [] : [{ reason: one, objects }]));

@@ -23,7 +23,7 @@ export interface GroupClaimsOptions {
   readonly now: () => number;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly losses: Losses;
-  readonly reads: Pick<ReadSafety, "listedAt" | "seen">;
+  readonly reads: Pick<ReadSafety, "listedAt">;
 }
 
 /** By the hold that comes first: each hides those after it. */
@@ -104,7 +104,7 @@ export function createGroupClaims({ zones, violated, now, listPods, losses, read
     const zone = textOf(dig(listOf(dig(block, "objects"))[0], "name"));
     if (!WINDOWS.has(reason) || zone === undefined) return;
     // It is written while the next tick lists the zones, perhaps several times.
-    const before = reads.seen(Math.min(reads.listedAt(actor, LISTS), now() - TOLD_MS));
+    const before = Math.min(reads.listedAt(actor, LISTS), now() - TOLD_MS);
     const ill = losses.find({ of: zone, losses: ["is outdated and not ready"], before });
     if (ill !== undefined) violated(`${actor} writes that ${zone} waits for ${reason}, although ${ill}`);
     const back = zones.find((one) => goingBack.before(one, before));

@@ -59,7 +59,6 @@ function judge(play: (tools: Tools) => void): string {
   const oracle = createGroupWrites({
     violated: (what) => void violations.push(what),
     now: () => at,
-    mayBeStale: false,
     isQuiet: () => true,
     setOf: (zone) => (zone === "a" ? set : undefined),
   });

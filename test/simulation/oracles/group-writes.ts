@@ -20,7 +20,6 @@ export interface GroupWritesOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   /** True if what is read may be old: then a process does not know what was counted. */
-  readonly mayBeStale: boolean;
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
   readonly setOf: (zone: string) => KubeObject | undefined;
@@ -34,7 +33,7 @@ const LIFE_MS = 60_000;
 const SAID_MS = 8000;
 const LISTS = 4;
 
-export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }: GroupWritesOptions) {
+export function createGroupWrites({ violated, now, isQuiet, setOf }: GroupWritesOptions) {
   /** When each process sent its lists of StatefulSets that were answered, the last one first. */
   const lists = new Map<string, readonly number[]>();
   /** By name when the spec of a zone or of a group changed. */
@@ -99,7 +98,7 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
     const generation = numberOf(status["observedGeneration"]) ?? 0;
     if ((storedAt.get(`${uid} ${generation}`) ?? 0) > (lists.get(actor)?.[0] ?? Infinity))
       violated(`${actor} writes that ${name} is as of generation ${generation}, and has listed the zones before that`);
-    for (const { metadata } of mayBeStale ? [] : (zonesAt.get(`${uid} ${generation}`) ?? [])) {
+    for (const { metadata } of zonesAt.get(`${uid} ${generation}`) ?? []) {
       const row = listOf(status["zones"]).find((one) => dig(one, "name") === metadata.name);
       const [is, was] = [numberOf(dig(row, "generation")) ?? Infinity, metadata.generation ?? 0];
       if (is < was && setOf(metadata.name)?.metadata.uid === metadata.uid)
@@ -165,7 +164,7 @@ export function createGroupWrites({ violated, now, mayBeStale, isQuiet, setOf }:
       if (!isOurs || isDeepStrictEqual(after, before) || Object.keys(after).length === 0) return;
       judgeReady(name, after, previous, object);
       judgeRows(name, after, actor);
-      if (!mayBeStale) judgeTotals(name, fieldsOf(before["totals"]), fieldsOf(after["totals"]));
+      judgeTotals(name, fieldsOf(before["totals"]), fieldsOf(after["totals"]));
       if (before["progress"] === undefined) judgeProgress(object, after);
       judgeGeneration(object, after, actor);
     },

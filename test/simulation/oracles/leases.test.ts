@@ -68,7 +68,6 @@ function judge(play: (tools: Tools) => void, stoodStillMs = 0): string {
     now: () => now,
     processes: () => [process(ONE), process(TWO)],
     isQuiet: () => true,
-    mayBeStale: false,
   });
   const store = (object: KubeObject, actor: string): void =>
     oracle.onEvent(

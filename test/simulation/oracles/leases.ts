@@ -17,8 +17,6 @@ export interface LeaseSafetyOptions {
   readonly processes: () => readonly Process[];
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
-  /** True if what is read may be old. */
-  readonly mayBeStale: boolean;
   /** True if API servers may tell other times, so that an announcement does not tell when it was made. */
   readonly mayClocksDiffer?: boolean;
 }
@@ -89,7 +87,7 @@ const nothing = (): Knowledge => ({
 
 /** Calls `violated` with what happened, in words. */
 export function createLeaseSafety(options: LeaseSafetyOptions) {
-  const { violated, now, processes, isQuiet, mayBeStale, mayClocksDiffer = false } = options;
+  const { violated, now, processes, isQuiet, mayClocksDiffer = false } = options;
   const known = new Map<string, Knowledge>();
   /** Until when each process has the Lease of downscales, as it has written it. */
   const mayPrepareUntil = new Map<string, number>();
@@ -120,7 +118,7 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     if (its.renewal !== renewal) Object.assign(its, { renewal, readAt: now(), knownAt: Infinity });
     const holder = holderOf(lease);
     const isOther = holder !== "" && !isOf(actor, holder);
-    its.lostAt = isOther && !mayBeStale ? Math.min(its.lostAt, now()) : Infinity;
+    its.lostAt = isOther ? Math.min(its.lostAt, now()) : Infinity;
     its.silentReads = isOther && !isAnnounced(lease, now()) ? its.silentReads + 1 : 0;
   }
 
@@ -139,7 +137,7 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
       its.kept = undefined;
     } else if (its.kept === "refused") its.kept = "read";
     const holder = holderOf(lease);
-    if (!hasRead || mayBeStale || holder === "" || isOf(actor, holder)) {
+    if (!hasRead || holder === "" || isOf(actor, holder)) {
       Object.assign(its, { knownAt: Infinity, silentReads: 0 });
       return;
     }

@@ -22,14 +22,13 @@ import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
-import { createOwnWrites } from "./own-writes.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
-import { isCalm, mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
 import { areZonesScaled, areZonesSettled } from "./stability.ts";
 import { reservedOn, selectsGroup } from "./stored.ts";
 import { createStatusSafety } from "./statuses.ts";
@@ -119,7 +118,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     now,
     processes: () => world().processes(),
     isQuiet,
-    mayBeStale: mayBeStale(shape),
     mayClocksDiffer: shape.incidents?.["leases"] !== undefined,
   });
   /** True of a process that has not stood still for long. */
@@ -168,7 +166,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const groupWrites = createGroupWrites({
     violated,
     now,
-    mayBeStale: mayBeStale(shape),
     // Pods answer slowly where downscales have incidents, and a step goes on for as long.
     isQuiet: () => shape.incidents?.["downscales"] === undefined && !areReadsSlow && isQuiet(),
     setOf,
@@ -193,7 +190,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   /** The same of what zones say: before each further pod they are listed again. */
   const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
     Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
-  const ownWrites = createOwnWrites({ zones: shape.zones, violated, now, processes: () => world().processes() });
   const headroom = createHeadroomOracle(violated);
   const reservations = createReservationSafety({
     shape,
@@ -213,7 +209,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
-  const facts = createFacts(shape, now);
+  const facts = createFacts(now);
   const nodeAnswers = createNodeAnswerSafety({ facts, violated, now, store: () => world().store });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
@@ -233,7 +229,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     claims,
     groupWrites,
     writes,
-    ownWrites,
     reads,
     reviews,
     reservations,
@@ -283,7 +278,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
-      ownWrites.onFault(cell);
       reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */

@@ -100,7 +100,7 @@ function take(world: World): readonly string[] {
         lost && losses.includes(lost[1]) && lost[0] < before ? `b ${lost[1]}` : undefined,
     } as never,
     admittedBut: (_, before) => (admittedAt < before ? "a downscale of b is admitted" : undefined),
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
+    shape: { zones: ["a", "b"], faults: {}, skewMs: 0, suspends: false } as never,
   });
   const stored = [...sets, ...["a", "b"].map((name) => [0, zone(name)] as const)].toSorted(([a], [b]) => a - b);
   const event = (resource: string, object: KubeObject, previous?: KubeObject) =>
@@ -245,7 +245,7 @@ function judge(requests: readonly Request[], stoodStillMs = 0, actor = "reconcil
     processes: () => [process as never],
     listPods: () => [],
     ...NOTHING,
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never,
+    shape: { zones: ["a", "b"], faults: {}, skewMs: 0, suspends: false } as never,
   });
   for (const [appliedAt, sentAt, method, path] of requests) {
     now = appliedAt;
@@ -280,7 +280,7 @@ function takeStalled({ maxUnavailable = 1, isBack = false, served = 20, tried = 
     listPods: () => [...pods.values()],
     losses: { find: ({ isEver }: { isEver: boolean }) => (tried && isEver ? "b tries it" : undefined) } as never,
     admittedBut: () => undefined,
-    shape: { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false, maxUnavailable } as never,
+    shape: { zones: ["a", "b"], faults: {}, skewMs: 0, suspends: false, maxUnavailable } as never,
   });
   const store = (object: KubeObject, actor = "kubelet"): void => {
     const previous = pods.get(object.metadata.name);
@@ -317,7 +317,7 @@ describe("the oracle of the downscale Lease", () => {
   const give = (faults: readonly string[]): readonly string[] => {
     let now = 0;
     const violations: string[] = [];
-    const shape = { zones: ["a", "b"], faults: { stale: 0 }, skewMs: 0, suspends: false } as never;
+    const shape = { zones: ["a", "b"], faults: {}, skewMs: 0, suspends: false } as never;
     const world = { now: () => now, processes: () => [], listPods: () => [], shape, ...NOTHING };
     const reads = createReadSafety({ violated: (what) => violations.push(what), ...world });
     const write = (holderIdentity: string): void =>

@@ -12,9 +12,9 @@ import { dig, fieldsOf, isTrue, numberOf, textOf } from "../../emulator/objects.
 import type { Loss, Losses } from "./losses.ts";
 import { BUDGETS, GROUP, NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
-import { createPast, createSince } from "./past.ts";
+import { createSince } from "./past.ts";
 import type { Process } from "../process.ts";
-import { mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { misjudgedMs, type Shape } from "../shape.ts";
 import { hasWorking, isBroken, isOrphan, isPinned } from "./stored.ts";
 
 interface ReadSafetyOptions {
@@ -127,7 +127,6 @@ export function createReadSafety(options: ReadSafetyOptions) {
   const sets = new Map<string, KubeObject>();
   /** "zone hold" since when. */
   const held = createSince(now);
-  const past = createPast(now, mayBeStale(shape));
   /** By UID of a pod when it began to end. */
   const endingAt = new Map<string, number>();
   /** UIDs of pods that have been ready. */
@@ -155,9 +154,6 @@ export function createReadSafety(options: ReadSafetyOptions) {
     return found;
   }
 
-  /** What was stored until then was seen by who read at this time. */
-  const seen = past.seenAt;
-
   /** When its last list of StatefulSets was sent, or one before it. */
   const listedAt = (actor: string, nth = 1): number => actsOf(actor).lists[nth - 1] ?? -Infinity;
 
@@ -167,7 +163,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const { at = -Infinity, chosenAt = -Infinity } = confirmed.get(zone) ?? {};
     // What is older than a second is asked for again.
     const isFresh = askedAt < at;
-    return seen(Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity));
+    return Math.max(at - (shape.suspends ? STANDS_MS : FRESH_MS), isFresh ? chosenAt : -Infinity);
   }
 
   /**
@@ -197,7 +193,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   /** Until when others' objects were seen by who deletes a pod of the zone now. */
   function decidedAt(actor: string, zone: string): number {
     const { deletedAt } = actsOf(actor);
-    return Math.max(judgedAt(actor, zone), seen(deletedAt.get(zone) ?? -Infinity));
+    return Math.max(judgedAt(actor, zone), deletedAt.get(zone) ?? -Infinity);
   }
 
   /** Until when all zones were seen again by who has sent the deletion of a further pod of the zone, after its first. */
@@ -205,7 +201,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
     const { askedAt, confirmed, deletedAt } = actsOf(actor);
     const firstAt = deletedAt.get(zone) ?? -Infinity;
     return firstAt > (confirmed.get(zone)?.at ?? -Infinity) && askedAt > firstAt && askedAt <= sentAt
-      ? seen(askedAt)
+      ? askedAt
       : -Infinity;
   }
 
@@ -276,7 +272,7 @@ export function createReadSafety(options: ReadSafetyOptions) {
   function judgeLosses(pod: KubeObject, zone: string, actor: string): void {
     const { at = -Infinity } = actsOf(actor).confirmed.get(zone) ?? {};
     const isFurther = (actsOf(actor).deletedAt.get(zone) ?? -Infinity) > at;
-    const before = Math.max(judgedAt(actor, zone), isFurther ? seen(actsOf(actor).askedAt) : -Infinity);
+    const before = Math.max(judgedAt(actor, zone), isFurther ? actsOf(actor).askedAt : -Infinity);
     const isStalled = hasStalled(pod);
     // Also of a pod that is not ready, a container that works serves.
     const serves = isTrue(pod, "Ready") || hasWorking(pod);
@@ -386,12 +382,10 @@ export function createReadSafety(options: ReadSafetyOptions) {
     /** When its last pass over all groups began. */
     passedAt: (actor: string): number => actsOf(actor).passes[0] ?? -Infinity,
     heldSince,
-    seen,
     /** When a write of a reconciler to a zone last got no answer. */
     unknownAt: (): number => (unknown.isDeletion ? -Infinity : unknown.at),
     releasedAt: (actor: string): number => actsOf(actor).releasedAt,
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
-      past.noteWrite();
       const { type, resource, object, previous } = event;
       const { name, namespace, deletionTimestamp } = object.metadata;
       if (namespace !== NAMESPACE) return;

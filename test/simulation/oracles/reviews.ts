@@ -9,9 +9,9 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { isAskedAbout } from "../deletions/safety.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, VALIDATING, zoneOf } from "../names.ts";
 import type { Caller, Review } from "../network.ts";
-import { createPast, createSince } from "./past.ts";
+import { createSince } from "./past.ts";
 import { isDryRun } from "./reservations.ts";
-import { delayMs, mayBeStale, misjudgedMs, type Shape } from "../shape.ts";
+import { delayMs, misjudgedMs, type Shape } from "../shape.ts";
 import { isEnding, isReady, replicasOf, reservedOn, selectsGroup } from "./stored.ts";
 
 export interface ReviewSafetyOptions {
@@ -61,7 +61,6 @@ interface Asked extends Read {
 
 /** Calls `violated` with what happened, in words. */
 export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions) {
-  const past = createPast(now, mayBeStale(shape));
   const since = createSince(now);
   const pods = new Map<string, KubeObject>();
   const sets = new Map<string, KubeObject>();
@@ -88,7 +87,6 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   /** When anything that is counted was last written. */
   let changedAt = -Infinity;
 
-  const seen = past.seenAt;
   const zoneNames = (zone: string): readonly string[] => Array.from({ length: MAX_PODS }, (_, i) => `${zone}-${i}`);
 
   /** True for a pod that its zone lacks, or is to lose; by partition also for one that no zone lacks but its peers. */
@@ -138,9 +136,9 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     const set = sets.get(zoneOf(name));
     if (delayMs(shape) === 0 || !set || !isOfGroup(set) || isEnding(set) || ordinalOf(name) >= replicasOf(set))
       return false;
-    if (since.before(`${name} untimed`, seen(podsAt))) return true;
+    if (since.before(`${name} untimed`, podsAt)) return true;
     const { at: upAt = -Infinity, wentAt: wasAt = Infinity } = came.get(name) ?? {};
-    return wasAt < seen(podsAt) && now() - upAt < delayMs(shape) - misjudgedMs(shape);
+    return wasAt < podsAt && now() - upAt < delayMs(shape) - misjudgedMs(shape);
   }
 
   /** The key of a reserved downscale that takes this pod, which its zone still has. */
@@ -165,13 +163,13 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
   function isMissed(name: string, { at, budgetsAt = at, podsAt = at }: Read): boolean {
     const isWanted = ordinalOf(name) < replicasOf(sets.get(zoneOf(name)));
     const isAwaySince =
-      since.before(`${name} away`, seen(podsAt)) && since.before(`${name} ${isWanted ? "wanted" : "not"}`, seen(at));
+      since.before(`${name} away`, podsAt) && since.before(`${name} ${isWanted ? "wanted" : "not"}`, at);
     const key = shrinkOf(name);
-    const isShrinking = key !== undefined && since.before(`${key} reserved`, seen(budgetsAt));
+    const isShrinking = key !== undefined && since.before(`${key} reserved`, budgetsAt);
     // It was reserved, and has gone since: whoever reads the budget before the pods sees one of both.
-    const isGoing = !mayBeStale(shape) && since.before(`${name} away or reserved`, budgetsAt) && isAway(name);
+    const isGoing = since.before(`${name} away or reserved`, budgetsAt) && isAway(name);
     const read = { at, budgetsAt, podsAt };
-    return isAwaySince || isShrinking || isGoing || isReservedSince(name, seen(budgetsAt)) || isFresh(name, read);
+    return isAwaySince || isShrinking || isGoing || isReservedSince(name, budgetsAt) || isFresh(name, read);
   }
 
   /** The most that the budget has allowed since then. */
@@ -182,7 +180,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
 
   function onAllowed(review: Asked): void {
     const { name, uid } = review;
-    const at = seen(review.at);
+    const at = review.at;
     const pod = pods.get(name);
     if (review.isUnpinned && pod && isOfGroup(pod) && since.before(`${name} ${pod.metadata.uid} ending`, at))
       if (since.before("one", at)) violated(`a webhook lets whatever pod is ${name} go, which ends already`);
@@ -241,7 +239,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
     );
     // Nobody knows for how long it has been ready.
     const isUntimedOne = waitedMs > 0 && [...pods.values()].some(isUntimed);
-    const isQuiet = changedAt + waitedMs < seen(at) && isOver && !isUntimedOne && since.before("one", seen(at));
+    const isQuiet = changedAt + waitedMs < at && isOver && !isUntimedOne && since.before("one", at);
     if (SPENT.test(message) && isQuiet && shape.zones.every(isWhole))
       violated(`a webhook denies to let ${name} go although no pod is missing: ${message}`);
   }
@@ -305,7 +303,7 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
      * as it gets so many replicas (§5.11), in words; by partition the peers of a pod that goes.
      */
     missedBut(zone: string, to: number, at: number): string | undefined {
-      if (!since.before("one", seen(at))) return undefined;
+      if (!since.before("one", at)) return undefined;
       const isGivenUp = (name: string): boolean => since.before(`${name} away`, now() - GIVEN_UP_MS);
       // It is to go as well, and is not made; or its zone is not to have it, and it has never served.
       const isNobodys = (name: string): boolean => {
@@ -317,11 +315,11 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       if (shape.partitioned) {
         const isUnready = (name: string): boolean =>
           pods.has(name) &&
-          since.before(`${name} wanted`, seen(at)) &&
-          (since.before(`${name} away`, seen(at)) || isReservedSince(name, seen(at)) || isFresh(name, { at }));
+          since.before(`${name} wanted`, at) &&
+          (since.before(`${name} away`, at) || isReservedSince(name, at) || isFresh(name, { at }));
         const unready = others.filter((name) => isUnready(name) && !isGivenUp(name));
         const goes = (ordinal: number): boolean => ordinal >= to && pods.has(`${zone}-${ordinal}`);
-        const limit = Math.max(1, limitSince(seen(at)));
+        const limit = Math.max(1, limitSince(at));
         const found = unready.find(
           (name) =>
             goes(ordinalOf(name)) && unready.filter((one) => ordinalOf(one) === ordinalOf(name)).length >= limit,
@@ -332,7 +330,6 @@ export function createReviewSafety({ shape, violated, now }: ReviewSafetyOptions
       return missed && `${missed} is missing`;
     },
     onEvent(event: StoreEvent): void {
-      past.noteWrite();
       const { type, resource, object } = event;
       const { name, namespace } = object.metadata;
       const zone = resource === "pods" ? zoneOf(name) : name;

@@ -8,7 +8,6 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { Caller, Review } from "../network.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "../names.ts";
-import { createPast } from "./past.ts";
 import { MISJUDGED_MS, misjudgedMs, type Shape } from "../shape.ts";
 import { isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
 
@@ -100,7 +99,6 @@ export function createSafety(options: SafetyOptions): Safety {
   let hadBudget = false;
   /** Since when the budget has been what it is, with its reservations. */
   let keptSince = -Infinity;
-  const past = createPast(now);
   /** When a webhook last allowed something about an object. */
   const reviewed = new Map<string, number>();
   /** Paths of webhooks whose server has been trusted. */
@@ -191,7 +189,7 @@ export function createSafety(options: SafetyOptions): Safety {
 
   /** What a webhook lets go now has been reserved on this budget, which it has seen. */
   function reservesNow(): boolean {
-    const seen = past.seenAt(now() - ASKED_MS);
+    const seen = now() - ASKED_MS;
     const isSeen = (at: number | undefined): boolean => at === -Infinity || (at !== undefined && at < seen);
     return brokenSince === undefined && isSeen(budgetSince) && isSeen(keptSince);
   }
@@ -316,7 +314,6 @@ export function createSafety(options: SafetyOptions): Safety {
   return {
     wasInvalid: (before) => (brokenSince ?? Infinity) < before,
     onEvent(event, caller) {
-      past.noteWrite();
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);
       if (event.resource === BUDGETS) onBudget(event);

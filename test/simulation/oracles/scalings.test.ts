@@ -102,7 +102,6 @@ function scale(world: World): readonly string[] {
       heldSince: () => (heldSince < Infinity && !(now > (world.leftAt ?? 1000)) ? heldSince : undefined),
       releasedAt: () => releasedAt,
       unknownAt: () => unknownAt,
-      seen: (at: number) => at,
     },
     setOf: () => (isRestored ? zone("a", metadata, 2, "6") : isWritten && world.stored !== undefined ? after : before),
     listBudgets: () => [stored],

@@ -19,10 +19,7 @@ export interface ScalingSafetyOptions extends DownscaleKnowledge {
   readonly shape: Pick<Shape, "zones" | "callsPerSecond">;
   readonly violated: (what: string) => void;
   readonly now: () => number;
-  readonly reads: Pick<
-    ReadSafety,
-    "listedAt" | "askedAt" | "passedAt" | "heldSince" | "seen" | "releasedAt" | "unknownAt"
-  >;
+  readonly reads: Pick<ReadSafety, "listedAt" | "askedAt" | "passedAt" | "heldSince" | "releasedAt" | "unknownAt">;
   /** True if no fault has befallen a call of reconcilers since then, and none of them has stood still. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -136,7 +133,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     return found;
   }
 
-  const knownAt = (actor: string): number => reads.seen(reads.askedAt(actor));
+  const knownAt = (actor: string): number => reads.askedAt(actor);
 
   /** Why the zone should not shrink, by what its reconciler has read. */
   function whyNotShrink(set: KubeObject, to: number, actor: string): string | undefined {
@@ -162,14 +159,14 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const { name, annotations = {} } = before.metadata;
     const acts = actsOf(actor);
     const what = `${actor} scales ${name} to ${after}`;
-    const leaving = [...leavingSince].find(([, since]) => since < reads.seen(reads.listedAt(actor, DECIDED_LISTS)));
+    const leaving = [...leavingSince].find(([, since]) => since < reads.listedAt(actor, DECIDED_LISTS));
     if (leaving) violated(`${what}, and has read that ${leaving[0]} is being deleted`);
     const isMirror = annotations[LEADER] === undefined && mirrors(before);
     const delay = annotations[DELAY_URL] === undefined ? undefined : annotations[DELAY];
     if (isMirror && delay !== undefined && !DURATION.test(delay) && delay !== "0")
       violated(`${what}, whose delay is ${delay}`);
     if (after >= replicasOf(before) || isForced(before)) return;
-    if (isMirror && template && template.since < reads.seen(acts.referredAt) && after < template.replicas)
+    if (isMirror && template && template.since < acts.referredAt && after < template.replicas)
       violated(`${what}, and has read that the template has ${template.replicas}`);
     if ((acts.released.get(name) ?? -Infinity) >= sentAt)
       violated(`${what}, and has released its reservation while that was on its way`);
@@ -184,7 +181,7 @@ export function createScalingSafety(options: ScalingSafetyOptions) {
     const needsTimes = before.metadata.labels?.[MIN_TIME] ?? before.metadata.annotations?.[LEADER];
     if (needsTimes !== undefined && actsOf(actor).trackedAt < listedAt)
       violated(`${what} without having read since when others may`);
-    const known = isJudged(before) ? reads.seen(listedAt) : (heldSince ?? listedAt);
+    const known = isJudged(before) ? listedAt : (heldSince ?? listedAt);
     const admitted = admittedBut(name, known);
     if (admitted !== undefined) violated(`${what}, and has read that ${admitted}`);
     const lost = whyNotShrink(before, after, actor);

@@ -5,7 +5,6 @@ import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import { createReserver } from "../../../../reconciler/budget/act/reserve.ts";
 import { systemClock as clock } from "../../../../infra/clock.ts";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 
 const BUDGET = {
   metadata: { namespace: "n", name: "zpdb", uid: "b" },
@@ -28,7 +27,6 @@ it("pods of a StatefulSet that no budget selects are read beside each other afte
   } as unknown as Cluster;
   const options = {
     clock,
-    freshness: createFreshness(clock, { warn: () => {} }),
     by: evictionIdentity("one"),
     random: () => 0,
     onBudgets: () => {},

@@ -10,7 +10,6 @@ import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
 import { evictionIdentity } from "../../../../reconciler/budget/reservation.ts";
 import type { Outcome } from "../../../../reconciler/model/outcome.ts";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { removeExpired } from "../../../../reconciler/budget/act/expired-reservations.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
@@ -263,7 +262,7 @@ describe("the reconciler's downscale", () => {
     const { reserver } = startProcess(stage, "reconciler");
     const zone = readZone(zoneNamed("c"));
     await reserver.reserveDownscale({ zone, to: 1, forced: false, deadlineAt: stage.clock.monotonic() + 5000 });
-    const source = { cluster, freshness: createFreshness(stage.clock, { warn: () => {} }) };
+    const source = { cluster };
     const [budget = assert.fail()] = (await listBudgets("default", source)) ?? [];
     const { zones } = await gatherGroup([{ ...zone, replicas: 1 }], source);
     const fence = { write: () => ({}) };

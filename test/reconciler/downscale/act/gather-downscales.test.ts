@@ -1,8 +1,6 @@
 /** The times of the zones' last downscales that the reconciler gathers in addition to their annotations. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../../infra/clock.ts";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { nameLease } from "../../../../reconciler/downscale/act/downscale-lease.ts";
 import { gatherDownscales } from "../../../../reconciler/downscale/act/gather-downscales.ts";
 import { gatherGroupZones } from "../../../../reconciler/snapshot/gather.ts";
@@ -51,10 +49,7 @@ describe("a downscale through /scale that is recorded only in the group's Lease"
         metadata: { name: TRACKER, namespace: "default" },
         data,
       });
-      const zones = await gatherGroupZones(
-        { namespace: "default", group: "ingester" },
-        { cluster: stage.cluster, freshness: createFreshness(systemClock, { warn: assert.fail }) },
-      );
+      const zones = await gatherGroupZones({ namespace: "default", group: "ingester" }, { cluster: stage.cluster });
       const now = START;
       const times = await gatherDownscales(stage.cluster, zones, { zoneTracker: TRACKER, now });
       const [, b] = zones;

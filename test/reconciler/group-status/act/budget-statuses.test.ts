@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { createLog } from "../../../../infra/log.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { gatherZones } from "../../../../reconciler/snapshot/gather.ts";
@@ -43,7 +42,7 @@ function maintainerOf(stage: Stage, beforePods: Before = async () => {}, probe?:
     calls,
     passTime: (ms: number) => void (later += ms),
     async tick(stop = new AbortController().signal) {
-      const source = { cluster, freshness: createFreshness(clock, log) };
+      const source = { cluster };
       statuses.note("default", await listBudgets("default", source));
       const { groups } = await gatherZones(["default"], source);
       await statuses.write(groups, { fence: { write: () => ({}) }, stop });

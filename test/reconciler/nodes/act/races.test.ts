@@ -1,7 +1,6 @@
 /** Writes that meet another writer, a lost answer or a failing server. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { type CustomObject, nodeUpdatePolicies } from "../../../../infra/kubernetes/custom-resources.ts";
 import { writeStatus } from "../../../../infra/kubernetes/write-status.ts";
 import { readIdentity } from "../../../../reconciler/model/identity.ts";
@@ -96,7 +95,6 @@ describe("a write of a policy's status", () => {
     await on.tick();
     const { active } = statusOf(on);
     const after = { ...NO_STATUS, active: active.map((entry) => ({ ...entry, node: "node-2" })) };
-    const freshness = createFreshness(on.clock, { warn: () => {} });
     const change = {
       object: readIdentity(object.metadata),
       before: NO_STATUS,
@@ -105,7 +103,6 @@ describe("a write of a policy's status", () => {
     };
     const writing = writeStatus(nodeUpdatePolicies, change, {
       cluster: on.cluster,
-      freshness,
       fence: { write: () => ({}) },
     });
     await assert.rejects(writing, { code: "Conflict" });

@@ -1,7 +1,6 @@
 /** What a node's pods say, read from the embedded cluster. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { createPodReader } from "../../../../reconciler/nodes/act/read-pods.ts";
 import { readNode } from "../../../../reconciler/nodes/node.ts";
 import type { NodeReading } from "../../../../reconciler/nodes/snapshot.ts";
@@ -29,10 +28,8 @@ async function read(
   drained: NodeReading["workloads"] = [],
 ): Promise<NodeReading & { readonly calls: readonly string[] }> {
   const { cluster, calls } = stage.connect();
-  const freshness = createFreshness(stage.clock, { warn: () => {} });
   const found = await createPodReader({
     cluster,
-    freshness,
     now: stage.clock.now(),
     call: {},
     nodes: [readOwn(node)],

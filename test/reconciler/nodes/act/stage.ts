@@ -5,7 +5,6 @@
 import { readFileSync } from "node:fs";
 import type { TestContext } from "node:test";
 import { parse } from "yaml";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { createLog } from "../../../../infra/log.ts";
 import { showNodes } from "../../../../functions/nodes/show-nodes.ts";
@@ -85,7 +84,6 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
       ...options,
     });
   let update = create();
-  const freshness = createFreshness(clock, log);
   const annotations = new Map<string, string>();
   const recorder = createRecorder({ cluster, clock, log, instance: "test" });
   return {
@@ -99,7 +97,7 @@ export async function setNodeStage(options: Partial<NodeUpdateOptions> & StageOp
     restart: () => void (update = create()),
     tick: async () => {
       const stop = new AbortController().signal;
-      const acted = await update({ cluster, fence: { write: () => ({}) }, freshness, stop }, { recorder, annotations });
+      const acted = await update({ cluster, fence: { write: () => ({}) }, stop }, { recorder, annotations });
       await recorder.flush();
       return acted;
     },

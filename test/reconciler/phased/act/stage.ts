@@ -4,7 +4,6 @@
  */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import { type StatefulSet, statefulSets } from "../../../../infra/kubernetes/resources.ts";
 import { createMetrics, type Metrics } from "../../../../infra/metrics/metrics.ts";
 import type { QueryAnswer } from "../../../../infra/prometheus/answer.ts";
@@ -94,7 +93,6 @@ function attach(stage: Stage): PhasedStage {
   const mayDisrupt: PhasedTools["mayDisrupt"] = async () => undefined;
   const tools: PhasedTools = { clock: stage.clock, log, metrics: metrics.phased, successWhen: "NoData", mayDisrupt };
   let run = createPhasedTick(tools);
-  const freshness = createFreshness(stage.clock, log);
   const read = (resource: string, name: string): KubeObject & Whole => {
     const found = store.get(resource, "default", name);
     if (!found) throw new Error(`there is no ${resource} ${name}`);
@@ -123,7 +121,6 @@ function attach(stage: Stage): PhasedStage {
         cluster,
         clock: stage.clock,
         fence: { write: () => ({}) },
-        freshness,
         namespaces: ["default"],
         round,
         emitEvents,

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { limitLists } from "../../../../infra/kubernetes/limit-lists.ts";
-import { createFreshness } from "../../../../infra/kubernetes/freshness.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
@@ -97,7 +96,6 @@ it("zones whose selectors have nothing in common are read by 8 lists at a time",
   });
   const { zones: found } = await gatherGroup(zones, {
     cluster,
-    freshness: createFreshness({ monotonic: () => 0 }, { warn() {} }),
   });
   assert.deepEqual([found.length, lists, most], [40, 40, 8]);
 });
