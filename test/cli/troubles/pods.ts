@@ -1,5 +1,4 @@
 /** Pods and templates. */
-import { put } from "../../emulator/objects.ts";
 import { annotate, change, create, remove, setSpec, setTemplate, ZONES } from "./changes.ts";
 import { SETS } from "./installation.ts";
 import type { Trouble } from "./trouble.ts";
@@ -10,9 +9,9 @@ export const POD_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a new image that cannot be pulled",
     make: (at) => setTemplate(at, "registry.invalid/app:2"),
-    seenAfter: 45,
+    seenAfter: 75,
     says: {
-      status: /ingester +Waiting .*MaxUnavailableReached/,
+      status: /ingester +Blocked .*MaxUnavailableReached/,
       explain: /roll out: \w+ {2}MaxUnavailableReached\n.*ImagePullBackOff/,
       page: /MaxUnavailableReached/,
     },
@@ -48,11 +47,8 @@ export const POD_TROUBLES: readonly Trouble[] = [
       explain: /roll out: \w+ {2}\w+\n.*ingester-zone-b.*ImagePullBackOff/,
       status: /ingester-zone-b/,
     },
-    cure: {
-      takes: /edit statefulset ingester-zone-b/,
-      edit: (set) => put(set, ["spec", "template", "spec", "containers"], [{ name: "c", image: "app:1" }]),
-    },
-    changes: ["ingester-zone-b"],
+    cure: { takes: /undo/ },
+    changes: ZONES,
     curedAfter: 90,
   },
   {

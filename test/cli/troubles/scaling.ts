@@ -50,7 +50,7 @@ export const SCALING_TROUBLES: readonly Trouble[] = [
       for (const node of ["node-1", "node-2", "node-3"]) setSpec(at, "nodes", node, ["unschedulable"], true);
     },
     seenAfter: 45,
-    says: { explain: /scale: Waiting {2}LeaderNotReady/, status: /LeaderNotReady/ },
+    says: { explain: /scale: Waiting {2}LeaderNotReady/ },
     cure: { takes: /annotate/ },
     changes: [B],
   },
