@@ -12,10 +12,14 @@ import { allowedUnavailable, BUDGET_KIND } from "./zpdb.ts";
 
 type EvictionRule = Rule<[snapshot: EvictionSnapshot], Verdict>;
 
-/** The zone of the pod; of a pod that its StatefulSet has left behind, the zone of that name (orphans.ts). */
+/**
+ * The zone of the pod. A pod that no StatefulSet has, or one that is gone, is of what is left of that (orphans.ts), or of
+ * the StatefulSet that was created again under its name.
+ */
 const ownZone = ({ pod, zones }: EvictionSnapshot): BudgetZone | undefined =>
   zones.find((zone) => zone.uid === pod.owner) ??
-  (pod.owner === undefined ? zones.find(({ name }) => name === pod.madeBy) : undefined);
+  zones.find(({ orphaned, pods }) => orphaned && pods.some(({ uid }) => uid === pod.uid)) ??
+  zones.find(({ name }) => name === pod.madeBy);
 
 const ownerKnown: EvictionRule = (snapshot) => {
   const { pod, budget } = snapshot;
@@ -128,7 +132,7 @@ function nameReserved({ pod, zones, reservations, rollout }: EvictionSnapshot): 
 
 /**
  * Partition mode: counts the pod's peers in all other zones together. A zone without any peer counts as one missing
- * pod.
+ * pod, unless its StatefulSet is not under the budget, or has been created again: that one has to have the peer.
  */
 const partitionWithin: EvictionRule = (snapshot) => {
   const partition = snapshot.budget.partitionOf?.(snapshot.pod.name);
@@ -136,8 +140,11 @@ const partitionWithin: EvictionRule = (snapshot) => {
   const own = ownZone(snapshot);
   const counts = snapshot.zones
     .filter((zone) => zone !== own)
-    .map((zone) => countUnavailable(zone, snapshot, partition))
-    .map((count) => (count.tested + sumOf(count) === 0 ? { ...count, unknown: 1 } : count));
+    .map((zone) => {
+      const count = countUnavailable(zone, snapshot, partition);
+      const needsPeer = zone.orphaned === undefined || zone.orphaned === "gone";
+      return needsPeer && count.tested + sumOf(count) === 0 ? { ...count, unknown: 1 } : count;
+    });
   const sum = addUp(counts);
   if (sumOf(sum) < maxUnavailable(snapshot)) return undefined;
   return about(snapshot, "BudgetSpent", describeUnavailability(sum, `partition ${partition}`) + nameReserved(snapshot));

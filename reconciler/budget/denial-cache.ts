@@ -89,7 +89,8 @@ export function planDenialCheck(podName: string, cached: CachedDenial, mostReads
   if (!own || cached.zones.length < 2) return undefined;
   const max = allowedUnavailable(budget, { spec: own.replicas, status: own.status.replicas });
   if (max === 0) return isZero(budget) ? { own, blocking: [], needed: 0, where: "" } : undefined;
-  const others = cached.blocking.filter(({ zone }) => zone.uid !== own.uid);
+  // What is left of a StatefulSet that was created again has the name of that one, and may be the pod's own zone.
+  const others = cached.blocking.filter(({ zone }) => zone.name !== own.name);
   const enough = (blocking: readonly BlockingPod[], needed: number, where: string): DenialCheck | undefined =>
     blocking.length >= needed && needed <= mostReads
       ? { own, blocking: blocking.slice(0, mostReads), needed, where }

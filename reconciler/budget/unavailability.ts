@@ -61,10 +61,10 @@ export function countUnavailable(
 
 /**
  * The pods of the zone, and the pod in question: until its StatefulSet takes a pod back that it has left behind, it
- * counts that as missing.
+ * counts that as missing. So does one that was created again before the pods of the former one are gone.
  */
-const withLeftBehind = ({ name, pods }: BudgetZone, pod: BudgetPod | undefined): readonly BudgetPod[] =>
-  pod && pod.owner === undefined && pod.madeBy === name && !pods.some(({ uid }) => uid === pod.uid)
+const withLeftBehind = ({ name, uid, pods, orphaned }: BudgetZone, pod: BudgetPod | undefined): readonly BudgetPod[] =>
+  pod && !orphaned && pod.madeBy === name && pod.owner !== uid && !pods.some((one) => one.uid === pod.uid)
     ? [...pods, pod].toSorted(byOrdinal)
     : pods;
 

@@ -5,6 +5,7 @@
  *   StatefulSet deleted with --cascade=orphan    its pods have no controller: the label that the StatefulSet controller gives each pod tells its name
  *   deleted, and its pods are about to follow    their controller is a UID that no longer exists
  *   it lost its label, or has another one        their controller exists, and is no zone of the group: "outside"
+ *   created again, with other ordinals           a zone has their name, but does not want pods of their ordinals: "replaced"
  *
  * Nobody recreates a pod of a StatefulSet that is gone. So nobody of us deletes one, and while one is not ready, or is
  * missing, no other zone loses a pod that serves.
@@ -13,15 +14,21 @@ import { hold, type Hold } from "./decision.ts";
 import { listSome } from "./list-some.ts";
 import { byOrdinal, groupBy, ordinalOf } from "./order.ts";
 import type { Pod } from "./pod.ts";
-import { describeUnavailable, isHealthy, unavailable } from "./readiness.ts";
+import { describeUnavailable, isHealthy, isSurplus, unavailable } from "./readiness.ts";
 import { readZone, type Zone, type ZoneWithPods } from "./zone.ts";
 
-/** Pods without a zone, by the name of the StatefulSet that made them. Those of a name that a zone has belong to it. */
+/**
+ * Pods without a zone, by the name of the StatefulSet that made them. A zone of that name which is to have a pod of their
+ * ordinal counts it as missing until it adopts them.
+ */
 export function orphansByOwner<P extends Pod>(pods: readonly P[], zones: readonly Zone[]): Map<string, readonly P[]> {
-  const [names, uids] = [new Set(zones.map(({ name }) => name)), new Set(zones.map(({ uid }) => uid))];
-  const orphans = pods.filter(
-    ({ madeBy, owner }) => madeBy !== undefined && !uids.has(owner ?? "") && !names.has(madeBy),
-  );
+  const named = new Map(zones.map((zone) => [zone.name, zone]));
+  const uids = new Set(zones.map(({ uid }) => uid));
+  const isAwaited = (pod: P): boolean => {
+    const zone = named.get(pod.madeBy ?? "");
+    return zone !== undefined && !isSurplus(pod, zone);
+  };
+  const orphans = pods.filter((pod) => pod.madeBy !== undefined && !uids.has(pod.owner ?? "") && !isAwaited(pod));
   return new Map(groupBy(orphans, ({ madeBy = "" }) => madeBy));
 }
 
@@ -35,19 +42,31 @@ export function orphanedZone<P extends Pod>(
   const exists = owner && sorted.some((pod) => pod.owner === owner.uid);
   return exists
     ? { ...owner, pods: sorted, orphaned: "outside" }
-    : { ...remains(name, sorted, zones), pods: sorted, orphaned: "gone" };
+    : {
+        ...remains(name, sorted, zones),
+        pods: sorted,
+        orphaned: zones.some((zone) => zone.name === name) ? "replaced" : "gone",
+      };
 }
 
 /**
  * What is left of a StatefulSet, as it would show itself. Its size is not known any more: it begins where the other
  * zones begin, has all pods up to the last that is left, and no fewer than the smallest other zone. So a pod counts as
- * missing that was on its way when the StatefulSet was deleted.
+ * missing that was on its way when the StatefulSet was deleted. A zone that has its name counts its own ordinals: what is
+ * left lies before them or after them. If it lies on both sides, they count here as well.
  */
 function remains(name: string, pods: readonly Pod[], zones: readonly Zone[]): Zone {
-  const start = Math.min(...zones.map(({ firstOrdinal }) => firstOrdinal), ...pods.map(ordinalOf));
-  const sizes = zones.flatMap(({ replicas }) => (replicas > 0 ? [replicas] : []));
+  const others = zones.filter((zone) => zone.name !== name);
+  const ordinals = pods.map(ordinalOf);
+  const first = Math.min(...others.map(({ firstOrdinal }) => firstOrdinal), ...ordinals);
+  const sizes = others.flatMap(({ replicas }) => (replicas > 0 ? [replicas] : []));
   const smallest = sizes.length > 0 ? Math.min(...sizes) : 0;
-  const replicas = Math.max(smallest, ...pods.map((pod) => ordinalOf(pod) + 1 - start));
+  const last = Math.max(first + smallest - 1, ...ordinals);
+  const { start, end } = withoutOrdinalsOf(
+    zones.find((zone) => zone.name === name),
+    { start: first, end: last + 1, ordinals },
+  );
+  const replicas = end - start;
   const uid = pods.find(({ owner }) => owner !== undefined)?.owner ?? `gone/${name}`;
   const readyReplicas = pods.filter(({ ready }) => ready).length;
   return readZone({
@@ -55,6 +74,25 @@ function remains(name: string, pods: readonly Pod[], zones: readonly Zone[]): Zo
     spec: { replicas, ordinals: { start }, serviceName: "", selector: {}, template: {} },
     status: { replicas, readyReplicas },
   });
+}
+
+interface Range {
+  readonly start: number;
+  /** Behind the last. */
+  readonly end: number;
+}
+
+function withoutOrdinalsOf(
+  zone: Zone | undefined,
+  { start, end, ordinals }: Range & { readonly ordinals: readonly number[] },
+): Range {
+  if (!zone) return { start, end };
+  const { firstOrdinal, replicas } = zone;
+  const behind = firstOrdinal + replicas;
+  return {
+    start: ordinals.every((ordinal) => ordinal >= behind) ? Math.max(start, behind) : start,
+    end: ordinals.every((ordinal) => ordinal < firstOrdinal) ? Math.min(end, firstOrdinal) : end,
+  };
 }
 
 /** The hold of a zone that wants to lose pods while an orphaned zone is not whole. */
@@ -75,11 +113,14 @@ export function waitForOrphans(
 
 /** How the message of a zone ends whose StatefulSet exists. */
 export const OUTSIDE = "is not in the group that its pods name";
+/** The same, where it was created again without them. */
+export const REPLACED = "was created again without these ordinals: delete such pods, or create it again with them";
 
 /** Names what is not ready, and what ends that. */
 export function describeOrphans(zone: ZoneWithPods): string {
   const what = describeUnavailable(zone);
-  return zone.orphaned === "outside"
-    ? `${what}; StatefulSet ${zone.name} ${OUTSIDE}`
+  if (zone.orphaned === "outside") return `${what}; StatefulSet ${zone.name} ${OUTSIDE}`;
+  return zone.orphaned === "replaced"
+    ? `${what}; StatefulSet ${zone.name} ${REPLACED}`
     : `${what}; StatefulSet ${zone.name} is gone: create it again, or delete its pods`;
 }

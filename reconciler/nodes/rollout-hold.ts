@@ -2,15 +2,26 @@
  * A rollout in progress holds the nodes with pods of other zones of its group: draining them would disrupt a second
  * zone.
  */
+import { LABELS } from "../model/annotations.ts";
 import { groupBy } from "../model/order.ts";
 import { describeOrphans } from "../model/orphans.ts";
 import { isHealthy } from "../model/readiness.ts";
 import { groupKey, isSettledByStatus, type Zone, type ZoneWithPods } from "../model/zone.ts";
 import type { NodePod } from "./node-pod.ts";
 
-/** The zones of a group that have pods here. */
-export const zonesHere = (pods: readonly NodePod[], group: readonly Zone[]): readonly Zone[] =>
-  group.filter(({ uid }) => pods.some(({ owner }) => owner === uid));
+/** The zones of a group that have pods here; pods that a StatefulSet has left behind are of the zone of its name. */
+const zonesHere = (pods: readonly NodePod[], zones: readonly Zone[]): readonly Zone[] =>
+  zones.filter(({ uid, name, namespace }) =>
+    pods.some((pod) => pod.owner === uid || (pod.madeBy === name && pod.namespace === namespace)),
+  );
+
+/** True if the group, or a StatefulSet that it has lost, may have pods here. */
+export function mayHavePodsHere(pods: readonly NodePod[], zones: readonly Zone[]): boolean {
+  const [first] = zones;
+  const isNamed = ({ namespace, labels }: NodePod): boolean =>
+    namespace === first?.namespace && labels[LABELS.rolloutGroup] === first.group;
+  return pods.some((pod) => pod.madeBy !== undefined && isNamed(pod)) || zonesHere(pods, zones).length > 0;
+}
 
 /**
  * Names the first group whose rollout concerns another zone than the one that has pods here, or of which another zone
@@ -22,13 +33,19 @@ export function whyHeldByRollout(
   orphans: ReadonlyMap<string, readonly ZoneWithPods[]>,
 ): string | undefined {
   for (const [key, group] of groupBy(zones, groupKey)) {
-    const here = zonesHere(pods, group);
-    const [own] = here;
-    if (!own) continue;
-    const rolling = group.find((zone) => !isSettledByStatus(zone) && here.some(({ uid }) => uid !== zone.uid));
-    if (rolling) return `group ${key} is rolling out zone ${rolling.name}, and zone ${own.name} has pods here`;
-    const unwell = orphans.get(key)?.find((zone) => !isHealthy(zone));
-    if (unwell) return `zone ${own.name} has pods here, and group ${key} waits for ${describeOrphans(unwell)}`;
+    const left = orphans.get(key) ?? [];
+    const here = zonesHere(pods, [...group, ...left]);
+    const besides = ({ name }: Zone): Zone | undefined => here.find((zone) => zone.name !== name);
+    for (const zone of group) {
+      const own = besides(zone);
+      if (own && !isSettledByStatus(zone))
+        return `group ${key} is rolling out zone ${zone.name}, and zone ${own.name} has pods here`;
+    }
+    for (const zone of left) {
+      const own = besides(zone);
+      if (own && !isHealthy(zone))
+        return `zone ${own.name} has pods here, and group ${key} waits for ${describeOrphans(zone)}`;
+    }
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 /** For each reason to wait: the rule that says no, and the smallest change that lets it say yes. Pure. */
 import { findCovering } from "../budget/scope.ts";
 import { ownerNameOf } from "../model/order.ts";
-import { OUTSIDE } from "../model/orphans.ts";
+import { OUTSIDE, REPLACED } from "../model/orphans.ts";
 import { TOO_FEW_ZONES, type VerdictReason } from "../budget/verdict.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import type { Reason } from "../model/decision.ts";
@@ -134,7 +134,10 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
         `label --overwrite statefulset ${names} ${LABELS.rolloutGroup}=${context.group}`,
       );
       if (context.message.includes(OUTSIDE)) return `take it back into the group: ${relabel}`;
-      return `create StatefulSet ${names} again as it was: it adopts its pods, and makes those that are missing; if the zone is to go, delete all of its pods: ${kubectl(context, `get pods -l ${LABELS.rolloutGroup}=${context.group}`)}`;
+      const list = kubectl(context, `get pods -l ${LABELS.rolloutGroup}=${context.group}`);
+      if (context.message.includes(REPLACED))
+        return `delete the pods that StatefulSet ${names} is not to have, or create it again as it was: ${list}`;
+      return `create StatefulSet ${names} again as it was: it adopts its pods, and makes those that are missing; if the zone is to go, delete all of its pods: ${list}`;
     },
   },
   MaxUnavailableReached: {

@@ -90,15 +90,17 @@ export async function gatherUnderBudget(
   ]);
   const byOwner = groupBy(selected.items, ({ owner = "" }) => owner);
   const orphans = await findOrphans(selected.items, sets.items, { ...source, call });
-  const zones: BudgetZone[] = orphans.filter(({ orphaned }) => orphaned === "gone");
+  const left = orphans.filter(({ orphaned }) => orphaned !== "outside");
   const outside = orphans.filter(({ orphaned }) => orphaned === "outside");
+  const zones: BudgetZone[] = [];
   for (const zone of [...sets.items, ...outside]) {
     const own = (byOwner.get(zone.uid) ?? []).toSorted(byOrdinal);
     const missing = missingPods(zone, own, MAX_GETS + 1);
     const complete = missing.length === 0 ? own : (await readMissing(zone, own, missing)).toSorted(byOrdinal);
     zones.push({ ...zone, pods: complete });
   }
-  return { zones: zones.toSorted(byName), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
+  // Of two zones of one name, the StatefulSet comes first.
+  return { zones: [...zones, ...left].toSorted(byName), pods: new Map(selected.items.map((pod) => [pod.name, pod])) };
 
   async function readMissing(zone: Zone, own: readonly BudgetPod[], missing: readonly string[]): Promise<BudgetPod[]> {
     if (missing.length > MAX_GETS) {

@@ -29,7 +29,7 @@ import { readNode, type UpdateNode } from "../node.ts";
 import { whyUnfit, whyWorkMissing, type WorkloadNow } from "../health.ts";
 import { type NodePod, readNodePod } from "../node-pod.ts";
 import type { Workload } from "../policy-status.ts";
-import { whyHeldByRollout, zonesHere } from "../rollout-hold.ts";
+import { mayHavePodsHere, whyHeldByRollout } from "../rollout-hold.ts";
 import type { NodeReading } from "../snapshot.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
@@ -89,7 +89,7 @@ export function createPodReader(source: PodReaderSource): ReadPods {
   );
   const whyRolloutHolds = async (leaving: readonly NodePod[]): Promise<string | undefined> => {
     const all = await zones();
-    const here = [...groupBy(all, groupKey)].filter(([, group]) => zonesHere(leaving, group).length > 0);
+    const here = [...groupBy(all, groupKey)].filter(([, group]) => mayHavePodsHere(leaving, group));
     const orphans = await Promise.all(here.map(async ([key, group]) => [key, await orphansOf(group)] as const));
     return whyHeldByRollout(leaving, all, new Map(orphans));
   };

@@ -101,6 +101,33 @@ describe("evictions beside pods that a StatefulSet has left behind", () => {
     assert.ok(pod);
     assert.equal(decideEviction({ ...whole, zones, pod }).message, `1 pod not ready in ${B}`);
   });
+
+  it("need no peer of a partition in a StatefulSet that the budget does not select", () => {
+    const whole = snapshot({ pod: "zone-a-2", spec: PARTITIONS, zones: { d: { replicas: 1 } } });
+    assert.equal(decideEviction(whole).message, "1 pod unknown in partition 2");
+    const [last] = whole.zones.slice(-1);
+    assert.ok(last);
+    const judgeBeside = (stranger: BudgetZone, rollout?: { readonly maxUnavailable: number }): string =>
+      decideEviction({ ...whole, zones: [...whole.zones.slice(0, -1), stranger], rollout }).reason;
+    assert.equal(judgeBeside({ ...last, orphaned: "outside" }), "Allowed");
+    assert.equal(judgeBeside({ ...last, orphaned: "outside" }, { maxUnavailable: 1 }), "Allowed");
+    assert.equal(judgeBeside({ ...last, orphaned: "gone" }), "BudgetSpent");
+  });
+
+  it("of a pod of the former UID are judged once its StatefulSet was created again", () => {
+    const whole = snapshot({ pod: "zone-b-0", zones: { b: { pods: { 1: null } } } });
+    const [left] = leftBehind({ name: B }).slice(1, 2).map(readBudgetPod);
+    assert.ok(left);
+    const pod = { ...left, owner: "former", controller: { kind: "StatefulSet", name: B } };
+    assert.equal(decideEviction({ ...whole, pod }).reason, "Allowed");
+    const busy = snapshot({
+      pod: "zone-b-0",
+      zones: { b: { pods: { 1: null } }, c: { pods: { 0: { ready: false } } } },
+    });
+    assert.equal(decideEviction({ ...busy, pod }).message, "1 pod not ready in ingester-zone-c");
+    const stranger = { ...pod, madeBy: "store", controller: { kind: "StatefulSet", name: "store" } };
+    assert.equal(decideEviction({ ...whole, pod: stranger }).reason, "OwnerNotFound");
+  });
 });
 
 describe("downscales beside pods that a StatefulSet has left behind", () => {

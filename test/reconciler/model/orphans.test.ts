@@ -85,6 +85,33 @@ describe("what a StatefulSet leaves behind", () => {
     assert.ok(isHealthy(orphanedZone(B, pods, { owner: undefined, zones: [] })));
   });
 
+  /** Zone b was created again, and has not adopted what is left of the former one. Zone c has 3 replicas from 0. */
+  const AGAIN: readonly (readonly [string, ZoneTraits, ZoneTraits, string])[] = [
+    ["nothing is left if it is to have all of them", {}, {}, "none"],
+    ["all count if it has 0 replicas", { replicas: 0 }, { pods: { 0: { ready: false } } }, `${B}-0: not ready`],
+    ["all count if it begins later", { replicas: 1, start: 7 }, { pods: { 0: { ready: false } } }, `${B}-0: not ready`],
+    ["they are whole if all are ready", { replicas: 1, start: 7 }, {}, "whole"],
+    ["a missing one counts", { replicas: 0 }, { pods: { 0: null } }, `1 pod of ${B} missing`],
+    ["a missing one counts before its ordinals", { start: 7 }, { pods: { 2: null } }, `1 pod of ${B} missing`],
+    ["those behind its ordinals count", { replicas: 1 }, { pods: { 2: { ready: false } } }, `${B}-2: not ready`],
+    ["those of its ordinals do not", { replicas: 1 }, { pods: { 0: { ready: false } } }, "whole"],
+    ["missing ones of its ordinals do not", { replicas: 1 }, { pods: { 0: null } }, "whole"],
+  ];
+  for (const [name, again, before, expected] of AGAIN)
+    it(`is judged beside a StatefulSet of its name: ${name}`, () => {
+      const zones = [...OTHERS.slice(1), zone({ name: B, ...again })];
+      const found = [...orphansByOwner(leftBehind({ name: B, ...before }).map(readPod), zones)].map(([owner, pods]) =>
+        orphanedZone(owner, pods, { owner: undefined, zones }),
+      );
+      const [first] = found;
+      assert.equal(first && isHealthy(first) ? "whole" : first ? describeUnavailable(first) : "none", expected);
+      assert.deepEqual(
+        found.map(({ orphaned }) => orphaned),
+        first ? ["replaced"] : [],
+      );
+      if (first) assert.match(describeOrphans(first), /was created again without these ordinals/);
+    });
+
   it("has the size of its StatefulSet, if that exists outside of the group", () => {
     const outside = zone({ name: B, replicas: 1 });
     const pods = podObjects({ name: B, replicas: 1 }).map(readPod);

@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { whyNotReturned, whyUnfit, whyWorkMissing, type ReturnedWork } from "../../../reconciler/nodes/health.ts";
 import { orphanedZone } from "../../../reconciler/model/orphans.ts";
 import { readPod } from "../../../reconciler/model/pod.ts";
+import { readNodePod } from "../../../reconciler/nodes/node-pod.ts";
 import { whyHeldByRollout } from "../../../reconciler/nodes/rollout-hold.ts";
 import { readZone } from "../../../reconciler/model/zone.ts";
 import { LAST, PREVIOUS, leftBehind, statefulSetObject } from "../builders.ts";
@@ -153,10 +154,19 @@ describe("a rollout in progress", () => {
     const zoneLeft = orphanedZone("ingester-zone-c", pods, { owner: undefined, zones: [a, b] });
     return new Map([["test/ingester", [zoneLeft]]]);
   };
+  const leftHere = (letter: string) => leftBehind({ name: `ingester-zone-${letter}` }).map(readNodePod);
+  for (const [title, pods, zones, held] of [
+    ["holds the node of pods that a StatefulSet has left behind", leftHere("c"), [a, rollingB], true],
+    ["holds that of pods that their StatefulSet has still to adopt", leftHere("a"), [a, rollingB], true],
+    ["does not hold that of pods that the rolling zone has still to adopt", leftHere("b"), [a, rollingB], false],
+  ] as const)
+    it(title, () => assert.equal(whyHeldByRollout(pods, zones, left(true)) !== undefined, held));
+
   for (const [title, pods, orphans, held] of [
     ["that has lost its StatefulSet and lacks a pod holds the node", here, left(false), true],
     ["does not once its pods are ready", here, left(true), false],
     ["does not hold nodes without pods of the group", [pod("y")], left(false), false],
+    ["does not hold nodes that have its own pods alone", leftHere("c"), left(false), false],
   ] as const)
     it(`of another zone ${title}`, () => assert.equal(whyHeldByRollout(pods, [a, b], orphans) !== undefined, held));
 });

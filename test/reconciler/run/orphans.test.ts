@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { Labels } from "../../../reconciler/model/zone.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
 import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
@@ -19,13 +20,19 @@ afterEach(() => stage.close());
 const podsOf = (zone: string) =>
   stage.emulator.store.list("pods", "default").filter(({ metadata }) => metadata.name.startsWith(zone));
 const uids = (zone: string): string[] => podsOf(zone).map(({ metadata }) => metadata.uid);
-const spec = (set: string): object => stage.emulator.store.get(SETS, "default", set)?.["spec"] as object;
+const spec = (set: string, stored = stage.emulator.store.get(SETS, "default", set)): object =>
+  stored?.["spec"] as object;
 
 function setReady(name: string, ready: boolean): void {
   const pod = stage.emulator.store.get("pods", "default", name);
   assert.ok(pod);
   const annotations = { ...pod.metadata.annotations, "sim/ready": String(ready) };
   stage.emulator.store.update("pods", { ...pod, metadata: { ...pod.metadata, annotations } });
+}
+
+async function evict(name: string): Promise<string> {
+  const { answer } = await callWebhook(stage, { name });
+  return `${answer.allowed ? 200 : answer.code} ${answer.message ?? ""}`.trim();
 }
 
 async function tick(): Promise<string> {
@@ -36,8 +43,26 @@ async function tick(): Promise<string> {
   return outcome?.state === "acted" ? outcome.decision.message : (outcome?.state ?? "none");
 }
 
+type Unstored = Readonly<Record<string, unknown>> & {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly labels: Labels };
+  readonly spec: object;
+};
+
+/** It selects no pod that the former one has left. */
+function withOtherSelector(set: Unstored, change: object): Unstored {
+  const { template } = set.spec as { readonly template: { readonly metadata: { readonly labels: Labels } } };
+  const labels = { ...template.metadata.labels, v: "2" };
+  const selector = { matchLabels: { name: B, v: "2" } };
+  const made = { ...template, metadata: { ...template.metadata, labels } };
+  return { ...set, spec: { ...set.spec, selector, template: made, ...change } };
+}
+
 /** Zone b has lost its first pod to a new image, and then its StatefulSet; zones a and c are as before. */
-async function orphanAmid({ labelled = true, ready = false } = {}): Promise<() => Promise<void>> {
+async function orphanAmid({ labelled = true, ready = false } = {}): Promise<
+  (change?: (set: Unstored) => Unstored) => Promise<void>
+> {
   stage = await setBudgetStage();
   if (!labelled) {
     await stage.close();
@@ -60,8 +85,8 @@ async function orphanAmid({ labelled = true, ready = false } = {}): Promise<() =
   await stage.time.advance(1000);
   assert.equal(stage.emulator.store.get(SETS, "default", B), undefined);
   assert.equal(podsOf(B).length, 3);
-  return async () => {
-    stage.emulator.store.create(SETS, again);
+  return async (change = (set) => set) => {
+    stage.emulator.store.create(SETS, change(again));
     await stage.time.advance(1000);
   };
 }
@@ -133,6 +158,34 @@ describe("a zone that is deleted without its pods in the middle of its rollout",
   });
 });
 
+describe("a zone that is created again without the pods that it has left behind", () => {
+  for (const [name, change] of [
+    ["with 0 replicas", { replicas: 0 }],
+    ["with other ordinals", { replicas: 1, ordinals: { start: 7 } }],
+  ] as const)
+    it(`keeps the pods of others while one of them is not ready: ${name}`, async () => {
+      const recreate = await orphanAmid();
+      await recreate((set) => withOtherSelector(set, change));
+      await stage.time.advance(3000);
+      const before = uids(C);
+      for (let i = 0; i < 3; i++) await tick();
+      assert.match(
+        await tick(),
+        /^ZoneOrphaned .*ingester-zone-b-0: not ready; StatefulSet ingester-zone-b was created/,
+      );
+      assert.deepEqual(uids(C), before);
+      writeBudget(stage);
+      assert.match(await evict(`${C}-1`), /^429 1 pod not ready in ingester-zone-b/);
+      assert.match(await evict(`${C}-0`), /^429 1 pod not ready in ingester-zone-b/, "by the cached denial");
+      assert.match(await evict(`${B}-1`), /^429 1 pod not ready in ingester-zone-b/);
+      assert.match(await evict(`${B}-0`), /^200/);
+      for (const pod of podsOf(B))
+        if (!pod.metadata.name.endsWith("-7")) stage.emulator.store.remove("pods", "default", pod.metadata.name);
+      await stage.time.advance(60_000);
+      assert.match(await tick(), /^updating ingester-zone-c-0/);
+    });
+});
+
 describe("a zone whose StatefulSet loses its label in the middle of its rollout", () => {
   it("keeps the pods of others while one of its own is not ready", async () => {
     const recreate = await orphanAmid();
@@ -154,11 +207,6 @@ describe("a zone whose StatefulSet loses its label in the middle of its rollout"
 });
 
 describe("evictions beside a zone that was deleted without its pods", () => {
-  const evict = async (name: string): Promise<string> => {
-    const { answer } = await callWebhook(stage, { name });
-    return `${answer.allowed ? 200 : answer.code} ${answer.message ?? ""}`.trim();
-  };
-
   it("wait for its pods, and are judged of its pods", async () => {
     await orphanAmid();
     writeBudget(stage);
@@ -180,6 +228,25 @@ describe("evictions beside a zone that was deleted without its pods", () => {
     writeBudget(stage);
     const { requestDisruption } = startProcess(stage);
     assert.equal(await requestDisruption("zone-c-0", { rollout: { maxUnavailable: 1 } }), `1 pod not ready in ${B}`);
+  });
+
+  it("of pods of the former UID are judged once the StatefulSet is created again", async () => {
+    stage = await setBudgetStage();
+    writeBudget(stage);
+    const { store } = stage.emulator;
+    const set = store.get(SETS, "default", B);
+    const pod = store.get("pods", "default", `${B}-1`);
+    assert.ok(set && pod);
+    const { name, labels = {} } = set.metadata;
+    store.remove(SETS, "default", B, { propagationPolicy: "Orphan" });
+    await stage.time.advance(1000);
+    store.create(SETS, { ...set, status: {}, metadata: { name, namespace: "default", labels }, spec: spec(B, set) });
+    const { ownerReferences } = pod.metadata;
+    const left = store.get("pods", "default", `${B}-1`);
+    assert.ok(left);
+    // As before the garbage collector comes.
+    store.update("pods", { ...left, metadata: { ...left.metadata, ...(ownerReferences && { ownerReferences }) } });
+    assert.doesNotMatch(await evict(`${B}-1`), /^400/);
   });
 
   it("of a StatefulSet that has lost the label are refused, and its pods count for others", async () => {

@@ -84,6 +84,24 @@ describe("a reading of a node", () => {
     }
   });
 
+  it("finds it for a node that has only pods which a StatefulSet has left behind", async () => {
+    const { store } = stage.emulator;
+    for (const pod of store.list("pods", "default")) {
+      const nodeName = pod.metadata.name.startsWith("ingester-zone-b") ? "node-1" : "node-2";
+      store.update("pods", { ...pod, spec: { ...(pod as unknown as StoredPod).spec, nodeName } });
+    }
+    store.remove("statefulsets.apps", "default", "ingester-zone-b", { propagationPolicy: "Orphan" });
+    await stage.time.advance(1000);
+    assert.equal(podsOn("node-1").length, 3);
+    assert.equal((await read("node-1")).rollout, undefined);
+    deploy(stage, "x:2", { podLabels: { "rollout-group": "ingester" }, zones: ["c"] });
+    await stage.time.advance(1000);
+    assert.match(
+      (await read("node-1")).rollout ?? "",
+      /rolling out zone ingester-zone-c, and zone ingester-zone-b has pods here/,
+    );
+  });
+
   it("finds that drained work has not come back", async () => {
     const set = stage.emulator.store.get("statefulsets.apps", "default", "ingester-zone-a");
     const before = {
