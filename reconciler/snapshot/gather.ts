@@ -1,7 +1,13 @@
 /** Reads the cluster into snapshots: StatefulSets first, then pods (§13.3), each list once. */
 import type { Call, Query } from "../../infra/kubernetes/cluster.ts";
 import { readEach } from "../../infra/kubernetes/read-each.ts";
-import { type PodObject, pods, statefulSets, type Resource } from "../../infra/kubernetes/resources.ts";
+import {
+  type PodObject,
+  pods,
+  type Resource,
+  type StatefulSet,
+  statefulSets,
+} from "../../infra/kubernetes/resources.ts";
 import type { Source } from "../../infra/kubernetes/actor.ts";
 import { absent } from "../../infra/errors.ts";
 import { visitEach } from "../../infra/slots.ts";
@@ -146,15 +152,38 @@ export async function gatherOrphans<P extends Pod>(
 export async function findOrphans<P extends Pod>(
   some: readonly P[],
   zones: readonly Zone[],
-  { cluster, call }: BoundSource,
+  source: BoundSource,
 ): Promise<(Zone & { readonly pods: readonly P[] })[]> {
-  const found = [...orphansByOwner(some, zones)].map(async ([name, own]) => {
-    const { namespace = "", owner } = own.find((pod) => pod.owner !== undefined) ?? {};
-    const set =
-      owner === undefined ? undefined : await cluster.get(statefulSets, { namespace, name }, call).catch(absent);
-    return orphanedZone(name, own, { owner: set && readZone(set), zones });
-  });
-  return (await Promise.all(found)).toSorted(byName);
+  const byOwner = orphansByOwner(some, zones);
+  const owned = [...byOwner].filter(([, own]) => own.some(({ owner }) => owner !== undefined)).map(([name]) => name);
+  const owners = await readOwners(owned, some[0]?.namespace ?? "", source);
+  return [...byOwner]
+    .map(([name, own]) => orphanedZone(name, own, { owner: owners.get(name), zones }))
+    .toSorted(byName);
+}
+
+/** Up to so many StatefulSets are read one by one rather than with a list. */
+const MAX_GETS = 8;
+
+/** The StatefulSets of these names that exist. */
+async function readOwners(
+  names: readonly string[],
+  namespace: string,
+  source: BoundSource,
+): Promise<Map<string, Zone>> {
+  const { cluster, call } = source;
+  const wanted = new Set(names);
+  const found: Zone[] = [];
+  if (names.length > MAX_GETS) {
+    const visit = (set: StatefulSet): void => {
+      if (wanted.has(set.metadata?.name ?? "")) found.push(readZone(set));
+    };
+    await visitAll({ resource: statefulSets, query: { namespace }, visit }, source, call);
+  } else {
+    const sets = names.map((name) => cluster.get(statefulSets, { namespace, name }, call).catch(absent));
+    found.push(...(await Promise.all(sets)).filter((set) => set !== undefined).map(readZone));
+  }
+  return new Map(found.map((zone) => [zone.name, zone]));
 }
 
 interface ListToVisit<O> {

@@ -5,8 +5,12 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import type { PodObject } from "../../../infra/kubernetes/resources.ts";
+import { type Pod, readPod } from "../../../reconciler/model/pod.ts";
+import { findOrphans } from "../../../reconciler/snapshot/gather.ts";
 import type { Labels } from "../../../reconciler/model/zone.ts";
 import { callWebhook } from "../../functions/eviction/eviction-stage.ts";
+import { zone } from "../builders.ts";
 import { setBudgetStage, startProcess, writeBudget } from "../budget-stage.ts";
 import { deploy, setStage, type Stage, tickOnce } from "../stage.ts";
 
@@ -203,6 +207,36 @@ describe("a zone whose StatefulSet loses its label in the middle of its rollout"
     setReady(`${B}-0`, true);
     await stage.time.advance(2000);
     assert.match(await tick(), /^updating ingester-zone-c-0/);
+  });
+});
+
+describe("StatefulSets outside of a group whose pods have its label", () => {
+  it("are read one by one if they are few, otherwise with one list", async () => {
+    stage = await setStage();
+    const { store } = stage.emulator;
+    const group = [zone({ name: "ingester-zone-a" })];
+    deploy(stage, "x:1", { podLabels: { "rollout-group": "ingester" } });
+    await stage.time.advance(2000);
+    const set = store.get(SETS, "default", B);
+    assert.ok(set);
+    for (let i = 0; i < 9; i++) {
+      const labels = { name: `store-${i}` };
+      const own = { replicas: 1, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: {} } };
+      const metadata = { name: `store-${i}`, namespace: "default" };
+      store.create(SETS, { ...set, metadata, spec: { ...spec(B), ...own }, status: {} });
+    }
+    await stage.time.advance(3000);
+    const strangers = (store.list("pods", "default") as unknown as PodObject[]).map(readPod);
+    const ofStores = strangers.filter(({ name }) => name.startsWith("store-"));
+    assert.equal(ofStores.length, 9);
+    const read = async (some: readonly Pod[]) => {
+      const { cluster, calls } = stage.connect();
+      const found = await findOrphans(some, group, { cluster });
+      assert.ok(found.every(({ orphaned, replicas }) => orphaned === "outside" && replicas === 1));
+      return { found: found.length, calls: calls.length };
+    };
+    assert.deepEqual(await read(ofStores.slice(1)), { found: 8, calls: 8 });
+    assert.deepEqual(await read(ofStores), { found: 9, calls: 1 });
   });
 });
 
