@@ -271,6 +271,20 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
     replacement: "freezes.find(({ from, to }) => from < at && at < to);",
   },
   {
+    breaks: "the search for the opening of a window ends after some years",
+    file: "reconciler/model/window.ts",
+    tests: ["test/reconciler/model/window.test.ts"],
+    find: "const YEARS_AHEAD = 10;",
+    replacement: "const YEARS_AHEAD = 100;",
+  },
+  {
+    breaks: "the search for the opening of a window goes by quarters of an hour",
+    file: "reconciler/model/window.ts",
+    tests: ["test/reconciler/model/window.test.ts"],
+    find: `["*/60", quarters.join(",")]`,
+    replacement: `[second, quarters.join(",")]`,
+  },
+  {
     breaks: "a window closes at the end of its duration",
     file: "reconciler/model/window.ts",
     tests: WINDOW.tests,
