@@ -1,5 +1,6 @@
 /** Reads Prometheus' answers to instant queries: https://prometheus.io/docs/prometheus/latest/querying/api/. Pure. */
 import * as z from "zod";
+import { cut } from "../cut.ts";
 
 /** Why a query has no result. */
 export type QueryErrorCode =
@@ -160,5 +161,5 @@ function parseJson(body: string): unknown {
 /** A text on one line, at most 300 characters long. */
 function shorten(text: string): string {
   const line = text.replaceAll(/[\s\p{Cc}]+/gu, " ").trim();
-  return line.length <= MAX_TEXT_LENGTH ? line : `${line.slice(0, MAX_TEXT_LENGTH - 1)}…`;
+  return line.length <= MAX_TEXT_LENGTH ? line : `${cut(line, MAX_TEXT_LENGTH - 1)}…`;
 }

@@ -3,6 +3,7 @@
  * the budgets that cannot be understood, with the original's messages. JSON.parse yields the same integer for 1.0 and
  * 1; the original refuses 1.0.
  */
+import { cut } from "../../infra/cut.ts";
 import { parseGoDuration } from "../../infra/duration.ts";
 import { type Fields, fieldsOf, isFields } from "../../infra/json.ts";
 import { firstOf, type Rule } from "../../infra/rules.ts";
@@ -71,7 +72,7 @@ const findProblem = firstOf<[RawBudget], string>([
     const written = spec[FIELDS.delay];
     if (has(spec, FIELDS.delay) && typeof written !== "string")
       return `failed to extract value from config field ${FIELDS.delay}`;
-    const raw = String(written).slice(0, MAX_SHOWN_LENGTH);
+    const raw = cut(String(written), MAX_SHOWN_LENGTH);
     if (delayMs === undefined) return `invalid value: crossZoneEvictionDelay is not a valid duration, got ${raw}`;
     return delayMs < 0 ? `invalid value: crossZoneEvictionDelay must be >= 0, got ${raw}` : undefined;
   },

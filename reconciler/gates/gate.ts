@@ -3,6 +3,7 @@
  * settled.
  */
 import * as z from "zod";
+import { cut } from "../../infra/cut.ts";
 import type { RolloutGate } from "../../infra/kubernetes/custom-resources.ts";
 import { baselineFields } from "../checks/baseline.ts";
 import { checkFields } from "../checks/check.ts";
@@ -77,6 +78,7 @@ export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefi
   const group = Named.safeParse(spec).data?.group;
   if (group === undefined) return undefined;
   const { resourceVersion, ...identity } = readIdentity(metadata);
+  const retry = metadata.annotations?.[RETRY_ANNOTATION];
   const settings = Spec.safeParse(spec).data ?? { ...UNREADABLE, group };
   return {
     ...settings,
@@ -85,6 +87,6 @@ export function readGate({ metadata, spec, status }: RolloutGate): Gate | undefi
     generation: metadata.generation ?? 0,
     ...readRecord(status),
     conditions: readConditions(status),
-    retry: metadata.annotations?.[RETRY_ANNOTATION]?.slice(0, MAX_RETRY_LENGTH),
+    retry: retry === undefined ? undefined : cut(retry, MAX_RETRY_LENGTH),
   };
 }

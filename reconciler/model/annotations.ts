@@ -1,4 +1,5 @@
 /** Every label and annotation that Zonewise knows, and how the value of each is read (§0.2, §1.6). */
+import { cut } from "../../infra/cut.ts";
 import { parseTimestamp } from "../../infra/timestamp.ts";
 
 export const LABELS = {
@@ -70,9 +71,9 @@ export const MAX_VALUE_LENGTH = 1000;
 export function boundValues(annotations: Strings | undefined): Parsed<Strings | undefined> {
   const long = Object.values(ANNOTATIONS).filter((name) => (annotations?.[name]?.length ?? 0) > MAX_VALUE_LENGTH);
   if (long.length === 0) return { value: annotations };
-  const cut = long.map((name) => [name, `${annotations?.[name]?.slice(0, MAX_VALUE_LENGTH)}\u2026`]);
+  const bounded = long.map((name) => [name, `${cut(annotations?.[name] ?? "", MAX_VALUE_LENGTH)}\u2026`]);
   return {
-    value: { ...annotations, ...Object.fromEntries(cut) },
+    value: { ...annotations, ...Object.fromEntries(bounded) },
     problem: `more than ${MAX_VALUE_LENGTH} characters in ${long.map((name) => `annotation ${name}`).join(", ")}`,
   };
 }

@@ -12,6 +12,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parse } from "yaml";
 import { generateCertificates } from "../../infra/certs/act/generate.ts";
+import { RETRY_ANNOTATION } from "../../reconciler/gates/gate.ts";
+import { ANNOTATIONS } from "../../reconciler/model/annotations.ts";
 import { type Emulator, startEmulator } from "../emulator/index.ts";
 import type { KubeObject } from "../emulator/store.ts";
 import { PATH } from "./eviction-setup.ts";
@@ -58,14 +60,16 @@ function fill({ store }: Emulator, root: string): void {
     const text = readFileSync(join(root, `infra/manifests/crds/${name}.yaml`), "utf8");
     store.create("customresourcedefinitions.apiextensions.k8s.io", parse(text) as KubeObject);
   }
-  const metadata = (name: string, i: number) => ({
+  const metadata = (name: string, i: number, annotation = "note") => ({
     name,
     namespace: "default",
     labels,
     // Another text each: equal ones could be kept once.
-    annotations: { note: String(i).padEnd(ANNOTATION_BYTES, `${i}-`) },
+    annotations: { [annotation]: String(i).padEnd(ANNOTATION_BYTES - annotation.length, `${i}-`) },
   });
-  for (let i = 0; i < SETS; i++) store.create("statefulsets.apps", buildSet(metadata(`zone-${i}`, i), i === 0 ? 1 : 0));
+  // One of ours is read: the part that is remembered must not keep the whole.
+  const sets = (i: number) => buildSet(metadata(`zone-${i}`, i, ANNOTATIONS.downscaleLeader), i === 0 ? 1 : 0);
+  for (let i = 0; i < SETS; i++) store.create("statefulsets.apps", sets(i));
   const budget = { maxUnavailable: 1, selector: { matchLabels: labels } };
   const check = { name: "errors", query: { url: "http://127.0.0.1:9090", expr: "vector(0)" }, successWhen: "NoData" };
   for (let i = 0; i < OTHERS; i++) {
@@ -79,7 +83,7 @@ function fill({ store }: Emulator, root: string): void {
     store.create("rolloutgates.zonewise.dev", {
       apiVersion: "zonewise.dev/v1",
       kind: "RolloutGate",
-      metadata: metadata(`gate-${i}`, i),
+      metadata: metadata(`gate-${i}`, i, RETRY_ANNOTATION),
       spec: { group: `none-${i}`, when: ["BetweenZones"], checks: [check] },
     });
     store.create("rolloutgroups.zonewise.dev", {
