@@ -4,11 +4,14 @@ export interface Clock {
   readonly now: () => number;
   /** Monotonic clock, milliseconds: for deadlines. */
   readonly monotonic: () => number;
-  /** Resolves after `ms`, or as soon as `signal` fires; never rejects. */
+  /** Resolves after `ms` (24 days at most), or as soon as `signal` fires; never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Runs `run` once after `ms`, unless the function that it returns is called before; by Node's timers if left out. */
   readonly after?: (ms: number, run: () => void) => () => void;
 }
+
+/** A timer of Node.js runs at once if its time is longer: the next longest sleep is better than none. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -19,7 +22,7 @@ export const systemClock: Clock = {
         resolve();
         return;
       }
-      const timer = setTimeout(done, Math.max(0, ms));
+      const timer = setTimeout(done, Math.min(Math.max(0, ms), MAX_TIMER_MS));
       signal?.addEventListener("abort", done, { once: true });
       function done(): void {
         clearTimeout(timer);

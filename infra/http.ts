@@ -89,17 +89,20 @@ async function exchangeOnce(
 }
 
 const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 3_600_000;
 
 /**
  * Milliseconds until a call may be repeated, by the Retry-After of its answer; undefined without one. At least a second,
- * as 0 would make a loop, and up to a quarter longer, so that callers do not come back all at once. Only seconds are
+ * as 0 would make a loop; at most an hour, as one wrong answer must not stop a caller for days; and up to a quarter
+ * longer, so that callers do not come back all at once. Only seconds are
  * read: neither Kubernetes nor the node API sends a date
  * (https://kubernetes.io/docs/concepts/cluster-administration/flow-control/).
  */
 export function readRetryAfter(headers: http.IncomingHttpHeaders, random = Math.random): number | undefined {
   const header = headers["retry-after"];
   if (header === undefined || !/^\d{1,9}$/.test(header)) return undefined;
-  return Math.round(Math.max(Number(header) * 1000, MIN_RETRY_MS) * (1 + random() / 4));
+  const ms = Math.min(Math.max(Number(header) * 1000, MIN_RETRY_MS), MAX_RETRY_MS);
+  return Math.round(ms * (1 + random() / 4));
 }
 
 interface Bounds {

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
+import { systemClock } from "../../infra/clock.ts";
 import { exchange, readRetryAfter, readText, requestOnce, withinDeadline } from "../../infra/http.ts";
 import { RolloutError } from "../../infra/errors.ts";
 import { listen } from "../loopback.ts";
@@ -113,4 +114,15 @@ it("a call is repeated after the seconds of Retry-After, at least one, and up to
     ["0", "4"].map((header) => waits(header, 1)),
     [1250, 5000],
   );
+});
+
+it("a call is repeated after an hour at the latest, and a timer never gets more than Node.js can wait", (t) => {
+  for (const header of ["3600", "2592000", "999999999"])
+    assert.equal(
+      readRetryAfter({ "retry-after": header }, () => 0),
+      3_600_000,
+    );
+  const timer = t.mock.method(globalThis, "setTimeout", () => 0);
+  void systemClock.sleep(30 * 86_400_000);
+  assert.equal(timer.mock.calls[0]?.arguments[1], 2 ** 31 - 1);
 });

@@ -19,6 +19,20 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
     replacement: "Number(header) * 1000",
   },
   {
+    breaks: "a call that is sent away for weeks is repeated after an hour",
+    file: "infra/http.ts",
+    tests: ["test/infra/http.test.ts"],
+    find: "const MAX_RETRY_MS = 3_600_000;",
+    replacement: "const MAX_RETRY_MS = Infinity;",
+  },
+  {
+    breaks: "a sleep that is longer than a timer of Node.js does not end at once",
+    file: "infra/clock.ts",
+    tests: ["test/infra/http.test.ts"],
+    find: "Math.min(Math.max(0, ms), MAX_TIMER_MS)",
+    replacement: "Math.max(0, ms)",
+  },
+  {
     breaks: "an agent that is refused reads the UID of its node again",
     file: "reconciler/nodes/agent/call-node-api.ts",
     tests: ["test/reconciler/nodes/agent/call-node-api.test.ts"],
