@@ -94,10 +94,22 @@ export function createCaInjection(input: CaInjectionInput): CaInjection {
   async function provide(call: Call & { readonly signal: AbortSignal }): Promise<void> {
     if (!issuer) return;
     const place = { cluster, clock, log, namespace, secretName };
-    const provided = await provideCertificate({ ...issuer, ...place, inject, stop: call.signal }, call);
+    const provided = await provideCertificate({ ...issuer, ...place, inject, stop: call.signal }, call).catch(leave);
     if (provided === "made") log.info("the certificate of the webhooks was made", { secret: secretName });
     if (provided === "overdue")
       logOnce("the certificate job is overdue: the reconciler renews the certificate", { secret: secretName });
+  }
+
+  /** What is stored is injected and measured all the same: the alert of the expiry needs its metric just then. */
+  function leave(error: unknown): "left" {
+    if (hasCode(error, "Cancelled")) throw error;
+    if (hasCode(error, "Forbidden"))
+      logOnce(
+        "the reconciler does not provide the certificate of the webhooks: the ServiceAccount may not read, create or replace the Secret",
+        { error },
+      );
+    else log.warn("the certificate of the webhooks could not be provided", { error, secret: secretName });
+    return "left";
   }
 
   function logOnce(message: string, fields: LogFields): void {

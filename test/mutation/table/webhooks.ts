@@ -219,6 +219,13 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     replacement: `"if": false,`,
   },
   {
+    breaks: "a certificate that may not be renewed is still measured and injected",
+    file: "reconciler/run/ca-injection.ts",
+    tests: ["test/reconciler/run/ca-injection.test.ts"],
+    find: ", call).catch(leave);",
+    replacement: ", call);",
+  },
+  {
     breaks: "the status page answers for hosts that it knows alone",
     file: "functions/status/answer.ts",
     find: "if (!isKnown) return {",

@@ -177,4 +177,27 @@ describe("CA injection", () => {
     assert.equal(lines.filter((line) => line.includes("could not be injected into webhook configurations")).length, 2);
     assert.deepEqual(bundle(stage, "ours"), [ca]);
   });
+
+  it("without the right to write the Secret, it measures an overdue certificate and injects it all the same", async () => {
+    on.addHook(stage.emulator.store, on.VALIDATING, "ours");
+    const clock = on.movingClock(stage.time);
+    const issue = on.issueAt(clock.now, [on.SERVICE], 1);
+    const { caPem, certPem, keyPem } = await issue();
+    on.putSecret(stage.emulator.store, { ca: caPem, cert: certPem, key: keyPem });
+    await stage.time.advance(19 * 3_600_000);
+    const { cluster } = stage.connect();
+    const replace: typeof cluster.replace = () => Promise.reject(new RolloutError("Forbidden", "not you"));
+    const issuer = { dnsNames: [on.SERVICE], issue };
+    const { injectOnce, lines, metrics, policies } = injector(stage, {
+      clock,
+      cluster: { ...cluster, replace },
+      issuer,
+    });
+    await injectOnce();
+    assert.deepEqual(bundle(stage, "ours"), [caPem]);
+    assert.match(await metrics.render(), /^zonewise_certificate_expiry_timestamp_seconds\{/m);
+    assert.notDeepEqual(await policies(), []);
+    assert.match(lines.join(""), /the reconciler does not provide the certificate of the webhooks/);
+    assert.doesNotMatch(lines.join(""), /the CA bundle is not injected/);
+  });
 });
