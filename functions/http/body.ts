@@ -14,10 +14,11 @@ const ETCD_BYTES = 1.5 * MIB;
  */
 export const MAX_BODY = 2 * 6 * ETCD_BYTES + MIB / 4;
 /**
- * Values of a review. In etcd each takes two bytes or more, so that no stored object has more; others could fill the
- * memory, as an empty object needs 60 bytes there.
+ * Values and keys of a review. In stored objects each takes 4 bytes on average, or more: the densest are the
+ * `managedFields` of variables with short names, with 5. Forged bodies could block the process and fill its memory: an
+ * object with one key takes 200 bytes there.
  */
-export const MAX_VALUES = (2 * ETCD_BYTES) / 2;
+export const MAX_VALUES = (2 * ETCD_BYTES) / 4;
 
 /** An HTTP answer without an AdmissionReview. */
 export interface HttpRefusal {
@@ -84,7 +85,8 @@ function collect(
 
 function parse(raw: Buffer): Body | HttpRefusal {
   if (!isUtf8(raw)) return { status: 400, message: refuse("it is not UTF-8").problem };
-  if (hasMoreValues(raw, MAX_VALUES)) return { status: 413, message: `the body has more than ${MAX_VALUES} values` };
+  if (hasMoreValues(raw, MAX_VALUES))
+    return { status: 413, message: `the body has more than ${MAX_VALUES} values and keys` };
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };
   } catch (error) {
@@ -92,9 +94,9 @@ function parse(raw: Buffer): Body | HttpRefusal {
   }
 }
 
-const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...Buffer.from(String.raw`"\,[{`)];
+const [QUOTE, BACKSLASH, COMMA, COLON, BRACKET, BRACE] = [...Buffer.from(String.raw`"\,:[{`)];
 
-/** Counts the commas, and the beginnings of objects and lists: each value but the first has one of them before it. */
+/** Counts the commas and the beginnings of objects and lists, one before each value or key, and the colons of keys. */
 function hasMoreValues(json: Buffer, most: number): boolean {
   let values = 0;
   let isText = false;
@@ -102,7 +104,7 @@ function hasMoreValues(json: Buffer, most: number): boolean {
     const byte = json[i];
     if (byte === QUOTE) isText = !isText;
     else if (isText && byte === BACKSLASH) i++;
-    else if (!isText && (byte === COMMA || byte === BRACKET || byte === BRACE)) values++;
+    else if (!isText && (byte === COMMA || byte === COLON || byte === BRACKET || byte === BRACE)) values++;
   }
   return values > most;
 }

@@ -37,14 +37,18 @@ test("a review of the largest StatefulSet that etcd stores is accepted, before a
   assert.equal((await post(text)).status, 200);
 });
 
-test("a body with more values than stored objects can have is refused before it is decoded: they would fill the memory", async (t) => {
+test("a body with more values and keys than stored objects have is refused before it is decoded: they would fill the memory", async (t) => {
   const { post } = await serve(t, allowing);
   const padded = (values: string): string =>
     reviewText({ ...request, object: { values: 0 } }).replace('"values":0', `"values":[${values}]`);
-  const counted = /[,[{]/g;
-  const few = padded("").match(counted)?.length ?? 0;
+  const few =
+    padded("")
+      .replaceAll(/"[^"]*"/g, "")
+      .match(/[,:[{]/g)?.length ?? 0;
   const empty = "{},".repeat((MAX_VALUES - few) / 2);
   assert.equal((await post(padded(`${empty}0`))).status, 200);
   assert.equal((await post(padded(`${empty}0,0,0`))).status, 413);
-  assert.equal((await post(padded(`"${String.raw`\"[{,`.repeat(MAX_VALUES)}"`))).status, 200, "text has no values");
+  const keys = Array.from({ length: MAX_VALUES / 2 + 1 }, (_, i) => `"${i}":0`).join();
+  assert.equal((await post(padded(`{${keys}}`))).status, 413, "keys count, too");
+  assert.equal((await post(padded(`"${String.raw`\"[{,:`.repeat(MAX_VALUES)}"`))).status, 200, "text has no values");
 });
