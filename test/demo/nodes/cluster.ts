@@ -16,6 +16,7 @@ export const HOME = "brupop-bottlerocket-aws";
 export const AGENT = "brupop-agent-service-account";
 const AGENTS = "brupop-agent";
 const SHADOWS = "bottlerocketshadows.brupop.bottlerocket.aws";
+const ZONE_LABEL = "topology.kubernetes.io/zone";
 const CRDS = join(import.meta.dirname, "../../../infra/manifests/node-updates/crds");
 
 /** Creates all that users apply, with a policy that does not wait long, and resolves with the nodes' names. */
@@ -46,10 +47,9 @@ export async function createFleet(store: Store): Promise<readonly string[]> {
   const names = store.list("nodes").map(({ metadata }) => metadata.name);
   for (const name of names) {
     const node = store.get("nodes", undefined, name) as KubeObject;
-    store.update(
-      "nodes",
-      put(node, ["metadata", "labels"], { ...node.metadata.labels, [MANAGED_LABEL]: MANAGED_VALUE }),
-    );
+    // Of one topology zone: the pods of a node that is drained come up on the others.
+    const labels = { ...node.metadata.labels, [ZONE_LABEL]: "zone-1", [MANAGED_LABEL]: MANAGED_VALUE };
+    store.update("nodes", put(node, ["metadata", "labels"], labels));
     store.create("pods", {
       apiVersion: "v1",
       kind: "Pod",
