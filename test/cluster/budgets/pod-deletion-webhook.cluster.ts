@@ -170,7 +170,7 @@ guarded("doctor and explain say what guards deletions: the webhook, and above it
         (_, stdout, stderr) => resolve(stdout + stderr),
       );
     });
-  assert.match(await zonewise("explain", "pod/zone-a-0"), /delete by hand: yes {2}Allowed: /);
+  assert.match(await zonewise("explain", "pod/zone-a-0"), /delete by hand: yes {2}the budget has room/);
   const policies = await renderPolicies(namespace, { folder: "infra/manifests/pod-deletion-policy" });
   for (const policy of policies) await createManifest(admin, policy);
   try {
