@@ -410,35 +410,4 @@ describe("the oracle of gates' statuses", () => {
     it(`${expected ? "condemns" : "accepts"} a pod of a zone ${what}`, () => {
       assert.match(judge({ ...given, isTaken: true }), expected ?? /^$/);
     });
-
-  const gateAt = (expr: string, mode: string): object => ({ spec: { mode, checks: [{ query: { expr } }] } });
-  const [GOOD, BAD] = ['up{group="$(group)"}', 'up{group="$(group)"'];
-  for (const [what, now, before, allowed, expected] of [
-    ["a new one that no server can answer", gateAt(BAD, "Enforce"), undefined, true, /let through that no server/],
-    ["one that is refused", gateAt(BAD, "Enforce"), gateAt(GOOD, "Enforce"), false, /^$/],
-    ["a change of what is stored", gateAt(BAD, "Observe"), gateAt(BAD, "Enforce"), false, /refused for what is stored/],
-    ["a change of it that is allowed", gateAt(BAD, "Observe"), gateAt(BAD, "Enforce"), true, /^$/],
-    ["a good one", gateAt(GOOD, "Enforce"), undefined, true, /^$/],
-  ] as const)
-    it(`judges a review of ${what}`, () => {
-      const violations: string[] = [];
-      const nobody = createHistory(() => NOW);
-      const oracle = createGateStatusSafety({
-        shape: DRAWN,
-        violated: (text) => void violations.push(text),
-        now: () => NOW,
-        history: nobody,
-        reads: createReads(() => NOW),
-        toldOf: () => [],
-      });
-      const request = { resource: { resource: "rolloutgates" }, object: now, oldObject: before };
-      oracle.onReview({
-        path: "/validate-sts-plus-v1alpha1-phasedrollout",
-        sent: JSON.stringify({ request }),
-        status: 200,
-        answer: JSON.stringify({ response: { allowed } }),
-        lateMs: -1,
-      });
-      assert.match(violations.join("; "), expected);
-    });
 });

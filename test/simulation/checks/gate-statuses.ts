@@ -4,11 +4,10 @@
  *
  *   version stored -> the process lists gates and zones -> asks Prometheus -> writes the next status
  */
-import { isDeepStrictEqual } from "node:util";
 import { dig, type Fields, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP } from "../names.ts";
-import type { Caller, Review } from "../network.ts";
+import type { Caller } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import type { History, Reads } from "./history.ts";
 import { GATE, GATES } from "./objects.ts";
@@ -529,23 +528,7 @@ export function createGateStatusSafety(options: GateStatusOptions) {
       violated(`${pod} is taken by ${actor} by a pass of ${zone} that is old, and no pod was replaced since`);
   }
 
-  /** A gate whose expression does not end, once its placeholder is filled in, is refused, unless it was stored as that: then it can be changed. */
-  function onReview({ path, sent, status, answer }: Review): void {
-    if (!path.includes("validate-sts-plus") || status !== 200) return;
-    const { resource, object, oldObject } = fieldsOf(dig(JSON.parse(sent), "request"));
-    if (dig(resource, "resource") !== LISTS.gates) return;
-    const [is, was] = [object, oldObject].map((gate) =>
-      listOf(dig(gate, "spec", "checks")).map((check) => textOf(dig(check, "query", "expr")) ?? ""),
-    );
-    const isImpossible = is?.some((expr) => /\{[^}]*\$\([^}]*$/.test(expr));
-    const isAllowed = dig(JSON.parse(answer), "response", "allowed") === true;
-    const isStored = isDeepStrictEqual(is, was);
-    if (isImpossible && isAllowed && !isStored) violated("a gate is let through that no server can answer");
-    if (isImpossible && !isAllowed && isStored) violated("a gate is refused for what is stored of it");
-  }
-
   return {
-    onReview,
     onTaken,
     /** Before the version is noted in the history. */
     onEvent({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {

@@ -312,7 +312,6 @@ export function createCheckSafety({
     },
     onReview(review) {
       partitions.onReview(review);
-      gateStatuses.onReview(review);
       expressions.onReview(review);
     },
   };

@@ -2,7 +2,6 @@
 import { dig, type Draft, fieldsOf, numberOf, timestamp } from "../../emulator/objects.ts";
 import {
   drawPhased,
-  GATES,
   PHASED,
   PHASED_REPLICAS,
   PHASED_ROLLOUTS,
@@ -10,9 +9,8 @@ import {
   type PhasedShape,
   phasedSet,
 } from "../checks/objects.ts";
-import { GATES_PATH, PHASED_PATH, phasedPath, podTemplate, promoteStep, setPath } from "../checks/people.ts";
+import { PHASED_PATH, phasedPath, podTemplate, promoteStep, setPath } from "../checks/people.ts";
 import { HELD } from "../checks/phased-set.ts";
-import { PROMETHEUS_URL } from "../checks/prometheus.ts";
 import { BUDGETS_PATH } from "../budgets.ts";
 import { NAMESPACE } from "../names.ts";
 import {
@@ -268,17 +266,6 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     const time = timestamp(people.schedule.now() + HOUR_MS);
     const rollingPodStatus = { stepStartTime: time, analisysStartTime: time };
     await insist(people, `${phasedPath}/status`, { status: { rollingPodStatus } });
-  },
-  /** A gate that no server can be asked for: it is tried, and one that an earlier version let in is changed. */
-  impossibleGate: async ({ world }) => {
-    const metadata = { name: "impossible", namespace: NAMESPACE };
-    const check = { name: "one", query: { url: PROMETHEUS_URL, expr: 'up{group="$(group)"' }, successWhen: "Data" };
-    const spec = { group: "nobody", when: ["BetweenZones"], mode: "Enforce", checks: [check] };
-    const gate = { apiVersion: "zonewise.dev/v1", kind: "RolloutGate", metadata, spec };
-    await world.ask("human", "POST", `${GATES_PATH}?dryRun=All`, gate);
-    if (!world.store.get(GATES, NAMESPACE, metadata.name)) world.store.create(GATES, gate);
-    await world.ask("human", "PATCH", `${GATES_PATH}/${metadata.name}`, { spec: { mode: "Observe" } });
-    await world.ask("human", "DELETE", `${GATES_PATH}/${metadata.name}`);
   },
 };
 
