@@ -116,7 +116,7 @@ export const ROLLOUT_MUTATIONS: readonly Mutation[] = [
         "an orphaned zone counts in the budgets that select its pods",
         "reconciler/budget/act/gather-budget.ts",
         'orphans.filter(({ orphaned }) => orphaned !== "outside")',
-        "[]",
+        "orphans.slice(0, 0)",
         ["run/orphans"],
       ],
       [
