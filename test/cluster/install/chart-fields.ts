@@ -49,7 +49,7 @@ export const variables = (
 ) =>
   Object.fromEntries(
     places.flatMap((place) => {
-      const at = `${place}${CONTAINER}.env.${place.startsWith("Deployment") ? 3 : place.startsWith(RECONCILER) ? 6 : 1}`;
+      const at = `${place}${CONTAINER}.env.${place.startsWith("Deployment") ? 3 : place.startsWith(RECONCILER) ? 4 : 1}`;
       return [
         [`${at}.name`, name],
         [`${at}.value`, value],

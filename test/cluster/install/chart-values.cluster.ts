@@ -92,7 +92,7 @@ for (const helm of HELMS)
         [],
       );
       assert.equal(fields[`${DEPLOYMENT} spec.template.spec.volumes.0.secret.secretName`], '"tls"');
-      assert.equal(fields[`${RECONCILER} ${JOB}.${CONTAINER}.env.6.name`], '"SERVER_TLS_SELF_SIGNED_CERT_ENABLED"');
+      assert.equal(fields[`${RECONCILER} ${JOB}.${CONTAINER}.env.4.name`], '"SERVER_TLS_SELF_SIGNED_CERT_ENABLED"');
     });
 
     for (const [kind, key, endpoints] of [
