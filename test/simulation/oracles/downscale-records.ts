@@ -14,7 +14,7 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { LEASES, NAMESPACE, ordinalOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { createSince } from "./past.ts";
-import { replicasOf } from "./stored.ts";
+import { readNote, replicasOf } from "./stored.ts";
 
 export interface DownscaleRecordOptions {
   readonly zones: readonly string[];
@@ -171,7 +171,7 @@ export function createDownscaleRecords(options: DownscaleRecordOptions) {
   function onLease({ type, object }: StoreEvent, { actor }: Caller): void {
     const text = type === "DELETED" ? undefined : object.metadata.annotations?.["zonewise/pending-downscales"];
     const earlier = records;
-    records = fieldsOf(JSON.parse(text ?? "{}"));
+    records = fieldsOf(readNote(text ?? "{}"));
     for (const zone of zones) {
       if (!isDeepStrictEqual(earlier[zone], records[zone])) recordedAt.set(zone, now());
       judgeTurn(zone, earlier[zone], actor);
