@@ -1,6 +1,7 @@
 /** The webhooks as targets of the real functions-framework process, from the TypeScript source. */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import { MAX_BODY } from "../../../functions/http/body.ts";
 import { type Asked, exchange, reviewText } from "../http.ts";
 import { createZone, reviewOf, scaleReviewOf, setStage, type Stage, writeKubeconfig } from "../stage.ts";
 import { SERVING, startTarget, type Target } from "../target.ts";
@@ -54,7 +55,13 @@ test("a target answers like the server of all webhooks, without traces of the fr
       /^wrong content type\n$/,
     ],
     ["an unknown encoding", "{}", { "content-encoding": "nonsense" }, 400, /^Unsupported group version kind/],
-    ["a body beyond 3 MiB", Buffer.alloc(5_000_000, " "), {}, 413, /^the body is larger than 3145728 bytes\n$/],
+    [
+      "a body that is too large",
+      Buffer.alloc(MAX_BODY + 1, " "),
+      {},
+      413,
+      /^the body is larger than 19136512 bytes\n$/,
+    ],
   ];
   for (const [name, body, headers, status, text] of REFUSED) {
     const answer = await post(body, headers);

@@ -51,7 +51,7 @@ describe("POST /crdconvert", () => {
     );
   });
 
-  it("converts a list beyond the 3 MiB of admission", async (t) => {
+  it("converts a list of more than 4 MiB", async (t) => {
     const { post } = await serve(t);
     const body = review(2000, 2000);
     assert.ok(body.length > 4 * 1024 * 1024);
