@@ -125,13 +125,13 @@ export const PAUSE_TROUBLES: readonly Trouble[] = [
   {
     trouble: "a group that waits for its rollout window",
     make: (at) => {
-      const window = { [WINDOW]: "0 0 0 1 1 * 2099", [`${WINDOW}-duration`]: "1h", [`${WINDOW}-time-zone`]: "UTC" };
+      const window = { [WINDOW]: "0 0 0 1 1 * 2033", [`${WINDOW}-duration`]: "1h", [`${WINDOW}-time-zone`]: "UTC" };
       for (const zone of ZONES) annotate(at, "statefulsets.apps", zone, window);
       setTemplate(at, "app:2");
     },
     says: {
       status: /WindowClosed/,
-      explain: /roll out: Waiting {2}WindowClosed\n.*opens at 2099-01-01T00:00:00Z/,
+      explain: /roll out: Waiting {2}WindowClosed\n.*opens at 2033-01-01T00:00:00Z/,
       page: /WindowClosed/,
     },
     event: /^WindowClosed /m,
