@@ -58,7 +58,7 @@ it("NR8, NR10, NR20, NW13: window closed, API and agent killed in a drain, label
     [true, "True"],
     "cordoned and excluded together",
   );
-  await patchPolicy({ window: { cron: "* * * * * * 2099" } });
+  await patchPolicy({ window: { cron: "* * * * * * 2035" } });
   await nodeStage.restartApi();
   await played[0]?.restartAgent();
   const activeOf = async (): Promise<number> =>
