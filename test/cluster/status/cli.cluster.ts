@@ -90,6 +90,10 @@ scenario("a viewer sees the rollout that an operator pauses, resumes and waits f
   assert.equal(paused.code, 0, paused.text);
   await stage.setImage("app:2", ZONES);
   await reconciler.untilOutput(/ZonePaused/);
+  // The StatefulSet controller may take a moment to observe the template.
+  await until("the hold is explained", async () =>
+    (await viewer("explain", "group/cache")).text.includes("ZonePaused"),
+  );
   const explained = await viewer("explain", "group/cache");
   assert.equal(explained.code, 1, explained.text);
   assert.match(explained.text, /ZonePaused/);
