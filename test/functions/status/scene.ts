@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseAllDocuments } from "yaml";
 import { systemClock } from "../../../infra/clock.ts";
+import { disruptionBudgets } from "../../../infra/kubernetes/custom-resources.ts";
 import { pods, type Resource, statefulSets } from "../../../infra/kubernetes/resources.ts";
 import { define } from "../../demo/definitions.ts";
 import { composeReconciler } from "../../demo/reconcile.ts";
@@ -27,7 +28,11 @@ export interface Scene extends AsyncDisposable {
 
 const NAMESPACE = "default";
 const GROUPS = ["ingester", "store", "compactor"];
-const SERVICES: Resource = { group: "", version: "v1", plural: "services" };
+/** What the sample has besides StatefulSets. */
+const KINDS: Readonly<Record<string, Resource>> = {
+  Service: { group: "", version: "v1", plural: "services" },
+  ZoneAwarePodDisruptionBudget: disruptionBudgets,
+};
 
 /** `readyMs`: milliseconds that a pod takes to become ready. */
 export async function setScene(readyMs = 1500): Promise<Scene> {
@@ -37,8 +42,6 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
   const stop = new AbortController();
   await emulator.writeKubeconfig(kubeconfig);
   await define(emulator.store, ["rolloutgroups", "zoneawarepoddisruptionbudgets"]);
-  for (const group of GROUPS)
-    emulator.store.create("zoneawarepoddisruptionbudgets.rollout-operator.grafana.com", budgetOf(group));
   const reconciler = await composeReconciler({ kubeconfig, namespace: NAMESPACE, clock: systemClock, onLog: () => {} });
   const reconciling = reconciler.runUntil(stop.signal);
   const { url, serving } = await startStatusPage(kubeconfig, NAMESPACE, stop.signal);
@@ -75,10 +78,7 @@ export async function setScene(readyMs = 1500): Promise<Scene> {
       .replaceAll('ready-after-ms: "600"', `ready-after-ms: "${readyMs}"`);
     for (const document of parseAllDocuments(text)) {
       const body = document.toJS() as { readonly kind: string };
-      await reconciler.cluster.create(body.kind === "Service" ? SERVICES : statefulSets, {
-        namespace: NAMESPACE,
-        body,
-      });
+      await reconciler.cluster.create(KINDS[body.kind] ?? statefulSets, { namespace: NAMESPACE, body });
     }
   }
 }
@@ -89,10 +89,3 @@ async function untilReady({ store }: Emulator): Promise<void> {
     (group as { readonly status?: { readonly phase?: string } }).status?.phase === "Ready";
   while (store.list("rolloutgroups.zonewise.dev", NAMESPACE).filter(isReady).length < GROUPS.length) await sleep(100);
 }
-
-const budgetOf = (group: string) => ({
-  apiVersion: "rollout-operator.grafana.com/v1",
-  kind: "ZoneAwarePodDisruptionBudget",
-  metadata: { name: group, namespace: NAMESPACE },
-  spec: { maxUnavailable: 1, selector: { matchLabels: { "rollout-group": group } } },
-});
