@@ -104,7 +104,10 @@ export function waitForOrphans(
   const unwell = (orphans ?? []).filter((one) => !isHealthy(one));
   if (unwell.length === 0) return undefined;
   const message = `${zone.name} ${wants}: ${listSome(unwell.map(describeOrphans), "; ")}`;
-  const pods = unwell.flatMap((one) => (unavailable(one).pods.length > 0 ? unavailable(one).pods : one.pods));
+  const pods = unwell.flatMap((one) => {
+    const { pods: named } = unavailable(one);
+    return named.length > 0 ? named : one.pods;
+  });
   return {
     ...hold("ZoneOrphaned", message, [zone, ...pods]),
     dedupKey: `${zone.name} after ${listSome(unwell.map(({ name }) => name))}`,

@@ -40,7 +40,7 @@ export interface ReadRequest {
   readonly drained: readonly Workload[];
 }
 
-/** Rejects with with the error of the API server. */
+/** Rejects with the error of the API server. */
 export type ReadPods = (request: ReadRequest) => Promise<NodeReading>;
 
 export interface PodReaderSource extends Source {

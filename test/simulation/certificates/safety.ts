@@ -1,6 +1,7 @@
 /**
  * Judges who changes the webhooks' certificate, and when (§7.3, §7.5): a reconciler makes the first one, and replaces one
- * only if the daily job is overdue; and a new one serves once every configuration has trusted it for half a minute, while the old one is good. Judged from the store.
+ * only if the daily job is overdue; and a new one serves once every configuration has trusted it for half a minute, while
+ * the old one is good. Judged from the store.
  */
 import { X509Certificate } from "node:crypto";
 import { dig, listOf, textOf } from "../../emulator/objects.ts";
