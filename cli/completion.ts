@@ -40,7 +40,7 @@ compdef _zonewise zonewise
 export const scriptOf = (shell: string): string | undefined => SCRIPTS[shell as (typeof SHELLS)[number]];
 
 /** The names that a cluster has. */
-export type FindNames = (what: Completes) => Promise<readonly string[]>;
+type FindNames = (what: Completes) => Promise<readonly string[]>;
 
 /** The words that may replace the last one. Never rejects: without an answer of the cluster there are no names. */
 export async function complete(

@@ -11,7 +11,7 @@ import { usageError } from "./exit.ts";
 import { createSettings } from "./gather/settings.ts";
 import type { Session } from "./session.ts";
 
-export type Environment = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The flags of every command, as parsed. */
 export interface ConnectionFlags {
@@ -24,7 +24,7 @@ export interface ConnectionFlags {
   readonly requestTimeout?: string;
 }
 
-export interface Opened extends Pick<Session, "cluster" | "clock" | "namespace" | "settings"> {
+interface Opened extends Pick<Session, "cluster" | "clock" | "namespace" | "settings"> {
   /** Ends the calls that are still under way, and the connections. */
   readonly close: () => void;
 }

@@ -33,11 +33,7 @@ export const COMMANDS: readonly Command[] = [
   version,
 ];
 
-export type OnCommand = (
-  command: Command,
-  args: readonly string[],
-  flags: Readonly<Record<string, unknown>>,
-) => Promise<void>;
+type OnCommand = (command: Command, args: readonly string[], flags: Readonly<Record<string, unknown>>) => Promise<void>;
 
 /** Receives the shell whose script is requested, or the words to complete. */
 export type OnComplete = (asked: { readonly shell: string } | { readonly words: readonly string[] }) => Promise<void>;

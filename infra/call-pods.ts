@@ -4,7 +4,7 @@ import { hasCode, RolloutError } from "./errors.ts";
 import type { PodAnswer, PodHttp, PodMethod, PodRequest } from "./pod-http.ts";
 import { visitEach } from "./slots.ts";
 
-export interface PodTarget {
+interface PodTarget {
   readonly url: string;
 }
 

@@ -1,5 +1,5 @@
 /** The properties of a call that ended with a code. */
-export interface ErrorFacts {
+interface ErrorFacts {
   /** The same call can succeed later. */
   readonly retryable: boolean;
   /** For a write: nothing was written, or it is unknown, as the write may have taken effect or still may. */

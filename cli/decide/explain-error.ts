@@ -1,7 +1,7 @@
 /** Explains an error of the API server to the user of the CLI, and suggests what to do. Pure. */
 import { hasCode, messageOf, RolloutError, type ErrorCode } from "../../infra/errors.ts";
 
-export interface ErrorText {
+interface ErrorText {
   readonly message: string;
   readonly hint?: string;
 }

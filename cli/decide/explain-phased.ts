@@ -14,7 +14,7 @@ export interface Phased {
   readonly target: Target | undefined;
 }
 
-export interface PhasedPod {
+interface PhasedPod {
   readonly name: string;
   readonly revision: string | undefined;
 }

@@ -5,7 +5,7 @@
 import type { SkipReason } from "../../reconciler/nodes/snapshot.ts";
 import type { NodePhase } from "../../reconciler/nodes/policy-status.ts";
 
-export interface NodeContext {
+interface NodeContext {
   readonly node: string;
   readonly policy: string;
   /** The id of the policy's freeze; "" without one. */

@@ -6,7 +6,7 @@ export interface InstalledPart {
   readonly image: string;
 }
 
-export interface Installed extends InstalledPart {
+interface Installed extends InstalledPart {
   /** By the tag of its image; absent if the tag names no version. */
   readonly version?: string;
   /** Absent if its version is not known. */

@@ -32,7 +32,7 @@ export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<P
   );
 }
 
-export async function gatherPodWorld(
+async function gatherPodWorld(
   session: Session,
   pod: BudgetPod,
   byGroup = new Map<string, Promise<PodWorld>>(),

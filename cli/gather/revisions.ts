@@ -6,7 +6,7 @@ import { readRevision, type Revision, type ZoneHistory } from "../decide/revisio
 import type { Session } from "../session.ts";
 
 /** The newest first. Rejects with the error of the API server. */
-export async function gatherRevisions(session: Pick<Session, "cluster">, zone: Zone): Promise<readonly Revision[]> {
+async function gatherRevisions(session: Pick<Session, "cluster">, zone: Zone): Promise<readonly Revision[]> {
   const query = { namespace: zone.namespace, labelSelector: zone.selector };
   const { items } = await readAll({ resource: controllerRevisions, query, read: (one) => one }, session);
   return items

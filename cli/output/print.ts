@@ -11,7 +11,7 @@ import { wrapWords } from "./table.ts";
 const MIN_COLUMNS = 40;
 
 /** An object as `kubectl get -o name` prints it. */
-export interface Named {
+interface Named {
   /** With its API group: `statefulset.apps`. */
   readonly kind: string;
   readonly name: string;

@@ -11,7 +11,7 @@ import { losesNothing } from "../../reconciler/scaling/steady.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { RequestContext } from "../http/webhook.ts";
 
-export interface ShrinkingZone {
+interface ShrinkingZone {
   readonly zone: Zone;
   /** The replicas that it is to have. */
   readonly replicas: number;

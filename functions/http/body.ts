@@ -26,7 +26,7 @@ export interface HttpRefusal {
   readonly message: string;
 }
 
-export interface Body {
+interface Body {
   readonly value: unknown;
   readonly bytes: number;
 }

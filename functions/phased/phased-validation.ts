@@ -31,7 +31,7 @@ const OBJECT = z.object({
 
 type Spec = z.infer<typeof OBJECT>["spec"];
 
-export interface PhasedValidationTools {
+interface PhasedValidationTools {
   readonly cluster: Cluster;
 }
 

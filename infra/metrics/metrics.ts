@@ -12,7 +12,7 @@ import type { ApiObserver } from "../kubernetes/request.ts";
 import { limitSeries, OTHER } from "./series-limit.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
 
-export interface GroupKey {
+interface GroupKey {
   readonly namespace: string;
   readonly group: string;
 }

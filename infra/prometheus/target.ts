@@ -1,7 +1,7 @@
 /** The target of a query: the URL that a user wrote, and the hosts that an installation allows. Pure. */
 
 /** A URL that can be queried, or the problem with it as the end of a sentence that names the URL's field. */
-export type QueryTarget =
+type QueryTarget =
   | { readonly url: URL; readonly problem?: undefined }
   | { readonly url?: undefined; readonly problem: string };
 

@@ -9,14 +9,14 @@
  */
 
 /** The value of a placeholder. */
-export type PlaceholderValue =
+type PlaceholderValue =
   /** The name of an object, or the value of a label. */
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "pods"; readonly sets: readonly PodsOf[] }
   | { readonly kind: "duration"; readonly seconds: number };
 
 /** Pods of a StatefulSet: all that it may have, or those of these ordinals. */
-export interface PodsOf {
+interface PodsOf {
   readonly set: string;
   readonly ordinals?: readonly number[];
 }
@@ -42,7 +42,7 @@ export const compares = ({ query, baseline }: Compared, placeholder: "candidate_
   Boolean(baseline) && [query, baseline].some((one) => one?.expr.includes(`$(${placeholder})`));
 
 /** An expression without placeholders, or why it cannot be asked, as a sentence. */
-export type Filled =
+type Filled =
   | { readonly expr: string; readonly problem?: undefined }
   | { readonly expr?: undefined; readonly problem: string };
 

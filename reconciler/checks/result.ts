@@ -23,7 +23,7 @@ import {
   type Urgency,
 } from "./check.ts";
 
-export interface CheckResult {
+interface CheckResult {
   readonly streak: Streak;
   readonly lastVerdict: CheckVerdict;
   /** The first series of the last answer, if it had any; of a comparison, both numbers. */

@@ -97,7 +97,7 @@ export function findInResults(
 export const NO_FINDINGS: ExpressionFindings = { errors: [], open: [] };
 
 /** An expression that was tried. */
-export interface TriedExpression {
+interface TriedExpression {
   /** Of its check. */
   readonly name: string;
   /** Says which of two queries it is, as results do. */

@@ -18,7 +18,7 @@ export interface PlannedStarts extends Starts {
   readonly couldStart: boolean;
 }
 
-export interface StartOptions {
+interface StartOptions {
   /** 0 or more. */
   readonly slots: number;
   /** A sentence for each node that counts although it is not active: until when it counts. */

@@ -8,7 +8,7 @@ import type { ActiveNode, DeferredNode, FailedNode, Freeze, PolicyStatus } from 
 import { RELEASED } from "./slots.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 
-export interface PolicyRecords {
+interface PolicyRecords {
   readonly active: readonly ActiveNode[];
   readonly failed: readonly FailedNode[];
   readonly deferred: readonly DeferredNode[];

@@ -8,7 +8,7 @@ import { allowedActive } from "./policy.ts";
 import type { PolicySnapshot } from "./snapshot.ts";
 import { isAtRest, isInReboot } from "./state-machine.ts";
 
-export interface Slots {
+interface Slots {
   /** 0 or more. */
   readonly free: number;
   /** A sentence for each node that counts although it is not active: until when it counts. */

@@ -10,7 +10,7 @@ import { decideUngated } from "../rollout/decide-rollout.ts";
 import { snapshotOf } from "./next-step.ts";
 import type { World } from "./world.ts";
 
-export interface SimulatedGates {
+interface SimulatedGates {
   readonly world: World;
   /** Something other than results of checks has changed: the next tick follows at once. */
   readonly progressed: boolean;

@@ -18,7 +18,7 @@ export type Denial = Exclude<
   "Allowed" | "PodNotReady" | "OtherPod" | "PodNotInScope" | "InvalidRequest" | "PodNotFound"
 >;
 
-export interface RuleFacts {
+interface RuleFacts {
   /** The condition that must hold. */
   readonly rule: string;
   readonly remedy: (context: RuleContext) => string;

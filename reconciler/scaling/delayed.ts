@@ -54,7 +54,7 @@ export interface Endpoint {
 /** Pods with neighbouring ordinals. */
 export type Endpoints = PodTargets<Endpoint>;
 
-export interface PreparationPlan {
+interface PreparationPlan {
   /** Pods that stay: they are notified of it (DELETE). */
   readonly staying: Endpoints;
   /** Pods that are to go, in order: they are to prepare (POST). */
@@ -62,7 +62,7 @@ export interface PreparationPlan {
 }
 
 /** The address for the preparation of a zone's pods. */
-export interface PreparationTarget extends Pick<Delay, "url"> {
+interface PreparationTarget extends Pick<Delay, "url"> {
   readonly clusterDomain: string;
 }
 
@@ -127,7 +127,7 @@ export function foldAges({ ms }: Delay) {
 }
 
 /** The pods that are to go, all of which have answered. */
-export interface LeavingPods {
+interface LeavingPods {
   readonly count: number;
   /** The last of them whose delay is not over. */
   readonly youngest: YoungPod | undefined;

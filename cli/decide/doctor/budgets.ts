@@ -12,7 +12,7 @@ import { curePodLabels, keepBudget, kubectl } from "../../../reconciler/remedies
 import { type Check, edit, label, row } from "./check.ts";
 import { isGrouped } from "./zones.ts";
 
-export interface BudgetFacts {
+interface BudgetFacts {
   readonly budgets: readonly StoredBudget[];
   /** All StatefulSets. */
   readonly zones: readonly Zone[];

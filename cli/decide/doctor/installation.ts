@@ -35,7 +35,7 @@ export const TICKS: readonly Check<readonly NoTick[]>[] = [
 ];
 
 /** A budget, and the webhook that asks it about evictions. */
-export interface GuardedBudget {
+interface GuardedBudget {
   readonly budget: string;
   readonly guard: Guard & { readonly notTried?: string };
 }
@@ -72,7 +72,7 @@ export const PROTECTION: readonly Check<readonly GuardedBudget[]>[] = [
 ];
 
 /** What guards deletions of pods in a namespace with budgets: it is opt-in, so that a missing one is no fault. */
-export interface GuardedNamespace {
+interface GuardedNamespace {
   readonly namespace: string;
   readonly guard: DeletionGuard;
 }
@@ -168,7 +168,7 @@ export const WEBHOOKS: readonly Check<readonly WebhookConfiguration[]>[] = [
 ];
 
 /** An account, the rights that it lacks, and the command that grants them. */
-export interface Lacking {
+interface Lacking {
   /** `serviceaccount/zonewise-reconciler` */
   readonly who: string;
   readonly missing: readonly Right[];

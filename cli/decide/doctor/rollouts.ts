@@ -170,7 +170,7 @@ export const PHASED: readonly Check<PhasedFacts>[] = [
   }),
 ];
 
-export interface GateFacts {
+interface GateFacts {
   readonly gates: readonly Gate[];
   /** The rollout groups of all namespaces with their zones, by `groupKey`. */
   readonly groups: ReadonlyMap<string, readonly Zone[]>;
@@ -293,7 +293,7 @@ export const POLICIES: readonly Check<readonly (Policy | InvalidPolicy)[]>[] = [
 ];
 
 /** A Secret with the credentials of a query. */
-export interface CheckSecret {
+interface CheckSecret {
   readonly namespace: string;
   readonly name: string;
   /** `phasedrollout/db`: the object that names it. */

@@ -15,7 +15,7 @@ import { remedyFor } from "../../../reconciler/remedies/rules.ts";
 import { type PageGroup, keyOf, type LiveZone } from "./records.ts";
 import { showTime } from "./time.ts";
 
-export interface GroupSection {
+interface GroupSection {
   readonly group: PageGroup;
   /** Its zones and their pods; undefined if they were not read. */
   readonly live: readonly LiveZone[] | undefined;

@@ -19,7 +19,7 @@ import type { Answers, PlannedCheck } from "../result.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** The inputs for an object's checks. */
-export interface CheckScope {
+interface CheckScope {
   /** The object's namespace: Secrets are read there. */
   readonly namespace: string;
   /** The values of placeholders; absent if there are none. */
@@ -28,7 +28,7 @@ export interface CheckScope {
   readonly startedAt?: number;
 }
 
-export interface Question extends Urgency, CheckScope {
+interface Question extends Urgency, CheckScope {
   readonly query: CheckQuery;
   readonly baseline?: Baseline | undefined;
 }
@@ -53,7 +53,7 @@ export interface Checker {
   begin(stop: AbortSignal): Round;
 }
 
-export interface CheckerTools {
+interface CheckerTools {
   readonly cluster: Cluster;
   readonly prometheus: PrometheusClient;
   readonly clock: Pick<Clock, "now" | "sleep">;

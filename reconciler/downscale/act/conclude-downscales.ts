@@ -30,7 +30,7 @@ import { readIdentity } from "../../model/identity.ts";
 import { readZone } from "../../model/zone.ts";
 import { type Due, type ConcludeContext, concludeOne, type ConcludeOptions } from "./conclude-one.ts";
 
-export interface PendingScope {
+interface PendingScope {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
   readonly recorder: ConcludeContext["recorder"];

@@ -31,7 +31,7 @@ import {
 import { forgetOldSpec, type RolloutView } from "../rollout.ts";
 
 /** The context in which gates are followed. */
-export interface GateContext extends Omit<Context, "stop"> {
+interface GateContext extends Omit<Context, "stop"> {
   readonly round: Round;
   readonly log: Log;
   /** The last status that this process has written, by the UID of the gate. */

@@ -23,7 +23,7 @@ import type { Draft } from "../../report/events.ts";
 import { followGate, type SentStatus, type Followed, type Tried } from "./follow-gate.ts";
 import { createGateLister, type GateList } from "./list-gates.ts";
 
-export interface GatesScope {
+interface GatesScope {
   /** "" for all. */
   readonly namespaces: readonly string[];
   /**
@@ -62,7 +62,7 @@ export interface Gates {
   readonly begin: (context: Omit<Context, "stop">, scope: GatesScope) => Promise<TickGates>;
 }
 
-export interface GatesTools {
+interface GatesTools {
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly log: Log;
   readonly metrics: CheckMetrics;

@@ -33,7 +33,7 @@ export interface StoredPolicy {
   readonly object: CustomObject;
 }
 
-export interface GatherNodes {
+interface GatherNodes {
   /** The namespace of the shadows. */
   readonly namespace: string;
   /** Reads every node of the cluster, to find our marks on nodes whose shadow no longer shows them. */

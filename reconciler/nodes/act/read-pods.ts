@@ -34,7 +34,7 @@ import type { NodeReading } from "../snapshot.ts";
 import { gatherUnderBudget, listBudgets, type ListedBudget } from "../../budget/act/gather-budget.ts";
 import { openReservationStore } from "../../budget/act/reservation-store.ts";
 
-export interface ReadRequest {
+interface ReadRequest {
   readonly node: string;
   /** Controllers whose pods were drained from it. */
   readonly drained: readonly Workload[];
@@ -43,7 +43,7 @@ export interface ReadRequest {
 /** Rejects with the error of the API server. */
 export type ReadPods = (request: ReadRequest) => Promise<NodeReading>;
 
-export interface PodReaderSource extends Source {
+interface PodReaderSource extends Source {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly call: Call;

@@ -7,7 +7,7 @@ import { newShadow } from "../shadow.ts";
 import type { Upkeep } from "../upkeep.ts";
 import { writeSpec } from "./write-plan.ts";
 
-export interface UpkeepResult {
+interface UpkeepResult {
   readonly upkeep: Upkeep;
   /** Undefined if it was done, or had been done by somebody else. */
   readonly error: unknown;

@@ -47,7 +47,7 @@ export interface NodeUpdateOptions {
   readonly defaultSpec: object;
 }
 
-export interface NodePassTools {
+interface NodePassTools {
   readonly recorder: Recorder;
   /** Annotations of the Lease; written with its next renewal. */
   readonly annotations: Map<string, string>;

@@ -9,12 +9,12 @@ import type { NodePlan, ShadowWrite } from "../plan-pass.ts";
 import type { TransitionCount } from "../policy-status.ts";
 
 /** A shadow that could not be written, and the error. */
-export interface MissedShadow {
+interface MissedShadow {
   readonly write: ShadowWrite;
   readonly error: unknown;
 }
 
-export interface Written {
+interface Written {
   readonly written: readonly ShadowWrite[];
   readonly missed: readonly MissedShadow[];
 }

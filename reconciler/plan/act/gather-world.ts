@@ -18,12 +18,12 @@ import { createReferences } from "../../scaling/act/references.ts";
 import type { ReferenceReading } from "../../scaling/snapshot.ts";
 import { estimateReadyMs, type World, type WorldBudget } from "../world.ts";
 
-export interface WorldReader extends Source {
+interface WorldReader extends Source {
   readonly clock: Clock;
 }
 
 /** The configuration of the reconciler that serves the group. */
-export interface WorldSettings extends Pick<World, "clusterDomain"> {
+interface WorldSettings extends Pick<World, "clusterDomain"> {
   /** Name of the ConfigMap that records when zones were scaled down. */
   readonly zoneTracker: string;
 }

@@ -31,7 +31,7 @@ import {
   type RunPodFacts,
 } from "../ticking.ts";
 
-export interface TickingQuestion {
+interface TickingQuestion {
   readonly cluster: Cluster;
   readonly installation: Installation;
   /** The namespace that is asked about. */

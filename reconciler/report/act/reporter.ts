@@ -11,7 +11,7 @@ import { remember, type GroupMemory, type Seen } from "../memory.ts";
 import { holdsOf, isFailure, isLeftOut, type Outcome } from "../../model/outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface ReporterOptions {
+interface ReporterOptions {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly recorder: Recorder;

@@ -21,7 +21,7 @@ export interface PodNotifier {
   readonly idle: () => Promise<void>;
 }
 
-export interface PodNotifierOptions {
+interface PodNotifierOptions {
   readonly http: PodHttp;
   readonly clock: Pick<Clock, "monotonic">;
   readonly onNote: (note: LogNote, zone: Zone) => void;

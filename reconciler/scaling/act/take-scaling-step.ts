@@ -49,7 +49,7 @@ export async function takeStep(
  * Writes the replicas of a zone to the `status.replicas` of its reference (§2.5). A failure causes one log line and no
  * other effect.
  */
-export async function writeBack(
+async function writeBack(
   { zone, reference: { resource }, name, replicas }: WriteBack,
   { cluster, fence }: Pick<Actor, "cluster" | "fence">,
 ): Promise<NonNullable<ZoneFacts["writtenBack"]>> {
