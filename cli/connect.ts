@@ -29,7 +29,7 @@ interface Opened extends Pick<Session, "cluster" | "clock" | "namespace" | "sett
   readonly close: () => void;
 }
 
-export interface Machine extends Pick<Host, "connect"> {
+export interface CliMachine extends Pick<Host, "connect"> {
   readonly env: Environment;
   readonly clock: Clock;
   /** Cancels calls. */
@@ -41,7 +41,7 @@ const TIMEOUT = "10s";
 /** Throws `BadConfiguration`, or a `CliError`. Sends no request to the cluster yet. */
 export async function openCluster(
   flags: ConnectionFlags,
-  { env, clock: machine, signal: stop, connect = loadConnection }: Machine,
+  { env, clock: machine, signal: stop, connect = loadConnection }: CliMachine,
 ): Promise<Opened> {
   const timeoutMs = parseGoDuration(flags.requestTimeout ?? TIMEOUT);
   if (timeoutMs === undefined || timeoutMs <= 0)

@@ -21,7 +21,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = [
 ];
 
 /** The values of a flag that may be given several times. */
-export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+export const collectFlag = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
   value,
 ];

@@ -2,7 +2,7 @@
 import { Command as Parser, Option } from "commander";
 import { SHELLS } from "./completion.ts";
 import { EXIT } from "./exit.ts";
-import { collect, GLOBAL_FLAGS } from "./flags.ts";
+import { collectFlag, GLOBAL_FLAGS } from "./flags.ts";
 import type { Command, Flag } from "./session.ts";
 import { pause, restart, resume } from "./commands/actions.ts";
 import { promote, retry } from "./commands/annotations.ts";
@@ -71,7 +71,7 @@ function addCompletion(program: Parser, onComplete: OnComplete): void {
 
 function toOption({ flag, summary, choices, repeats }: Flag): Option {
   const option = new Option(flag, summary);
-  if (repeats) option.argParser(collect);
+  if (repeats) option.argParser(collectFlag);
   return choices ? option.choices(choices) : option;
 }
 

@@ -1,7 +1,7 @@
 /** One run of the CLI: arguments -> command -> exit code. Every failure is one sentence for the user. */
 import { CommanderError } from "commander";
 import { hasCode } from "../infra/errors.ts";
-import { openCluster, type Machine } from "./connect.ts";
+import { openCluster, type CliMachine } from "./connect.ts";
 import { explainError } from "./decide/explain-error.ts";
 import { CliError, EXIT, usageError, type ExitCode } from "./exit.ts";
 import { gatherTicking } from "./gather/ticking.ts";
@@ -13,7 +13,7 @@ import { complete, findNames, scriptOf, SHELLS } from "./completion.ts";
 import { COMMANDS, createProgram, normalize, type OnComplete } from "./program.ts";
 import type { Command, Io, Session } from "./session.ts";
 
-interface Terminal extends Omit<Io, "style" | "width">, Machine {}
+interface Terminal extends Omit<Io, "style" | "width">, CliMachine {}
 
 /** `argv` without the interpreter and the script. Never rejects. */
 export async function runCli(argv: readonly string[], { write, warn, confirm, ...rest }: Terminal): Promise<ExitCode> {

@@ -1,7 +1,7 @@
 /** The typed part of a command line, for completions. It may be incomplete or wrong. Pure. */
 import { Command as Parser, Option } from "commander";
 import type { ConnectionFlags } from "./connect.ts";
-import { collect } from "./flags.ts";
+import { collectFlag } from "./flags.ts";
 import type { Flag } from "./session.ts";
 
 export interface TypedWords {
@@ -40,7 +40,7 @@ function createParser(flags: readonly Flag[]): Parser {
   const own = [...new Map(flags.map((one) => [one.flag, one])).values()];
   for (const { flag, repeats } of own) {
     const option = new Option(flag.replace(/<(.*)>/, "[$1]"));
-    parser.addOption(repeats ? option.argParser(collect) : option);
+    parser.addOption(repeats ? option.argParser(collectFlag) : option);
   }
   return parser;
 }

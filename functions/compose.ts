@@ -25,7 +25,7 @@ import { createRaisePartition } from "./phased/raise-partition.ts";
 import { createZpdbValidation } from "./budgets/zpdb-validation.ts";
 import { showTotals } from "./totals/show-totals.ts";
 
-export interface Composition extends Pick<Runtime, "log" | "tracer"> {
+export interface FunctionsComposition extends Pick<Runtime, "log" | "tracer"> {
   /** The process's own metrics, with the reconciler's totals. */
   readonly metrics: Pick<Metrics, "render" | "typeFor">;
   readonly configuration: WebhookSettings;
@@ -37,7 +37,11 @@ export interface Composition extends Pick<Runtime, "log" | "tracer"> {
 }
 
 /** Throws `BadConfiguration`. `lookup` resolves the names of pods instead of DNS. */
-export async function compose(env: Environment, machine: Machine, lookup?: LookupFunction): Promise<Composition> {
+export async function composeFunctions(
+  env: Environment,
+  machine: Machine,
+  lookup?: LookupFunction,
+): Promise<FunctionsComposition> {
   const { configuration, log, metrics, connection, cluster, clock, tracer } = await start(env, machine, {
     service: "zonewise-webhooks",
   });

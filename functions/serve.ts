@@ -5,10 +5,10 @@
  */
 import { systemClock } from "../infra/clock.ts";
 import { runEntry } from "../infra/process.ts";
-import { compose } from "./compose.ts";
+import { composeFunctions } from "./compose.ts";
 import { runServer } from "./http/server.ts";
 
 await runEntry("the webhooks could not be served", async (stop) => {
-  await runServer(await compose(process.env, systemClock), stop);
+  await runServer(await composeFunctions(process.env, systemClock), stop);
   return 0;
 });

@@ -28,7 +28,7 @@ import { EXIT, usageError } from "../exit.ts";
 import { findKind, KINDS, type Kind } from "../kinds.ts";
 import { askEviction } from "../gather/ask-eviction.ts";
 import { gatherBudgetAnswers, gatherGateAnswers, gatherPolicyAnswers } from "../gather/explain-guards.ts";
-import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { findGroup, gatherGroupStates } from "../gather/groups.ts";
 import { createDeletionGuards, createGuards, gatherGuard } from "../gather/guard.ts";
 import { gatherNodeUpdate } from "../gather/node-update.ts";
 import { gatherPhased } from "../gather/phased.ts";
@@ -36,7 +36,7 @@ import { createPodWorlds } from "../gather/pod-world.ts";
 import { gatherRefusals } from "../gather/refusals.ts";
 import { markOld } from "../gather/ticking.ts";
 import { missing } from "../gather/suggest.ts";
-import { gatherWorld } from "../gather/world.ts";
+import { gatherScene } from "../gather/world.ts";
 import { renderAnswers } from "../output/answers.ts";
 import { print } from "../output/print.ts";
 import type { Command, Session } from "../session.ts";
@@ -93,11 +93,11 @@ export const explain: Command = {
 
 const EXPLAIN: Readonly<Record<Kind, Explain>> = {
   group: async (session, name) => {
-    const all = await gatherGroups(session, session.namespace);
+    const all = await gatherGroupStates(session, session.namespace);
     const found = all.find(({ group }) => group === name || nameOfGroup(group) === name);
     if (!found) return undefined;
     const state = markOld(found, session.noTicks);
-    const world = await gatherWorld(state, session);
+    const world = await gatherScene(state, session);
     const answers = explainGroup(state, world);
     const refusals = explainRefusals(await gatherRefusals(session, world.zones), answers, world);
     return [
@@ -191,7 +191,7 @@ async function explainInGroup(session: Session, object: StatefulSet): Promise<re
   const { group, name } = readZone(object);
   if (object.metadata?.labels?.[LABELS.rolloutGroup] === undefined) return [];
   const state = markOld(await findGroup(session, session.namespace, group), session.noTicks);
-  const world = await gatherWorld(state, session);
+  const world = await gatherScene(state, session);
   const zone = world.zones.find((one) => one.name === name);
   if (!zone) return [];
   const answers = explainZone(zone, state, world);

@@ -13,7 +13,7 @@ import { planGroup } from "../../reconciler/plan/plan-group.ts";
 import { concerns } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError } from "../exit.ts";
 import { gatherZonesOf } from "../gather/groups.ts";
-import { gatherWorld } from "../gather/world.ts";
+import { gatherScene } from "../gather/world.ts";
 import { print } from "../output/print.ts";
 import { renderSteps } from "../output/plan-table.ts";
 import { wrapWords } from "../output/table.ts";
@@ -38,7 +38,7 @@ export const plan: Command = {
     const [group = ""] = input.args;
     const [zone] = await gatherZonesOf(session, session.namespace, group);
     const namespace = zone?.namespace ?? session.namespace;
-    const world = await gatherWorld({ namespace, group }, session);
+    const world = await gatherScene({ namespace, group }, session);
     const planned = planGroup(world, most);
     const isStopped = session.noTicks.some((one) => one.state === "stopped" && concerns(one, namespace));
     const bypasses = bypassesOf(world.gates, world);

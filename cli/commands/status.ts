@@ -14,7 +14,7 @@ import { isRecorded } from "../decide/group-state.ts";
 import { addUnprotected, type Unprotected } from "../decide/unprotected.ts";
 import { concerns, type NoTick } from "../../reconciler/report/ticking.ts";
 import { EXIT, usageError, type ExitCode } from "../exit.ts";
-import { findGroup, gatherGroups } from "../gather/groups.ts";
+import { findGroup, gatherGroupStates } from "../gather/groups.ts";
 import { gatherHistories } from "../gather/revisions.ts";
 import { gatherTicking, markOld } from "../gather/ticking.ts";
 import { gatherUnprotected } from "../gather/unprotected.ts";
@@ -87,7 +87,7 @@ async function gather(session: Session, { args: [group] }: Input): Promise<Overv
     return { groups: [{ ...markOld(only, own), histories }], phased: [], policies: [], noTicks: own, unprotected };
   }
   const [groups, found, policies] = await Promise.all([
-    gatherGroups(session, namespace),
+    gatherGroupStates(session, namespace),
     readPhased(session, namespace),
     gatherPolicies(session),
   ]);

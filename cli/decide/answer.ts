@@ -63,7 +63,10 @@ export function deny({ question, phase, reason, rule, message, objects, since, u
 export type Scene = Pick<RuleContext, "namespace" | "group" | "zones" | "budgets" | "all">;
 
 /** The answer no, with a reason of the closed lists. */
-export function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
+export function denyByRule({
+  scene,
+  ...said
+}: Omit<Denied, "rule" | "remedy"> & { readonly scene: Scene }): Explanation {
   const { reason, message, objects } = said;
   const facts = isKnown(reason) ? RULES[reason] : undefined;
   return deny({
@@ -76,7 +79,7 @@ export function refuse({ scene, ...said }: Omit<Denied, "rule" | "remedy"> & { r
 /** The answer for a recorded hold of a group. */
 export function explainStored(stored: StoredHold, question: string, scene: Scene): Explanation {
   const { phase, reason, message, objects, since, nextCheck: until } = stored;
-  return refuse({ question, scene, phase, reason, message, objects, since, until });
+  return denyByRule({ question, scene, phase, reason, message, objects, since, until });
 }
 
 /** The answer for a hold that has just been decided; with its start if the same cause is recorded. */
@@ -89,7 +92,7 @@ export function explainHold(
   const since = recorded.find(({ cause }) => cause === dedupKeyOf(hold))?.since;
   const at = until === undefined ? undefined : formatTimestamp(until);
   const phase = phaseOfHold(hold, { heldMs: now - (parseTimestamp(since ?? "") ?? now), now });
-  return refuse({ question, scene, phase, reason, message, objects, since, until: at });
+  return denyByRule({ question, scene, phase, reason, message, objects, since, until: at });
 }
 
 /**
@@ -110,7 +113,7 @@ export function explainVerdict(
   if (isAllowed(verdict))
     return allow(question, reason === "Allowed" ? `the budget has room (${message})` : message, answer);
   const objects = [...blockers, ...verdict.objects.filter(({ kind }) => blockers.length === 0 || kind !== "Pod")];
-  return refuse({ question, scene, reason, message, objects, since });
+  return denyByRule({ question, scene, reason, message, objects, since });
 }
 
 export const allow = (question: string, message: string, answer?: string): Explanation => ({

@@ -18,7 +18,7 @@ import {
   explainStored,
   explainHold,
   explainVerdict,
-  refuse,
+  denyByRule,
   type Explanation,
   type Blocker,
   type Scene,
@@ -93,7 +93,7 @@ export function explainRefusals(
     known.some((one) => isSaid(one, zone.name)) || isOver(message, zone.name, world)
       ? []
       : [
-          refuse({
+          denyByRule({
             question: SCALE,
             scene: world,
             phase,

@@ -7,7 +7,7 @@ import { gatherZones, readAll } from "../../reconciler/snapshot/gather.ts";
 import { readGate, type Gate } from "../../reconciler/gates/gate.ts";
 import { gatherRollouts } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { readTarget } from "../../reconciler/phased/target.ts";
-import { type Finding, run } from "../decide/doctor/check.ts";
+import { type Finding, runChecks } from "../decide/doctor/check.ts";
 import { type Keyed, KEY_CHECKS } from "../decide/doctor/keys.ts";
 import { GATES, listSecrets, PHASED, type PhasedFacts, POLICIES, rightOf, SECRETS } from "../decide/doctor/rollouts.ts";
 import type { Session } from "../session.ts";
@@ -71,9 +71,9 @@ export async function examineRollouts(session: Session): Promise<Finding[]> {
   const { groups } = await gatherZones([session.namespace], session);
   const isGuarded = phased.length === 0 ? () => true : await gatherGuards(session);
   return [
-    ...run(PHASED, { phased, isGuarded, ...(await gatherTargets(session)) }),
-    ...run(GATES, { gates, groups, now: session.clock.now() }),
-    ...run(KEY_CHECKS, await gatherKeyed(session)),
+    ...runChecks(PHASED, { phased, isGuarded, ...(await gatherTargets(session)) }),
+    ...runChecks(GATES, { gates, groups, now: session.clock.now() }),
+    ...runChecks(KEY_CHECKS, await gatherKeyed(session)),
   ];
 }
 
@@ -121,8 +121,8 @@ export async function examineSecrets(session: Session): Promise<Finding[]> {
     );
     return denied.every(({ length }) => length > 0) ? [secret] : [];
   });
-  return run(SECRETS, (await Promise.all(forbidden)).flat());
+  return runChecks(SECRETS, (await Promise.all(forbidden)).flat());
 }
 
 export const examineNodeUpdates = async (session: Session): Promise<Finding[]> =>
-  run(POLICIES, await gatherPolicies(session));
+  runChecks(POLICIES, await gatherPolicies(session));

@@ -8,7 +8,7 @@ import type { Mirror } from "../../reconciler/model/scaling.ts";
 import { readZone, type Zone } from "../../reconciler/model/zone.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { type Finding, notChecked, run } from "../decide/doctor/check.ts";
+import { type Finding, notChecked, runChecks } from "../decide/doctor/check.ts";
 import { MIRRORS, type MirrorReading } from "../decide/doctor/rollouts.ts";
 import type { Session } from "../session.ts";
 
@@ -44,7 +44,7 @@ export async function examineReferences(session: Session): Promise<Finding[]> {
     }
   });
   const found = mirroring.flatMap(({ zone }) => readings.get(zone) ?? []);
-  return [...run(MIRRORS, found), ...unread];
+  return [...runChecks(MIRRORS, found), ...unread];
 }
 
 interface Mirrored {

@@ -19,13 +19,13 @@ import { readZone, selectorText } from "../../reconciler/model/zone.ts";
 import { readOriginal } from "../../reconciler/report/act/read-ticking.ts";
 import { readAll } from "../../reconciler/snapshot/gather.ts";
 import { BUDGETS } from "../decide/doctor/budgets.ts";
-import { type Finding, notChecked, run, sortFindings } from "../decide/doctor/check.ts";
+import { type Finding, notChecked, runChecks, sortFindings } from "../decide/doctor/check.ts";
 import {
   ACCOUNTS,
   CLUSTER,
+  DEFINED_KINDS,
   DEFINITIONS,
   DELETIONS,
-  KINDS,
   OWNERS,
   PROTECTION,
   SHARED_DEFINITIONS,
@@ -51,19 +51,19 @@ async function listAll<T>(session: Session, resource: Resource<T>, isClusterWide
 
 const examineZones: Examination = async (session) => {
   const objects = await listAll(session, statefulSets);
-  return [...examineStatefulSets(objects, session.clock.now()), ...run(TEMPLATES, objects)];
+  return [...examineStatefulSets(objects, session.clock.now()), ...runChecks(TEMPLATES, objects)];
 };
 
 const examineBudgets: Examination = async (session) => {
   const budgets = await listBudgets(session.namespace, session);
   if (!budgets) return [];
   const zones = (await listAll(session, statefulSets)).map(readZone);
-  if (zones.length === 0) return run(BUDGETS, { budgets, zones, others: [] });
+  if (zones.length === 0) return runChecks(BUDGETS, { budgets, zones, others: [] });
   try {
-    return run(BUDGETS, { budgets, zones, others: await listAll(session, podDisruptionBudgets) });
+    return runChecks(BUDGETS, { budgets, zones, others: await listAll(session, podDisruptionBudgets) });
   } catch (error) {
     const unread = toFinding("PodDisruptionBudgets, and groups without a budget")(error);
-    return [...run(BUDGETS, { budgets, zones, others: undefined }), ...unread];
+    return [...runChecks(BUDGETS, { budgets, zones, others: undefined }), ...unread];
   }
 };
 
@@ -78,7 +78,7 @@ const examineProtection: Examination = async (session) => {
     const guard = await guards((await findOwnedPod(session, namespace, selectors)) ?? { namespace });
     return own.flatMap(({ ref, matchLabels }) => (matchLabels ? [{ budget: ref.name, guard }] : []));
   });
-  return run(PROTECTION, (await Promise.all(seen)).flat());
+  return runChecks(PROTECTION, (await Promise.all(seen)).flat());
 };
 
 /** Checks the guards of deletions in each namespace with a budget, by the labels that the guards select. */
@@ -90,7 +90,7 @@ const examineDeletionGuards: Examination = async (session) => {
     namespace,
     guard: await guards(namespace, { [LABELS.rolloutGroup]: "" }),
   }));
-  return run(DELETIONS, await Promise.all(seen));
+  return runChecks(DELETIONS, await Promise.all(seen));
 };
 
 /** The first pod of a StatefulSet that one of the selectors selects. */
@@ -111,18 +111,18 @@ async function findOwnedPod(
 }
 
 const examineHooks: Examination = async (session) =>
-  run(WEBHOOKS, [
+  runChecks(WEBHOOKS, [
     ...(await listAll(session, validatingWebhooks, true)),
     ...(await listAll(session, mutatingWebhooks, true)),
   ]);
 
 const examineDefinitions: Examination = async ({ cluster }) => {
   const isMissing = await Promise.all(
-    KINDS.map(async ({ group, kind }) => (await cluster.discover(group, kind)).length === 0),
+    DEFINED_KINDS.map(async ({ group, kind }) => (await cluster.discover(group, kind)).length === 0),
   );
-  return run(
+  return runChecks(
     DEFINITIONS,
-    KINDS.filter((_, i) => isMissing[i]),
+    DEFINED_KINDS.filter((_, i) => isMissing[i]),
   );
 };
 
@@ -130,7 +130,7 @@ const examineOwners: Examination = async ({ cluster }) => {
   const found = await Promise.all(
     SHARED_DEFINITIONS.map(async (name) => await cluster.get(definitions, { name }).catch(absent)),
   );
-  return run(
+  return runChecks(
     OWNERS,
     found.filter((one) => one !== undefined),
   );
@@ -145,7 +145,7 @@ const examineReconcilerRights: Examination = async (session) => {
   const missing = await Promise.all(
     [...new Set(users)].map(async (user) => await findDenied(session, RECONCILER_RIGHTS, user)),
   );
-  return run(ACCOUNTS, {
+  return runChecks(ACCOUNTS, {
     who: "serviceaccount/zonewise-reconciler",
     missing: missing.toSorted((a, b) => a.length - b.length)[0] ?? [],
     all: RECONCILER_RIGHTS,
@@ -154,7 +154,7 @@ const examineReconcilerRights: Examination = async (session) => {
 };
 
 const examineInstaller: Examination = async (session) =>
-  run(ACCOUNTS, {
+  runChecks(ACCOUNTS, {
     who: "you",
     missing: await findDenied(session, INSTALL_RIGHTS),
     all: INSTALL_RIGHTS,
@@ -162,11 +162,14 @@ const examineInstaller: Examination = async (session) =>
   });
 
 const examineOriginal: Examination = async ({ cluster, namespace }) =>
-  run(CLUSTER, { hasOriginal: await readOriginal({ cluster, namespace: namespace || "default" }), isRecent: true });
+  runChecks(CLUSTER, {
+    hasOriginal: await readOriginal({ cluster, namespace: namespace || "default" }),
+    isRecent: true,
+  });
 
 const examineVersion: Examination = async ({ cluster }) => {
   const policies = await cluster.discover("admissionregistration.k8s.io", "ValidatingAdmissionPolicy");
-  return run(CLUSTER, { hasOriginal: false, isRecent: policies.some(({ version }) => version === "v1") });
+  return runChecks(CLUSTER, { hasOriginal: false, isRecent: policies.some(({ version }) => version === "v1") });
 };
 
 /** Each part has a subject, for the finding that it could not be read. */
@@ -201,7 +204,7 @@ const BEFORE: readonly Part[] = [
 export async function examine(session: Session, noTicks: readonly NoTick[] | "before"): Promise<Finding[]> {
   const parts = noTicks === "before" ? BEFORE : INSTALLED;
   const found = await Promise.all(parts.map(async ([subject, one]) => await one(session).catch(toFinding(subject))));
-  return sortFindings([...(noTicks === "before" ? [] : run(TICKS, noTicks)), ...found.flat()]);
+  return sortFindings([...(noTicks === "before" ? [] : runChecks(TICKS, noTicks)), ...found.flat()]);
 }
 
 const toFinding =

@@ -11,11 +11,11 @@ import { explainGroup } from "../decide/explain-group.ts";
 import { explainBudget, explainGate, explainPolicy } from "../decide/explain-guards.ts";
 import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
-import { gatherGroups } from "./groups.ts";
+import { gatherGroupStates } from "./groups.ts";
 import { createGuards } from "./guard.ts";
 import { gatherPolicies } from "./node-update.ts";
 import { markOld } from "./ticking.ts";
-import { gatherWorld } from "./world.ts";
+import { gatherScene } from "./world.ts";
 
 /** Undefined if there is no such object. */
 type Explained = Promise<readonly Explanation[] | undefined>;
@@ -43,9 +43,9 @@ export async function gatherPolicyAnswers(session: Session, name: string): Expla
 
 /** The answers of all chosen groups of the namespace. */
 async function gatherGroupAnswers(session: Session, isChosen: (group: GroupState) => boolean): Promise<Explanation[]> {
-  const groups = (await gatherGroups(session, session.namespace)).filter(isChosen);
+  const groups = (await gatherGroupStates(session, session.namespace)).filter(isChosen);
   const answers = groups.map(async (state) =>
-    explainGroup(markOld(state, session.noTicks), await gatherWorld(state, session)),
+    explainGroup(markOld(state, session.noTicks), await gatherScene(state, session)),
   );
   return (await Promise.all(answers)).flat();
 }

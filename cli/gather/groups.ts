@@ -23,7 +23,7 @@ import { findOnly, missingNamespace, suggest } from "./suggest.ts";
  * All groups, sorted. `namespace` is "" for all. Throws the error of the API server, or a `CliError` without the
  * definition of RolloutGroups.
  */
-export async function gatherGroups(source: Source, namespace: string): Promise<GroupState[]> {
+export async function gatherGroupStates(source: Source, namespace: string): Promise<GroupState[]> {
   const list = await gatherZones([namespace], source);
   const [failure] = list.failures.values();
   if (failure !== undefined) throw failure;
@@ -42,7 +42,7 @@ export async function gatherGroups(source: Source, namespace: string): Promise<G
  */
 export async function findGroup(source: Session, namespace: string, group: string): Promise<GroupState> {
   const zones = await gatherByName(source, namespace, group);
-  if (zones.length === 0) return await findByName(source, await gatherGroups(source, namespace), group);
+  if (zones.length === 0) return await findByName(source, await gatherGroupStates(source, namespace), group);
   const recorded = await listRecorded(source, namespace, selectName(group));
   return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }

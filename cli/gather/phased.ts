@@ -1,11 +1,11 @@
 /** Reads PhasedRollouts with their StatefulSets. */
 import { absent, hasCode } from "../../infra/errors.ts";
-import { gatherRollouts, type Gathered } from "../../reconciler/phased/act/gather-rollouts.ts";
+import { gatherRollouts, type GatheredRollout } from "../../reconciler/phased/act/gather-rollouts.ts";
 import { explainError } from "../decide/explain-error.ts";
 import type { Session } from "../session.ts";
 
 interface FoundRollouts {
-  readonly phased: readonly Gathered[];
+  readonly phased: readonly GatheredRollout[];
   /** The reason why they may not be read. */
   readonly unread?: string;
 }
@@ -22,7 +22,7 @@ export async function readPhased(session: Session, namespace: string): Promise<F
 }
 
 /** Objects that may not be read are named in a warning and left out. */
-export async function gatherPhased(session: Session): Promise<readonly Gathered[]> {
+export async function gatherPhased(session: Session): Promise<readonly GatheredRollout[]> {
   const { phased, unread } = await readPhased(session, session.namespace);
   if (unread !== undefined) session.io.warn(`note: PhasedRollouts are left out: ${unread}\n`);
   return phased;

@@ -15,7 +15,7 @@ import type { GroupState } from "../decide/group-state.ts";
 import type { Session } from "../session.ts";
 import { findGroupOfPod } from "./groups.ts";
 import { markOld } from "./ticking.ts";
-import { gatherWorld } from "./world.ts";
+import { gatherScene } from "./world.ts";
 
 interface PodWorld {
   readonly world: World;
@@ -47,7 +47,7 @@ async function gatherPodWorld(
 
 async function gatherGroupWorld(session: Session, namespace: string, group: string): Promise<PodWorld> {
   const state = markOld(await findGroupOfPod(session, namespace, group), session.noTicks);
-  return { world: await gatherWorld(state, session), state };
+  return { world: await gatherScene(state, session), state };
 }
 
 async function groupOf({ cluster }: Session, { namespace, controller }: BudgetPod): Promise<string | undefined> {

@@ -15,7 +15,7 @@ const describeAssumed = ({ zoneTracker, assumed }: Settings): string =>
   `note: zone tracker ${zoneTracker} is assumed, the default: ${assumed}\n`;
 
 /** Rejects with the error of the API server. A group without zones has a world without zones. */
-export async function gatherWorld(ref: Pick<Zone, "namespace" | "group">, reader: Reader): Promise<World & Scene> {
+export async function gatherScene(ref: Pick<Zone, "namespace" | "group">, reader: Reader): Promise<World & Scene> {
   const reading = reader.settings(ref.namespace);
   // It is awaited once the zones are read.
   reading.catch(() => {});

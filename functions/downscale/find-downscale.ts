@@ -37,14 +37,14 @@ export interface Candidate {
 }
 
 /** The answer that refuses the downscale; `explanation` ends the sentence. */
-export function deny(candidate: Candidate, reason: string, explanation: string): Answer {
+export function denyDownscale(candidate: Candidate, reason: string, explanation: string): Answer {
   const message = `${describeDownscale(candidate)} is not allowed because ${explanation}`;
   return { allowed: false, reason, message, log: replicaFields(candidate.downscale) };
 }
 
 /** The answer of both webhooks for an object with the label (§3.7, §4.4): neither needs the other. */
 export function denyByLabel(candidate: Candidate): Answer {
-  return deny(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
+  return denyDownscale(candidate, "NoDownscaleLabel", `it has the label '${LABELS.noDownscale}=true'`);
 }
 
 /** `downscale of statefulsets/web in shop from 3 to 2 replicas`: the beginning of every message about the downscale. */

@@ -19,7 +19,7 @@ import { EMPTY_GROUP, hasEmptyGroup } from "../../reconciler/model/refused-group
 import { readZone } from "../../reconciler/model/zone.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
 import { type PrepareRequest, type PrepareContext, prepareZone, type PrepareTools, ANSWER_MS } from "./prepare-zone.ts";
-import { allowWithWarning, type Candidate, deny, denyByLabel, findDownscale } from "./find-downscale.ts";
+import { allowWithWarning, type Candidate, denyDownscale, denyByLabel, findDownscale } from "./find-downscale.ts";
 
 export function createPrepareDownscale(tools: PrepareTools): Webhook {
   return {
@@ -46,7 +46,11 @@ export function createPrepareDownscale(tools: PrepareTools): Webhook {
       const downscale = findDownscale(request, "decode");
       return "allowed" in downscale
         ? downscale
-        : deny({ request, downscale }, "Fault", "an error occurred while its pods were prepared for shutdown.");
+        : denyDownscale(
+            { request, downscale },
+            "Fault",
+            "an error occurred while its pods were prepared for shutdown.",
+          );
     },
   };
 }
@@ -103,15 +107,15 @@ async function readPrepareRequest(
     if (hasCode(error, "NotFound", "Invalid"))
       return allowWithWarning("ParentUnknown", `${error.message}, allowing the change`);
     // Its pods may need preparation: a refused downscale is safer than one without preparation.
-    return deny(candidate, "ParentUnknown", "finding the statefulset failed.");
+    return denyDownscale(candidate, "ParentUnknown", "finding the statefulset failed.");
   }
   const { labels = {} } = zone.metadata ?? {};
   if (!isPrepared(labels)) return { allowed: true, reason: "NotLabelled" };
   // The webhook no-downscale allows requests that it cannot read; then only this refusal keeps the pods (§4.4).
   if (labels[LABELS.noDownscale] === "true") return denyByLabel(candidate);
-  if (hasEmptyGroup(labels)) return deny(candidate, "GroupNameEmpty", `${EMPTY_GROUP}.`);
+  if (hasEmptyGroup(labels)) return denyDownscale(candidate, "GroupNameEmpty", `${EMPTY_GROUP}.`);
   const preparation = readPreparation(zone);
-  if ("problem" in preparation) return deny(candidate, "PreparationUnknown", preparation.problem);
+  if ("problem" in preparation) return denyDownscale(candidate, "PreparationUnknown", preparation.problem);
   return { ...candidate, zone: readZone(zone), preparation, context };
 }
 

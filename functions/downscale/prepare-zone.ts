@@ -27,14 +27,14 @@ import {
 } from "../../reconciler/downscale/preparation.ts";
 import { addDownscale, refuseFurther, markRefused } from "../../reconciler/downscale/turn.ts";
 import {
-  type Claim,
+  type DownscaleClaim,
   type DownscaleLease,
   nameLease,
   takeDownscaleLease,
 } from "../../reconciler/downscale/act/downscale-lease.ts";
 import type { Reason } from "../../reconciler/model/decision.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { type PodCalls, preparePods, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
+import { type PodCalls, postPrepare, cancelPreparation } from "../../reconciler/downscale/act/pod-calls.ts";
 import type { ReservationHandle } from "../../reconciler/budget/reservation.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Recorder } from "../../reconciler/report/act/recorder.ts";
@@ -42,7 +42,7 @@ import type { Draft } from "../../reconciler/report/events.ts";
 import type { DownscaleRecord } from "./downscale-record.ts";
 import type { Answer, RequestContext } from "../http/webhook.ts";
 import { refuseForOtherZones } from "./other-zones.ts";
-import { type Candidate, deny, describeDownscale, replicaFields } from "./find-downscale.ts";
+import { type Candidate, denyDownscale, describeDownscale, replicaFields } from "./find-downscale.ts";
 import type { BackgroundTasks } from "../http/background-tasks.ts";
 
 export interface PrepareTools {
@@ -88,10 +88,14 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
     context.log.warn("the downscale Lease of the rollout group could not be taken", { ...logged(request), error });
     return undefined;
   });
-  if (!lease) return deny(prepareRequest, "LeaseUnavailable", "taking the lease of its rollout group failed.");
+  if (!lease) return denyDownscale(prepareRequest, "LeaseUnavailable", "taking the lease of its rollout group failed.");
   if ("holder" in lease)
-    return deny(prepareRequest, "Busy", `statefulset ${lease.holder} is already in process of updating replicas`);
-  if ("refusal" in lease) return deny(prepareRequest, lease.refusal.reason, lease.refusal.message);
+    return denyDownscale(
+      prepareRequest,
+      "Busy",
+      `statefulset ${lease.holder} is already in process of updating replicas`,
+    );
+  if ("refusal" in lease) return denyDownscale(prepareRequest, lease.refusal.reason, lease.refusal.message);
   if (lease.warning) tools.emitEvents([lease.warning]);
   if (lease.warning) context.log.warn(lease.warning.message, logged(request));
   return await prepareUnderLease(prepareRequest, { lease, isOurs }, tools);
@@ -99,7 +103,7 @@ export async function prepareZone(prepareRequest: PrepareRequest, tools: Prepare
 
 const logged = ({ namespace, name, uid }: PrepareRequest["request"]) => ({ namespace, zone: name, "request.uid": uid });
 
-function claimOf(prepareRequest: PrepareRequest, clock: Clock): Claim {
+function claimOf(prepareRequest: PrepareRequest, clock: Clock): DownscaleClaim {
   const { request, downscale, zone, context } = prepareRequest;
   const { namespace = "", name = "", uid } = request;
   const { from, to } = downscale;
@@ -165,11 +169,11 @@ async function judge(
   const { found } = lease;
   const shrinking = { zone, replicas: downscale.to, pending: found };
   const refusal = zone.group ? await refuseForOtherZones(shrinking, tools, context) : undefined;
-  if (refusal) return { answer: deny(prepareRequest, refusal.reason, refusal.message), pending: found };
+  if (refusal) return { answer: denyDownscale(prepareRequest, refusal.reason, refusal.message), pending: found };
   const reserved = await reserve(prepareRequest, tools);
   if (reserved.outcome !== "allowed") {
     const { reason, message } = reserved.verdict;
-    return { answer: deny(prepareRequest, reason, `${message}.`), pending: found };
+    return { answer: denyDownscale(prepareRequest, reason, `${message}.`), pending: found };
   }
   const earlier = readEarlier(ownValue(found, name), currentOf(prepareRequest), tools.clock.now());
   const { answer, pods } = await prepare(prepareRequest, { ...earlier, isOurs }, tools);
@@ -264,8 +268,11 @@ async function prepare(
   const calls = { podHttp, clock, namespace: request.namespace ?? "", endpoints, isOurs, onFailure };
   const undo = async (): Promise<PodsOutcome> =>
     isAwaited ? "prepared" : (await cancelPreparation(calls, CANCEL_MS)) ? "staying" : "unknown";
-  const cancel = (reason: string, message: string) => ({ answer: deny(prepareRequest, reason, message), pods: undo() });
-  if (!(await preparePods(calls, signal))) {
+  const cancel = (reason: string, message: string) => ({
+    answer: denyDownscale(prepareRequest, reason, message),
+    pods: undo(),
+  });
+  if (!(await postPrepare(calls, signal))) {
     const why = `one or more pods failed to prepare for shutdown${refusal === undefined ? "" : `: ${refusal}`}.`;
     const cancelled = cancel("PodsNotPrepared", why);
     emitEvents([draftRefusal(prepareRequest.zone, cancelled.answer)]);

@@ -12,18 +12,18 @@ export function answerResult(result: DisruptionResult, metrics: Pick<BudgetMetri
     case "allowed":
       return allow(result.verdict);
     case "denied":
-      return deny(result.verdict);
+      return denyEviction(result.verdict);
     case "undecided":
       // A lost race is ordinary; any other cause is a fault.
       if (!hasCode(result.cause, "Conflict")) throw result.cause;
-      return deny(result.verdict);
+      return denyEviction(result.verdict);
     default:
       return result satisfies never;
   }
 }
 
 /** 429 for "not now", 400 for an error that a retry does not fix. */
-export function deny(denied: Verdict): Answer {
+export function denyEviction(denied: Verdict): Answer {
   const { reason, message } = denied;
   return { allowed: false, code: VERDICTS[reason].code, message, reason, log: logFields(denied) };
 }

@@ -12,7 +12,7 @@ import { judged, NOT_NOW, verdict, VERDICTS } from "../../reconciler/budget/verd
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { Draft } from "../../reconciler/report/events.ts";
 import type { AdmissionRequest, Webhook } from "../http/webhook.ts";
-import { answerResult, deny } from "./answer-result.ts";
+import { answerResult, denyEviction } from "./answer-result.ts";
 
 interface PodDeletionTools {
   readonly reserver: Pick<Reserver, "reserve">;
@@ -44,7 +44,7 @@ export function createPodDeletion({ reserver, metrics, emitEvents }: PodDeletion
       return { ...answer, message };
     },
     onFault: (_, { namespace = "", name = "" }) => ({
-      ...deny(NOT_NOW),
+      ...denyEviction(NOT_NOW),
       message: `${NOT_NOW.message}; ${wayOut("NotNow", namespace, name)}`,
     }),
   };

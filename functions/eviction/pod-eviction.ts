@@ -12,7 +12,7 @@ import { type DisruptionResult, judged, NOT_NOW, verdict, type Verdict } from ".
 import { EVICTION_PATHS, isProbe, PROBE_ANSWER } from "../../reconciler/budget/guard.ts";
 import type { Reserver } from "../../reconciler/budget/act/reserve.ts";
 import type { AdmissionRequest, Answer, Webhook } from "../http/webhook.ts";
-import { answerResult, deny } from "./answer-result.ts";
+import { answerResult, denyEviction } from "./answer-result.ts";
 
 interface PodEvictionTools {
   readonly reserver: Reserver;
@@ -57,7 +57,7 @@ export function createPodEviction({ reserver, metrics }: PodEvictionTools): Webh
         mutating,
       );
     },
-    onFault: () => deny(NOT_NOW),
+    onFault: () => denyEviction(NOT_NOW),
   };
 }
 

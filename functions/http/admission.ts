@@ -19,7 +19,7 @@ import {
   type Exchange,
   type Handler,
   type HttpAnswer,
-  refuse,
+  refuseRequest,
   requestPath,
   type Rim,
   serveEndpoint,
@@ -50,7 +50,7 @@ export function serveWebhook(webhook: Webhook, rim: Rim): Handler {
   const answer = async (exchange: Exchange): Promise<HttpAnswer> => {
     const received = await receive(exchange.request, rim, exchange.signal);
     if (!("status" in received)) return await judge(webhook, rim, { ...exchange, ...received });
-    return { ...refuse(received), log: () => rim.log.warn("request refused", { route, ...received }) };
+    return { ...refuseRequest(received), log: () => rim.log.warn("request refused", { route, ...received }) };
   };
   return serveEndpoint({ route, deadlineMs, answer }, rim);
 }

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { unlessAborted } from "../../infra/deadline.ts";
 import { messageOf } from "../../infra/errors.ts";
-import { refuse } from "./review.ts";
+import { undecodable } from "./review.ts";
 
 const MIB = 1024 * 1024;
 /** Bytes of the largest object that etcd stores, unless it is configured otherwise. */
@@ -84,13 +84,13 @@ function collect(
 }
 
 function parse(raw: Buffer): Body | HttpRefusal {
-  if (!isUtf8(raw)) return { status: 400, message: refuse("it is not UTF-8").problem };
+  if (!isUtf8(raw)) return { status: 400, message: undecodable("it is not UTF-8").problem };
   if (hasMoreValues(raw, MAX_VALUES))
     return { status: 413, message: `the body has more than ${MAX_VALUES} values and keys` };
   try {
     return { value: JSON.parse(raw.toString()), bytes: raw.length };
   } catch (error) {
-    return { status: 400, message: refuse(messageOf(error)).problem };
+    return { status: 400, message: undecodable(messageOf(error)).problem };
   }
 }
 

@@ -10,7 +10,7 @@ import type { HttpFunction } from "@google-cloud/functions-framework";
 import { systemClock } from "../../infra/clock.ts";
 import { end, END_SIGNALS, giveUp } from "../../infra/process.ts";
 import { serveWebhook } from "./admission.ts";
-import { compose, type Composition } from "../compose.ts";
+import { composeFunctions, type FunctionsComposition } from "../compose.ts";
 import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, type CountedServer, drain } from "./drain.ts";
 import type { Webhook } from "./webhook.ts";
 import { healthListener } from "./server.ts";
@@ -18,7 +18,7 @@ import { healthListener } from "./server.ts";
 /** The function of this name. Only the process that was started for this target builds the webhook. */
 export function asTarget(name: Webhook["name"]): HttpFunction {
   if (chosenTarget() !== name) return () => Promise.reject(new Error(`${name} is not the target of this process`));
-  const composition = compose(process.env, systemClock);
+  const composition = composeFunctions(process.env, systemClock);
   void composition.catch((error: unknown) => giveUp("the webhook could not be started", error));
   let adopted = false;
   subscribe("http.server.request.start", (message) => {
@@ -53,7 +53,7 @@ function hideBody({ headers }: IncomingMessage): void {
 }
 
 /** Replaces the framework's timeouts of connections and its signal handlers, which exist once it listens. */
-function adopt(server: Server, composition: Promise<Composition>): void {
+function adopt(server: Server, composition: Promise<FunctionsComposition>): void {
   Object.assign(server, CONNECTION_TIMEOUTS);
   const counted = countRequests(server);
   for (const signal of END_SIGNALS) {
@@ -62,7 +62,7 @@ function adopt(server: Server, composition: Promise<Composition>): void {
   }
 }
 
-async function drainAndEnd(server: CountedServer, composition: Promise<Composition>): Promise<void> {
+async function drainAndEnd(server: CountedServer, composition: Promise<FunctionsComposition>): Promise<void> {
   const { configuration, rim, tasks, log, tracer } = await composition;
   log.info("draining");
   await drain([server], tasks, { graceMs: configuration.requestTimeoutMs + AFTERWARDS_MS, clock: rim.clock });

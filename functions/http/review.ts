@@ -42,12 +42,12 @@ export interface Review {
 /** The review of a parsed body, or its problem. */
 export function readReview(body: unknown): Review | { readonly problem: string } {
   const review = REVIEW.safeParse(body);
-  if (!review.success) return refuse("it is no object");
+  if (!review.success) return undecodable("it is no object");
   const { apiVersion, kind: found, request: sent } = review.data;
   if (found !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
     return { problem: `Unsupported group version kind: ${name(apiVersion)}, Kind=${name(found)}` };
   const request = REQUEST.safeParse(sent);
-  return request.success ? { apiVersion, request: readRequest(request.data) } : refuse(explain(request.error));
+  return request.success ? { apiVersion, request: readRequest(request.data) } : undecodable(explain(request.error));
 }
 
 type Sent = z.infer<typeof REQUEST>;
@@ -105,7 +105,7 @@ export function writeReview(
   });
 }
 
-export function refuse(why: string): { readonly problem: string } {
+export function undecodable(why: string): { readonly problem: string } {
   return { problem: `Request could not be decoded: ${why}` };
 }
 

@@ -78,7 +78,7 @@ export function serveEndpoint(endpoint: Endpoint, rim: Pick<Rim, "clock" | "log"
       );
     } catch (error) {
       rim.log.error("unexpected error; the request is answered with 500", { error });
-      if (!response.headersSent) send(response, refuse({ status: 500, message: "internal error" }));
+      if (!response.headersSent) send(response, refuseRequest({ status: 500, message: "internal error" }));
     }
   };
 }
@@ -120,7 +120,7 @@ async function serveOne(
 }
 
 /** An answer that closes the connection, as the rest of the body is not read. By default it says `message` as text. */
-export function refuse({ status, message }: HttpRefusal, json?: object): HttpAnswer {
+export function refuseRequest({ status, message }: HttpRefusal, json?: object): HttpAnswer {
   return {
     status,
     text: json === undefined ? `${message}\n` : JSON.stringify(json),

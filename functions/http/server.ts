@@ -10,7 +10,7 @@ import { RolloutError } from "../../infra/errors.ts";
 import type { Log } from "../../infra/log.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { type CertificateFiles, followCertificate } from "./certificate.ts";
-import type { Composition } from "../compose.ts";
+import type { FunctionsComposition } from "../compose.ts";
 import { AFTERWARDS_MS, CONNECTION_TIMEOUTS, countRequests, drain } from "./drain.ts";
 import { type Handler, requestPath } from "./rim.ts";
 
@@ -21,8 +21,8 @@ import { type Handler, requestPath } from "./rim.ts";
 const RELOAD_MS = 1000;
 
 /** The handlers of a server by path, and their dependencies. */
-export interface Served extends Pick<Composition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {
-  readonly rim: Pick<Composition["rim"], "clock">;
+export interface Served extends Pick<FunctionsComposition, "configuration" | "metrics" | "tasks" | "log" | "tracer"> {
+  readonly rim: Pick<FunctionsComposition["rim"], "clock">;
   readonly routes: ReadonlyMap<string, Handler>;
 }
 
@@ -127,7 +127,7 @@ function byPath(routes: ReadonlyMap<string, Handler>): RequestListener {
   };
 }
 
-function filesOf({ certFile, keyFile }: Composition["configuration"]): CertificateFiles {
+function filesOf({ certFile, keyFile }: FunctionsComposition["configuration"]): CertificateFiles {
   if (certFile === undefined || keyFile === undefined)
     throw new RolloutError(
       "BadConfiguration",

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { answerConversion } from "../../reconciler/nodes/convert-review.ts";
 import { ROUTES } from "../../reconciler/nodes/routes.ts";
 import { createBodyReader, type HttpRefusal } from "../http/body.ts";
-import { type Exchange, type Handler, type HttpAnswer, refuse, type Rim, serveEndpoint } from "../http/rim.ts";
+import { type Exchange, type Handler, type HttpAnswer, refuseRequest, type Rim, serveEndpoint } from "../http/rim.ts";
 
 /** Bytes: shadows have 2 kB, so that 15,000 of them are converted at once. */
 export const MAX_REVIEW = 32 * 1024 * 1024;
@@ -36,7 +36,7 @@ export function serveConversion(rim: Pick<Rim, "clock" | "log" | "metrics" | "re
 
   async function answer({ request, signal }: Exchange): Promise<HttpAnswer> {
     const converted = await convert(request, signal);
-    if ("status" in converted) return refuse(converted, { error: converted.message, code: "BadRequest" });
+    if ("status" in converted) return refuseRequest(converted, { error: converted.message, code: "BadRequest" });
     const { value, bytes: receivedBytes } = converted;
     return { status: 200, text: JSON.stringify(value), headers: { "content-type": "application/json" }, receivedBytes };
   }

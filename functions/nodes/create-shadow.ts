@@ -4,7 +4,7 @@ import { bottlerocketShadows } from "../../infra/kubernetes/custom-resources.ts"
 import { hasCode } from "../../infra/errors.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { MANAGED_LABEL, MANAGED_VALUE, newShadow, shadowName } from "../../reconciler/nodes/shadow.ts";
-import { type NodeRoute, refuse } from "./node-answer.ts";
+import { type NodeRoute, refuseNode } from "./node-answer.ts";
 import type { ShadowTools } from "./shadow-store.ts";
 
 /**
@@ -15,7 +15,7 @@ export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
   return async ({ node, call }) => {
     const { name, uid } = readIdentity(node.metadata ?? {});
     if (node.metadata?.labels?.[MANAGED_LABEL] !== MANAGED_VALUE)
-      return refuse("Conflict", `node ${name} is not managed`);
+      return refuseNode("Conflict", `node ${name} is not managed`);
     const body = newShadow({ name, uid }, namespace);
     const shadow = await cluster
       .create<CustomObject>(bottlerocketShadows, { namespace, body }, call)
@@ -24,7 +24,7 @@ export function createShadow({ cluster, namespace }: ShadowTools): NodeRoute {
         return await cluster.get(bottlerocketShadows, { namespace, name: shadowName(name) }, call);
       });
     if (shadow.metadata.ownerReferences?.[0]?.uid !== uid)
-      return refuse("Conflict", `${shadowName(name)} belongs to another node`);
+      return refuseNode("Conflict", `${shadowName(name)} belongs to another node`);
     return { status: 200, body: shadow, version: shadow.metadata.resourceVersion ?? "" };
   };
 }

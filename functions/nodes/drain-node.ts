@@ -18,7 +18,7 @@ import { markNode } from "../../reconciler/nodes/node-marks.ts";
 import { isInvalid, type Policy, readPolicy } from "../../reconciler/nodes/policy.ts";
 import type { BlockedPod, DrainStatus } from "../../reconciler/nodes/shadow.ts";
 import { evictPods } from "./evict-pods.ts";
-import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
 import { changeNode } from "./node-service.ts";
 import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
@@ -45,7 +45,7 @@ const MAX_RECORDED = 20;
 export function cordonAndDrain(tools: DrainTools): NodeRoute {
   return async (request) => {
     const shadow = await getShadow(tools, request);
-    if (!isDrainWanted(shadow)) return refuse("Conflict", `${shadow.metadata.name} wants no reboot`);
+    if (!isDrainWanted(shadow)) return refuseNode("Conflict", `${shadow.metadata.name} wants no reboot`);
     const uid = shadow.metadata.uid ?? "";
     const isNew = await changeNode(tools, request, (node) => markNode(node, { shadowUid: uid, exclude: false }));
     const left = findEvictable(await listPods(tools, request));
@@ -61,7 +61,7 @@ export function cordonAndDrain(tools: DrainTools): NodeRoute {
 function answerRound(drain: DrainStatus, policy: DrainPolicy | undefined): NodeAnswer {
   if (drain.remaining > 0 && drain["forced"] !== true) return notYet(drain, NEXT_ROUND_S);
   const why = whyNoReboot(policy);
-  return why === undefined ? { status: 200, body: answerOf(drain) } : refuse("Unavailable", why);
+  return why === undefined ? { status: 200, body: answerOf(drain) } : refuseNode("Unavailable", why);
 }
 
 /**

@@ -13,7 +13,7 @@ import { type Node, nodes, type PodObject, pods, tokenReviews } from "../../infr
 import { isTokenFor } from "../../infra/kubernetes/tokens.ts";
 import { AUDIENCE, HEADERS } from "../../reconciler/nodes/routes.ts";
 import { type AgentAccount, judgeReview, type TokenPod } from "./judge-review.ts";
-import { type NodeAnswer, refuse } from "./node-answer.ts";
+import { type NodeAnswer, refuseNode } from "./node-answer.ts";
 
 interface Identified {
   readonly node: Node;
@@ -35,7 +35,7 @@ export function createIdentify(cluster: Cluster, agents: AgentAccount): Identify
     const claim = readClaim(headers);
     if ("status" in claim) return claim;
     if (!isTokenFor(claim.token, AUDIENCE))
-      return refuse("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
+      return refuseNode("Unauthorized", `the token is not for the audience ${AUDIENCE}`);
     const pod = judgeReview(await review(cluster, claim.token, call), agents);
     if ("status" in pod) return pod;
     return (
@@ -51,7 +51,7 @@ function readClaim(headers: IncomingHttpHeaders): Claim | NodeAnswer {
   const [nodeName, nodeUid, token] = [HEADERS.nodeName, HEADERS.nodeUid, HEADERS.token].map((name) => headers[name]);
   const isText = (value: unknown): value is string => typeof value === "string" && TEXT.test(value);
   if (isText(nodeName) && isText(nodeUid) && isText(token)) return { nodeName, nodeUid, token };
-  return refuse(
+  return refuseNode(
     "BadRequest",
     "the headers BrupopNodeName, BrupopNodeUid and BrupopK8sAuthToken are needed, each once and in ASCII",
   );
@@ -81,13 +81,13 @@ async function placePod(
 ): Promise<NodeAnswer | undefined> {
   const { nodeName = claim.nodeName, nodeUid = claim.nodeUid } = pod;
   const live = await cluster.get(pods, { namespace, name: pod.name }, call).catch(absent);
-  if (live?.metadata?.uid !== pod.uid) return refuse("Forbidden", `pod ${pod.name} of the token is gone`);
+  if (live?.metadata?.uid !== pod.uid) return refuseNode("Forbidden", `pod ${pod.name} of the token is gone`);
   if (placeOf(live) !== claim.nodeName)
-    return refuse("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
+    return refuseNode("Forbidden", `pod ${pod.name} does not run on node ${claim.nodeName}`);
   if (nodeName !== claim.nodeName)
-    return refuse("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
+    return refuseNode("Forbidden", `the token of pod ${pod.name} is for node ${nodeName}, not for ${claim.nodeName}`);
   if (nodeUid !== claim.nodeUid)
-    return refuse(
+    return refuseNode(
       "Forbidden",
       `node ${claim.nodeName} has not the UID of the header BrupopNodeUid, by the token of pod ${pod.name}`,
     );
@@ -100,5 +100,5 @@ async function findNode(cluster: Cluster, { nodeName, nodeUid }: Claim, call: Ca
   const node = await cluster.get(nodes, { name: nodeName }, call).catch(absent);
   return node?.metadata?.uid === nodeUid
     ? { node }
-    : refuse("Forbidden", `there is no node ${nodeName} with the UID of the header BrupopNodeUid`);
+    : refuseNode("Forbidden", `there is no node ${nodeName} with the UID of the header BrupopNodeUid`);
 }

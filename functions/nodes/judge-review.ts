@@ -1,7 +1,7 @@
 /** Judges a TokenReview: does the token belong to an agent's pod? (NW9, NW10) */
 import * as z from "zod";
 import { AUDIENCE } from "../../reconciler/nodes/routes.ts";
-import { type NodeAnswer, refuse } from "./node-answer.ts";
+import { type NodeAnswer, refuseNode } from "./node-answer.ts";
 
 /** The pod that a token is bound to, and its node if the API server reports it (Kubernetes 1.30 and later). */
 export interface TokenPod {
@@ -32,15 +32,15 @@ const REVIEWED = z.looseObject({
 export function judgeReview(status: unknown, { namespace, account }: AgentAccount): TokenPod | NodeAnswer {
   const reviewed = REVIEWED.safeParse(status);
   if (!reviewed.success || !reviewed.data.audiences.includes(AUDIENCE))
-    return refuse("Unauthorized", "the token is not valid here");
+    return refuseNode("Unauthorized", "the token is not valid here");
   const { username, extra = {} } = reviewed.data.user;
   if (username !== `system:serviceaccount:${namespace}:${account}`)
-    return refuse("Forbidden", `${username} is not the ServiceAccount of the agents`);
+    return refuseNode("Forbidden", `${username} is not the ServiceAccount of the agents`);
   const only = (key: string): string | undefined => {
     const values = extra[`authentication.kubernetes.io/${key}`] ?? [];
     return values.length === 1 ? values[0] : undefined;
   };
   const [name, uid, nodeName, nodeUid] = [only("pod-name"), only("pod-uid"), only("node-name"), only("node-uid")];
-  if (name === undefined || uid === undefined) return refuse("Forbidden", "the token is not bound to a pod");
+  if (name === undefined || uid === undefined) return refuseNode("Forbidden", "the token is not bound to a pod");
   return { name, uid, ...(nodeName !== undefined && { nodeName }), ...(nodeUid !== undefined && { nodeUid }) };
 }

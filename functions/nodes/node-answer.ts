@@ -39,7 +39,7 @@ const CODES: Readonly<Record<ApiError["code"], number>> = {
 const RETRY_SECONDS = 5;
 
 /** A refusal; a temporary one says when to retry. */
-export function refuse(code: ApiError["code"], error: string): NodeAnswer {
+export function refuseNode(code: ApiError["code"], error: string): NodeAnswer {
   const body: ApiError = { error, code };
   return { status: CODES[code], body, ...(code === "Unavailable" && { retryAfterSeconds: RETRY_SECONDS }) };
 }

@@ -13,7 +13,7 @@ import { hasCode, messageOf } from "../../infra/errors.ts";
 import { HEADERS, ROUTES } from "../../reconciler/nodes/routes.ts";
 import { type Exchange, type Handler, type HttpAnswer, type Rim, serveEndpoint, TIMEOUT_SHARE } from "../http/rim.ts";
 import type { Identify } from "./identify-caller.ts";
-import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
 
 type NodeRouteName = Exclude<keyof typeof ROUTES, "convert" | "ping">;
 export type NodeRoutes = Readonly<Record<NodeRouteName, NodeRoute>>;
@@ -92,10 +92,10 @@ const readVersion = (header: string | undefined): string | undefined => header?.
 
 /** The answer for an error of the API server or of the connection. */
 function answerTrouble(error: unknown): NodeAnswer {
-  if (hasCode(error, "NotFound")) return refuse("NotFound", error.message);
-  if (hasCode(error, "Conflict", "AlreadyExists")) return refuse("Conflict", error.message);
-  if (hasCode(error, "Invalid")) return refuse("BadRequest", error.message);
-  return refuse("Unavailable", messageOf(error));
+  if (hasCode(error, "NotFound")) return refuseNode("NotFound", error.message);
+  if (hasCode(error, "Conflict", "AlreadyExists")) return refuseNode("Conflict", error.message);
+  if (hasCode(error, "Invalid")) return refuseNode("BadRequest", error.message);
+  return refuseNode("Unavailable", messageOf(error));
 }
 
 function writeAnswer({ status, body, version, retryAfterSeconds }: NodeAnswer): HttpAnswer {

@@ -7,14 +7,14 @@ import { type Node, nodes } from "../../infra/kubernetes/resources.ts";
 import { retryOnConflict } from "../../infra/kubernetes/retry-on-conflict.ts";
 import { isOurs, markNode, type NodePatch, unmarkNode } from "../../reconciler/nodes/node-marks.ts";
 import { readHealth } from "../../reconciler/nodes/node.ts";
-import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
 import { getShadow, isDrainWanted, patchStatus, readShadowStatus, type ShadowTools } from "./shadow-store.ts";
 
 /** Cordons the node and excludes it from load balancers, in one patch, if its reboot is wanted. */
 export function excludeFromLoadBalancers(tools: ShadowTools): NodeRoute {
   return async (request) => {
     const shadow = await getShadow(tools, request);
-    if (!isDrainWanted(shadow)) return refuse("Conflict", `${shadow.metadata.name} wants no reboot`);
+    if (!isDrainWanted(shadow)) return refuseNode("Conflict", `${shadow.metadata.name} wants no reboot`);
     await changeNode(tools, request, (node) => markNode(node, { shadowUid: shadow.metadata.uid ?? "", exclude: true }));
     return { status: 200 };
   };
@@ -38,9 +38,10 @@ async function giveBack(tools: ShadowTools, request: NodeRequest, what: "all" | 
   const shadow = await getShadow(tools, request);
   const status = readShadowStatus(shadow);
   const { node } = request;
-  if (status?.rebooting) return refuse("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
+  if (status?.rebooting)
+    return refuseNode("Conflict", `${shadow.metadata.name} is rebooting since ${status.rebooting.at}`);
   if (isOurs(node) && !isReady(node))
-    return refuse("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
+    return refuseNode("Conflict", `node ${node.metadata?.name} is not Ready: it stays cordoned until it is`);
   await changeNode(tools, request, (now) => (isReady(now) ? unmarkNode(now, what) : undefined));
   if (what === "all" && status?.drain) await patchStatus(tools, { shadow, status: { drain: null } }, request.call);
   return { status: 200 };

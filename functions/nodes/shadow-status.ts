@@ -6,7 +6,7 @@ import { formatTimestamp } from "../../infra/timestamp.ts";
 import { readIdentity } from "../../reconciler/model/identity.ts";
 import { type ShadowStatus, shadowStatus } from "../../reconciler/nodes/shadow.ts";
 import { type DrainTools, whyNoReboot } from "./drain-node.ts";
-import { type NodeAnswer, type NodeRequest, type NodeRoute, refuse } from "./node-answer.ts";
+import { type NodeAnswer, type NodeRequest, type NodeRoute, refuseNode } from "./node-answer.ts";
 import { getShadow, patchStatus, readShadowStatus, wantedState } from "./shadow-store.ts";
 
 /**
@@ -17,7 +17,7 @@ import { getShadow, patchStatus, readShadowStatus, wantedState } from "./shadow-
 export function updateStatus(tools: DrainTools): NodeRoute {
   return async (request) => {
     const sent = shadowStatus.safeParse(request.body);
-    if (!sent.success) return refuse("BadRequest", z.prettifyError(sent.error));
+    if (!sent.success) return refuseNode("BadRequest", z.prettifyError(sent.error));
     const attempt = (): Promise<NodeAnswer> => writeOnce(tools, request, sent.data);
     // Without a version in the request, conflicts are retried: the controller writes the same object.
     return request.ifMatch === undefined
@@ -31,7 +31,7 @@ async function writeOnce(tools: DrainTools, request: NodeRequest, sent: ShadowSt
   const shadow = await getShadow(tools, request);
   const { resourceVersion } = readIdentity(shadow.metadata);
   if (request.ifMatch !== undefined && request.ifMatch !== resourceVersion)
-    return refuse("Conflict", `${shadow.metadata.name} has changed since version ${request.ifMatch}`);
+    return refuseNode("Conflict", `${shadow.metadata.name} has changed since version ${request.ifMatch}`);
   const stored = readShadowStatus(shadow);
   const refused = status.rebooting && (await refuseReboot(tools, request, whyNotReboot(shadow, stored)));
   if (refused) return refused;
@@ -51,9 +51,9 @@ async function refuseReboot(
   { node, call }: NodeRequest,
   why: string | undefined,
 ): Promise<NodeAnswer | undefined> {
-  if (why !== undefined) return refuse("Conflict", why);
+  if (why !== undefined) return refuseNode("Conflict", why);
   const held = whyNoReboot(await policyOf(node.metadata?.name ?? "", call));
-  return held === undefined ? undefined : refuse("Unavailable", held);
+  return held === undefined ? undefined : refuseNode("Unavailable", held);
 }
 
 /** The reason against a reboot: the update must still be wanted, and the node drained. */

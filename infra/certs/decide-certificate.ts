@@ -152,7 +152,7 @@ export function decideCertificates(situation: Situation): Decision {
 }
 
 /** True if the certificate job should have replaced the certificate that serves long ago. */
-export const isOverdue = ({ stored, now }: Pick<Situation, "stored" | "now">): boolean =>
+export const isRenewalOverdue = ({ stored, now }: Pick<Situation, "stored" | "now">): boolean =>
   stored.state === "whole" && share(stored.material, now) >= OVERDUE_AT;
 
 function findMissing({ serving: { chain } }: KeyMaterial, dnsNames: readonly string[]): string[] {

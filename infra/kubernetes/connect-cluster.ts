@@ -5,7 +5,7 @@ import type { Call, Cluster, Creation, Patch, Query, Ref, Replacement, Watcher, 
 import type { Connection } from "./connection.ts";
 import { discoverKind } from "./discovery.ts";
 import { absent } from "../errors.ts";
-import { FULL, limitOf, METADATA, METADATA_LIST } from "./list-forms.ts";
+import { FULL, pageLimitOf, METADATA, METADATA_LIST } from "./list-forms.ts";
 import { PROTOBUF } from "./protobuf.ts";
 import { createRateLimiter, type Rate } from "./rate-limit.ts";
 import { type ApiCall, type ApiObserver, requestList, requestObject } from "./request.ts";
@@ -80,7 +80,7 @@ export function connectCluster(
       let token: string | undefined;
       do {
         const bounds = shorten(call, elapsed());
-        const page = { ...selectors(query), limit: limitOf(resource, query), continue: token };
+        const page = { ...selectors(query), limit: pageLimitOf(resource, query), continue: token };
         const get = {
           ...plan(resource, query, { verb: "list", call: bounds, query: page }),
           method: "GET",

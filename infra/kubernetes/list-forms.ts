@@ -10,7 +10,10 @@ import type { Resource } from "./resources.ts";
 const PAGE_SIZE = 500;
 
 /** The `limit` of a list's call; undefined if all objects come in one page. */
-export function limitOf(resource: Resource, { pageSize = resource.pageSize ?? PAGE_SIZE }: Query): string | undefined {
+export function pageLimitOf(
+  resource: Resource,
+  { pageSize = resource.pageSize ?? PAGE_SIZE }: Query,
+): string | undefined {
   return Number.isFinite(pageSize) ? String(pageSize) : undefined;
 }
 

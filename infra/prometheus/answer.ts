@@ -44,7 +44,7 @@ export type QueryAnswer =
   | { readonly kind: "Comparison"; readonly isWithin: boolean; readonly text: string }
   | { readonly kind: "Error"; readonly code: QueryErrorCode; readonly message: string };
 
-export interface HttpAnswer {
+export interface PrometheusAnswer {
   readonly status: number;
   readonly body: string;
 }
@@ -87,7 +87,7 @@ type ReadBody = z.output<typeof Body>;
  * Reads an answer. If the answer is no success, only Prometheus' own error message is shown: other bodies may come from
  * any server. `hide` removes secrets from each text before the text is shortened.
  */
-export function readAnswer({ status, body }: HttpAnswer, hide = (text: string): string => text): QueryAnswer {
+export function readAnswer({ status, body }: PrometheusAnswer, hide = (text: string): string => text): QueryAnswer {
   if (status >= 300 && status < 400) return queryError("BadAnswer", `a redirect (${status}) is not followed`);
   const read = Body.safeParse(parseJson(body)).data ?? {};
   const said = errorOf(read, hide);

@@ -82,7 +82,7 @@ function describeError(answer: QueryAnswer): string {
 export const REFUSALS: ReadonlySet<string> = new Set<QueryErrorCode>(["BadQuery", "NotAVector"]);
 
 /** True if the check's last answer says that its query will never get one, as it is written. */
-export const isRefused = ({ lastVerdict, message = "" }: Pick<CheckResult, "lastVerdict" | "message">): boolean =>
+export const isCheckRefused = ({ lastVerdict, message = "" }: Pick<CheckResult, "lastVerdict" | "message">): boolean =>
   lastVerdict === "Error" && REFUSALS.has(message.slice(0, message.indexOf(":")));
 
 /** The results after these answers, in the order of the checks. A check without any answer has no result. */

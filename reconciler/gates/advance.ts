@@ -13,7 +13,7 @@ import { type Gate, soakEnd } from "./gate.ts";
 import { noteBypasses } from "./bypass.ts";
 import { arePassed, isBypassed, isStageOpen } from "./pass.ts";
 import type { PlaceholderValues } from "../checks/placeholders.ts";
-import { placeholderValues } from "./placeholder-values.ts";
+import { gatePlaceholders } from "./placeholder-values.ts";
 import type { GateRecord, Stage, ZoneRecord } from "./record.ts";
 import { currentRecord, needOf, needsLastStage, settledZone, type RolloutView } from "./rollout.ts";
 
@@ -38,7 +38,7 @@ export function advanceGate(gate: Gate, view: RolloutView, answers: Answers): Ad
   return {
     record,
     due: asked.filter((check) => check.dueAt <= view.now),
-    values: stage ? placeholderValues(gate, { stage, record, view }) : {},
+    values: stage ? gatePlaceholders(gate, { stage, record, view }) : {},
     nextAt: earliest([...asked.map((check) => check.dueAt), ...(stage ? soakingUntil(gate, stage, view.now) : [])]),
   };
 }

@@ -2,7 +2,7 @@
 import { once } from "../../infra/once.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
-import { isRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
+import { isCheckRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
 import { hold, type Hold, type Reason } from "../model/decision.ts";
 import type { Bypass, GateVerdicts, Zone } from "../model/zone.ts";
 import { RETRY_ANNOTATION, type Gate, soakEnd } from "./gate.ts";
@@ -134,7 +134,7 @@ function whyInvalid(gate: Gate, stage: Stage): string | undefined {
   if (stage.state === "Passed" || generation !== observedGeneration) return undefined;
   const valid = gate.conditions.find(({ type }) => type === "Valid");
   if (valid?.reason === "SpecUnreadable") return valid.message;
-  const refused = stage.checks.filter(isRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
+  const refused = stage.checks.filter(isCheckRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
   return refused.length > 0 && onError === "Wait" ? refused.join("; ") : undefined;
 }
 

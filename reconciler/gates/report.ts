@@ -1,7 +1,7 @@
 /** Reports a gate: the conditions in its status, and the changes that get an Event. */
 import { isSameJson } from "../../infra/json.ts";
 import type { QueryAnswer } from "../../infra/prometheus/answer.ts";
-import { isRefused, type NamedCheck, REFUSALS } from "../checks/result.ts";
+import { isCheckRefused, type NamedCheck, REFUSALS } from "../checks/result.ts";
 import { type Gate, isReadable } from "./gate.ts";
 import { describePlace, describeStage, reasonOf } from "./hold.ts";
 import type { GateRecord, Stage } from "./record.ts";
@@ -87,7 +87,7 @@ export function findInResults(
   before: ExpressionFindings,
 ): ExpressionFindings {
   if (!stage || stage.state === "Failed" || before.isFinal) return before;
-  const errors = stage.checks.filter(isRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
+  const errors = stage.checks.filter(isCheckRefused).map(({ name, message }) => `check ${name}: ${message ?? ""}`);
   if (errors.length > 0) return { errors, open: [] };
   const isAnswered = ({ name }: NamedCheck): boolean =>
     stage.checks.some((result) => result.name === name && result.lastVerdict !== "Error");

@@ -49,7 +49,7 @@ export function failStatus(
   reason: string,
 ): ShadowStatus {
   return {
-    ...report({ host }, status),
+    ...reportHost({ host }, status),
     current_state: "ErrorReset",
     crash_count: Math.min(status.crash_count + 1, MAX_CRASHES),
     state_transition_failure_timestamp: formatTimestamp(now),
@@ -59,7 +59,7 @@ export function failStatus(
 }
 
 /** The status with the facts of the host, without the fields that the API writes. */
-export function report({ host }: Pick<AgentSnapshot, "host">, stored: ShadowStatus): ShadowStatus {
+export function reportHost({ host }: Pick<AgentSnapshot, "host">, stored: ShadowStatus): ShadowStatus {
   const { drain: _, boot_reported_at: __, ...status } = stored;
   return { ...status, current_version: host.version, boot_id: host.bootId };
 }
@@ -94,7 +94,7 @@ const rolledBack: AgentRule = (facts) => {
 const returned: AgentRule = (facts) => {
   const { status, host, spec } = facts;
   const isOver = status.rebooting && (status.rebooting.boot_id !== host.bootId || spec.state !== "RebootedIntoUpdate");
-  return isOver ? { step: "report", status: { ...report(facts, status), rebooting: null } } : undefined;
+  return isOver ? { step: "report", status: { ...reportHost(facts, status), rebooting: null } } : undefined;
 };
 
 /** A status that is reached is kept up to date. */
@@ -102,7 +102,7 @@ const reached: AgentRule = (facts) => {
   const { status, spec, target } = facts;
   if (status.current_state !== spec.state) return undefined;
   const { current_version: before, target_version: targetBefore, boot_id: bootBefore } = status;
-  const fresh = report(facts, status);
+  const fresh = reportHost(facts, status);
   const next = spec.state === "Idle" ? { ...fresh, target_version: target ?? targetBefore } : fresh;
   const isSame = next.current_version === before && next.target_version === targetBefore && next.boot_id === bootBefore;
   return isSame ? wait : { step: "report", status: next };
@@ -113,12 +113,12 @@ type Act = (facts: Reported) => AgentStep;
 /** The node is given back, and the wanted state reported then. */
 const giveBack: Act = (facts) => ({
   step: "uncordon",
-  status: { ...report(facts, facts.status), current_state: facts.spec.state },
+  status: { ...reportHost(facts, facts.status), current_state: facts.spec.state },
 });
 
 /** The update is over and counts as a success; any other way to Idle keeps the count of failures. */
 const recover: Act = (facts) => {
-  const status = report(facts, facts.status);
+  const status = reportHost(facts, facts.status);
   const target = facts.target ?? status.target_version;
   const isSuccess = status.current_state === "MonitoringUpdate";
   const cleared = isSuccess && { crash_count: 0, state_transition_failure_timestamp: null, failure_reason: null };

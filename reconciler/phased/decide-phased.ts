@@ -42,7 +42,10 @@ export function decidePhased(snapshot: PhasedSnapshot): PhasedDecision {
 }
 
 /** True if the pods of the StatefulSet must be read for a decision. */
-export function needsPods({ rollout, target }: Pick<PhasedSnapshot, "rollout"> & { readonly target: Target }): boolean {
+export function targetNeedsPods({
+  rollout,
+  target,
+}: Pick<PhasedSnapshot, "rollout"> & { readonly target: Target }): boolean {
   const isOver = rollout.status.phase !== "Rolling" && rollout.status.phase !== "Stalled";
   const isSuspended = rollout.skipCheck && target.partition === 0;
   const isLeft =

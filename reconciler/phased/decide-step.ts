@@ -1,7 +1,7 @@
 /** Decides within one step of a rollout (§16.5): begin it, wait, check, release the pod below the partition. */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { PhasedRollout } from "./phased-rollout.ts";
-import { type PhasedOutlook, type PhasedRolloutPhase, report, writeTime } from "./report.ts";
+import { type PhasedOutlook, type PhasedRolloutPhase, reportRollout, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import type { RollingPodStatus } from "./status.ts";
 import {
@@ -16,13 +16,13 @@ import {
   isFailed,
   isCurrent,
   isOfOtherCheck,
-  isOutdated,
+  isCheckOutdated,
   isPassed,
   isUpdated,
   nextCheckAt,
 } from "./step.ts";
 import { findStrays, placeOf, strayReturned } from "./scale-out.ts";
-import { findDownwards, HELD, nameRevision } from "./target.ts";
+import { findDownwards, HELD, nameTargetRevision } from "./target.ts";
 
 type StepRule = Rule<[snapshot: TargetSnapshot, step: RollingPodStatus], PhasedDecision>;
 
@@ -31,7 +31,13 @@ const started: TargetRule = (snapshot) => {
   if (isCurrent(snapshot)) return undefined;
   const { now } = snapshot;
   const step = beginStep(placeOf(snapshot), now);
-  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step, started: writeTime(now), dueAt: now });
+  return reportRollout(snapshot, {
+    phase: "Rolling",
+    message: describe(snapshot),
+    step,
+    started: writeTime(now),
+    dueAt: now,
+  });
 };
 
 /**
@@ -42,7 +48,12 @@ const stepOfPartition: TargetRule = (snapshot) => {
   const { now } = snapshot;
   const place = placeOf(snapshot);
   if (currentStep(snapshot)?.partition === place.partition) return undefined;
-  return report(snapshot, { phase: "Rolling", message: describe(snapshot), step: beginStep(place, now), dueAt: now });
+  return reportRollout(snapshot, {
+    phase: "Rolling",
+    message: describe(snapshot),
+    step: beginStep(place, now),
+    dueAt: now,
+  });
 };
 
 /** All pods are released: the StatefulSet controller ends the rollout. */
@@ -101,7 +112,7 @@ const promoted: StepRule = (snapshot, step) => {
 
 /** The last success is too long ago, as after a budget that denied for long, or a time without a reconciler. */
 const successesRecent: StepRule = (snapshot, step) => {
-  if (step.promoted || !isPassed(snapshot, step) || !isOutdated(snapshot, step)) return undefined;
+  if (step.promoted || !isPassed(snapshot, step) || !isCheckOutdated(snapshot, step)) return undefined;
   return reportStep(snapshot, { ...step, consecutiveSuccessfulChecks: 0 }, { dueAt: snapshot.now });
 };
 
@@ -132,7 +143,7 @@ const paused: StepRule = (snapshot, step) => {
 const failed: StepRule = (snapshot, step) => {
   if (!isFailed(snapshot, step)) return undefined;
   const message = `${step.consecutiveFailedChecks} checks in a row have failed (${step.lastSample ?? "no data"}): the rollout of ${snapshot.target.name} stays at partition ${step.partition}`;
-  return report(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
+  return reportRollout(snapshot, { phase: "Stalled", message, updated: ["False", "ChecksFailed"], step });
 };
 
 const delayBegun: StepRule = (snapshot, step) => {
@@ -188,7 +199,7 @@ function reportStep(
   const isLate = deadline !== undefined && snapshot.now >= deadline;
   const phase: PhasedRolloutPhase = isLate ? "Stalled" : "Rolling";
   const soonest = Math.min(dueAt ?? Infinity, isLate ? Infinity : (deadline ?? Infinity));
-  return report(snapshot, {
+  return reportRollout(snapshot, {
     ...outlook,
     phase,
     message: isLate ? describeLate(snapshot, step, outlook.message) : (outlook.message ?? describe(snapshot)),
@@ -225,5 +236,5 @@ const stepTime = ({ stepStartTime }: RollingPodStatus): number | undefined =>
   stepStartTime === undefined ? undefined : Date.parse(stepStartTime);
 
 function describe({ target }: TargetSnapshot): string {
-  return `StatefulSet ${target.name} rolls to revision ${nameRevision(target)}`;
+  return `StatefulSet ${target.name} rolls to revision ${nameTargetRevision(target)}`;
 }

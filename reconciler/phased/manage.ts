@@ -5,7 +5,7 @@
 import { firstOf } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { FINALIZER, type PhasedRollout } from "./phased-rollout.ts";
-import { report, unchanged } from "./report.ts";
+import { reportRollout, unchanged } from "./report.ts";
 import type { PhasedRule, PhasedSnapshot, TargetSnapshot } from "./snapshot.ts";
 import { findCondition } from "./status.ts";
 import { isUpdated } from "./step.ts";
@@ -43,14 +43,14 @@ const exists: PhasedRule = (snapshot) => {
   const { rollout, target } = snapshot;
   if (target && !target.terminating) return undefined;
   const what = target ? "is being deleted" : "does not exist";
-  return report(
+  return reportRollout(
     { ...snapshot, target: undefined },
     { phase: "ErrorSTSNotFound", message: `StatefulSet ${rollout.targetRef} ${what}` },
   );
 };
 
 const cannotManage = (snapshot: PhasedSnapshot, message: string) =>
-  report(snapshot, { phase: "ErrorCannotManage", message });
+  reportRollout(snapshot, { phase: "ErrorCannotManage", message });
 
 const specReadable: PhasedRule = (snapshot) => {
   const { problem } = snapshot.rollout;
@@ -102,7 +102,7 @@ const notSuspended: PhasedRule = (snapshot) => {
   const { rollout, target } = snapshot;
   if (!target || !rollout.skipCheck) return undefined;
   if (target.partition === 0)
-    return report(snapshot, {
+    return reportRollout(snapshot, {
       phase: "Suspended",
       message: `skipCheck is set: StatefulSet ${target.name} rolls without checks`,
     });

@@ -4,12 +4,12 @@
  * explain.
  */
 import type { Pod } from "../model/pod.ts";
-import { report, unchanged, writeTime } from "./report.ts";
+import { reportRollout, unchanged, writeTime } from "./report.ts";
 import type { PartitionReason, PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { isSettled } from "./roll-back.ts";
 import { finalCheck } from "./decide-step.ts";
 import { currentStep, isCheckedAtEnd, isIncurable, isPassed, isUpdated } from "./step.ts";
-import { findDownwards, HELD, nameRevision } from "./target.ts";
+import { findDownwards, HELD, nameTargetRevision } from "./target.ts";
 
 /** The status of the StatefulSet says nothing about its latest spec. At P = N it would look complete. */
 export const statusObserved: TargetRule = (snapshot) => {
@@ -20,7 +20,7 @@ export const statusObserved: TargetRule = (snapshot) => {
   const message = `the StatefulSet controller has not observed the latest spec of ${target.name}`;
   // Nothing has been decided yet about a StatefulSet that was created again.
   const isKnown = rollout.status.targetUID === target.uid;
-  return report(isKnown ? snapshot : { ...snapshot, target: undefined }, {
+  return reportRollout(isKnown ? snapshot : { ...snapshot, target: undefined }, {
     phase,
     message,
     updated: ["Unknown", "StatusNotObserved"],
@@ -79,8 +79,8 @@ export const idle: TargetRule = (snapshot) => {
     return setPartition(target.replicas, "Guard", `nothing of ${target.name} rolls`);
   if (isCheckedAtEnd(snapshot)) return finalCheck(snapshot);
   const wasRolling = rollout.status.phase === "Rolling" || rollout.status.phase === "Stalled";
-  const message = `all pods of ${target.name} are at revision ${nameRevision(target)}`;
-  return report(snapshot, { phase: "Updated", message, ...(wasRolling && { ended: writeTime(now) }) });
+  const message = `all pods of ${target.name} are at revision ${nameTargetRevision(target)}`;
+  return reportRollout(snapshot, { phase: "Updated", message, ...(wasRolling && { ended: writeTime(now) }) });
 };
 
 /** Another template than the one that rolls, or than the last one: everything begins again. */
@@ -89,7 +89,7 @@ export const restarted: TargetRule = ({ rollout, target }) => {
   const isOurs = targetUID === target.uid && (phase === "Rolling" || phase === "Stalled" || phase === "Updated");
   const isNew = isOurs && updateRevision !== undefined && updateRevision !== target.status.updateRevision;
   if (!isNew || target.partition === HELD) return undefined;
-  return setPartition(HELD, "Restart", `${target.name} has another template: revision ${nameRevision(target)}`);
+  return setPartition(HELD, "Restart", `${target.name} has another template: revision ${nameTargetRevision(target)}`);
 };
 
 /**

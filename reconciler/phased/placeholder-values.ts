@@ -4,7 +4,7 @@ import type { TargetSnapshot } from "./snapshot.ts";
 import { currentStep, isUpdated } from "./step.ts";
 
 /** The candidate pods are those at the update revision; the other pods do not have it yet. */
-export function placeholderValues(snapshot: TargetSnapshot): PlaceholderValues {
+export function phasedPlaceholders(snapshot: TargetSnapshot): PlaceholderValues {
   const { rollout, target, pods, now } = snapshot;
   const all = [...pods.keys()].filter((index) => index < target.replicas).toSorted((a, b) => a - b);
   const isNew = (index: number): boolean => isUpdated(target.status.updateRevision, pods.get(index));

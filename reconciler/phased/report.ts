@@ -43,7 +43,7 @@ export function writeTime(ms: number): string {
 }
 
 /** Reports the outlook. */
-export function report(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
+export function reportRollout(snapshot: PhasedSnapshot, outlook: PhasedOutlook): PhasedDecision {
   const { rollout } = snapshot;
   const { phase, message, step, dueAt, promotedStep = rememberedStep(rollout) } = outlook;
   const facts: PhaseFacts = PHASES[phase];

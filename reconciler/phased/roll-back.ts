@@ -7,11 +7,11 @@
  */
 import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
-import { report, writeTime } from "./report.ts";
+import { reportRollout, writeTime } from "./report.ts";
 import type { PhasedDecision, TargetRule, TargetSnapshot } from "./snapshot.ts";
 import { findCondition } from "./status.ts";
 import { isCurrent } from "./step.ts";
-import { findUpwards, nameRevision } from "./target.ts";
+import { findUpwards, nameTargetRevision } from "./target.ts";
 
 interface StalePod {
   readonly index: number;
@@ -26,7 +26,8 @@ const ROLLING_BACK = ["False", "RollingBack"] as const;
 const isAnnounced = (snapshot: TargetSnapshot): boolean =>
   isCurrent(snapshot) && findCondition(snapshot.rollout.status, "Updated")?.reason === "RollingBack";
 
-const describe = ({ target }: TargetSnapshot): string => `${target.name} returns to revision ${nameRevision(target)}`;
+const describe = ({ target }: TargetSnapshot): string =>
+  `${target.name} returns to revision ${nameTargetRevision(target)}`;
 
 /**
  * The pods that are left, also terminating ones. Missing pods do not count: they are created at the current revision.
@@ -42,7 +43,7 @@ function stalePods({ target, pods }: TargetSnapshot): StalePod[] {
 const announced: BackRule = (snapshot) => {
   if (isAnnounced(snapshot)) return undefined;
   const { now } = snapshot;
-  return report(snapshot, {
+  return reportRollout(snapshot, {
     phase: "Rolling",
     message: describe(snapshot),
     updated: ROLLING_BACK,
@@ -89,7 +90,7 @@ function isHeldUp({ target: { ordered, replicas }, pods }: TargetSnapshot): bool
 }
 
 const waiting: BackRule = (snapshot) =>
-  report(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });
+  reportRollout(snapshot, { phase: "Rolling", message: describe(snapshot), updated: ROLLING_BACK });
 
 const nextBack: BackRule = firstOf([announced, unreadyReplaced, oneReleased, released, waiting]);
 

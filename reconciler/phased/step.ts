@@ -68,7 +68,7 @@ function isFinallyPassed(snapshot: TargetSnapshot): boolean {
 }
 
 /** True if its last success is more than two periods old, and more than a minute. */
-export function isOutdated({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
+export function isCheckOutdated({ rollout: { check }, now }: TargetSnapshot, step: RollingPodStatus): boolean {
   return isOld(check, { lastAt: timeOf(step.lastCheckTime) }, now);
 }
 

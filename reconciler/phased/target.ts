@@ -63,7 +63,7 @@ export const firstReleased = ({ partition, replicas }: Pick<Target, "partition" 
   Math.min(partition, replicas);
 
 /** The update revision with its images. */
-export const nameRevision = (target: Target): string => nameImages(target.status.updateRevision, [target]);
+export const nameTargetRevision = (target: Target): string => nameImages(target.status.updateRevision, [target]);
 
 /**
  * True if its status alone shows that every pod is at the update revision and no pod may leave it: its pods need not be

@@ -12,7 +12,7 @@
 import type { Pod } from "../model/pod.ts";
 import type { ZoneWithPods } from "../model/zone.ts";
 
-export function limitOf(zone: ZoneWithPods): number {
+export function batchLimitOf(zone: ZoneWithPods): number {
   return zone.accelerates ? limitAfter(countHealthy(zone), zone.maxUnavailable) : zone.maxUnavailable;
 }
 

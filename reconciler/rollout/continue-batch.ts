@@ -11,7 +11,7 @@ import { firstOf, type Rule } from "../../infra/rules.ts";
 import type { Pod } from "../model/pod.ts";
 import { isIdleSurplus } from "../model/readiness.ts";
 import type { Zone, ZoneWithPods } from "../model/zone.ts";
-import { limitOf } from "./batch-limit.ts";
+import { batchLimitOf } from "./batch-limit.ts";
 import { whyWindowClosed } from "./decide-zone.ts";
 
 /** The batch, and its group as it is now. */
@@ -68,7 +68,7 @@ const roomLeft: BatchRule = ({ zone, pod, now }) => {
   const { replicas, status } = current;
   const idle = zone.pods.filter((one) => isIdleSurplus(one, zone)).length;
   const missing = Math.max(replicas, status.replicas - idle) - status.ready;
-  return missing < limitOf(zone) ? undefined : `${zone.name} has ${missing} unavailable pods already`;
+  return missing < batchLimitOf(zone) ? undefined : `${zone.name} has ${missing} unavailable pods already`;
 };
 
 const othersHealthy: BatchRule = ({ zone, servesNothing, now }) => {

@@ -16,7 +16,7 @@ import {
   unavailable,
 } from "../model/readiness.ts";
 import { type ClosedWindow, findClosedWindow } from "../model/rollout-window.ts";
-import { limitOf } from "./batch-limit.ts";
+import { batchLimitOf } from "./batch-limit.ts";
 import { describeFinished, isZoneRecorded, type GroupSnapshot, type ZoneWithPods } from "../model/zone.ts";
 
 export type RolloutDecision = DeletePods | FinishZone | Hold;
@@ -104,7 +104,7 @@ const outdatedPods: ZoneRule = (zone, { now, zones }) => {
   const candidates = outdated(zone);
   if (candidates.length === 0) return undefined;
   const [ready, unready] = [candidates.filter((pod) => pod.ready), candidates.filter((pod) => !pod.ready)];
-  const limit = unready.length > 0 ? zone.maxUnavailable : limitOf(zone);
+  const limit = unready.length > 0 ? zone.maxUnavailable : batchLimitOf(zone);
   const room = countRoom(zone, limit);
   if (room === 0) {
     const grows = limit < zone.maxUnavailable ? ` for now, as batches grow to ${zone.maxUnavailable}` : "";

@@ -23,7 +23,7 @@ import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";
 import type { GroupResync } from "./resync-pods.ts";
 import { isOutdated } from "../rollout/act/delete-pods.ts";
-import { takeStep } from "../rollout/act/take-rollout-step.ts";
+import { takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
 
 export interface StepInput {
   readonly context: Context;
@@ -140,7 +140,7 @@ async function rollOutZones(
   if (!decision) return { state: "settled" };
   if (decision.action === "hold") return { state: "held", hold: decision };
 
-  const effect = await takeStep(decision, snapshot, actor);
+  const effect = await takeRolloutStep(decision, snapshot, actor);
   const [denial] = effect.denied;
   if (denial && effect.replaced.length === 0) return { state: "held", hold: denial };
   return { state: "acted", decision, effect };

@@ -5,7 +5,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { compose } from "../../functions/compose.ts";
+import { composeFunctions } from "../../functions/compose.ts";
 import { runServer } from "../../functions/http/server.ts";
 import type { Clock } from "../../infra/clock.ts";
 import { dig, type Draft, numberOf } from "../emulator/objects.ts";
@@ -61,7 +61,7 @@ export async function startFunctions({
     ...files,
     ...server,
   };
-  const serving = runServer(await compose(env, clock), stop);
+  const serving = runServer(await composeFunctions(env, clock), stop);
   await deployFunctions(store, namespace);
   for (const [name, type] of Object.entries(WEBHOOKS)) {
     const plural = `${type}webhookconfigurations.admissionregistration.k8s.io`;

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { describe, it, type TestContext } from "node:test";
-import { compose } from "../../functions/compose.ts";
+import { composeFunctions } from "../../functions/compose.ts";
 import type { Answer, Webhook } from "../../functions/http/webhook.ts";
 import { type Clock, systemClock } from "../../infra/clock.ts";
 import { CLOCK_SKEW_MS } from "../../infra/timestamp.ts";
@@ -35,7 +35,7 @@ const envOf = (kubeconfig: string) => ({ KUBECONFIG: kubeconfig, KUBERNETES_NAME
 
 /** The webhook of a new process. */
 async function webhookOf(name: Webhook["name"], kubeconfig: string, clock: Clock): Promise<Webhook> {
-  const { webhooks } = await compose(envOf(kubeconfig), clock, toLoopback);
+  const { webhooks } = await composeFunctions(envOf(kubeconfig), clock, toLoopback);
   const webhook = webhooks.find((candidate) => candidate.name === name);
   assert.ok(webhook);
   return webhook;

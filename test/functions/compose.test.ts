@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { compose } from "../../functions/compose.ts";
+import { composeFunctions } from "../../functions/compose.ts";
 import { systemClock } from "../../infra/clock.ts";
 import { listen, toLoopback } from "../loopback.ts";
 import { callWebhook, createZone, reviewOf, setStage, writeKubeconfig } from "./stage.ts";
@@ -23,7 +23,7 @@ test("unresponsive pods of one group do not delay the calls to another group's p
     PODS_CLIENT_TIMEOUT: "1m",
     LOG_LEVEL: "error",
   };
-  const { webhooks, tasks: work } = await compose(env, systemClock, toLoopback);
+  const { webhooks, tasks: work } = await composeFunctions(env, systemClock, toLoopback);
   const webhook = webhooks.find(({ name }) => name === "prepareDownscale");
   assert.ok(webhook);
 

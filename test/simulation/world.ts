@@ -6,7 +6,7 @@ import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { compose as composeWebhooks } from "../../functions/compose.ts";
+import { composeFunctions as composeWebhooks } from "../../functions/compose.ts";
 import { compose as composeReconciler } from "../../reconciler/run/compose.ts";
 import { run } from "../../reconciler/run/run.ts";
 import type { Connection } from "../../infra/kubernetes/connection.ts";

@@ -49,7 +49,7 @@ export const row = <Facts, Case>({ check, level, when, object, message, fix }: R
 });
 
 /** What the checks of a table find. */
-export const run = <Facts>(table: readonly Check<Facts>[], facts: Facts): Finding[] =>
+export const runChecks = <Facts>(table: readonly Check<Facts>[], facts: Facts): Finding[] =>
   table.flatMap(({ find }) => find(facts));
 
 /** The finding that something could not be read, and therefore was not examined. */

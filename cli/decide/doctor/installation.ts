@@ -199,7 +199,7 @@ interface Kind {
   readonly what: string;
 }
 
-export const KINDS: readonly Kind[] = [
+export const DEFINED_KINDS: readonly Kind[] = [
   { group: "rollout-operator.grafana.com", kind: "ZoneAwarePodDisruptionBudget", what: "disruption budgets are" },
   { group: "zonewise.dev", kind: "RolloutGroup", what: "zonewise status, and kubectl wait on a group, are" },
   { group: "zonewise.dev", kind: "RolloutGate", what: "gates are" },

@@ -13,7 +13,7 @@ import { describeTwoMinTimes } from "../../../reconciler/model/scaling.ts";
 import { groupKey, isSettledByStatus, readZone, type Zone } from "../../../reconciler/model/zone.ts";
 import { growZone, kubectl } from "../../../reconciler/remedies/cures.ts";
 import { cureLeader, findMeantGroups, type MeantGroups } from "../../../reconciler/remedies/leader.ts";
-import { annotate, type Check, edit, type Finding, label, row, run } from "./check.ts";
+import { annotate, type Check, edit, type Finding, label, row, runChecks } from "./check.ts";
 import { findMeantKey, KEY_CHECKS, LABEL_VALUE } from "./keys.ts";
 
 /** A StatefulSet as it is stored, and as Zonewise reads it. */
@@ -40,7 +40,7 @@ export function examineStatefulSets(objects: readonly StatefulSet[], now: number
     const { labels = {}, annotations = {} } = metadata;
     return { kind: "statefulset", namespace, name, labels, annotations, problems };
   });
-  return [...run(ZONES, { sets, groups, meant: findMeantGroups(zones), now }), ...run(KEY_CHECKS, keyed)];
+  return [...runChecks(ZONES, { sets, groups, meant: findMeantGroups(zones), now }), ...runChecks(KEY_CHECKS, keyed)];
 }
 
 /** True if it is a zone of a rollout group. */

@@ -8,7 +8,7 @@
 import type { Call } from "../../kubernetes/cluster.ts";
 import { absent, hasCode } from "../../errors.ts";
 import { secrets } from "../../kubernetes/resources.ts";
-import { decideCertificates, isOverdue } from "../decide-certificate.ts";
+import { decideCertificates, isRenewalOverdue } from "../decide-certificate.ts";
 import { type JobInput, runCertificateJob } from "./job.ts";
 import { reviseSecret } from "./revise.ts";
 import { readStored } from "../secret.ts";
@@ -27,7 +27,7 @@ export async function provideCertificate(input: ProvideInput, call?: Call): Prom
   const secret = await cluster.get(secrets, { namespace, name: secretName }, call).catch(absent);
   const stored = readStored(secret);
   const situation = { stored, dnsNames, now: clock.now(), spreadForMs: undefined };
-  if (isOverdue(situation)) {
+  if (isRenewalOverdue(situation)) {
     await runCertificateJob(input);
     return "overdue";
   }

@@ -10,7 +10,7 @@ import type { Clock } from "../../clock.ts";
 import { credentialsOf, type QueryCredentials, redactUrl, withoutCredentials } from "../../credentials.ts";
 import { hasCode, messageOf, RolloutError } from "../../errors.ts";
 import { exchange, type ExchangeOptions, type OpenRequest, withinDeadline } from "../../http.ts";
-import { queryError, readAnswer, type HttpAnswer, type QueryAnswer } from "../answer.ts";
+import { queryError, readAnswer, type PrometheusAnswer, type QueryAnswer } from "../answer.ts";
 import { isHostAllowed, readQueryTarget } from "../target.ts";
 
 export interface PrometheusQuery {
@@ -69,7 +69,7 @@ export function createPrometheusClient({
       const { authorization, secrets } = query.credentials ?? credentialsOf(url);
       // A server may repeat the credentials in its answer.
       const hide = (text: string): string => secrets.reduce((shown, secret) => shown.replaceAll(secret, "***"), text);
-      const run = async (signal: AbortSignal): Promise<HttpAnswer> => {
+      const run = async (signal: AbortSignal): Promise<PrometheusAnswer> => {
         const tls =
           url.protocol === "https:"
             ? { secureContext: trust(query), rejectUnauthorized: query.insecureSkipVerify !== true }
@@ -105,12 +105,15 @@ interface Sending {
   readonly more: Omit<ExchangeOptions, "method" | "headers" | "body">;
 }
 
-async function ask(sending: Sending): Promise<HttpAnswer> {
+async function ask(sending: Sending): Promise<PrometheusAnswer> {
   const answer = await send("POST", sending);
   return POST_IS_NOT_SERVED.has(answer.status) ? await send("GET", sending) : answer;
 }
 
-async function send(method: "POST" | "GET", { url, parameters, authorization, more }: Sending): Promise<HttpAnswer> {
+async function send(
+  method: "POST" | "GET",
+  { url, parameters, authorization, more }: Sending,
+): Promise<PrometheusAnswer> {
   const target = withoutCredentials(url);
   if (method === "GET") for (const [name, value] of Object.entries(parameters)) target.searchParams.set(name, value);
   const { status, text: body } = await exchange(target, {

@@ -26,7 +26,7 @@ import { listSome } from "../../model/list-some.ts";
 import type { Draft } from "../../report/events.ts";
 import { describeUnreadable, type PendingDownscales, readPending } from "../pending.ts";
 
-export interface Claim {
+export interface DownscaleClaim {
   readonly namespace: string;
   /** Name of the Lease. */
   readonly lease: string;
@@ -86,7 +86,7 @@ export function leasesOf(groups: ReadonlySet<string>): (lease: LeaseRef) => bool
 }
 
 /** The reconciler's claim, which leaves the pending downscales as they are. */
-export function claimForReconciler({ namespace, name }: LeaseRef, statefulSet: string): Claim {
+export function claimForReconciler({ namespace, name }: LeaseRef, statefulSet: string): DownscaleClaim {
   const uid = `reconciler_${randomUUID()}`;
   return { namespace, lease: name, statefulSet, uid, durationMs: RECONCILER_MS };
 }
@@ -126,7 +126,7 @@ export async function gatherPending(cluster: Cluster, ref: LeaseRef, call?: Call
  */
 export async function takeDownscaleLease(
   { cluster, clock }: { readonly cluster: Cluster; readonly clock: Clock },
-  claim: Claim,
+  claim: DownscaleClaim,
   call: Call,
 ): Promise<DownscaleLease | { readonly holder: string } | { readonly refusal: DownscaleRefusal }> {
   const attempt = async () => {
@@ -162,7 +162,7 @@ interface Change {
 }
 
 /** The Lease to write, held by `claim` or released. */
-function build(found: Lease | undefined, claim: Claim, { pending, now }: Change): Lease {
+function build(found: Lease | undefined, claim: DownscaleClaim, { pending, now }: Change): Lease {
   const { [LABEL]: _, ...labels } = found?.metadata?.labels ?? {};
   const text = pending ? JSON.stringify(pending) : (textOf(found) ?? NOTHING);
   const isPending = text !== NOTHING;
@@ -174,4 +174,4 @@ function build(found: Lease | undefined, claim: Claim, { pending, now }: Change)
   });
 }
 
-const refOf = ({ namespace, lease }: Claim): LeaseRef => ({ namespace, name: lease });
+const refOf = ({ namespace, lease }: DownscaleClaim): LeaseRef => ({ namespace, name: lease });

@@ -22,7 +22,7 @@ export interface PodCalls {
  * Sends a POST to every pod; resolves with true if every pod answered 2xx. The first failure cancels the other
  * requests.
  */
-export function preparePods(calls: PodCalls, signal: AbortSignal): Promise<boolean> {
+export function postPrepare(calls: PodCalls, signal: AbortSignal): Promise<boolean> {
   return callPods({ ...optionsOf(calls), method: "POST", signal, stopAtFailure: true });
 }
 

@@ -9,7 +9,7 @@ import type { Log } from "../../../infra/log.ts";
 import { readShadow, type Shadow } from "../node.ts";
 import { shadowName, type ShadowStatus } from "../shadow.ts";
 import { isAtRest } from "../state-machine.ts";
-import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, report } from "../decide-agent.ts";
+import { type AgentSnapshot, type AgentStep, decideAgent, failStatus, reportHost } from "../decide-agent.ts";
 import type { CallNodeApi, NodeApiAnswer, NodeApiRoute } from "./call-node-api.ts";
 import { type HostTools, isStaged, refreshTarget, stageUpdate } from "./stage-update.ts";
 
@@ -143,7 +143,7 @@ async function stage(tools: AgentTools, snapshot: Snapshot, version: string): Pr
     memory.target = (await refreshTarget(tools, snapshot.host.version)) ?? memory.target;
     return await fail(tools, snapshot, failure);
   }
-  return await put(tools, { ...report(snapshot, status), current_state: "StagedAndPerformedUpdate" });
+  return await put(tools, { ...reportHost(snapshot, status), current_state: "StagedAndPerformedUpdate" });
 }
 
 async function fail(tools: AgentTools, snapshot: Snapshot, reason: string): Promise<RoundResult> {
@@ -194,7 +194,7 @@ async function reboot(tools: AgentTools, before: Snapshot, version: string): Pro
   const next: Snapshot = { ...before, now, stored, shadow: stored };
   if (!stored?.status || decideAgent(next).step !== "drain" || tools.stop.aborted) return "changed";
   const at = new Date(now).toISOString();
-  const status = { ...report(next, stored.status), rebooting: { boot_id: host.bootId, at } };
+  const status = { ...reportHost(next, stored.status), rebooting: { boot_id: host.bootId, at } };
   const announced = await put(tools, status, stored.resourceVersion);
   if (announced !== "changed") return announced;
   log.info("rebooting", { version, bootId: host.bootId });

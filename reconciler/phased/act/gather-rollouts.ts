@@ -8,12 +8,12 @@ import type { SuccessWhen } from "../../checks/check.ts";
 import { readAll } from "../../snapshot/gather.ts";
 import { readPod } from "../../model/pod.ts";
 import type { PhasedList } from "../../model/outcome.ts";
-import { needsPods } from "../decide-phased.ts";
+import { targetNeedsPods } from "../decide-phased.ts";
 import { readPhasedRollout, type PhasedRollout } from "../phased-rollout.ts";
 import { podsByIndex, readTarget, type Target } from "../target.ts";
 
 /** A PhasedRollout with its StatefulSet. */
-export interface Gathered {
+export interface GatheredRollout {
   readonly rollout: PhasedRollout;
   /** Undefined if there is none. */
   readonly target: Target | undefined;
@@ -31,7 +31,7 @@ const keyOf = ({ namespace, name }: Place): string => `${namespace}/${name}`;
 /** PhasedRollouts with their StatefulSets, and the lists that they are from. These alone outlive the tick. */
 export interface GatheredRollouts {
   readonly list: PhasedList;
-  readonly rollouts: readonly Gathered[];
+  readonly rollouts: readonly GatheredRollout[];
 }
 
 /**
@@ -56,7 +56,7 @@ export async function gatherRollouts(
   const targets = await readAll({ resource: statefulSets, query, read: readTarget }, source);
   const byKey = new Map(targets.items.map((target) => [keyOf(target), target]));
   const owners = new Map(rollouts.map((rollout) => [keyOf(rollout), rollout]));
-  const withTarget = (rollout: PhasedRollout): Gathered => {
+  const withTarget = (rollout: PhasedRollout): GatheredRollout => {
     const target = byKey.get(keyOf({ namespace: rollout.namespace, name: rollout.targetRef }));
     return {
       rollout,
@@ -69,10 +69,10 @@ export async function gatherRollouts(
 
 /** Reads one PhasedRollout and its StatefulSet again; undefined if it is gone. */
 export async function gatherAgain(
-  { rollout, owner }: Gathered,
+  { rollout, owner }: GatheredRollout,
   { cluster, successWhen }: Source & { readonly successWhen: SuccessWhen },
   call?: Call,
-): Promise<Gathered | undefined> {
+): Promise<GatheredRollout | undefined> {
   const { namespace, name, targetRef } = rollout;
   const again = await cluster.get(phasedRollouts, { namespace, name }, call).catch(absent);
   if (!again) return undefined;
@@ -87,10 +87,10 @@ export async function gatherAgain(
 
 /** The pods of the StatefulSet by their index, if a decision needs them. */
 export async function gatherPods(
-  { rollout, target }: Gathered,
+  { rollout, target }: GatheredRollout,
   source: Source,
 ): Promise<ReturnType<typeof podsByIndex>> {
-  if (!target || !needsPods({ rollout, target })) return new Map();
+  if (!target || !targetNeedsPods({ rollout, target })) return new Map();
   const query = { namespace: target.namespace, labelSelector: target.selector };
   return podsByIndex(target, (await readAll({ resource: pods, query, read: readPod }, source)).items);
 }

@@ -5,14 +5,14 @@ import type { Hold } from "../../model/decision.ts";
 import { type Notice, noticesOf } from "../notices.ts";
 import type { PhasedRollout } from "../phased-rollout.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
-import type { Gathered } from "./gather-rollouts.ts";
+import type { GatheredRollout } from "./gather-rollouts.ts";
 import type { Write } from "./take-phased-step.ts";
 
 export interface Narrator {
   /** Called after each write; `hold` if a budget forbade it. */
   readonly narrate: (
     emitEvents: Recorder["emitEvents"],
-  ) => (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+  ) => (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
   /** Forgets all but these. */
   readonly endTick: (living: readonly PhasedRollout[]) => void;
 }
@@ -50,7 +50,7 @@ export function createNarrator(log: Log): Narrator {
 
 const heldBack = ({ message }: Hold): Notice => ({ type: "Normal", reason: "StepHeld", message });
 
-function noticesOfWrite(decision: Write, { rollout }: Gathered): Notice[] {
+function noticesOfWrite(decision: Write, { rollout }: GatheredRollout): Notice[] {
   if (decision.action === "report") return noticesOf(rollout, decision.status);
   if (decision.action === "releaseTarget") return [describeRelease(decision, rollout.targetRef)];
   if (decision.action === "replacePod")

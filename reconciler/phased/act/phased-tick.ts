@@ -19,7 +19,7 @@ import type { SuccessWhen } from "../../checks/check.ts";
 import type { PhasedList } from "../../model/outcome.ts";
 import type { Recorder } from "../../report/act/recorder.ts";
 import type { MayDisrupt } from "../../budget/act/may-disrupt.ts";
-import { type Gathered, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
+import { type GatheredRollout, type GatheredRollouts, gatherRollouts } from "./gather-rollouts.ts";
 import { createNarrator, type Narrator } from "./narrate.ts";
 import { visitRollout, type Visitor } from "./visit-rollout.ts";
 
@@ -104,7 +104,7 @@ interface Visiting extends PhasedInput, Omit<PhasedTools, "clock"> {
   readonly narrator: Narrator;
 }
 
-async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise<PhasedResult> {
+async function visitAll(gathered: readonly GatheredRollout[], input: Visiting): Promise<PhasedResult> {
   const places = createSlots(AT_A_TIME);
   const results = await Promise.all(gathered.map((one) => visitInPlace(one, places, input).catch(() => NOTHING)));
   const dueAt = earliest(results.map((result) => result.dueAt));
@@ -119,7 +119,7 @@ async function visitAll(gathered: readonly Gathered[], input: Visiting): Promise
  * A visit that waits for Prometheus gives its place to others: endpoints that do not answer must not hold them up.
  * Rejects if the tick ends before.
  */
-async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Promise<PhasedResult> {
+async function visitInPlace(one: GatheredRollout, places: Slots, input: Visiting): Promise<PhasedResult> {
   let place = await places.take(input.stop);
   const ask: Round["ask"] = async (question) => {
     place[Symbol.dispose]();
@@ -136,7 +136,7 @@ async function visitInPlace(one: Gathered, places: Slots, input: Visiting): Prom
 
 /** An error in one PhasedRollout does not affect the others. */
 async function visitOne(
-  first: Gathered,
+  first: GatheredRollout,
   input: Omit<Visiting, "round"> & Pick<Visitor, "round">,
 ): Promise<PhasedResult> {
   const { narrator, emitEvents, log } = input;

@@ -16,7 +16,7 @@ import { type PhasedStatus, readStatus } from "../status.ts";
 import { FIELD_MANAGER, readTarget, type Target } from "../target.ts";
 import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import { patchZoneStatus } from "../../rollout/act/zone-status.ts";
-import type { Gathered } from "./gather-rollouts.ts";
+import type { GatheredRollout } from "./gather-rollouts.ts";
 
 /** Every decision that writes. */
 export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
@@ -25,9 +25,9 @@ export type Write = Exclude<PhasedDecision, { readonly action: "check" }>;
  * Carries out the decision. Resolves with a hold if a disruption budget forbids it. Throws `Conflict` if the judged
  * objects have changed, `LeaseLost`, or the error of the API server.
  */
-export async function takeStep(
+export async function takePhasedStep(
   decision: Write,
-  { rollout, target }: Gathered,
+  { rollout, target }: GatheredRollout,
   actor: DisruptionContext,
 ): Promise<Hold | undefined> {
   if (decision.action === "report") return report(rollout, decision.status, actor);

@@ -8,13 +8,13 @@ import type { CheckMetrics } from "../../../infra/metrics/check-metrics.ts";
 import type { Round } from "../../checks/act/ask-prometheus.ts";
 import { type CheckAnswer, judgeAnswer, type SuccessWhen, type Urgency } from "../../checks/check.ts";
 import { parseTimestamp } from "../../../infra/timestamp.ts";
-import { hasNoCandidate, placeholderValues } from "../placeholder-values.ts";
+import { hasNoCandidate, phasedPlaceholders } from "../placeholder-values.ts";
 import type { DisruptionContext } from "../../budget/act/may-disrupt.ts";
 import type { Hold } from "../../model/decision.ts";
 import { decidePhased } from "../decide-phased.ts";
 import type { PhasedDecision, PhasedSnapshot } from "../snapshot.ts";
-import { gatherAgain, type Gathered, gatherPods } from "./gather-rollouts.ts";
-import { takeStep, type Write } from "./take-phased-step.ts";
+import { gatherAgain, type GatheredRollout, gatherPods } from "./gather-rollouts.ts";
+import { takePhasedStep, type Write } from "./take-phased-step.ts";
 
 export interface Visitor extends DisruptionContext {
   readonly round: Pick<Round, "ask">;
@@ -22,7 +22,7 @@ export interface Visitor extends DisruptionContext {
   readonly successWhen: SuccessWhen;
   readonly metrics: CheckMetrics;
   /** Called after each write, and with the hold in place of one. */
-  readonly onWrite: (decision: Write, gathered: Gathered, hold: Hold | undefined) => void;
+  readonly onWrite: (decision: Write, gathered: GatheredRollout, hold: Hold | undefined) => void;
 }
 
 interface Visit {
@@ -36,13 +36,13 @@ interface Visit {
 const MAX_STEPS = 10;
 
 /** Throws the error of the API server, `LeaseLost`, or `Conflict` if another writer was faster. */
-export async function visitRollout(first: Gathered, visitor: Visitor): Promise<Visit> {
+export async function visitRollout(first: GatheredRollout, visitor: Visitor): Promise<Visit> {
   let gathered = first;
   let acted = false;
   for (let steps = 0; steps < MAX_STEPS && !visitor.stop.aborted; steps++) {
     const decision = await decide(gathered, visitor);
     if (!decision) return { acted, dueAt: visitor.clock.now() };
-    const hold = await takeStep(decision, gathered, visitor);
+    const hold = await takePhasedStep(decision, gathered, visitor);
     visitor.onWrite(decision, gathered, hold);
     if (hold) return { acted };
     if (decision.action !== "report") acted = true;
@@ -57,7 +57,7 @@ export async function visitRollout(first: Gathered, visitor: Visitor): Promise<V
 }
 
 /** The next write; undefined if Prometheus could not be asked in this tick. */
-async function decide(gathered: Gathered, visitor: Visitor): Promise<Write | undefined> {
+async function decide(gathered: GatheredRollout, visitor: Visitor): Promise<Write | undefined> {
   const snapshot: PhasedSnapshot = { ...gathered, pods: await gatherPods(gathered, visitor), now: visitor.clock.now() };
   const decision = decidePhased(snapshot);
   if (decision.action !== "check") return decision;
@@ -86,7 +86,7 @@ async function askCheck(
     baseline,
     dueAt,
     isTroubled,
-    ...(own && { values: placeholderValues(own) }),
+    ...(own && { values: phasedPlaceholders(own) }),
     ...(startedAt !== undefined && { startedAt }),
   });
 }

@@ -8,7 +8,7 @@ import { patchZoneStatus } from "./zone-status.ts";
  * Carries out the decision about the group that was judged. Throws `Conflict` if the zone or a pod has changed since,
  * `Cancelled`, `LeaseLost`, or the error of the API server.
  */
-export async function takeStep(
+export async function takeRolloutStep(
   decision: DeletePods | FinishZone,
   judged: Judged,
   actor: DisruptionContext,

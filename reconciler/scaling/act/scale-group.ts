@@ -10,7 +10,7 @@ import type { ScalingSnapshot } from "../snapshot.ts";
 import { gatherReference, gatherScaling } from "./gather-scaling.ts";
 import type { Context } from "../../../infra/kubernetes/context.ts";
 import type { Scaler, ScalingTools } from "./scaler.ts";
-import { takeStep } from "./take-scaling-step.ts";
+import { takeScalingStep } from "./take-scaling-step.ts";
 
 interface ScalingReport {
   /** How the zone was scaled, if one was. */
@@ -34,7 +34,7 @@ export async function scaleGroup(zones: readonly Zone[], given: Context & Scalin
     else if (next && next.action !== "hold") {
       // This step only begins calls; any other may take long, or change a reference.
       if (next.action !== "cancelPreparation") readings.clear();
-      snapshot = await takeStep(next, { snapshot, scalingHolds }, scaler);
+      snapshot = await takeScalingStep(next, { snapshot, scalingHolds }, scaler);
     } else return { ...(snapshot.scaled && { change: snapshot.scaled.step }), scalingHolds, notes: notesOf(snapshot) };
   }
 }

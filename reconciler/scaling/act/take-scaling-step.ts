@@ -19,7 +19,7 @@ interface Decided {
  * changed since it was read, `LeaseLost`, `Cancelled`, and errors after which a change of replicas may have taken
  * effect.
  */
-export async function takeStep(
+export async function takeScalingStep(
   step: Exclude<ScalingStep, Hold>,
   { snapshot, scalingHolds }: Decided,
   scaler: Scaler,

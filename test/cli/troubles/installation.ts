@@ -6,7 +6,7 @@ import { X509Certificate } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TestContext } from "node:test";
 import { setImmediate as setImmediateTurn } from "node:timers/promises";
-import { compose as composeFunctions } from "../../../functions/compose.ts";
+import { composeFunctions } from "../../../functions/compose.ts";
 import { composeStatusPage } from "../../../functions/status/compose.ts";
 import { generateCertificates, type Certificates } from "../../../infra/certs/act/generate.ts";
 import type { Machine } from "../../../infra/machine.ts";

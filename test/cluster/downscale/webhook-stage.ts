@@ -8,7 +8,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { compose } from "../../../functions/compose.ts";
+import { composeFunctions } from "../../../functions/compose.ts";
 import { runServer } from "../../../functions/http/server.ts";
 import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import { systemClock } from "../../../infra/clock.ts";
@@ -77,7 +77,7 @@ export async function openWebhookStage(
   );
   const variables = { ...serverVariables({ namespace, folder, tlsPort, port }), ...env };
   const stop = new AbortController();
-  const serving = runServer(await compose(variables, systemClock, toLoopback), stop.signal);
+  const serving = runServer(await composeFunctions(variables, systemClock, toLoopback), stop.signal);
   const stopFunctions = async (): Promise<void> => {
     stop.abort();
     await serving;

@@ -9,7 +9,7 @@ import type { GroupFacts } from "../../../reconciler/group-status/facts.ts";
 import { stampCondition } from "../../../reconciler/model/condition.ts";
 import { hold } from "../../../reconciler/model/decision.ts";
 import { planPass } from "../../../reconciler/nodes/plan-pass.ts";
-import { report, type PhasedRolloutPhase } from "../../../reconciler/phased/report.ts";
+import { reportRollout, type PhasedRolloutPhase } from "../../../reconciler/phased/report.ts";
 import { budgetObject } from "../../reconciler/budget/builders.ts";
 import { group, PREVIOUS, statefulSetObject, type ZoneTraits } from "../../reconciler/builders.ts";
 import { gateObject, gateOf } from "../../reconciler/gates/builders.ts";
@@ -81,7 +81,7 @@ function gate({
 }
 
 function phased(phase: PhasedRolloutPhase, updated?: readonly ["False", string]): Target {
-  const decision = report(snapshot(), { phase, message: "said", ...(updated && { updated }) });
+  const decision = reportRollout(snapshot(), { phase, message: "said", ...(updated && { updated }) });
   const status = decision.action === "report" ? decision.status : {};
   return { ...rolloutObject(), status };
 }

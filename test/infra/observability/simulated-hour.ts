@@ -3,7 +3,7 @@
  * their alerts.
  */
 import assert from "node:assert/strict";
-import { compose as composeFunctions } from "../../../functions/compose.ts";
+import { composeFunctions } from "../../../functions/compose.ts";
 import { compose as composeReconciler } from "../../../reconciler/run/compose.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { Stage } from "../../reconciler/stage.ts";

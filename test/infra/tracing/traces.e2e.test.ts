@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { compose as composeFunctions } from "../../../functions/compose.ts";
+import { composeFunctions } from "../../../functions/compose.ts";
 import { systemClock } from "../../../infra/clock.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { connectCluster } from "../../../infra/kubernetes/connect-cluster.ts";

@@ -60,8 +60,8 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale is refused if a pod is not prepared",
     ...ZONE,
-    find: "if (!(await preparePods(calls, signal))) {",
-    replacement: "if (!(await preparePods(calls, signal)) && signal.aborted) {",
+    find: "if (!(await postPrepare(calls, signal))) {",
+    replacement: "if (!(await postPrepare(calls, signal)) && signal.aborted) {",
   },
   {
     breaks: "a downscale that another webhook makes larger is prepared as it is stored",

@@ -222,8 +222,8 @@ export const PHASED_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "an old success releases no pod",
     ...STEP,
-    find: "!isOutdated(snapshot, step)",
-    replacement: "(!isOutdated(snapshot, step) || step.partition >= 0)",
+    find: "!isCheckOutdated(snapshot, step)",
+    replacement: "(!isCheckOutdated(snapshot, step) || step.partition >= 0)",
   },
   {
     breaks: "successes of another query release no pod",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fillPlaceholders } from "../../../reconciler/checks/placeholders.ts";
-import { hasNoCandidate, placeholderValues, SAMPLE_VALUES } from "../../../reconciler/phased/placeholder-values.ts";
+import { hasNoCandidate, phasedPlaceholders, SAMPLE_VALUES } from "../../../reconciler/phased/placeholder-values.ts";
 import { hashOf } from "../../../reconciler/phased/step.ts";
 import { ago, rollout, type RolloutTraits, snapshot } from "./builders.ts";
 import { checking, NEWER } from "./table.ts";
@@ -37,14 +37,14 @@ describe("what the placeholders of a PhasedRollout stand for", () => {
     ["pods that begin at another ordinal", at(2, "oon", 5), pods(7), pods(5, 6)],
   ] as const)
     it(name, () => {
-      const values = placeholderValues(given);
+      const values = phasedPlaceholders(given);
       assert.deepEqual([values["candidate_pods"], values["other_pods"]], [candidate, other]);
       assert.deepEqual(Object.keys(values).toSorted(), Object.keys(SAMPLE_VALUES).toSorted());
       assert.deepEqual(values["statefulset"], { kind: "name", name: "db" });
     });
 
   it("the range is the time since all pods were available", () =>
-    assert.deepEqual(placeholderValues(at(2, "oon"))["range"], { kind: "duration", seconds: 300 }));
+    assert.deepEqual(phasedPlaceholders(at(2, "oon"))["range"], { kind: "duration", seconds: 300 }));
 
   it("no other placeholder is there, such as those of gates", () =>
     assert.match(

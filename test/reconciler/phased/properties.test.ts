@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { judgeAnswer, type CheckVerdict } from "../../../reconciler/checks/check.ts";
-import { decidePhased, needsPods } from "../../../reconciler/phased/decide-phased.ts";
+import { decidePhased, targetNeedsPods } from "../../../reconciler/phased/decide-phased.ts";
 import type { PhasedDecision } from "../../../reconciler/phased/snapshot.ts";
 import { isSameJson } from "../../../infra/json.ts";
 import { least, runs } from "../../runs.ts";
@@ -238,7 +238,7 @@ describe("over random histories of a StatefulSet, its users and Prometheus", () 
         assert.equal(set.partition, set.replicas);
         assert.ok([...set.pods.values()].every(({ revision }) => revision === set.template));
         const { rollout, target } = observe(world);
-        assert.ok(target && !needsPods({ rollout, target }));
+        assert.ok(target && !targetNeedsPods({ rollout, target }));
       }),
       { numRuns: runs(1000) },
     );

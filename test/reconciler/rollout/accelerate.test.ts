@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { whyStopBatch } from "../../../reconciler/rollout/continue-batch.ts";
-import { countBatches, limitOf } from "../../../reconciler/rollout/batch-limit.ts";
+import { countBatches, batchLimitOf } from "../../../reconciler/rollout/batch-limit.ts";
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { runs } from "../../runs.ts";
@@ -44,18 +44,18 @@ describe("the limit of a zone that accelerates", () => {
     ],
   ];
   for (const [name, pods, limit] of TABLE)
-    it(`${name}: ${limit}`, () => assert.equal(limitOf(zone(rolling(pods))), limit));
+    it(`${name}: ${limit}`, () => assert.equal(batchLimitOf(zone(rolling(pods))), limit));
 
   it("grows again with the pods that became ready after the one that did not come up", () => {
     const given = zone(rolling([...healthy(7), RESTARTED, ...healthy(3)]));
     const later = given.pods.map((pod, i) => (i > 7 ? { ...pod, readyAt: (pod.readyAt ?? 0) + 7_200_000 } : pod));
-    assert.equal(limitOf({ ...given, pods: later }), 4);
+    assert.equal(batchLimitOf({ ...given, pods: later }), 4);
   });
 
   it("is the maximum at once without the annotation, or with another value", () => {
-    assert.equal(limitOf(zone(rolling([], { "rollout-max-unavailable": "8" }))), 8);
+    assert.equal(batchLimitOf(zone(rolling([], { "rollout-max-unavailable": "8" }))), 8);
     const other = zone(rolling([], { ...GROWS, "zonewise.dev/rollout-accelerate": "yes" }));
-    assert.equal(limitOf(other), 8);
+    assert.equal(batchLimitOf(other), 8);
     assert.deepEqual(other.problems, [
       'annotation zonewise.dev/rollout-accelerate is "yes": only "true" counts; batches do not accelerate',
     ]);
@@ -75,7 +75,7 @@ describe("the limit of a zone that accelerates", () => {
     );
     fc.assert(
       fc.property(traits, fc.integer({ min: 1, max: 20 }), (pods, most) => {
-        const limit = limitOf(zone(rolling(pods, { ...GROWS, "rollout-max-unavailable": String(most) })));
+        const limit = batchLimitOf(zone(rolling(pods, { ...GROWS, "rollout-max-unavailable": String(most) })));
         const well = pods.filter(({ ready, terminating }) => ready && !terminating).length;
         assert.ok(limit >= 1 && limit <= most && limit <= well + 1, `${limit} of ${most} after ${well}`);
       }),

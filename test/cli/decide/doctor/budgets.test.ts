@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { BUDGETS as CHECKS } from "../../../../cli/decide/doctor/budgets.ts";
-import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
+import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";
 import type { PodDisruptionBudget } from "../../../../infra/kubernetes/resources.ts";
 import type { StoredBudget } from "../../../../reconciler/budget/scope.ts";
 import type { Zone } from "../../../../reconciler/model/zone.ts";
@@ -12,7 +12,7 @@ const examineBudgets = (
   budgets: readonly StoredBudget[],
   zones: readonly Zone[],
   others: readonly PodDisruptionBudget[] | undefined,
-): Finding[] => run(CHECKS, { budgets, zones, others });
+): Finding[] => runChecks(CHECKS, { budgets, zones, others });
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const labels = { "rollout-group": "ingester" };

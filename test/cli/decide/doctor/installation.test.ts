@@ -1,7 +1,7 @@
 /** `zonewise doctor`: what an installation lacks, and whose removal would delete the definitions (docs/migration.md). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
+import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";
 import {
   ACCOUNTS,
   DELETIONS,
@@ -62,7 +62,7 @@ const ROWS: readonly Row[] = [
 describe("zonewise doctor warns of", () => {
   for (const { name, labels = {}, annotations = {}, says } of ROWS)
     it(name, () => {
-      const findings = run(OWNERS, [
+      const findings = runChecks(OWNERS, [
         { metadata: { name: NAME, labels: { ...labels }, annotations: { ...annotations } } },
       ]);
       assert.equal(findings.length, says ? 1 : 0);
@@ -85,7 +85,7 @@ describe("zonewise doctor", () => {
         metadata: { name: "evictions" },
         webhooks: [{ name: "w", failurePolicy, clientConfig: { caBundle: "Cg==", service: { name: "s", path } } }],
       }) as unknown as WebhookConfiguration;
-    const found = run(WEBHOOKS, [
+    const found = runChecks(WEBHOOKS, [
       hook("Ignore", "/admission/mutate-pod-eviction"),
       hook("Fail", "/admission/mutate-pod-eviction"),
       hook("Ignore", "/admission/zpdb-validation"),
@@ -103,18 +103,22 @@ describe("zonewise doctor", () => {
         metadata: { name },
         webhooks: [{ name: "w", clientConfig: { service: { name: "s" }, ...(caBundle && { caBundle }) } }],
       }) as unknown as WebhookConfiguration;
-    const found = run(WEBHOOKS, [hook("pod-eviction-zonewise"), hook("no-downscale-zonewise", "Cg=="), hook("other")]);
+    const found = runChecks(WEBHOOKS, [
+      hook("pod-eviction-zonewise"),
+      hook("no-downscale-zonewise", "Cg=="),
+      hook("other"),
+    ]);
     assert.deepEqual(summaryOf(found), ["error webhook-without-ca webhookconfiguration/pod-eviction-zonewise"]);
     assert.match(found[0]?.fix ?? "", /^give it the label grafana.com\/inject-rollout-operator-ca=true/);
     const labels = { "grafana.com/inject-rollout-operator-ca": "true" };
     const labelled = { ...hook("pod-eviction-zonewise"), metadata: { name: "pod-eviction-zonewise", labels } };
-    const [ours] = run(WEBHOOKS, [labelled]);
+    const [ours] = runChecks(WEBHOOKS, [labelled]);
     assert.match(ours?.fix ?? "", /by the roles of infra\/manifests\/certificates, and without them nobody does/);
   });
 
   it("finds missing rights", () => {
     const find = (count: number) =>
-      run(ACCOUNTS, { who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" });
+      runChecks(ACCOUNTS, { who: "you", missing: INSTALL_RIGHTS.slice(0, count), all: INSTALL_RIGHTS, fix: "fix" });
     const messages = [0, 1, INSTALL_RIGHTS.length].map((count) => find(count).map(({ message }) => message));
     const one = "it may not create customresourcedefinitions.apiextensions.k8s.io";
     assert.deepEqual(messages, [[], [one], ["it has none of the rights that it needs"]]);
@@ -135,7 +139,7 @@ describe("of a template that carries zonewise/delete-by-hand", () => {
   const found = (value: string) => {
     const object = statefulSetObject({ name: "ingester-zone-a" });
     const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: value } } };
-    return run(TEMPLATES, [{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
+    return runChecks(TEMPLATES, [{ ...object, spec: { ...object.spec, template } } as StatefulSet]);
   };
 
   it("says that no guard refuses a deletion of its pods, and takes it out", () => {
@@ -155,10 +159,13 @@ describe("of a template that carries zonewise/delete-by-hand", () => {
   it("finds nothing where no guard obeys it: another value, or no group", () => {
     assert.deepEqual(found("yes"), []);
     const object = statefulSetObject({ name: "ingester-zone-a" });
-    assert.deepEqual(run(TEMPLATES, [object]), []);
+    assert.deepEqual(runChecks(TEMPLATES, [object]), []);
     const { labels: _, ...metadata } = object.metadata ?? {};
     const template = { ...object.spec?.template, metadata: { annotations: { [ANNOTATIONS.deleteByHand]: "true" } } };
-    assert.deepEqual(run(TEMPLATES, [{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]), []);
+    assert.deepEqual(
+      runChecks(TEMPLATES, [{ ...object, metadata, spec: { ...object.spec, template } } as StatefulSet]),
+      [],
+    );
   });
 });
 
@@ -169,7 +176,7 @@ it("calls what is known to be wrong an error, and what could not be seen a warni
     guard: { state, reason: "NoWebhook", ...said, ...(notTried !== undefined && { notTried }) } as const,
   });
   const guards = [guard("guarded"), guard("open"), guard("down"), guard("unknown"), guard("unknown", "no right")];
-  assert.deepEqual(summaryOf(run(PROTECTION, guards as never)), [
+  assert.deepEqual(summaryOf(runChecks(PROTECTION, guards as never)), [
     "error not-guarded zpdb/db",
     "error not-guarded zpdb/db",
     "warning not-checked zpdb/db",
@@ -179,10 +186,10 @@ it("calls what is known to be wrong an error, and what could not be seen a warni
     namespace: by,
     guard: { by, ...said },
   }));
-  assert.deepEqual(summaryOf(run(DELETIONS, places as never)), [
+  assert.deepEqual(summaryOf(runChecks(DELETIONS, places as never)), [
     "error deletions-refused namespace/down",
     "warning not-checked namespace/unknown",
   ]);
   const ticks = (["stopped", "unknown"] as const).map((state) => ({ state, reason: "NotKnown", ...said }) as const);
-  assert.deepEqual(summaryOf(run(TICKS, ticks)), ["error no-tick reconciler", "warning not-checked reconciler"]);
+  assert.deepEqual(summaryOf(runChecks(TICKS, ticks)), ["error no-tick reconciler", "warning not-checked reconciler"]);
 });

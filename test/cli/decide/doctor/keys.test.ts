@@ -1,7 +1,7 @@
 /** Which labels and annotations doctor takes for mistyped ones of ours. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { run } from "../../../../cli/decide/doctor/check.ts";
+import { runChecks } from "../../../../cli/decide/doctor/check.ts";
 import { findMeantKey, KEY_CHECKS, type Keyed } from "../../../../cli/decide/doctor/keys.ts";
 import { ANNOTATIONS, LABELS } from "../../../../reconciler/model/annotations.ts";
 
@@ -42,7 +42,7 @@ it("no key of ours is taken for another", () => {
 describe("a mistyped key", () => {
   const fixOf = (of: Partial<Keyed>): string | undefined => {
     const bare = { kind: "statefulset", namespace: "test", name: "db", labels: {}, annotations: {} };
-    const [finding, ...more] = run(KEY_CHECKS, [{ ...bare, ...of }]);
+    const [finding, ...more] = runChecks(KEY_CHECKS, [{ ...bare, ...of }]);
     assert.deepEqual(more, []);
     return finding?.fix.replace("if so: kubectl -n test ", "");
   };

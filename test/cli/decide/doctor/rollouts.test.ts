@@ -3,7 +3,7 @@ import type { Gate } from "../../../../reconciler/gates/gate.ts";
 import type { GateRecord } from "../../../../reconciler/gates/record.ts";
 import { readZone, type Zone } from "../../../../reconciler/model/zone.ts";
 import { describe, it } from "node:test";
-import { type Finding, run } from "../../../../cli/decide/doctor/check.ts";
+import { type Finding, runChecks } from "../../../../cli/decide/doctor/check.ts";
 import {
   GATES,
   listSecrets,
@@ -23,9 +23,9 @@ import { at, policy } from "../../../reconciler/nodes/fixture.ts";
 import { rollout, setObject, type RolloutTraits, type SetTraits } from "../../../reconciler/phased/builders.ts";
 
 const examinePhased = (all: readonly Phased[], facts: Omit<PhasedFacts, "phased">): Finding[] =>
-  run(PHASED, { phased: all, ...facts });
+  runChecks(PHASED, { phased: all, ...facts });
 const examineGates = (gates: readonly Gate[], groups: ReadonlyMap<string, readonly Zone[]>): Finding[] =>
-  run(GATES, { gates, groups, now: 0 });
+  runChecks(GATES, { gates, groups, now: 0 });
 const summaryOf = (findings: readonly Finding[]): string[] =>
   findings.map(({ level, check, object }) => `${level} ${check} ${object}`);
 const phased = (traits: RolloutTraits = {}, set: SetTraits | null = {}): Phased => ({
@@ -216,7 +216,7 @@ describe("zonewise doctor", () => {
         },
       });
       const record = accepted === undefined ? {} : { record: recordOf([{ zone: "zone-b", until, accepted }]) };
-      return run(GATES, {
+      return runChecks(GATES, {
         gates: gates.map((one) => ({ ...one, ...record })),
         groups: new Map([[`${namespace}/${gate.group}`, [zone]]]),
         now: Date.parse("2026-01-01T00:00:00Z"),
@@ -234,7 +234,7 @@ describe("zonewise doctor", () => {
   it("finds node updates that are frozen, and a policy that cannot be obeyed", () => {
     const frozen = { id: "n1-1", at: at(0), reason: "HealthTimeout", message: "n1: too slow" };
     const all = [policy(), policy({}, { frozen }), policy({ window: { cron: "soon" } })];
-    const findings = run(POLICIES, all);
+    const findings = runChecks(POLICIES, all);
     assert.deepEqual(summaryOf(findings), [
       "error updates-frozen nodeupdatepolicy/default",
       "error policy-invalid nodeupdatepolicy/default",
@@ -248,7 +248,7 @@ describe("zonewise doctor", () => {
       [gateOf(), gateOf({ check: { query } })],
     );
     assert.deepEqual(
-      secrets.map((secret) => [rightOf(secret), run(SECRETS, [secret])[0]?.object]),
+      secrets.map((secret) => [rightOf(secret), runChecks(SECRETS, [secret])[0]?.object]),
       [
         [{ verb: "get", group: "", resource: "secrets", name: "db-metrics" }, "phasedrollout/guard"],
         [{ verb: "get", group: "", resource: "secrets", name: "metrics" }, "rolloutgate/gate"],
@@ -260,7 +260,7 @@ describe("zonewise doctor", () => {
 it("finds a mirrored resource that does not exist, and proposes the nearest name", () => {
   const zone = readZone(statefulSetObject({ name: "ingester-zone-a", annotations: { ...MIRROR } }));
   const find = (names: readonly string[], missing: string | undefined = "not found"): Finding[] =>
-    run(MIRRORS, [{ zone, mirror: zone.scaling.mirror ?? assert.fail(), missing, names }]);
+    runChecks(MIRRORS, [{ zone, mirror: zone.scaling.mirror ?? assert.fail(), missing, names }]);
   assert.deepEqual(summaryOf(find(["templates"])), ["error mirror-missing statefulset/ingester-zone-a"]);
   assert.match(
     find(["templates", "other"])[0]?.fix ?? "",
@@ -268,5 +268,5 @@ it("finds a mirrored resource that does not exist, and proposes the nearest name
   );
   assert.match(find(["other"])[0]?.fix ?? "", /^create ReplicaTemplate template/);
   const read = { zone, mirror: zone.scaling.mirror ?? assert.fail(), missing: undefined, names: [] };
-  assert.deepEqual(run(MIRRORS, [read]), []);
+  assert.deepEqual(runChecks(MIRRORS, [read]), []);
 });

@@ -1,7 +1,7 @@
 /** P10, P11: many pods, few concurrent calls. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type PodCalls, preparePods, cancelPreparation } from "../../../../reconciler/downscale/act/pod-calls.ts";
+import { type PodCalls, postPrepare, cancelPreparation } from "../../../../reconciler/downscale/act/pod-calls.ts";
 import { systemClock } from "../../../../infra/clock.ts";
 import type { PodHttp } from "../../../../infra/pod-http.ts";
 import { RolloutError } from "../../../../infra/errors.ts";
@@ -56,7 +56,7 @@ describe("preparing pods", () => {
   for (const [name, count, answer, expected, calls] of CASES)
     it(`${name}: ${expected}`, async () => {
       const stage = play(count, answer);
-      assert.equal(await preparePods(stage.calls, never), expected);
+      assert.equal(await postPrepare(stage.calls, never), expected);
       if (calls === undefined) assert.ok(stage.seen.length <= 64, String(stage.seen.length));
       else assert.equal(stage.seen.length, calls);
       assert.ok(stage.most() <= 32);
@@ -66,9 +66,9 @@ describe("preparing pods", () => {
   it("ends at its deadline, and counts as not prepared", async () => {
     const stop = new AbortController();
     const stage = play(1000, (pod) => (pod === 40 && stop.abort(), 200));
-    assert.equal(await preparePods(stage.calls, stop.signal), false);
+    assert.equal(await postPrepare(stage.calls, stop.signal), false);
     assert.ok(stage.seen.length < 200);
-    assert.equal(await preparePods(stage.calls, stop.signal), false);
+    assert.equal(await postPrepare(stage.calls, stop.signal), false);
   });
 });
 
@@ -83,7 +83,7 @@ describe("cancelling the preparation", () => {
 
 describe("pods that another process may call by now", () => {
   for (const [name, tell] of [
-    ["are not prepared", (calls: PodCalls) => preparePods(calls, never)],
+    ["are not prepared", (calls: PodCalls) => postPrepare(calls, never)],
     ["are not called to cancel it", (calls: PodCalls) => cancelPreparation(calls, 5000)],
   ] as const)
     it(`${name} any more, and the call counts as not done`, async () => {
@@ -119,7 +119,7 @@ describe("a call that hangs", () => {
     let calls = 0;
     return () => ++calls <= most;
   };
-  const prepare = (calls: PodCalls): Promise<boolean> => preparePods(calls, never);
+  const prepare = (calls: PodCalls): Promise<boolean> => postPrepare(calls, never);
   const cancel = (calls: PodCalls): Promise<boolean> => cancelPreparation(calls, 5000);
 
   for (const [name, answer, tell, isOurs] of [
