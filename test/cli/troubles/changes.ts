@@ -75,3 +75,7 @@ const APIS: Readonly<Record<string, string>> = {
 
 export const remove = ({ stage }: Installation, resource: string, name: string): void =>
   void stage.emulator.store.remove(resource, NAMESPACE, name);
+
+/** As `kubectl delete --cascade=orphan` deletes a StatefulSet. */
+export const removeWithoutPods = ({ stage }: Installation, zone: string): void =>
+  void stage.emulator.store.remove(SETS, NAMESPACE, zone, { propagationPolicy: "Orphan" });

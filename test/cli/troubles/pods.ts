@@ -1,5 +1,5 @@
 /** Pods and templates. */
-import { annotate, change, create, remove, setSpec, setTemplate, ZONES } from "./changes.ts";
+import { annotate, change, create, remove, removeWithoutPods, setSpec, setTemplate, ZONES } from "./changes.ts";
 import { SETS } from "./installation.ts";
 import type { Trouble } from "./trouble.ts";
 
@@ -125,6 +125,42 @@ export const POD_TROUBLES: readonly Trouble[] = [
       does: (at) =>
         change(at, "pods", "ingester-zone-a-1", (pod) => ({ ...pod, metadata: { ...pod.metadata, finalizers: [] } })),
     },
+  },
+  {
+    trouble: "a zone that was deleted without its pods, one of which is not ready",
+    make: (at) => {
+      annotate(at, "pods", "ingester-zone-b-0", { "sim/ready": "false" });
+      removeWithoutPods(at, "ingester-zone-b");
+      setTemplate(at, "app:2", { zones: ["ingester-zone-a", "ingester-zone-c"] });
+    },
+    seenAfter: 45,
+    says: { status: /ZoneOrphaned/, explain: /ZoneOrphaned\n.*ingester-zone-b is gone/, page: /ZoneOrphaned/ },
+    event: /^ZoneOrphaned /m,
+    cure: {
+      text: /create StatefulSet ingester-zone-b again as it was: .*if the zone is to go, delete all of its pods/,
+      does: (at) => {
+        for (const pod of ["ingester-zone-b-0", "ingester-zone-b-1"]) remove(at, "pods", pod);
+      },
+    },
+    changes: ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"],
+    curedAfter: 60,
+  },
+  {
+    trouble: "a zone that has lost its label, and has a pod that is not ready",
+    make: (at) => {
+      annotate(at, "pods", "ingester-zone-b-0", { "sim/ready": "false" });
+      change(at, SETS, "ingester-zone-b", ({ metadata: { labels = {}, ...metadata }, ...set }) => {
+        const { "rollout-group": _, ...others } = labels;
+        return { ...set, metadata: { ...metadata, labels: others } };
+      });
+      setTemplate(at, "app:2", { zones: ["ingester-zone-a", "ingester-zone-c"] });
+    },
+    seenAfter: 45,
+    says: { status: /ZoneOrphaned/, explain: /ZoneOrphaned\n.*ingester-zone-b is not in the group/ },
+    event: /^ZoneOrphaned /m,
+    cure: { takes: /label/ },
+    changes: ZONES,
+    curedAfter: 60,
   },
   {
     trouble: "a zone that no longer works by OnDelete",

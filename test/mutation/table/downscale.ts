@@ -98,7 +98,7 @@ export const DOWNSCALE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a StatefulSet that cannot be read is not scaled down",
     ...PREPARE,
-    find: `return deny(candidate, "ParentUnknown", "finding the statefulset failed.");`,
+    find: `return denyDownscale(candidate, "ParentUnknown", "finding the statefulset failed.");`,
     replacement: `return { allowed: true, reason: "ParentUnknown" };`,
   },
   {

@@ -54,8 +54,8 @@ export const NODE_API_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the announcement of a reboot asks whether the policy is frozen",
     ...STATUS,
-    find: 'return held === undefined ? undefined : refuse("Unavailable", held);',
-    replacement: 'return held === undefined || held !== "" ? undefined : refuse("Unavailable", held);',
+    find: 'return held === undefined ? undefined : refuseNode("Unavailable", held);',
+    replacement: 'return held === undefined || held !== "" ? undefined : refuseNode("Unavailable", held);',
   },
   {
     breaks: "a token is for our audience, as the review says",

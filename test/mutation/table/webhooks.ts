@@ -135,7 +135,7 @@ export const WEBHOOK_MUTATIONS: readonly Mutation[] = [
     breaks: "the reconciler renews a certificate whose job is overdue",
     file: "infra/certs/act/provide-certificate.ts",
     tests: ["test/infra/certs/act/provide-certificate.test.ts", "test/reconciler/run/ca-injection.test.ts"],
-    find: "if (isOverdue(situation)) {",
+    find: "if (isRenewalOverdue(situation)) {",
     replacement: "if (situation.now < 0) {",
   },
   {
