@@ -4,6 +4,8 @@ export interface Clock {
   readonly now: () => number;
   /** Monotonic clock, milliseconds: for deadlines. */
   readonly monotonic: () => number;
+  /** The machine's own wall clock, if `now` follows another one: for bounds that must not be exceeded. */
+  readonly wall?: () => number;
   /** Resolves after `ms` (24 days at most), or as soon as `signal` fires; never rejects. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Runs `run` once after `ms`, unless the function that it returns is called before; by Node's timers if left out. */
@@ -37,10 +39,13 @@ export const systemClock: Clock = {
  * is suspended, and the wall clock may be set back. If the wall clock is set ahead, the stopwatch runs too fast: use it
  * for bounds that must not be exceeded.
  */
-export function startStopwatch({ now, monotonic }: Pick<Clock, "now" | "monotonic">): () => number {
-  const wall = now();
-  const steady = monotonic();
-  return () => Math.max(now() - wall, monotonic() - steady);
+export function startStopwatch({
+  now,
+  monotonic,
+  wall = now,
+}: Pick<Clock, "now" | "monotonic" | "wall">): () => number {
+  const [byWall, bySteady] = [wall(), monotonic()];
+  return () => Math.max(wall() - byWall, monotonic() - bySteady);
 }
 
 /**

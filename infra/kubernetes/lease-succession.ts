@@ -1,19 +1,29 @@
 /**
- * Decides when a process may take the Lease of another, and lets a waiting process ask the holder for it. Pure.
+ * When a process may take the Lease of another, and how it asks the holder for it.
  *
  * A holder stops writing 2/3 of the duration after it sent its last renewal, and renews every 1/3. A challenger takes
- * the Lease once it has seen no renewal
- *
- *   - for the whole duration: no clocks are compared; or
- *   - for half the duration, in which a live holder would have renewed (1/3, and 1/6 that a renewal may take), if by the API server's time its
- *     duration and `CLOCK_SKEW_MS` are over, too. This rule does not apply to a Lease without its time or its duration.
- *
- * So two processes may write at once only if a holder cannot renew and, at the same moment, the challenger's time is
- * ahead of the time that the holder wrote by more than 1/3 of the duration and `CLOCK_SKEW_MS`: 10 s by default.
+ * the Lease once it has seen no renewal for the whole duration, by its own monotonic clock: no clocks are compared.
  */
-import { parseTimestamp } from "../timestamp.ts";
-import { isHeldByOther } from "./lease-object.ts";
+import type { Clock } from "../clock.ts";
+import { hasCode } from "../errors.ts";
+import type { Cluster } from "./cluster.ts";
+import { changeLease, writeLease } from "./lease-object.ts";
 import type { Lease } from "./resources.ts";
+
+export interface LeaseTools {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+}
+
+export interface LeaseOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** Unique for the process. */
+  readonly identity: string;
+  readonly durationMs: number;
+  /** If true, it asks the holder to hand over while it waits. */
+  readonly announces?: boolean;
+}
 
 interface Observation {
   /** The process that asks for the Lease. */
@@ -22,27 +32,25 @@ interface Observation {
   readonly durationMs: number;
   /** Milliseconds since the challenger first saw the latest renewal. */
   readonly unchangedMs: number;
-  /** The API server's time, milliseconds since the epoch; undefined if it is not known. */
-  readonly now: number | undefined;
 }
 
 /** True for a Lease that is free, is the challenger's own, or has expired (§13.2). */
 export function mayTake(found: Lease | undefined, observation: Observation): boolean {
-  const { identity, unchangedMs, durationMs: ownMs } = observation;
+  const { identity, unchangedMs, durationMs } = observation;
   const { holderIdentity, leaseDurationSeconds = 0 } = found?.spec ?? {};
-  if (!found || !holderIdentity || holderIdentity === identity) return true;
-  const durationMs = leaseDurationSeconds * 1000 || ownMs;
-  if (unchangedMs >= durationMs) return true;
-  return unchangedMs >= durationMs / 2 && hasExpired(found, observation);
+  if (!holderIdentity || holderIdentity === identity) return true;
+  return unchangedMs >= (leaseDurationSeconds * 1000 || durationMs);
 }
 
-/**
- * Compares clocks: true if the Lease has expired. A Lease without its time or its duration does not expire this way.
- */
-function hasExpired(found: Lease, { identity, now }: Observation): boolean {
-  const { renewTime = "", leaseDurationSeconds } = found.spec ?? {};
-  if (now === undefined || !leaseDurationSeconds || parseTimestamp(renewTime) === undefined) return false;
-  return !isHeldByOther(found, identity, now);
+/** Returns the milliseconds since this renewal was first seen. */
+export function observeRenewals(clock: Pick<Clock, "monotonic">): (found: Lease | undefined) => number {
+  let seen: { readonly renewal: string; readonly at: number } | undefined;
+  return (found) => {
+    const renewal = renewalOf(found);
+    const at = clock.monotonic();
+    if (seen?.renewal !== renewal) seen = { renewal, at };
+    return at - seen.at;
+  };
 }
 
 /** Changes with each renewal, but not with an announcement. */
@@ -52,23 +60,39 @@ export function renewalOf(found: Lease | undefined): string {
 }
 
 /**
- * Annotation of the Lease: the process that waits for it, and since when. The process that takes the Lease empties it.
+ * Annotation of the Lease: the process that waits for it. The process that takes the Lease empties it, so a name is
+ * never older than the time of the holder.
  */
 export const SUCCESSOR = "zonewise/successor";
 
-/** An announcement older than this does not count: its process may have died. */
-const ANNOUNCEMENT_MS = 30_000;
-
-export function formatAnnouncement(identity: string, now: number): string {
-  return `${new Date(now).toISOString()} ${identity}`;
+/** The process that waits, if one has announced itself. */
+export function successorOf(found: Lease | undefined): string | undefined {
+  return found?.metadata?.annotations?.[SUCCESSOR] || undefined;
 }
 
+/** Milliseconds between two announcements of one process: each makes a renewal of the holder conflict. */
+const ANNOUNCE_EVERY_MS = 10_000;
+
+/** Resolves once the Lease that was found says that a process waits; never rejects. */
+type Announce = (found: Lease | undefined) => Promise<void>;
+
 /**
- * The process that waits, if one has announced itself within `ANNOUNCEMENT_MS`. A time too far in the future counts as
- * too old: a clock is wrong.
+ * Announces that this process waits: at most once in 10 s, and only if the Lease names no other process, as one
+ * announcement suffices.
  */
-export function successorOf(found: Lease | undefined, now: number): string | undefined {
-  const [at = "", ...name] = (found?.metadata?.annotations?.[SUCCESSOR] ?? "").split(" ");
-  const announcedAt = parseTimestamp(at);
-  return announcedAt !== undefined && Math.abs(now - announcedAt) < ANNOUNCEMENT_MS ? name.join(" ") : undefined;
+export function createAnnouncer({ cluster, clock }: LeaseTools, options: LeaseOptions, signal: AbortSignal): Announce {
+  let announcedAt = -Infinity;
+  return async (found) => {
+    const at = clock.monotonic();
+    if (at - announcedAt < ANNOUNCE_EVERY_MS || successorOf(found) !== undefined) return;
+    const announcement = changeLease(options, found, { annotations: { [SUCCESSOR]: options.identity } });
+    try {
+      await writeLease(cluster, announcement, { deadlineMs: options.durationMs / 6, signal });
+      announcedAt = at;
+    } catch (error) {
+      // A conflict means that the holder has just renewed it: the next poll tries again. Any other error only prolongs
+      // the wait.
+      if (!hasCode(error, "Conflict")) announcedAt = at;
+    }
+  };
 }

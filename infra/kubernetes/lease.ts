@@ -2,21 +2,28 @@
  * A Lease says which process may write (coordination.k8s.io/v1; §13.2).
  *
  *   free --create/take--> held --renew every 1/3--> held --release--> free
- *                          held --not renewed for the time that lease-succession.ts demands--> may be taken
+ *                          held --seen without a renewal for its duration (lease-succession.ts)--> may be taken
  *                          held --another announces that it waits: the next renewal conflicts--> held, and awaited
  *
  * The holder stops writing after 2/3 of the duration without a renewal, counted from before the request was sent.
  *
  * The monotonic clock of a machine stops while it is suspended, so the holder counts by the wall clock as well, and
- * takes the longer time. If both clocks stopped, the first answer afterwards reveals it; until then only preconditions
- * protect what it writes.
+ * takes the longer time. If both clocks stopped, the next renewal reveals it; until then only preconditions protect
+ * what it writes.
  */
 import { firstOfSignals, startStopwatch } from "../clock.ts";
 import type { Call } from "./cluster.ts";
 import { hasCode, RolloutError } from "../errors.ts";
 import { changeLease, getLease, holdBy, writeLease } from "./lease-object.ts";
-import { mayTake, SUCCESSOR, successorOf } from "./lease-succession.ts";
-import { createAnnouncer, type LeaseOptions, type LeaseTools, observeRenewals } from "./lease-wait.ts";
+import {
+  createAnnouncer,
+  type LeaseOptions,
+  type LeaseTools,
+  mayTake,
+  observeRenewals,
+  SUCCESSOR,
+  successorOf,
+} from "./lease-succession.ts";
 import type { Lease } from "./resources.ts";
 
 /** Asked before every write. */
@@ -59,7 +66,7 @@ export async function acquireLease(
   const announce = createAnnouncer(tools, options, signal);
   while (!signal.aborted) {
     const found = await getLease(cluster, options, { signal });
-    if (mayTake(found, { identity, durationMs, unchangedMs: countUnchanged(found), now: clock.earliest?.() })) {
+    if (mayTake(found, { identity, durationMs, unchangedMs: countUnchanged(found) })) {
       const held = await takeLease(tools, options, found).catch(lostRace);
       if (held) return held;
     } else if (announces) await announce(found);
@@ -95,7 +102,7 @@ async function takeLease(
 
   async function write(holderIdentity: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
     const sinceSent = startStopwatch(clock);
-    const spec = { ...holdBy(holderIdentity, durationMs, clock.latest?.() ?? clock.now()), ...tenure };
+    const spec = { ...holdBy(holderIdentity, durationMs, clock.now()), ...tenure };
     stored = await writeLease(
       cluster,
       changeLease(options, stored, { annotations: { ...Object.fromEntries(notes), ...annotations }, spec }),
@@ -116,7 +123,7 @@ async function takeLease(
     if (current?.spec?.holderIdentity !== identity)
       return lost.abort(new RolloutError("LeaseLost", `lease ${namespace}/${name} was taken`));
     stored = current;
-    const successor = successorOf(current, clock.now());
+    const successor = successorOf(current);
     if (successor !== undefined && successor !== identity) awaited.abort(successor);
   }
 

@@ -104,7 +104,6 @@ export async function compose(env: Environment, machine: Machine): Promise<Compo
   const run = {
     cluster,
     clock,
-    leaseClock: clock.leaseClock,
     log,
     metrics,
     tracer,

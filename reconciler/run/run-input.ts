@@ -1,9 +1,8 @@
 /** The input of a run, and its result. */
 import type { Clock } from "../../infra/clock.ts";
 import type { Cluster } from "../../infra/kubernetes/cluster.ts";
-import type { LeaseOptions } from "../../infra/kubernetes/lease-wait.ts";
+import type { LeaseOptions } from "../../infra/kubernetes/lease-succession.ts";
 import type { Log } from "../../infra/log.ts";
-import type { LeaseClock } from "../../infra/server-clock.ts";
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import type { Tracer } from "../../infra/tracing/tracer.ts";
 import type { CaInjection } from "./ca-injection.ts";
@@ -17,8 +16,6 @@ import type { TickInput } from "./tick.ts";
 export interface RunInput {
   readonly cluster: Cluster;
   readonly clock: Clock;
-  /** A clock that does not jump between API servers: a jump could lose the Lease. */
-  readonly leaseClock: LeaseClock;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Without one, nothing is recorded. */

@@ -83,14 +83,10 @@ interface SessionInput {
 
 /** Ticks under one Lease, if it could be taken in time. Rejects if the holder of the Lease cannot be read. */
 async function serveSession(input: RunInput, { stop, before, previous }: SessionInput): Promise<SessionResult> {
-  const { cluster, clock, leaseClock, log } = input;
+  const { cluster, clock, log } = input;
   const signal = previous === "handedOver" ? await standBy(clock, stop) : stop;
   // A run that has had the Lease does not ask for it again: two such runs would hand it to and fro.
-  const held = await acquireLease(
-    { cluster, clock: leaseClock },
-    { ...input.lease, announces: previous === undefined },
-    signal,
-  );
+  const held = await acquireLease({ cluster, clock }, { ...input.lease, announces: previous === undefined }, signal);
   if (!held) {
     log.info("another process holds the lease", { lease: input.lease.name });
     return { result: before, end: "notTaken" };

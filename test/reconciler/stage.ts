@@ -191,7 +191,6 @@ export function runInputOf({ clock }: Stage, cluster: Cluster, identity: string)
   return {
     cluster,
     clock,
-    leaseClock: clock,
     log: createLog({ level: "error", write: () => {}, now: () => new Date(0) }),
     metrics: createMetrics(),
     namespaces: ["default"],

@@ -4,7 +4,7 @@ import type { Schedule } from "./schedule.ts";
 
 export interface Process {
   readonly name: string;
-  readonly clock: Required<Clock>;
+  readonly clock: Required<Omit<Clock, "wall">>;
   readonly isAlive: () => boolean;
   /** Drops all that it would still do. */
   readonly kill: () => void;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { type AcquiredLease, acquireLease } from "../../../infra/kubernetes/lease.ts";
 import { changeLease } from "../../../infra/kubernetes/lease-object.ts";
-import { formatAnnouncement, SUCCESSOR, successorOf } from "../../../infra/kubernetes/lease-succession.ts";
+import { SUCCESSOR, successorOf } from "../../../infra/kubernetes/lease-succession.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
 import { setStage, type Stage } from "../../reconciler/stage.ts";
 
@@ -25,7 +25,7 @@ describe("a waiting process", () => {
     return lease;
   }
   const stored = (): Lease => stage.emulator.store.get("leases.coordination.k8s.io", "default", REF.name) as Lease;
-  const successor = (): string | undefined => successorOf(stored(), stage.time.now());
+  const successor = (): string | undefined => successorOf(stored());
   function edit(annotations: Record<string, string>): void {
     stage.emulator.store.update("leases.coordination.k8s.io", changeLease(REF, stored(), { annotations }) as never);
   }
@@ -96,18 +96,21 @@ describe("a waiting process", () => {
     await winner.release();
   });
 
-  it("is heeded by no holder if its announcement is old", async () => {
+  it("that died leaves an announcement to one holder only: the next one empties it and hears of nobody", async () => {
     const first = await hold("first");
-    edit({ [SUCCESSOR]: formatAnnouncement("dead", stage.time.now() - 30_000) });
-    await stage.time.advance(20_000);
-    assert.equal(first.awaited.aborted, false);
-    assert.ok(first.write());
+    edit({ [SUCCESSOR]: "dead" });
+    await until(() => first.awaited.aborted);
     await first.release();
+    const second = await hold("second");
+    await stage.time.advance(20_000);
+    assert.deepEqual([successor(), second.awaited.aborted], [undefined, false]);
+    assert.ok(second.write());
+    await second.release();
   });
 
   it("does not keep a Lease from being released: the release is made again", async () => {
     const first = await hold("first");
-    edit({ [SUCCESSOR]: formatAnnouncement("second", stage.time.now()) });
+    edit({ [SUCCESSOR]: "second" });
     await first.release();
     assert.equal(stored().spec?.holderIdentity, "");
   });

@@ -23,19 +23,9 @@ async function playAll(trouble: Trouble) {
 
 describe("of processes that contend for a Lease, only one may write", () => {
   const CASES: readonly [what: string, Trouble][] = [
-    [
-      "while clocks of API servers agree and connections are lost",
-      { serversApartMs: 2000, cuts: true, halts: true, clocksJump: false },
-    ],
-    ["while machines' clocks jump, too", { serversApartMs: 2000, cuts: true, halts: true, clocksJump: true }],
-    [
-      "while clocks of API servers are 8 s apart and connections are lost",
-      { serversApartMs: 8000, cuts: true, halts: true, clocksJump: false },
-    ],
-    [
-      "while clocks of API servers are an hour apart, as long as holders can renew",
-      { serversApartMs: 3_600_000, cuts: false, halts: false, clocksJump: false },
-    ],
+    ["while all is well", { cuts: false, halts: false, clocksJump: false }],
+    ["while connections are lost and processes stand still", { cuts: true, halts: true, clocksJump: false }],
+    ["while machines' clocks jump, too", { cuts: true, halts: true, clocksJump: true }],
   ];
   for (const [what, trouble] of CASES)
     it(what, async () => {
@@ -45,9 +35,4 @@ describe("of processes that contend for a Lease, only one may write", () => {
       if (trouble.halts)
         assert.ok(reached.takeovers > either(20, 6) && reached.kills > either(10, 3), JSON.stringify(reached));
     });
-
-  it("would not hold if clocks were apart and holders could not renew: neither alone does harm", async () => {
-    const { violations } = await playAll({ serversApartMs: 3_600_000, cuts: true, halts: true, clocksJump: false });
-    assert.ok(violations.length > 0);
-  });
 });

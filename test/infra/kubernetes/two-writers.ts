@@ -8,7 +8,6 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import { acquireLease, type AcquiredLease } from "../../../infra/kubernetes/lease.ts";
 import type { Lease } from "../../../infra/kubernetes/resources.ts";
-import { createServerClock } from "../../../infra/server-clock.ts";
 import { seededRandom, type Random } from "../../reconciler/interleavings/random.ts";
 
 export const DURATION_MS = 15_000;
@@ -16,8 +15,6 @@ const CALL_MS = DURATION_MS / 6;
 const START = Date.UTC(2026, 0, 1);
 
 export interface Trouble {
-  /** Milliseconds by which the clocks of the two API servers differ; each process has one of them. */
-  readonly serversApartMs: number;
   /** Whether processes lose their connection for up to 20 s. */
   readonly cuts: boolean;
   /** Whether processes stand still for up to 30 s, or are killed. */
@@ -28,8 +25,6 @@ export interface Trouble {
 
 interface Process {
   readonly name: string;
-  /** Milliseconds by which the clock of its API server is ahead. */
-  readonly serverAheadMs: number;
   wallMs: number;
   thawAt: number;
   cutUntil: number;
@@ -79,9 +74,8 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
   const counts = { takeovers: 0, handovers: 0, kills: 0 };
   let stored: Lease | undefined;
   let version = 0;
-  const processes = ["a", "b", "c", "d"].map((name, i): Process => {
-    const serverAheadMs = (i % 2) * trouble.serversApartMs;
-    return { name, serverAheadMs, wallMs: 0, thawAt: 0, cutUntil: 0, dead: false, held: undefined, writesUntil: 0 };
+  const processes = ["a", "b", "c", "d"].map((name): Process => {
+    return { name, wallMs: 0, thawAt: 0, cutUntil: 0, dead: false, held: undefined, writesUntil: 0 };
   });
 
   const holderOf = (lease: Lease | undefined) => processes.find(({ name }) => name === lease?.spec?.holderIdentity);
@@ -106,7 +100,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
       await time.sleep(process.dead ? 1e9 : process.thawAt - time.now());
   }
 
-  function connect(process: Process, follow: (date: string, tookMs: number) => void): Cluster {
+  function connect(process: Process): Cluster {
     async function call<T>(effect: () => T): Promise<T> {
       const sentAt = time.now();
       const isLost = (): boolean => process.cutUntil > time.now() && roll(4) > 0;
@@ -117,12 +111,10 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
       };
       await time.sleep(roll(120));
       if (isLost()) return await fail();
-      const date = new Date(time.now() + process.serverAheadMs).toUTCString();
       const [value, error] = attempt(effect);
       await time.sleep(roll(120));
       if (isLost()) return await fail();
       await resume(process);
-      follow(date, time.now() - sentAt);
       if (error !== undefined) throw error;
       return value as T;
     }
@@ -147,8 +139,7 @@ export async function playContest(seed: number, trouble: Trouble): Promise<Playe
       monotonic: () => time.now(),
       sleep: (ms, signal) => time.sleep(ms, signal).then(() => resume(process)),
     };
-    const clock = createServerClock(machine);
-    const tools = { cluster: connect(process, clock.follow), clock: clock.leaseClock };
+    const tools = { cluster: connect(process), clock: machine };
     for (let life = 0; time.now() < end; life++) {
       await machine.sleep(roll(3000));
       const options = {

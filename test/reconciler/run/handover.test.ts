@@ -5,7 +5,7 @@ import { createLog } from "../../../infra/log.ts";
 import { RolloutError } from "../../../infra/errors.ts";
 import { leases } from "../../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../../infra/kubernetes/lease-object.ts";
-import { formatAnnouncement, SUCCESSOR } from "../../../infra/kubernetes/lease-succession.ts";
+import { SUCCESSOR } from "../../../infra/kubernetes/lease-succession.ts";
 import { run } from "../../../reconciler/run/run.ts";
 import type { RunInput, RunResult } from "../../../reconciler/run/run-input.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
@@ -98,10 +98,9 @@ describe("a run that another waits for", () => {
     const one = start("one");
     await until(() => ticksOf("one").length > 0);
     const { cluster } = stage.connect();
-    const announcement = { [SUCCESSOR]: formatAnnouncement("dead", stage.time.now()) };
     await cluster.replace(leases, {
       ...REF,
-      body: changeLease(REF, await cluster.get(leases, REF), { annotations: announcement }),
+      body: changeLease(REF, await cluster.get(leases, REF), { annotations: { [SUCCESSOR]: "dead" } }),
     });
     await until(() => one.messages.includes("handing the lease over to the next run"));
     const before = ticks.length;

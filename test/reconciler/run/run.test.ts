@@ -212,7 +212,7 @@ describe("a run", () => {
           }
         },
       };
-      const one = input("one", { cluster: balanced, clock, leaseClock: clock.leaseClock });
+      const one = input("one", { cluster: balanced, clock });
       const [result] = await play(run(one));
       assert.deepEqual([result?.exitCode, seen.deleted.length, seen.violations], [0, 9, []]);
       assert.ok(messages(one).filter((message) => message === "the lease was lost").length <= 1);
@@ -249,8 +249,8 @@ describe("a run", () => {
 
   it("that loses each Lease before its first tick pauses between them, logs it and exits with 1", async () => {
     let jumpedMs = 0;
-    const leaseClock = { ...stage.clock, now: () => stage.clock.now() + (jumpedMs += 20_000) };
-    const one = input("one", { leaseClock, budgetMs: 5000 });
+    const clock = { ...stage.clock, wall: () => stage.clock.now() + (jumpedMs += 20_000) };
+    const one = input("one", { clock, budgetMs: 5000 });
     const [result] = await play(run(one));
     assert.deepEqual([result?.exitCode, result?.last], [1, undefined]);
     const taken = messages(one).filter((message) => message === "holding the lease").length;

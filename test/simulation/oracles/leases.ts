@@ -2,7 +2,7 @@
  * Judges what reconcilers do with their Lease (§13.2) by what each has read of it: the requests as they leave, the
  * answers, and the Lease as it is stored.
  *
- *   read: held by another --> announce --> read it unchanged for the duration, or for half of it --> take
+ *   read: held by another --> announce --> read it unchanged for its duration --> take
  *   held --renew, again and again; a refusal tells that another has written it--> give back --> no write but Events
  */
 import { dig, type Fields, fieldsOf, numberOf, textOf } from "../../emulator/objects.ts";
@@ -17,8 +17,6 @@ export interface LeaseSafetyOptions {
   readonly processes: () => readonly Process[];
   /** True while no call is lost, late or refused. */
   readonly isQuiet: () => boolean;
-  /** True if API servers may tell other times, so that an announcement does not tell when it was made. */
-  readonly mayClocksDiffer?: boolean;
 }
 
 const NAME = "zonewise-reconciler";
@@ -31,10 +29,6 @@ const PREPARATION = /^(?:POST|DELETE) http:\/\/.*\/prepare$/;
 const EVENTS = /\/events(?:\/|\?|$)/;
 /** Of a Lease that does not say it. */
 const DURATION_MS = 15_000;
-/** By the clocks a Lease has expired so long after its duration; answers tell whole seconds. */
-const EXPIRED_MS = 5000 + 1200;
-/** An announcement is heeded for 30 s. */
-const HEEDED_MS = 33_000;
 /** A waiting process asks so often before it has to have said that it waits; it says so every 10 s at most. */
 const [SILENT_READS, SAID_MS] = [3, 11_000];
 /** An answer arrives within this time where no call is late. */
@@ -87,7 +81,7 @@ const nothing = (): Knowledge => ({
 
 /** Calls `violated` with what happened, in words. */
 export function createLeaseSafety(options: LeaseSafetyOptions) {
-  const { violated, now, processes, isQuiet, mayClocksDiffer = false } = options;
+  const { violated, now, processes, isQuiet } = options;
   const known = new Map<string, Knowledge>();
   /** Until when each process has the Lease of downscales, as it has written it. */
   const mayPrepareUntil = new Map<string, number>();
@@ -119,7 +113,7 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     const holder = holderOf(lease);
     const isOther = holder !== "" && !isOf(actor, holder);
     its.lostAt = isOther ? Math.min(its.lostAt, now()) : Infinity;
-    its.silentReads = isOther && !isAnnounced(lease, now()) ? its.silentReads + 1 : 0;
+    its.silentReads = isOther && successorOf(lease) === "" ? its.silentReads + 1 : 0;
   }
 
   /**
@@ -144,14 +138,11 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     its.knownAt = Math.min(its.knownAt, now());
     if (!lease || renewalOf(lease) !== its.renewal || hasStoodStill(actor)) return;
     const unchangedMs = its.askedAt - its.knownAt;
-    // A Lease that does not say for how long expires by no clock.
-    const statedMs = 1000 * (numberOf(dig(lease, "spec", "leaseDurationSeconds")) ?? Infinity);
-    const expiredMs = its.askedAt - (Date.parse(textOf(dig(lease, "spec", "renewTime")) ?? "") + statedMs);
     // Whoever was just refused, as the Lease has changed, asks what has become of it.
     const wasRefused = its.refusedAt > its.askedAt;
-    if (unchangedMs >= durationOf(lease) / 2 && expiredMs > EXPIRED_MS && !wasRefused)
+    if (unchangedMs >= durationOf(lease) && !wasRefused)
       violated(`${actor} goes on to wait for ${holder}, which it has not seen renew its Lease for ${unchangedMs} ms`);
-    if (!mayClocksDiffer && !its.hasHeld && its.silentReads >= SILENT_READS && now() - its.writtenAt > SAID_MS)
+    if (!its.hasHeld && its.silentReads >= SILENT_READS && now() - its.writtenAt > SAID_MS)
       violated(`${actor} waits for ${holder}, and does not say so`);
   }
 
@@ -172,7 +163,7 @@ export function createLeaseSafety(options: LeaseSafetyOptions) {
     Object.assign(its, { hasHeld: true, lostAt: Infinity, releasedAt: undefined });
     if (was === "" || was === is || !previous) return;
     const unchangedMs = sentAt - its.readAt;
-    if (its.renewal === renewalOf(previous) && unchangedMs < durationOf(previous) / 2)
+    if (its.renewal === renewalOf(previous) && unchangedMs < durationOf(previous))
       violated(`${actor} takes the Lease of ${was}, which it has seen for ${unchangedMs} ms only`);
   }
 
@@ -257,8 +248,6 @@ const renewalOf = (lease: KubeObject): string =>
     .map((field) => String(dig(lease, "spec", field)))
     .join(" ");
 
-/** Who says that it waits, and since when; "" if nobody does. */
+/** Who says that it waits; "" if nobody does. */
 const successorOf = (lease: KubeObject | undefined): string =>
   lease?.metadata.annotations?.["zonewise/successor"] ?? "";
-const isAnnounced = (lease: KubeObject, at: number): boolean =>
-  at - Date.parse(successorOf(lease).split(" ")[0] ?? "") < HEEDED_MS;

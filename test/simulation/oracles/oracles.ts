@@ -118,7 +118,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     now,
     processes: () => world().processes(),
     isQuiet,
-    mayClocksDiffer: shape.incidents?.["leases"] !== undefined,
   });
   /** True of a process that has not stood still for long. */
   const hasGoneOn = (actor: string): boolean => {
