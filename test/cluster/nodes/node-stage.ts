@@ -8,7 +8,7 @@ import { generateCertificates } from "../../../infra/certs/act/generate.ts";
 import type { Node } from "../../../infra/kubernetes/resources.ts";
 import { type CallNodeApi, createNodeApi } from "../../../reconciler/nodes/agent/call-node-api.ts";
 import { freePort } from "../../loopback.ts";
-import { RESERVED } from "../../plane/kubelet/pick-node.ts";
+import { RESERVED } from "../../emulator/controllers/schedule.ts";
 import { buildKubeconfig } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";

@@ -20,7 +20,7 @@ import { createPrometheusClient } from "../../../infra/prometheus/act/client.ts"
 import { createChecker } from "../../../reconciler/checks/act/ask-prometheus.ts";
 import { createNodeUpdates } from "../../../reconciler/nodes/act/update-nodes.ts";
 import { createRecorder } from "../../../reconciler/report/act/recorder.ts";
-import { RESERVED } from "../../plane/kubelet/pick-node.ts";
+import { RESERVED } from "../../emulator/controllers/schedule.ts";
 import { applyRbac, buildKubeconfig, untilAllowed } from "../stage/access.ts";
 import { type Admin, connectAdmin, remove } from "../stage/client.ts";
 import { define } from "../stage/definitions.ts";

@@ -1,44 +1,20 @@
 /**
- * The kubelets. Annotations of a pod control when it becomes ready, unready and gone, as they do for the
- * simulated kubelets of a real control plane (test/plane):
- *
- *   sim/ready-after-ms  from bound to Ready, 300      sim/ready  "false" keeps it not Ready, at any time
- *   sim/exit-after-ms   from deletion to gone, 100    sim/crash  "true": containers wait in CrashLoopBackOff
- *   sim/crash "last"    its last container alone does, and the others work
- *   sim/ready "gated"   its containers are ready, and it is not, as if a readiness gate of it were closed
- *
- * An image of a registry in `.invalid` cannot be pulled, as on a real cluster (RFC 2606: no such name exists).
- *
- * A node with the annotation `sim/down` is down: nothing happens to its pods. Their containers start again once it is up.
- *
- *   bound --report--> Running, not Ready --ready-after-ms--> Ready <--sim/ready--> not Ready
- *   deleted --exit-after-ms--> gone
+ * The kubelets: they run pods (run-pod.ts). A node with the annotation `sim/down` is down: nothing happens to its pods.
+ * Their containers start again once it is up.
  */
 import type { Clock } from "../clock.ts";
-import { dig, isTrue, type KubeObject, timestamp } from "../objects.ts";
+import { dig, type KubeObject } from "../objects.ts";
 import type { Store } from "../store.ts";
-import { hasEnded, isTerminating, type Pod } from "./objects.ts";
+import { apply } from "./changes.ts";
+import type { Pod } from "./objects.ts";
 import { getByKey, keyOf, type Controller } from "./queue.ts";
-
-const LATENCY_MS = 1;
-export const READY_AFTER_MS = 300;
-export const EXIT_AFTER_MS = 100;
-const CRASHING = { waiting: { reason: "CrashLoopBackOff", message: "simulated crash" } };
+import { afterOutage, newMemory, runPod, type PodMemory } from "./run-pod.ts";
 
 export function kubelets(store: Store, clock: Clock): Controller {
-  let lastIp = 0;
-  /**
-   * The state of a pod that is new to its kubelet. Times in ms since the epoch; `reported` is the last
-   * report.
-   */
-  const newPodState = (uid: string) => {
-    lastIp += 1;
-    const ip = `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`;
-    return { uid, ip, upAt: Infinity, goneAt: Infinity, pulledFrom: Infinity, reported: "" };
-  };
-  const known = new Map<string, ReturnType<typeof newPodState>>();
+  let count = 0;
+  const known = new Map<string, PodMemory>();
   return {
-    latencyMs: LATENCY_MS,
+    latencyMs: 1,
     keysFor: ({ resource, object, previous }) => {
       if (resource === "pods") return [keyOf(object)];
       if (resource !== "nodes" || isDown(object) === isDown(previous)) return [];
@@ -48,130 +24,17 @@ export function kubelets(store: Store, clock: Clock): Controller {
     reconcile: (key) => {
       const pod = getByKey(store, "pods", key) as Pod | undefined;
       if (!pod) return void known.delete(key);
-      const now = clock.now();
-      const { namespace, name, uid } = pod.metadata;
+      const { uid } = pod.metadata;
       const before = known.get(key);
-      const state = before?.uid === uid ? before : newPodState(uid);
-      known.set(key, state);
+      const memory = before?.uid === uid ? before : newMemory(uid, ++count);
       if (pod.spec.nodeName && isDown(store.get("nodes", undefined, pod.spec.nodeName)))
-        return void Object.assign(state, { upAt: Infinity, goneAt: Infinity, reported: "" });
-      if (isTerminating(pod)) {
-        // A terminating pod keeps its last status, Ready included.
-        state.goneAt = Math.min(state.goneAt, now + durationOf(pod, "exit-after-ms", EXIT_AFTER_MS));
-        if (state.goneAt > now) return state.goneAt - now;
-        return void store.remove("pods", namespace, name, { gracePeriodSeconds: 0 });
-      }
-      if (!pod.spec.nodeName || hasEnded(pod)) return;
-      const crashing = annotation(pod, "crash") === "true";
-      const unpullable = pod.spec.containers.some(({ image = "" }) => !isPullable(image));
-      const shouldBeUp = !crashing && !unpullable && annotation(pod, "ready") !== "false";
-      state.pulledFrom = unpullable ? Math.min(state.pulledFrom, now) : Infinity;
-      const pull = unpullable ? pullAfter(now - state.pulledFrom) : undefined;
-      if (!shouldBeUp) state.upAt = Infinity;
-      const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
-      const isGated = annotation(pod, "ready") === "gated";
-      const observed = {
-        up: state.upAt <= now,
-        gatesOpen: gatesOpen && !isGated,
-        crashing,
-        ...(annotation(pod, "crash") === "last" && { lastCrashes: true }),
-        ip: state.ip,
-        ...(pull && { pull: pull.reason }),
-      };
-      // A kubelet writes the status when what it observes changes; it leaves other writers' changes until
-      // then.
-      const report = JSON.stringify(observed);
-      if (report !== state.reported) store.update("pods", { ...pod, status: statusOf(pod, observed, timestamp(now)) });
-      state.reported = report;
-      if (pull) return pull.nextMs;
-      if (observed.up || !shouldBeUp) return;
-      state.upAt = Math.min(state.upAt, now + durationOf(pod, "ready-after-ms", READY_AFTER_MS));
-      return state.upAt - now + LATENCY_MS;
+        return void known.set(key, afterOutage(memory));
+      const step = runPod(pod, memory, clock.now());
+      known.set(key, step.memory);
+      apply(store, step);
+      return step.nextMs;
     },
   };
 }
 
 const isDown = (node: KubeObject | undefined): boolean => node?.metadata.annotations?.["sim/down"] !== undefined;
-
-export function annotation(pod: Pod, name: string): string | undefined {
-  return pod.metadata.annotations?.[`sim/${name}`];
-}
-
-/** Milliseconds; 0 if the annotation is not a number. */
-export function durationOf(pod: Pod, name: string, defaultMs: number): number {
-  return Number(annotation(pod, name) ?? defaultMs) || 0;
-}
-
-/** The registry's name is before the first slash, if that has a dot. */
-export const isPullable = (image: string): boolean => !/^[^/]*\.invalid(?::\d+)?\//.test(image);
-
-type PullError = "ErrImagePull" | "ImagePullBackOff";
-
-/** Milliseconds: how long a failed pull is shown as such; the first back-off, which doubles, and the longest. */
-const PULL_FAILED_MS = 2000;
-const BACK_OFF_MS = 10_000;
-const MAX_BACK_OFF_MS = 300_000;
-
-/** What a kubelet reports so long after the first pull, and in how many milliseconds that changes. */
-export function pullAfter(ms: number): { readonly reason: PullError; readonly nextMs: number } {
-  let since = ms;
-  for (let backOff = BACK_OFF_MS; ; backOff = Math.min(backOff * 2, MAX_BACK_OFF_MS)) {
-    if (since < PULL_FAILED_MS) return { reason: "ErrImagePull", nextMs: PULL_FAILED_MS - since };
-    if (since < backOff) return { reason: "ImagePullBackOff", nextMs: backOff - since };
-    since -= backOff;
-  }
-}
-
-/** The words of containerd, and of the kubelet's back-off around them. */
-function waitForImage(image: string, reason: PullError): object {
-  const [host = ""] = image.split("/");
-  const failure = `failed to pull and unpack image ${JSON.stringify(image)}: failed to resolve reference ${JSON.stringify(image)}: dial tcp: lookup ${host}: no such host`;
-  const message =
-    reason === "ErrImagePull" ? failure : `Back-off pulling image ${JSON.stringify(image)}: ErrImagePull: ${failure}`;
-  return { waiting: { reason, message } };
-}
-
-interface Observed {
-  /** Whether the containers run and pass their probes. */
-  readonly up: boolean;
-  readonly gatesOpen: boolean;
-  readonly crashing: boolean;
-  /** The last container crashes, and no other. */
-  readonly lastCrashes?: boolean;
-  readonly ip: string;
-  /** Why an image is not there. */
-  readonly pull?: PullError;
-}
-
-/** The pod's new status; `now` is RFC 3339. A condition's time changes only with its status. */
-export function statusOf({ spec, status }: Pod, observed: Observed, now: string): Pod["status"] {
-  const { up, gatesOpen, crashing, lastCrashes = false, ip, pull } = observed;
-  const allUp = up && !lastCrashes;
-  const { conditions = [], startTime = now } = status;
-  const desired = { PodScheduled: true, Initialized: true, ContainersReady: allUp, Ready: allUp && gatesOpen };
-  const own = Object.entries(desired).map(([type, isTrue]) => {
-    const changed = { type, status: isTrue ? "True" : "False", lastTransitionTime: now };
-    return conditions.find((previous) => previous.type === type && previous.status === changed.status) ?? changed;
-  });
-  // It never becomes less.
-  const restartCount = Math.max(crashing ? 3 : 0, ...(status.containerStatuses ?? []).map((one) => one.restartCount));
-  const containers = { ready: up, started: up, restartCount, imageID: "simulated", lastState: {} };
-  const state = crashing ? CRASHING : { running: { startedAt: startTime } };
-  const missing = { ready: false, started: false, restartCount: 0, imageID: "", lastState: {} };
-  return {
-    ...status,
-    phase: pull ? "Pending" : "Running",
-    podIP: ip,
-    podIPs: [{ ip }],
-    hostIP: "127.0.0.1",
-    startTime,
-    conditions: [...own, ...conditions.filter(({ type }) => !(type in desired))],
-    containerStatuses: spec.containers.map(({ name, image = "" }, i) => {
-      if (pull && !isPullable(image)) return { name, image, ...missing, state: waitForImage(image, pull) };
-      const crashes = lastCrashes && i === spec.containers.length - 1;
-      return crashes
-        ? { name, image, ...containers, ready: false, started: false, state: CRASHING }
-        : { name, image, ...containers, state };
-    }),
-  };
-}

@@ -3,7 +3,7 @@ import type { V1Node } from "@kubernetes/client-node";
 import type { Json } from "../../../infra/kubernetes/resources.ts";
 import type { Admin } from "../../cluster/stage/client.ts";
 import { timestamp } from "../../emulator/objects.ts";
-import { REAL } from "./pick-node.ts";
+import { REAL } from "../../emulator/controllers/schedule.ts";
 
 export type Node = Json<V1Node>;
 

@@ -1,32 +1,26 @@
 /**
- * Plays the scheduler and the kubelets of a control plane that has none. Annotations of a pod control when it
- * becomes ready, unready and gone:
- *
- *   new --bind--> Running, not Ready --sim/ready-after-ms--> Ready <--sim/ready--> not Ready
- *   deleted --sim/exit-after-ms--> gone
+ * Plays the scheduler and the kubelets of a control plane that has none, by the emulator's models of them
+ * (schedule.ts, run-pod.ts): what they would change is sent to the API server.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Admin } from "../../cluster/stage/client.ts";
-import { annotation, durationOf, EXIT_AFTER_MS, READY_AFTER_MS, statusOf } from "../../emulator/controllers/kubelet.ts";
-import { hasEnded, isTerminating, type Pod } from "../../emulator/controllers/objects.ts";
-import { isTrue, timestamp } from "../../emulator/objects.ts";
+import type { Change } from "../../emulator/controllers/changes.ts";
+import { controllerOf, isTerminating, type Pod } from "../../emulator/controllers/objects.ts";
+import { newMemory, runPod, type PodMemory } from "../../emulator/controllers/run-pod.ts";
+import { asksForReal, pickNode } from "../../emulator/controllers/schedule.ts";
+import type { KubeObject } from "../../emulator/objects.ts";
 import { adoptNode, isReal, type Node } from "./nodes.ts";
-import { asksForReal, createScheduler, type NodeFacts } from "./pick-node.ts";
 import { persist } from "./persist.ts";
 
 /** What the simulation knows of a pod. */
 interface PodState {
   pod: Pod;
-  readonly ip: string;
+  memory: PodMemory;
   /** Where it is bound, or about to be. */
   node?: string;
-  /** Its containers run and pass their probes. */
-  isUp: boolean;
-  isStarting: boolean;
+  /** A write is under way: a report that overtook an earlier one would leave the pod in the earlier state. */
+  isWriting: boolean;
   isEnding: boolean;
-  reported?: ReturnType<typeof factsOf>;
-  /** Ends with the last report: a report that overtook an earlier one would leave the pod in the earlier state. */
-  reporting?: Promise<void>;
+  timer?: NodeJS.Timeout;
 }
 
 export interface Simulation {
@@ -36,88 +30,68 @@ export interface Simulation {
 
 /** Every existing node must be reported before the first pod. */
 export function simulate(admin: Admin): Simulation {
-  const nodes = new Map<string, Omit<NodeFacts, "podCount">>();
+  const nodes = new Map<string, Node>();
   const realNodes = new Set<string>();
   const pods = new Map<string, PodState>();
-  const pickNode = createScheduler();
-  let lastIp = 0;
+  const turns = new Map<string, number>();
+  let count = 0;
 
   function meet(pod: Pod): PodState {
-    lastIp += 1;
-    return {
-      pod,
-      ip: `10.244.${(lastIp >> 8) & 255}.${lastIp & 255}`,
-      isUp: false,
-      isStarting: false,
-      isEnding: false,
-    };
+    return { pod, memory: newMemory(pod.metadata.uid, ++count), isWriting: false, isEnding: false };
   }
 
   function bind(state: PodState): void {
     if (state.node !== undefined) return;
-    const bound = [...pods.values()].map(({ node, pod }) => node ?? pod.spec.nodeName);
-    const counted = [...nodes].map(
-      ([name, facts]) => [name, { ...facts, podCount: bound.filter((node) => node === name).length }] as const,
-    );
-    const node = pickNode(state.pod, new Map(counted));
+    const { name, uid } = state.pod.metadata;
+    const owner = controllerOf(state.pod)?.uid ?? uid;
+    const turn = turns.get(owner) ?? turns.size;
+    turns.set(owner, turn);
+    const bound = () => [...pods.values()].map(({ node, pod }) => node ?? pod.spec.nodeName);
+    const node = pickNode(state.pod, { nodes: [...nodes.values()] as unknown as KubeObject[], bound, turn });
     if (node === undefined) return;
     state.node = node;
-    const { name } = state.pod.metadata;
     const body = {
       apiVersion: "v1",
       kind: "Binding",
       metadata: { name },
       target: { apiVersion: "v1", kind: "Node", name: node },
     };
-    persist(0, () => admin.call("POST", `${pathOf(state.pod)}/binding`, body));
+    void persist(0, () => admin.call("POST", `${pathOf(state.pod)}/binding`, body));
   }
 
+  /** One step of the pod's kubelet, and the next when it is due. */
   function run(state: PodState): void {
-    const { pod } = state;
-    if (!isMeantToBeUp(pod)) state.isUp = false;
-    else if (!state.isUp && !state.isStarting) {
-      state.isStarting = true;
-      setTimeout(() => start(state), durationOf(pod, "ready-after-ms", READY_AFTER_MS));
+    clearTimeout(state.timer);
+    if (state.isWriting || state.isEnding || !pods.has(state.pod.metadata.uid)) return;
+    const { memory, changes, nextMs } = runPod(state.pod, state.memory, Date.now());
+    state.memory = memory;
+    if (nextMs !== undefined) state.timer = setTimeout(() => run(state), nextMs);
+    for (const change of changes) void write(state, change);
+  }
+
+  async function write(state: PodState, { verb, object }: Change): Promise<void> {
+    const { uid } = state.pod.metadata;
+    const path = pathOf(state.pod);
+    if (verb === "remove") {
+      state.isEnding = true;
+      const body = { gracePeriodSeconds: 0, preconditions: { uid } };
+      return await persist(0, () => admin.call("DELETE", path, body));
     }
-    report(state);
-  }
-
-  function start(state: PodState): void {
-    state.isStarting = false;
-    if (state.isEnding || !pods.has(state.pod.metadata.uid) || !isMeantToBeUp(state.pod)) return;
-    state.isUp = true;
-    report(state);
-  }
-
-  /** Kubelets report their own news; what others write to the status stays until then. */
-  function report(state: PodState): void {
-    const facts = factsOf(state);
-    if (isDeepStrictEqual(facts, state.reported)) return;
-    state.reported = facts;
-    const write = async (): Promise<void> => {
-      const { pod, ip } = state;
-      const status = statusOf(pod, { ...factsOf(state), ip }, timestamp(Date.now()));
-      await admin.call("PATCH", `${pathOf(pod)}/status`, { metadata: { uid: pod.metadata.uid }, status });
-    };
-    const isGone = (): boolean => !pods.has(state.pod.metadata.uid);
-    state.reporting = (state.reporting ?? Promise.resolve()).then(() => persist(0, write, isGone));
-  }
-
-  function end(state: PodState): void {
-    if (state.isEnding) return;
-    state.isEnding = true;
-    const { pod } = state;
-    const body = { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } };
-    persist(durationOf(pod, "exit-after-ms", EXIT_AFTER_MS), () => admin.call("DELETE", pathOf(pod), body));
+    state.isWriting = true;
+    const { status } = object as Pod;
+    const isGone = (): boolean => !pods.has(uid);
+    await persist(0, () => admin.call("PATCH", `${path}/status`, { metadata: { uid }, status }), isGone);
+    state.isWriting = false;
+    run(state);
   }
 
   return {
     onNode(type, node) {
-      const { name = "", labels = {} } = node.metadata ?? {};
+      const { name = "" } = node.metadata ?? {};
       if (type === "DELETED") return void nodes.delete(name);
       if (isReal(node)) realNodes.add(name);
-      if (type === "ADDED") persist(0, () => adoptNode(admin, node));
-      nodes.set(name, { isSchedulable: !node.spec?.unschedulable, labels });
+      if (type === "ADDED") void persist(0, () => adoptNode(admin, node));
+      nodes.set(name, node);
       for (const state of pods.values()) if (!state.pod.spec.nodeName && !isTerminating(state.pod)) bind(state);
     },
     onPod(type, pod) {
@@ -127,18 +101,10 @@ export function simulate(admin: Admin): Simulation {
       const state = pods.get(uid) ?? meet(pod);
       pods.set(uid, state);
       state.pod = pod;
-      if (isTerminating(pod)) end(state);
-      else if (!pod.spec.nodeName) bind(state);
-      else if (!hasEnded(pod)) run(state);
+      if (!pod.spec.nodeName && !isTerminating(pod)) bind(state);
+      else run(state);
     },
   };
 }
 
-const isCrashing = (pod: Pod): boolean => annotation(pod, "crash") === "true";
-const isMeantToBeUp = (pod: Pod): boolean => !isCrashing(pod) && annotation(pod, "ready") !== "false";
 const pathOf = ({ metadata: { namespace, name } }: Pod): string => `/api/v1/namespaces/${namespace}/pods/${name}`;
-
-function factsOf({ pod, isUp }: PodState): Record<"up" | "gatesOpen" | "crashing", boolean> {
-  const gatesOpen = (pod.spec.readinessGates ?? []).every((gate) => isTrue(pod, gate.conditionType));
-  return { up: isUp, gatesOpen, crashing: isCrashing(pod) };
-}

@@ -2,11 +2,11 @@
  * ControllerRevisions: one per template, named after its hash, reused if a template returns. Source:
  * pkg/controller/history.
  */
+import type { Change } from "../changes.ts";
 import { isFields } from "../../objects.ts";
-import type { Store } from "../../store.ts";
 import { controllerReference, type Revision, type StatefulSet } from "../objects.ts";
 
-const REVISIONS = "controllerrevisions.apps";
+export const REVISIONS = "controllerrevisions.apps";
 const HASH_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 export interface Revisions {
@@ -14,33 +14,36 @@ export interface Revisions {
   readonly update: Revision;
 }
 
-/** Finds or creates the revision of the set's template. The current revision is the one in the status. */
-export function syncRevisions(store: Store, set: StatefulSet): Revisions {
+/**
+ * Finds or makes the revision of the set's template among those that `find` has by name. The current revision is the
+ * one in the status.
+ */
+export function syncRevisions(
+  set: StatefulSet,
+  find: (name: string) => Revision | undefined,
+): Revisions & { readonly changes: readonly Change[] } {
   const { name, namespace = "", annotations } = set.metadata;
-  const find = (revisionName = "") => store.get(REVISIONS, namespace, revisionName) as Revision | undefined;
-  const latest = find(set.status?.updateRevision);
+  const latest = find(set.status?.updateRevision ?? "");
   const revision = (latest?.revision ?? 0) + 1;
   const { data, hash } = revisionOf(set.spec.template);
-  let update = find(`${name}-${hash}`);
-  if (!update) {
-    const labels = { ...set.spec.template.metadata?.labels, "controller.kubernetes.io/hash": hash };
-    const ownerReferences = [controllerReference(set)];
-    const metadata = {
-      name: `${name}-${hash}`,
-      namespace,
-      labels,
-      ...(annotations && { annotations }),
-      ownerReferences,
-    };
-    update = store.create(REVISIONS, {
-      apiVersion: "apps/v1",
-      kind: "ControllerRevision",
-      metadata,
-      data,
-      revision,
-    }) as Revision;
-  } else if (latest && latest !== update) update = store.update(REVISIONS, { ...update, revision }) as Revision;
-  return { current: find(set.status?.currentRevision) ?? update, update };
+  const there = find(`${name}-${hash}`);
+  const current = find(set.status?.currentRevision ?? "");
+  if (there) {
+    const isLatest = !latest || latest === there;
+    const update = isLatest ? there : { ...there, revision };
+    const changes = isLatest ? [] : [{ verb: "update", resource: REVISIONS, object: update } as const];
+    return { current: current ?? update, update, changes };
+  }
+  const metadata = {
+    name: `${name}-${hash}`,
+    namespace,
+    labels: { ...set.spec.template.metadata?.labels, "controller.kubernetes.io/hash": hash },
+    ...(annotations && { annotations }),
+    ownerReferences: [controllerReference(set)],
+  };
+  const object = { apiVersion: "apps/v1", kind: "ControllerRevision", metadata, data, revision };
+  const update = object as unknown as Revision;
+  return { current: current ?? update, update, changes: [{ verb: "create", resource: REVISIONS, object }] };
 }
 
 /** What the revision of a template holds, and the hash that its name ends with. */

@@ -1,22 +1,24 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Pod } from "../../emulator/controllers/objects.ts";
-import { createScheduler, type NodeFacts } from "./pick-node.ts";
+import { put, type KubeObject } from "../objects.ts";
+import type { Pod } from "./objects.ts";
+import { pickNode } from "./schedule.ts";
 
-const node = (zone: string, podCount = 0, isSchedulable = true): NodeFacts => ({
-  isSchedulable,
-  labels: { zone },
-  podCount,
+const node = (name: string, labels: Record<string, string>): KubeObject => ({
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: { name, uid: name, resourceVersion: "1", creationTimestamp: "", labels },
 });
-const real: NodeFacts = { isSchedulable: true, labels: { "sim/real": "true" }, podCount: 0 };
-const NODES = new Map([
-  ["n1", node("z1", 5)],
-  ["n2", node("z2", 3)],
-  ["n3", node("z2", 1)],
-  ["cordoned", node("z2", 0, false)],
-  ["reserved", { isSchedulable: true, labels: { zone: "z3", "sim/reserved": "true" }, podCount: 0 }],
-  ["real", real],
-]);
+const NODES = [
+  node("n1", { zone: "z1" }),
+  node("n2", { zone: "z2" }),
+  node("n3", { zone: "z2" }),
+  put(node("cordoned", { zone: "z2" }), ["spec", "unschedulable"], true),
+  put(node("down", { zone: "z2" }), ["status", "conditions"], [{ type: "Ready", status: "False" }]),
+  node("reserved", { zone: "z3", "sim/reserved": "true" }),
+  node("real", { "sim/real": "true" }),
+];
+const bound = () => ["n1", "n2", "n2", "n2", "n3"];
 
 let pods = 0;
 
@@ -58,16 +60,16 @@ const CASES: readonly [string, Pod, string | undefined][] = [
   ["a reserved node takes the pods that select it", pod("a", { nodeSelector: { zone: "z3" } }), "reserved"],
   ["sim/node names a node", pod("a", {}, { "sim/node": "n3" }), "n3"],
   ["sim/node gives way where that node is cordoned", pod("a", {}, { "sim/node": "cordoned" }), "n1"],
+  ["sim/node gives way where that node is not Ready", pod("a", {}, { "sim/node": "down" }), "n1"],
   ["without any wish it is the first turn's node", pod("a"), "n1"],
 ];
 
 describe("the simulated scheduler", () => {
   for (const [title, asking, expected] of CASES)
-    it(title, () => assert.equal(createScheduler()(asking, NODES), expected));
+    it(title, () => assert.equal(pickNode(asking, { nodes: NODES, bound, turn: 0 }), expected));
 
-  it("keeps the pods of an owner together and gives owners nodes in turn, never the real one, nor a reserved one", () => {
-    const pick = createScheduler();
-    const picked = ["a", "b", "a", "c", "d", "e", "b", "f"].map((owner) => pick(pod(owner), NODES));
-    assert.deepEqual(picked, ["n1", "n2", "n1", "n3", "n1", "n1", "n2", "n2"]);
+  it("gives owners nodes in turn, never one that takes no pods, the real one or a reserved one", () => {
+    const picked = [0, 1, 2, 3, 4, 5, 6].map((turn) => pickNode(pod("a"), { nodes: NODES, bound, turn }));
+    assert.deepEqual(picked, ["n1", "n2", "n3", "n1", "n1", "n1", "n2"]);
   });
 });
