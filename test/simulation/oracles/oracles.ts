@@ -11,7 +11,6 @@ import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createGrantSafety } from "./grants.ts";
-import { createGroupClaims } from "./group-claims.ts";
 import { createGroupWrites } from "./group-writes.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
@@ -161,7 +160,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     admittedBut,
   });
-  const claims = createGroupClaims({ zones: shape.zones, violated, now, listPods, losses, reads });
   const groupWrites = createGroupWrites({
     violated,
     now,
@@ -225,7 +223,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     downscales,
     records,
     losses,
-    claims,
     groupWrites,
     writes,
     reads,
