@@ -11,7 +11,6 @@ import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
 import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createGrantSafety } from "./grants.ts";
-import { createGroupWrites } from "./group-writes.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
@@ -160,13 +159,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     admittedBut,
   });
-  const groupWrites = createGroupWrites({
-    violated,
-    now,
-    // Pods answer slowly where downscales have incidents, and a step goes on for as long.
-    isQuiet: () => shape.incidents?.["downscales"] === undefined && !areReadsSlow && isQuiet(),
-    setOf,
-  });
   const scalings = createScalingSafety({
     shape,
     violated,
@@ -223,7 +215,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     downscales,
     records,
     losses,
-    groupWrites,
     writes,
     reads,
     reviews,
