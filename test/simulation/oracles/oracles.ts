@@ -27,9 +27,7 @@ import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
 import { createScalingSafety } from "./scalings.ts";
 import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
-import { areZonesScaled, areZonesSettled } from "./stability.ts";
 import { reservedOn, selectsGroup } from "./stored.ts";
-import { createStatusSafety } from "./statuses.ts";
 import { createTemplateSafety } from "./templates.ts";
 import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
@@ -96,21 +94,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const quiet = createQuiet({ now, processes: () => world().processes() });
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
-  /** Lists are on their way for seconds, and a tick goes on for as long. */
-  const areReadsSlow = ["reservations", "meanwhile", "mirrored"].some((area) => shape.incidents?.[area] !== undefined);
-  const releases = ["phased", "pinned", "broken", "reverted"].find((area) => shape.incidents?.[area] !== undefined);
-  const statuses = createStatusSafety({
-    violated,
-    now,
-    isQuiet: () => !areReadsSlow && isQuiet(),
-    // A pass over the nodes, and the release of a pod by a PhasedRollout, read budgets, too.
-    isReadForMore: (shape.nodes ?? releases) !== undefined,
-    // A gate, or what people have written wrong, may hold a group whose zones have all that they should.
-    areZonesSettled: () =>
-      (shape.gate ?? shape.mistakes) === undefined &&
-      areZonesSettled(world().store, shape.zones) &&
-      areZonesScaled(world().store, shape),
-  });
   const leases = createLeaseSafety({
     violated,
     now,
@@ -209,7 +192,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     deletions,
     safety,
     leases,
-    statuses,
     certificates,
     scalings,
     downscales,

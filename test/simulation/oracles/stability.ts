@@ -80,13 +80,6 @@ function unlikeTemplate(store: Judged["store"], zones: readonly string[]): strin
   ];
 }
 
-/** True unless a zone has other replicas than its leader or the template has: it may wait for its turn to shrink. */
-export function areZonesScaled(store: Judged["store"], { zones, mirrored, followers }: Shape): boolean {
-  const [first] = zones;
-  const wanted = mirrored ? dig(store.get(TEMPLATES, NAMESPACE, GROUP), "spec", "replicas") : replicasOf(store, first);
-  return (!mirrored && !followers) || zones.every((zone) => replicasOf(store, zone) === wanted);
-}
-
 /** A gate that holds zones keeps their outdated pods; those that were lost have come back with the new template. */
 function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): string[] {
   const set = store.get("statefulsets.apps", NAMESPACE, zone);
