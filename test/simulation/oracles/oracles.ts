@@ -9,7 +9,6 @@ import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
-import { createDownscaleReviews } from "./downscale-reviews.ts";
 import { createGrantSafety } from "./grants.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
@@ -126,13 +125,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const reviews = createReviewSafety({ shape, violated, now });
   const { missedBut } = reviews;
   const known = { losses, setOf, listBudgets, admittedBut, tooEarly, missedBut, wasInvalid: safety.wasInvalid };
-  const downscales = createDownscaleReviews({
-    shape,
-    violated,
-    now,
-    ...known,
-    isQuiet: (since) => quiet.isQuiet("webhooks", since),
-  });
   const reads = createReadSafety({
     shape,
     violated,
@@ -194,7 +186,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     leases,
     certificates,
     scalings,
-    downscales,
     records,
     losses,
     writes,
