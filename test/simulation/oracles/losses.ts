@@ -221,22 +221,3 @@ export function createLosses({ zones, now, listPods }: LossOptions) {
 }
 
 export type Losses = ReturnType<typeof createLosses>;
-
-/** What keeps a zone from shrinking, as the store shows it: shared by the oracles of reconcilers and of webhooks. */
-export interface DownscaleKnowledge {
-  readonly losses: Losses;
-  readonly setOf: (zone: string) => KubeObject | undefined;
-  /** The budgets that there are. */
-  readonly listBudgets: () => readonly KubeObject[];
-  /** A downscale of another zone that is recorded since before that time, and may still be stored, in words. */
-  readonly admittedBut: (zone: string, before: number) => string | undefined;
-  /**
-   * A pod that another zone misses since before that time, where a budget counts it as the zone gets so many replicas, in
-   * words.
-   */
-  readonly missedBut: (zone: string, to: number, at: number) => string | undefined;
-  /** Why the time of another zone's last downscale keeps the zone from shrinking, since before that time, in words. */
-  readonly tooEarly: (zone: string, by: "webhook" | "reconciler", before: number) => string | undefined;
-  /** True if the budget has been invalid since before that time. */
-  readonly wasInvalid: (before: number) => boolean;
-}

@@ -24,9 +24,8 @@ import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
 import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
-import { createScalingSafety } from "./scalings.ts";
 import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
-import { reservedOn, selectsGroup } from "./stored.ts";
+import { reservedOn } from "./stored.ts";
 import { createTemplateSafety } from "./templates.ts";
 import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
@@ -107,7 +106,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
-  const listBudgets = () => kept.list().filter(selectsGroup);
   const losses = createLosses({ zones: shape.zones, now, listPods });
   const records = createDownscaleRecords({
     zones: shape.zones,
@@ -121,10 +119,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     failsOpen: shape.ignore || shape.certificate !== undefined,
     hasTrueClocks: shape.skewMs === 0,
   });
-  const { admittedBut, tooEarly } = records;
+  const { admittedBut } = records;
   const reviews = createReviewSafety({ shape, violated, now });
-  const { missedBut } = reviews;
-  const known = { losses, setOf, listBudgets, admittedBut, tooEarly, missedBut, wasInvalid: safety.wasInvalid };
   const reads = createReadSafety({
     shape,
     violated,
@@ -133,14 +129,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     listPods,
     losses,
     admittedBut,
-  });
-  const scalings = createScalingSafety({
-    shape,
-    violated,
-    now,
-    ...known,
-    reads,
-    isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   /**
    * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
@@ -185,7 +173,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     safety,
     leases,
     certificates,
-    scalings,
     records,
     losses,
     writes,

@@ -39,8 +39,6 @@ export interface Safety {
   readonly onReview: (review: Review) => void;
   /** A review that the API server gets no answer to. */
   readonly onUnanswered: (path: string, sent: string) => void;
-  /** True if the budget has been invalid since before that time. */
-  readonly wasInvalid: (before: number) => boolean;
   /** A handshake of the API server with a webhook server for this path; what is wrong with it, if anything. */
   readonly onHandshake: (path: string, problem: string | undefined) => void;
 }
@@ -312,7 +310,6 @@ export function createSafety(options: SafetyOptions): Safety {
   }
 
   return {
-    wasInvalid: (before) => (brokenSince ?? Infinity) < before,
     onEvent(event, caller) {
       if (event.resource === "pods") onPod(event, caller);
       if (event.resource === "statefulsets.apps") onSet(event, caller);
