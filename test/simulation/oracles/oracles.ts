@@ -22,7 +22,6 @@ import { createNodeSafety } from "../nodes/safety.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
 import { createReservationSafety } from "./reservations.ts";
-import { createReviewSafety } from "./reviews.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
 import { reservedOn } from "./stored.ts";
@@ -120,7 +119,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     hasTrueClocks: shape.skewMs === 0,
   });
   const { admittedBut } = records;
-  const reviews = createReviewSafety({ shape, violated, now });
   const reads = createReadSafety({
     shape,
     violated,
@@ -177,7 +175,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     writes,
     reads,
-    reviews,
     reservations,
     { onSent: grants.onSent },
     { onReview: headroom.onReview },
@@ -230,10 +227,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
       for (const resource of [BUDGETS, "statefulsets.apps"])
-        for (const object of store.list(resource, NAMESPACE)) {
-          reviews.onEvent({ type: "ADDED", resource, object });
+        for (const object of store.list(resource, NAMESPACE))
           grants.onEvent({ type: "ADDED", resource, object }, undefined);
-        }
       facts.begin(store);
     },
     /** Looks for what has not happened in time. */
