@@ -97,10 +97,6 @@ export function createDeletionSafety({ shape, violated, now }: DeletionSafetyOpt
 
 const userOf = (request: unknown): string => textOf(dig(request, "userInfo", "username")) ?? "";
 
-/** True for a deletion that the webhook judges: others pass without a question. */
-export const isAskedAbout = (request: unknown): boolean =>
-  !isFree(request) && isJudged(fieldsOf(dig(request, "oldObject")) as unknown as KubeObject);
-
 /** Of a user who deletes without a question. */
 function isFree(request: unknown): boolean {
   const username = userOf(request);

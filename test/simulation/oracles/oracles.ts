@@ -21,7 +21,6 @@ import { createFacts } from "../nodes/facts.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createQuiet } from "./quiet.ts";
 import { createReadSafety } from "./reads.ts";
-import { createReservationSafety } from "./reservations.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
 import { reservedOn } from "./stored.ts";
@@ -141,13 +140,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
     Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
   const headroom = createHeadroomOracle(violated);
-  const reservations = createReservationSafety({
-    shape,
-    violated,
-    now,
-    podOf: (name) => world().store.get("pods", NAMESPACE, name),
-    setOf: (name) => setOf(name),
-  });
   const grants = createGrantSafety({ shape, violated, now });
   const checks = createCheckSafety({
     shape,
@@ -175,7 +167,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     writes,
     reads,
-    reservations,
     { onSent: grants.onSent },
     { onReview: headroom.onReview },
     checks,
@@ -222,7 +213,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onFault(cell: string): void {
       quiet.noteFault(cell);
       reads.onFault(cell);
-      reservations.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
