@@ -9,7 +9,6 @@ import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createDownscaleRecords } from "./downscale-records.ts";
-import { createGrantSafety } from "./grants.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
@@ -140,7 +139,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
     Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
   const headroom = createHeadroomOracle(violated);
-  const grants = createGrantSafety({ shape, violated, now });
   const checks = createCheckSafety({
     shape,
     violated,
@@ -167,7 +165,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     losses,
     writes,
     reads,
-    { onSent: grants.onSent },
     { onReview: headroom.onReview },
     checks,
     templates,
@@ -181,7 +178,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       // What the oracles know of a group are the zones of the shape.
       if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
-      grants.onEvent(event, caller);
       const told = kept.tell(event);
       for (const { onEvent } of all) onEvent?.(told, caller);
     },
@@ -216,9 +212,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
-      for (const resource of [BUDGETS, "statefulsets.apps"])
-        for (const object of store.list(resource, NAMESPACE))
-          grants.onEvent({ type: "ADDED", resource, object }, undefined);
       facts.begin(store);
     },
     /** Looks for what has not happened in time. */
