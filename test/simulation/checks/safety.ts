@@ -26,8 +26,8 @@ export interface CheckSafetyOptions {
   readonly violated: (what: string) => void;
   readonly listPods: (set: string) => readonly KubeObject[];
   readonly now: () => number;
-  /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
-  readonly decidedMs: (actor: string, zone: string) => number;
+  /** How many milliseconds ago what this actor does now may have been decided. */
+  readonly decidedMs: (actor: string) => number;
   /** True if no reconciler has met a fault since then. */
   readonly isQuiet: (since: number) => boolean;
 }
@@ -153,7 +153,7 @@ export function createCheckSafety({
     const when = spec["when"] as readonly string[] | undefined;
     const isJudged =
       spec["group"] === GROUP && spec["mode"] === "Enforce" && when?.join() === "BeforeFirstZone,BetweenZones";
-    const decided = Math.min(DECIDED_MS, decidedMs(actor, zone) + GATES_MS);
+    const decided = Math.min(DECIDED_MS, decidedMs(actor) + GATES_MS);
     if (!gate || !isJudged || now() - gate.since < decided || !previous || !isReady(previous)) return;
     const revision = revisionOf(object);
     const wanted = updateRevisions.get(zone) ?? revision;
@@ -162,7 +162,7 @@ export function createCheckSafety({
     // The first zone of a corrected template is not held, if a rollout that was not finished had begun it.
     if (settled.get(zone) !== revision || isUnrecorded(gate.object, zone, revision)) return;
     if (pods.length + 1 < shape.replicas || pods.some((pod) => !isReady(pod))) return;
-    if (bypasses.isBypassed(zone, decidedMs(actor, zone) + misjudgedMs(shape))) return;
+    if (bypasses.isBypassed(zone, decidedMs(actor) + misjudgedMs(shape))) return;
     const exprs = [dig(check, "query", "expr"), dig(check, "baseline", "expr")].flatMap((one) => textOf(one) ?? []);
     const errors = spec["onError"] === "Proceed" ? "Success" : "Error";
     const templated = templatesSince();

@@ -19,7 +19,6 @@ import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createQuiet } from "./quiet.ts";
-import { createReadSafety } from "./reads.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
 import { reservedOn } from "./stored.ts";
@@ -75,7 +74,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     isLetGo: deletions?.isLetGo,
     violated,
     now,
-    decidedMs: (actor, zone) => decidedMs(actor, zone),
+    decidedMs: (actor) => decidedMs(actor),
     leader: () => {
       const spec = fieldsOf(world().store.get(LEASES, NAMESPACE, "zonewise-reconciler")?.["spec"]);
       const holder = textOf(spec["holderIdentity"]);
@@ -116,28 +115,9 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     failsOpen: shape.ignore || shape.certificate !== undefined,
     hasTrueClocks: shape.skewMs === 0,
   });
-  const { admittedBut } = records;
-  const reads = createReadSafety({
-    shape,
-    violated,
-    now,
-    processes: () => world().processes(),
-    listPods,
-    losses,
-    admittedBut,
-  });
-  /**
-   * How many milliseconds ago what an actor does now may have been decided; of a reconciler that takes a pod of a zone
-   * it is known what it had read.
-   */
-  const decidedMs = (actor: string, zone?: string): number => {
-    const isSlow = !isCalm(shape) || !hasGoneOn(actor);
-    const readMs = zone === undefined ? Infinity : now() - reads.decidedAt(actor, zone);
-    return Math.min(readMs, isSlow ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS);
-  };
-  /** The same of what zones say: before each further pod they are listed again. */
-  const zonesReadMs = (actor: string, zone?: string, sentAt?: number): number =>
-    Math.min(decidedMs(actor, zone), now() - (zone === undefined ? -Infinity : reads.readAgainAt(actor, zone, sentAt)));
+  /** How many milliseconds ago what an actor does now may have been decided. */
+  const decidedMs = (actor: string): number =>
+    !isCalm(shape) || !hasGoneOn(actor) ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
   const headroom = createHeadroomOracle(violated);
   const checks = createCheckSafety({
     shape,
@@ -153,7 +133,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   const nodeAnswers = createNodeAnswerSafety({ facts, violated, now, store: () => world().store });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
-  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs: zonesReadMs });
+  const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
   const templates = createTemplateSafety({ zones: shape.zones, violated, now, decidedMs });
   const all: readonly Oracle[] = [
@@ -164,7 +144,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     records,
     losses,
     writes,
-    reads,
     { onReview: headroom.onReview },
     checks,
     templates,
@@ -208,7 +187,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     onFault(cell: string): void {
       quiet.noteFault(cell);
-      reads.onFault(cell);
     },
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {

@@ -22,8 +22,8 @@ export interface SafetyOptions {
   readonly reservations: () => Readonly<Record<string, unknown>>;
   readonly listPods: (zone: string) => readonly KubeObject[];
   readonly now: () => number;
-  /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
-  readonly decidedMs?: ((actor: string, zone: string) => number) | undefined;
+  /** How many milliseconds ago what this actor does now may have been decided. */
+  readonly decidedMs?: ((actor: string) => number) | undefined;
   /** True of a pod that begins to end because the webhook has let somebody delete it. */
   readonly isLetGo?: ((event: StoreEvent, caller: Caller) => boolean) | undefined;
   /** The identity that holds the reconcilers' Lease, and the milliseconds since it was taken. */
@@ -160,7 +160,7 @@ export function createSafety(options: SafetyOptions): Safety {
       violated(
         `two zones at once: ${name} is taken by ${pod.by} while ${conflicting.map(nameOf).join(", ")} are missing`,
       );
-    const sickMs = pod.isRollout ? Math.min(SICK_MS, decidedMs(pod.by, pod.zone) + lateMs) : SICK_MS;
+    const sickMs = pod.isRollout ? Math.min(SICK_MS, decidedMs(pod.by) + lateMs) : SICK_MS;
     const ill = [...sick].find(([other, since]) => zoneOf(other) !== pod.zone && now() - since > sickMs);
     if (ill && (pod.isRollout || !shape.partitioned))
       violated(`${name} is taken by ${pod.by} while ${ill[0]} of another zone has long not been ready`);

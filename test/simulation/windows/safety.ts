@@ -13,8 +13,8 @@ export interface WindowSafetyOptions {
   readonly violated: (what: string) => void;
   readonly now: () => number;
   readonly setOf: (zone: string) => KubeObject | undefined;
-  /** How many milliseconds ago may have been decided that this actor takes a pod of the zone now. */
-  readonly decidedMs: (actor: string, zone?: string, sentAt?: number) => number;
+  /** How many milliseconds ago what this actor does now may have been decided. */
+  readonly decidedMs: (actor: string) => number;
 }
 
 export interface WindowSafety {
@@ -67,8 +67,8 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
   }
 
   /** Closed by all that the zone has said since this may have been decided. */
-  function onTaken(pod: KubeObject, zone: string, { actor: by, sentAt }: Caller): void {
-    const since = now() - decidedMs(by, zone, sentAt);
+  function onTaken(pod: KubeObject, zone: string, { actor: by }: Caller): void {
+    const since = now() - decidedMs(by);
     const all = said.get(zone) ?? [];
     const seen = all.filter((_, i) => (all[i + 1]?.from ?? Infinity) >= since);
     const revision = pod.metadata.labels?.["controller-revision-hash"];
