@@ -2,25 +2,24 @@
  * All oracles of one history: what each is told, in one order. None knows another's rules; some share what is known of
  * reads, losses and records.
  */
-import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
+import { type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { Store, StoreEvent } from "../../emulator/store.ts";
 import { createBatchSafety } from "../batches/safety.ts";
 import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
-import { createDownscaleRecords } from "./downscale-records.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, ZONE_TRACKER, zoneOf } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createQuiet } from "./quiet.ts";
 import { createSafety } from "./safety.ts";
-import { isCalm, misjudgedMs, type Shape } from "../shape.ts";
+import { isCalm, type Shape } from "../shape.ts";
 import { reservedOn } from "./stored.ts";
 import { createTemplateSafety } from "./templates.ts";
 import { createWindowSafety } from "../windows/safety.ts";
@@ -103,18 +102,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
   const losses = createLosses({ zones: shape.zones, now, listPods });
-  const records = createDownscaleRecords({
-    zones: shape.zones,
-    violated,
-    now,
-    setOf,
-    listPods,
-    isPrepared: (uid) => world().prepared.has(uid),
-    trackedOf: (zone) => textOf(dig(world().store.get("configmaps", NAMESPACE, ZONE_TRACKER), "data", zone)),
-    misjudgedMs: misjudgedMs(shape),
-    failsOpen: shape.ignore || shape.certificate !== undefined,
-    hasTrueClocks: shape.skewMs === 0,
-  });
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number =>
     !isCalm(shape) || !hasGoneOn(actor) ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
@@ -141,7 +128,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     safety,
     leases,
     certificates,
-    records,
     losses,
     writes,
     { onReview: headroom.onReview },
