@@ -187,7 +187,6 @@ async function playSeeded(
     const end = schedule.now() + ms;
     while (schedule.now() < end && !isOver()) {
       events += await schedule.runUntil(Math.min(end, schedule.now() + STRETCH_MS));
-      oracles.look();
     }
   };
   await runFor(shape.troubledMs);

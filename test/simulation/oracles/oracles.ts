@@ -9,10 +9,8 @@ import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
 import { createHeadroomOracle } from "./headroom.ts";
-import { createKept } from "./kept.ts";
 import { createLeaseSafety } from "./leases.ts";
-import { createLosses } from "./losses.ts";
-import { BUDGET, BUDGETS, LEASES, NAMESPACE, OTHER_GROUP, zoneOf } from "../names.ts";
+import { BUDGET, LEASES, NAMESPACE, OTHER_GROUP, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
 import { createFacts } from "../nodes/facts.ts";
@@ -20,7 +18,7 @@ import { createNodeSafety } from "../nodes/safety.ts";
 import { createQuiet } from "./quiet.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, type Shape } from "../shape.ts";
-import { reservedOn } from "./stored.ts";
+import { reservationsOf } from "./stored.ts";
 import { createTemplateSafety } from "./templates.ts";
 import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
@@ -48,15 +46,10 @@ interface Oracle {
   readonly onReview?: NetworkOptions["onReview"];
   readonly onArrival?: NetworkOptions["onArrival"];
   readonly onUnanswered?: NetworkOptions["onUnanswered"];
-  /** Every second in which all processes should go on: how long nothing may be said, in milliseconds. */
-  readonly look?: (silentMs: number) => void;
 }
 
 /** A process stands still, and a call is on its way; and without faults. */
 const [SLOWLY_DECIDED_MS, QUICKLY_DECIDED_MS] = [150_000, 15_000];
-/** A reconciler dies or stands still, and the next one begins a minute later; and without that. */
-const [SILENT_MS, CALMLY_SILENT_MS] = [240_000, 120_000];
-
 const takenAt = (spec: Fields): number => Date.parse(textOf(spec["acquireTime"]) ?? "");
 
 /** Calls `violated` with what happened, in words. */
@@ -65,7 +58,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     world()
       .store.list("pods", NAMESPACE)
       .filter(({ metadata }) => metadata.labels?.["name"] === set);
-  const kept = createKept(() => world().store.list(BUDGETS, NAMESPACE));
   const deletions =
     shape.deletions && createDeletionSafety({ shape: { ...shape, deletions: shape.deletions }, violated, now });
   const safety = createSafety({
@@ -81,7 +73,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     isPrepared: (uid) => world().prepared.has(uid),
     leavingSince: (uid) => world().leaving.get(uid),
-    reservations: () => reservedOn(kept.list().find(({ metadata }) => metadata.name === BUDGET)),
+    reservations: () => reservationsOf(world().store, BUDGET),
     listPods,
   });
   const quiet = createQuiet({ now, processes: () => world().processes() });
@@ -101,7 +93,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     return process?.stoodStillMs(now() - SLOWLY_DECIDED_MS) === 0;
   };
   const setOf = (zone: string) => world().store.get("statefulsets.apps", NAMESPACE, zone);
-  const losses = createLosses({ zones: shape.zones, now, listPods });
   /** How many milliseconds ago what an actor does now may have been decided. */
   const decidedMs = (actor: string): number =>
     !isCalm(shape) || !hasGoneOn(actor) ? SLOWLY_DECIDED_MS : QUICKLY_DECIDED_MS;
@@ -128,7 +119,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     safety,
     leases,
     certificates,
-    losses,
     writes,
     { onReview: headroom.onReview },
     checks,
@@ -143,8 +133,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       // What the oracles know of a group are the zones of the shape.
       if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
-      const told = kept.tell(event);
-      for (const { onEvent } of all) onEvent?.(told, caller);
+      for (const { onEvent } of all) onEvent?.(event, caller);
     },
     onSent(caller, { method, path, body }) {
       const text = body.toString();
@@ -177,12 +166,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     /** Takes what is stored as the history begins for what has always been so. */
     begin(store: Store): void {
       facts.begin(store);
-    },
-    /** Looks for what has not happened in time. */
-    look(): void {
-      const isOver = now() - calmAt() > SLOWLY_DECIDED_MS;
-      const silentMs = isOver ? CALMLY_SILENT_MS : isCalm(shape) ? SILENT_MS : undefined;
-      if (silentMs !== undefined) for (const { look } of all) look?.(silentMs);
     },
     /** Resolves once the evictions that are tried at the end have been compared. */
     compare: (): Promise<void> => headroom.look(world(), shape.zones),

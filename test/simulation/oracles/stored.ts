@@ -1,11 +1,8 @@
 /** What oracles read of pods and StatefulSets as they are stored. */
-import { dig, type Fields, fieldsOf, isTrue, listOf, textOf } from "../../emulator/objects.ts";
-import type { KubeObject } from "../../emulator/store.ts";
-import { GROUP, ordinalOf } from "../names.ts";
+import { dig, type Fields, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
+import type { KubeObject, Store } from "../../emulator/store.ts";
+import { BUDGETS, LEASES, NAMESPACE, ordinalOf } from "../names.ts";
 
-/** True of a budget that selects the group's pods. */
-export const selectsGroup = (budget: KubeObject): boolean =>
-  (dig(budget, "spec", "selector", "matchLabels", "app") ?? GROUP) === GROUP;
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
@@ -19,20 +16,17 @@ export function sizeLeft(pods: readonly KubeObject[], others: readonly number[])
   const sizes = others.filter((size) => size > 0);
   return Math.max(sizes.length > 0 ? Math.min(...sizes) : 0, ...pods.map((pod) => ordinalOf(pod.metadata.name) + 1));
 }
-/** True for a pod that ends and whose StatefulSet was deleted, or made anew, without it: no other one takes it. */
-export const isOrphan = (pod: KubeObject, set: KubeObject | undefined): boolean => isEnding(pod) && !isOf(pod, set);
-
-/** True of a pod of which a container is ready, whatever else it waits for. */
-export const hasWorking = (pod: KubeObject): boolean =>
-  !isEnding(pod) && listOf(dig(pod, "status", "containerStatuses")).some((one) => dig(one, "ready") === true);
-
-/** The UID of the budget whose reservations a Lease keeps, by the Lease's name; undefined for any other Lease. */
-export const budgetOfLease = (name: string): string | undefined => /^zonewise-budget-(.+)$/.exec(name)?.[1];
-
 /** What is reserved, by pod or by downscale: on a budget, or on the Lease beside it. */
 export function reservedOn(object: KubeObject | undefined): Fields {
   const note = textOf(object?.metadata.annotations?.["zonewise/disrupted-pods"]);
   return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : readNote(note));
+}
+
+/** What is reserved on a budget: where its definition has no field for it, on a Lease beside it. */
+export function reservationsOf(store: Pick<Store, "get">, name: string): Fields {
+  const budget = store.get(BUDGETS, NAMESPACE, name);
+  const lease = budget && store.get(LEASES, NAMESPACE, `zonewise-budget-${budget.metadata.uid}`);
+  return { ...reservedOn(budget), ...reservedOn(lease) };
 }
 
 /** What somebody else has written there is nothing. */
@@ -44,10 +38,6 @@ export function readNote(note: string): unknown {
   }
 }
 
-/** Cannot come up by itself: it is replaced at once. */
-export const isBroken = (pod: KubeObject): boolean =>
-  dig(pod, "status", "phase") === "Failed" ||
-  /"reason":"(?:\w*BackOff|Err\w+|\w+Error|InvalidImageName|Unschedulable)"/.test(JSON.stringify(pod["status"] ?? {}));
 /** True for a zone that must not shrink, by its label. */
 export const isPinned = (set: KubeObject | undefined): boolean =>
   set?.metadata.labels?.["grafana.com/no-downscale"] === "true";
