@@ -1,6 +1,5 @@
-/** What objects were, and when each process has read them: so it is known what a process knew as it decided. */
+/** What objects were. */
 import type { KubeObject } from "../../emulator/store.ts";
-import type { Caller } from "../network.ts";
 
 interface Version {
   readonly from: number;
@@ -28,39 +27,7 @@ export function createHistory(now: () => number) {
         .filter(({ from }, i) => from <= until && (all[i + 1]?.from ?? Infinity) >= at)
         .map(({ object }) => object);
     },
-    /** When it was stored as it is. */
-    storedAt: (key: string): number => versions.get(key)?.at(-1)?.from ?? -Infinity,
   };
 }
 
 export type History = ReturnType<typeof createHistory>;
-
-interface Read {
-  readonly sentAt: number;
-  /** When the API server answered it. */
-  readonly at: number;
-}
-
-/** The successful reads of the processes, by words that the path has. */
-export function createReads(now: () => number) {
-  const reads = new Map<string, Read[]>();
-  return {
-    note({ actor, sentAt = now() }: Caller, key: string): void {
-      const all = reads.get(`${actor} ${key}`) ?? [];
-      reads.set(`${actor} ${key}`, [...all.filter(({ at }) => at > now() - KEPT_MS), { sentAt, at: now() }]);
-    },
-    /** The last before that of those that were sent at once with another one. */
-    lastOfBoth(actor: string, [key, other]: readonly [string, string], before: number): Read | undefined {
-      const sent = new Set(reads.get(`${actor} ${other}`)?.map(({ sentAt }) => sentAt));
-      return reads.get(`${actor} ${key}`)?.findLast(({ sentAt }) => sentAt <= before && sent.has(sentAt));
-    },
-    /** The last but so many. */
-    lastBut: (actor: string, key: string, count: number): Read | undefined =>
-      reads.get(`${actor} ${key}`)?.at(-1 - count),
-    /** The last that was sent before that. */
-    lastBefore: (actor: string, key: string, before: number): Read | undefined =>
-      reads.get(`${actor} ${key}`)?.findLast(({ sentAt }) => sentAt <= before),
-  };
-}
-
-export type Reads = ReturnType<typeof createReads>;

@@ -93,7 +93,6 @@ function judge(
     violated: (what) => void violations.push(what),
     listPods: () => pods,
     now: () => time,
-    isQuiet: () => true,
     decidedMs: () => 150_000,
   });
   const spec = { ...(guard["spec"] as object), mode };

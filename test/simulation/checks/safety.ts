@@ -7,18 +7,15 @@
  */
 import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { BUDGETS, GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
+import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
 import { createExpressionSafety } from "./expressions.ts";
-import { createGateStatusSafety, isGate, LISTS } from "./gate-statuses.ts";
-import { createHistory, createReads } from "./history.ts";
+import { createHistory } from "./history.ts";
 import type { Caller, Review } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
-import { type CheckShape, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
-import { createPartitionSafety } from "./partitions.ts";
-import { BUDGET_KEY, claimOf, isCrashing, PHASED_READS, rolloutKey, selectsPhased } from "./phased-set.ts";
-import { createPhasedStatusSafety } from "./phased-statuses.ts";
+import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
+import { claimOf, isCrashing } from "./phased-set.ts";
 import type { Told, Verdict } from "./prometheus.ts";
 
 export interface CheckSafetyOptions {
@@ -28,15 +25,11 @@ export interface CheckSafetyOptions {
   readonly now: () => number;
   /** How many milliseconds ago what this actor does now may have been decided. */
   readonly decidedMs: (actor: string) => number;
-  /** True if no reconciler has met a fault since then. */
-  readonly isQuiet: (since: number) => boolean;
 }
 
 export interface CheckSafety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   readonly onAnswer: (told: Told) => void;
-  /** A request that has succeeded. */
-  readonly onRequest: (caller: Caller, method: string, path: string) => void;
   readonly onReview: (review: Review) => void;
 }
 
@@ -47,23 +40,7 @@ const GATES_MS = 15_000;
 /** A check that is not answered any more counts for so long, or for two periods. */
 const KEPT_MS = 60_000;
 
-const NOTED = new Set([GATES, PHASED_ROLLOUTS, "statefulsets.apps", "pods"]);
-/** The first page of a list, or one object. */
-const READ = new RegExp(
-  `^GET .*/(${[...Object.values(LISTS), ...Object.values(PHASED_READS)].join("|")})(?:/[^/?]+)?(?:\\?(?!.*(?:watch|continue)=)|$)`,
-);
-/** All PhasedRollouts, as each tick reads them first, and the StatefulSet. */
-const LISTED = new RegExp(`^GET .*/${PHASED_READS.rollout}(?:\\?(?!.*(?:watch|continue)=)|$)`);
-const PATCHED = new RegExp(`/statefulsets/${PHASED}(?:\\?|$)`);
-
-export function createCheckSafety({
-  shape,
-  violated,
-  listPods,
-  now,
-  decidedMs,
-  isQuiet,
-}: CheckSafetyOptions): CheckSafety {
+export function createCheckSafety({ shape, violated, listPods, now, decidedMs }: CheckSafetyOptions): CheckSafety {
   const bypasses = createBypasses(now);
   /** When each zone was done: all its pods have its template, the last one by the rollout. */
   const doneAt = new Map<string, { readonly revision: string; readonly at: number }>();
@@ -85,25 +62,10 @@ export function createCheckSafety({
   /** UIDs of the pods that stood when the StatefulSet of the PhasedRollout was made: no way back is theirs. */
   let foreign: ReadonlySet<string> = new Set();
   let releasedAt = 0;
-  /** By actor when it has last listed PhasedRollouts. */
-  const listedAt = new Map<string, number>();
   let sickSince: number | undefined;
 
-  const [history, reads] = [createHistory(now), createReads(now)];
+  const history = createHistory(now);
   const expressions = createExpressionSafety({ shape, violated, now, history });
-  const statuses = {
-    violated,
-    now,
-    history,
-    reads,
-    toldOf: expressions.toldOf,
-    misjudgedMs: misjudgedMs(shape),
-    isQuiet,
-  };
-  const gateStatuses = createGateStatusSafety({ shape, ...statuses });
-  const phasedStatuses = createPhasedStatusSafety(statuses);
-  const partitions = createPartitionSafety({ ...statuses, counted: phasedStatuses.counted });
-
   /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
   function hasPassed(
     check: CheckShape,
@@ -260,19 +222,15 @@ export function createCheckSafety({
     const begins = type === "MODIFIED" && object.metadata.deletionTimestamp !== undefined;
     if (begins && previous?.metadata.deletionTimestamp === undefined && isReconciler(caller))
       onZonePod(zone, { type, resource: "pods", object, ...(previous && { previous }) }, caller?.actor ?? "");
-    if (begins && previous && isReady(previous) && caller && isReconciler(caller))
-      gateStatuses.onTaken(object.metadata.name, zone, caller);
     if (begins && previous?.metadata.deletionTimestamp === undefined) lastTaken.set(zone, caller?.actor ?? "");
     noteRan(zone);
     noteDone(zone);
   }
 
-  /** The gate and what it is about by name, the PhasedRollout by its kind as well. */
+  /** The gate and the zones by their names. */
   function note({ type, resource, object }: StoreEvent): void {
-    const { name } = object.metadata;
-    const key = resource === PHASED_ROLLOUTS ? rolloutKey(name) : resource === BUDGETS ? BUDGET_KEY : name;
-    const isNoted = resource === BUDGETS ? selectsPhased(object) : NOTED.has(resource);
-    if (isNoted) history.note(key, type === "DELETED" ? undefined : object);
+    if (resource === GATES || resource === "statefulsets.apps")
+      history.note(object.metadata.name, type === "DELETED" ? undefined : object);
   }
 
   function onGuard({ type, resource, object }: StoreEvent): void {
@@ -289,9 +247,6 @@ export function createCheckSafety({
     onEvent(event, caller) {
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
-      if (isGate(event)) gateStatuses.onEvent(event, caller);
-      if (zoneOf(object.metadata.name) === PHASED || resource === PHASED_ROLLOUTS)
-        for (const { onEvent } of [phasedStatuses, partitions]) onEvent(event, caller);
       note(event);
       if (resource === GATES || resource === PHASED_ROLLOUTS) expressions.onWritten(object);
       if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
@@ -301,19 +256,7 @@ export function createCheckSafety({
       else onZone(object.metadata.name, object);
     },
     onAnswer: expressions.onAnswer,
-    onRequest(caller, method, path) {
-      if (LISTED.test(`${method} ${path}`)) listedAt.set(caller.actor, now());
-      if (isReconciler(caller) && method === "PATCH" && PATCHED.test(path))
-        partitions.onPatched(caller, listedAt.get(caller.actor) ?? 0);
-      const [, kind] = READ.exec(`${method} ${path}`) ?? [];
-      if (kind === undefined || !isReconciler(caller)) return;
-      reads.note(caller, kind);
-      if (kind === PHASED_READS.rollout) partitions.onRead(caller);
-    },
-    onReview(review) {
-      partitions.onReview(review);
-      expressions.onReview(review);
-    },
+    onReview: expressions.onReview,
   };
 }
 
@@ -323,6 +266,8 @@ function isUnrecorded(gate: KubeObject, zone: string, revision: string): boolean
   return (textOf(dig(record, "settledRevision")) ?? revision) !== revision;
 }
 
+/** True of an event of the gate of the world. */
+const isGate = ({ resource, object }: StoreEvent): boolean => resource === GATES && object.metadata.name === GATE;
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;
 const revisionOf = ({ metadata }: KubeObject): string => metadata.labels?.["controller-revision-hash"] ?? "";
 const templateOf = (set: KubeObject): string => JSON.stringify(dig(set, "spec", "template"));

@@ -104,7 +104,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     // Others may have pods with these labels.
     listPods: (set) => listPods(set).filter(({ metadata }) => zoneOf(metadata.name) === set),
     decidedMs,
-    isQuiet: (since) => quiet.isQuiet("reconciler", since),
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
   const facts = createFacts(now);
