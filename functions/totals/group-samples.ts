@@ -10,6 +10,7 @@ import type { RolloutGroupStatus, StoredHold } from "../../reconciler/group-stat
 import { windowOf } from "../../reconciler/group-status/zones.ts";
 import { findClosedWindow, type RolloutWindow } from "../../reconciler/model/rollout-window.ts";
 import { findFacts } from "../../reconciler/model/decision.ts";
+import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
 import { DURATION_BOUNDS, reconcilesAt } from "../../reconciler/group-status/totals.ts";
 
 /** A RolloutGroup that has a status. */
@@ -27,8 +28,6 @@ export interface PhaseRecord {
   readonly phase: string;
 }
 
-/** Zones of a group with series. */
-export const MAX_ZONES = 10;
 /** PhasedRollouts with a series; further ones have none. */
 export const MAX_PHASED = 1000;
 

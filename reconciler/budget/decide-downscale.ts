@@ -5,6 +5,7 @@
 import { countAwaited, isGivenUp, type ShrinkInGroup } from "../model/given-up.ts";
 import { servesNothing } from "../model/lost.ts";
 import { groupBy, ordinalOf } from "../model/order.ts";
+import { describeTooMany } from "../model/too-many-zones.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
 import { addUp, countPods, describeUnavailability, type PodView, sumOf } from "./unavailability.ts";
 import { verdict, type Verdict } from "./verdict.ts";
@@ -20,14 +21,18 @@ interface DownscaleSnapshot extends PodView {
   readonly from: number;
 }
 
-/** `Allowed`, or `BudgetSpent` with the zones or the partition that the downscale has to wait for. */
+/**
+ * `Allowed`, `BudgetSpent` with the zones or the partition that the downscale has to wait for, or `TooManyZones`.
+ */
 export function decideDownscale(snapshot: DownscaleSnapshot): Verdict {
   const { budget, zones, uid } = snapshot;
   const { namespace, name } = budget;
   const ref = { kind: BUDGET_KIND, namespace, name, uid: budget.uid } as const;
   const zone = zones.find((one) => one.uid === uid);
-  const message = zone && whyWait(zone, snapshot);
   const objects = zone ? [zone, ref] : [ref];
+  const tooMany = zone && describeTooMany(zone, zones);
+  if (tooMany !== undefined) return verdict("TooManyZones", tooMany, objects);
+  const message = zone && whyWait(zone, snapshot);
   if (message !== undefined) return verdict("BudgetSpent", message, objects);
   return verdict("Allowed", `zpdb met across ${zones.length} zones`, objects);
 }

@@ -4,6 +4,7 @@ import type { ObjectRef } from "../model/decision.ts";
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
 import { moveToFront } from "../model/order.ts";
+import { describeTooMany } from "../model/too-many-zones.ts";
 import type { BudgetZone } from "./budget-pod.ts";
 import { ageOf, isForEviction, isUnpinned, type Reservation } from "./reservation.ts";
 import { addUp, countUnavailable, describeUnavailability, type EvictionSnapshot, sumOf } from "./unavailability.ts";
@@ -33,6 +34,11 @@ const ownerKnown: EvictionRule = (snapshot) => {
   return deny(
     `unable to find StatefulSet ${controller.name} by name: it is not among those that zoned pod disruption budget ${budget.name} selects`,
   );
+};
+
+const fewEnoughZones: EvictionRule = (snapshot) => {
+  const why = describeTooMany(ownZone(snapshot) ?? { group: "" }, snapshot.zones);
+  return why === undefined ? undefined : about(snapshot, "TooManyZones", why);
 };
 
 /** Milliseconds. The API server retries a conflicting eviction for 10 s and looks the pod up by name each time. */
@@ -168,6 +174,7 @@ function about({ pod, budget }: EvictionSnapshot, reason: VerdictReason, message
 
 const denied = firstOf<[EvictionSnapshot], Verdict>([
   ownerKnown,
+  fewEnoughZones,
   aboveZero,
   severalZones,
   partitionKnown,

@@ -1,6 +1,7 @@
 /**
  * Counts the pods of a zone that may be evicted now: the decision of an eviction is repeated until it denies (§5.10).
  */
+import { MAX_ZONES } from "../model/too-many-zones.ts";
 import type { Zone } from "../model/zone.ts";
 import type { BudgetPod, BudgetZone } from "./budget-pod.ts";
 import { decideEviction } from "./decide-eviction.ts";
@@ -16,11 +17,10 @@ export const MAX_COUNTED = 100;
 const MAX_PODS_BY_PARTITION = 1000;
 /** Replicas may be any number, and each becomes an object. */
 const MAX_PODS = 10_000;
-const MAX_ZONES = 10;
 
 /**
  * Evictions of ready pods of the zone that would be allowed one after the other, with none of them back; 100 stands for
- * more. Undefined with more than 10 zones, and with more than 10,000 pods, in partition mode 1,000.
+ * more. Undefined with more than 32 zones, and with more than 10,000 pods, in partition mode 1,000.
  */
 export function countAllowedEvictions(zone: BudgetZone, view: HeadroomView): number | undefined {
   const { budget, zones } = view;

@@ -27,6 +27,8 @@ export const VERDICTS = {
   SeveralBudgets: { code: 400, metric: "cfg-not-found", log: "several zpdbs select the pod" },
   BudgetInvalid: { code: 400, metric: "cfg-invalid", log: "the zpdb of the pod is not valid" },
   OwnerNotFound: { code: 400, metric: "sts-no-found", log: "unable to find pod owner" },
+  /** The group of the pod is refused as a whole (§1.11.3). */
+  TooManyZones: { code: 400, metric: "max-sts-exceeded", log: "the group of the pod has too many zones" },
   MaxUnavailableZero: { code: 429, metric: "max-unavailable-0", log: "max unavailable = 0" },
   TooFewZones: { code: 400, metric: "min-sts-not-found", log: TOO_FEW_ZONES },
   PartitionUnknown: { code: 400, metric: "partition-not-identified", log: "the partition of the pod is not known" },

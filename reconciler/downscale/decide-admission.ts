@@ -18,6 +18,7 @@ export interface DownscaleRefusal {
     | "MinTimeNotElapsed"
     | "NeverStored"
     | "OtherZoneNotReady"
+    | "TooManyZones"
     | "ZonesUnknown";
   /** The explanation after `is not allowed because`, in the original's words. */
   readonly message: string;

@@ -1,5 +1,4 @@
 /** Why the gates of a group hold a zone back, or keep the group from counting as settled. Only stored passes count. */
-import { once } from "../../infra/once.ts";
 import { earliest, formatTimestamp } from "../../infra/timestamp.ts";
 import { hasFailed } from "../checks/check.ts";
 import { isCheckRefused, type NamedCheck, type NamedResult, planChecks } from "../checks/result.ts";
@@ -15,8 +14,6 @@ type GroupView = Omit<RolloutView, "wanted" | "isHeld">;
 
 /**
  * The holds of all gates of a group. All gates must pass; the hold is that of the first gate whose checks are awaited.
- * A zone is judged only when it is asked for: each costs a pass over the group, and a rollout asks only for the zone
- * whose turn it is.
  */
 export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdicts {
   const enforced = gates.filter(({ mode }) => mode === "Enforce");
@@ -24,12 +21,12 @@ export function judgeGates(gates: readonly Gate[], view: GroupView): GateVerdict
     const holds = enforced.flatMap((gate) => judge(gate) ?? []);
     return holds.find(({ isBrief }) => !isBrief) ?? holds[0];
   };
-  const get = once((uid: string): Hold | undefined => {
-    const zone = view.zones.find((one) => one.uid === uid);
-    return zone && first((gate) => holdZone(gate, view, zone));
+  const holds = view.zones.flatMap((zone): [uid: string, held: Hold][] => {
+    const held = first((gate) => holdZone(gate, view, zone));
+    return held ? [[zone.uid, held]] : [];
   });
   return {
-    holds: { get, has: (uid) => get(uid) !== undefined },
+    holds: new Map(holds),
     beforeSettled: first((gate) => holdSettled(gate, view)),
   };
 }

@@ -90,7 +90,7 @@ export interface ZoneWithPods extends Zone {
 /** The verdicts of a group's gates, by the stored results of their checks. */
 export interface GateVerdicts {
   /** Why a zone may not begin, by its UID. */
-  readonly holds: Pick<ReadonlyMap<string, Hold>, "get" | "has">;
+  readonly holds: ReadonlyMap<string, Hold>;
   /** Why the group does not count as settled yet. */
   readonly beforeSettled: Hold | undefined;
 }

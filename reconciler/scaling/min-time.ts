@@ -17,8 +17,6 @@ import { formatGoDuration, parseGoDuration } from "../../infra/duration.ts";
 import { formatGoTime, formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 import { ANNOTATIONS, LABELS } from "../model/annotations.ts";
 import { hold, type Hold } from "../model/decision.ts";
-import { groupBy } from "../model/order.ts";
-import { perList } from "../../infra/once.ts";
 import type { Zone } from "../model/zone.ts";
 import type { ZoneTimes } from "./facts.ts";
 import { describeWait } from "./wait.ts";
@@ -58,45 +56,24 @@ function lastDownscale(zone: Zone, { zones, tracked }: ZoneTimes): LastDownscale
     return hold("MinTimeUnknown", `${zone.name} is not scaled down: when other zones were scaled down cannot be read`, [
       zone,
     ]);
-  const { unreadable, newest } = readDownscales(zones)(tracked);
-  const isOther = (one: { readonly zone: Zone }): boolean => one.zone.uid !== zone.uid;
-  const bad = unreadable.find(isOther);
-  if (!bad) return newest.find(isOther);
-  const message = `${zone.name} is not scaled down: the ${bad.where} of ${bad.zone.name} is "${bad.written}", which is no timestamp`;
-  return hold("MinTimeUnknown", message, [zone, bad.zone]);
+  let newest: LastDownscale | undefined;
+  for (const other of zones.filter(({ uid }) => uid !== zone.uid)) {
+    const written = [
+      [`annotation ${ANNOTATIONS.lastDownscale}`, other.scaling.lastDownscale],
+      ["entry in the zone tracker", tracked.get(other.name)],
+    ] as const;
+    for (const [where, text] of written) {
+      if (text === undefined) continue;
+      const at = parseTimestamp(text);
+      if (at === undefined) {
+        const message = `${zone.name} is not scaled down: the ${where} of ${other.name} is "${text}", which is no timestamp`;
+        return hold("MinTimeUnknown", message, [zone, other]);
+      }
+      if (at > (newest?.at ?? -Infinity)) newest = { zone: other, at };
+    }
+  }
+  return newest;
 }
-
-interface Downscales {
-  /**
-   * Times that cannot be read, in the order of their zones; at least two if there are as many, as a zone skips its own.
-   */
-  readonly unreadable: readonly { readonly zone: Zone; readonly where: string; readonly written: string }[];
-  /** The newest times of the two zones that were scaled down last, the newest first. */
-  readonly newest: readonly LastDownscale[];
-}
-
-/** Read once for all zones of a group. */
-const readDownscales = perList((zones: readonly Zone[]) =>
-  perList((tracked: ReadonlyMap<string, string>): Downscales => {
-    const all = zones.flatMap((zone) => {
-      const written = [
-        [`annotation ${ANNOTATIONS.lastDownscale}`, zone.scaling.lastDownscale],
-        ["entry in the zone tracker", tracked.get(zone.name)],
-      ] as const;
-      return written.flatMap(([where, text]) =>
-        text === undefined ? [] : [{ zone, where, written: text, at: parseTimestamp(text) }],
-      );
-    });
-    const byZone = groupBy(
-      all.flatMap(({ zone, at }) => (at === undefined ? [] : [{ zone, at }])).toSorted((a, b) => b.at - a.at),
-      ({ zone }) => zone.uid,
-    );
-    return {
-      unreadable: all.filter(({ at }) => at === undefined),
-      newest: [...byZone.values()].slice(0, 2).flatMap(([last]) => last ?? []),
-    };
-  }),
-);
 
 /** Another zone of the group, and when it was last scaled down, as it is written somewhere. */
 export interface OtherZone {

@@ -9,7 +9,6 @@ import { countAwaited, isGivenUp, type Shrink, type ShrinkInGroup } from "../mod
 import { listSome } from "../model/list-some.ts";
 import { servesNothing } from "../model/lost.ts";
 import { waitForOrphans } from "../model/orphans.ts";
-import { perList } from "../../infra/once.ts";
 import {
   describeUnavailable,
   describeUnsteady,
@@ -45,7 +44,7 @@ export function othersSteady(
 ): Hold | undefined {
   const orphaned = waitForOrphans(zone, orphans, "waits to shrink");
   if (orphaned) return orphaned;
-  const busy = busyZones(zones, { zone, size, now }).filter(({ other }) => other.uid !== zone.uid);
+  const busy = busyZones(zones, { zone, size, now });
   if (busy.length === 0) return undefined;
   const objects = [zone, ...busy.map(({ other }) => other)];
   const dedupKey = `${zone.name} after ${listSome(busy.map(({ other }) => other.name))}`;
@@ -62,30 +61,19 @@ interface BusyZone {
   readonly culprit: Culprit;
 }
 
-/** Found once for all zones of a group that shrink to one size and have the same relations to others (given-up.ts). */
+/** The other zones that `shrink.zone` has to wait for. */
 function busyZones(zones: readonly ZoneWithPods[], shrink: Shrink): readonly BusyZone[] {
-  const known = busyBySize(zones);
-  const { name, scaling, uid } = shrink.zone;
-  const relations = [leaders(zones).has(name) ? name : "", scaling.mirror?.kind, scaling.mirror?.name];
+  const { scaling, uid } = shrink.zone;
   // Others may wait for an unhealthy zone, which must not wait for them in turn: the webhook alone decides.
   const own = scaling.judgedByWebhook ? zones.find((zone) => zone.uid === uid) : undefined;
   const isJudged = own !== undefined && isHealthy(own);
-  const mayBeOutdated = isJudged && endsRollout(own, shrink.size);
-  const key = [shrink.size, shrink.now, isJudged, mayBeOutdated, ...relations].join(" ");
-  const inGroup = { ...shrink, zones, mayBeOutdated };
-  const find = (other: ZoneWithPods): readonly BusyZone[] => {
+  const inGroup = { ...shrink, zones, mayBeOutdated: isJudged && endsRollout(own, shrink.size) };
+  return zones.flatMap((other): readonly BusyZone[] => {
+    if (other.uid === uid) return [];
     const what = whatIsUnderWay(other, inGroup) ?? (isJudged ? whyRefused(other, inGroup) : undefined);
     return what === undefined ? [] : [{ other, what, culprit: findCulprit(other, zones) }];
-  };
-  const busy = known.get(key) ?? zones.flatMap(find);
-  known.set(key, busy);
-  return busy;
+  });
 }
-
-/** The names that other zones follow. */
-const leaders = perList((zones: readonly Zone[]) => new Set(zones.map(({ scaling }) => scaling.leader)));
-
-const busyBySize = perList((_zones: readonly ZoneWithPods[]) => new Map<string, readonly BusyZone[]>());
 
 function whatIsUnderWay(other: ZoneWithPods, shrink: ShrinkInGroup): string | undefined {
   if (!other.observed) return `the StatefulSet controller has not observed the latest spec of ${other.name}`;

@@ -13,7 +13,6 @@ import { benchClient } from "./client.ts";
 import { benchCompare } from "./compare.ts";
 import { benchEvictions } from "./eviction.ts";
 import { benchFleet } from "./fleet.ts";
-import { benchLarge } from "./large.ts";
 import { benchLargeObjects } from "./large-objects.ts";
 import { benchLists } from "./lists.ts";
 import { benchMemory } from "./memory.ts";
@@ -37,7 +36,6 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   agent: benchAgent,
   checks: benchChecks,
   scaling: benchScaling,
-  large: benchLarge,
   start: benchStart,
   cli: benchCli,
   memory: benchMemory,

@@ -15,13 +15,13 @@ import { createMetrics, MAX_GROUPS, MAX_SERIES, MAX_WEBHOOKS, type Metrics } fro
 import {
   MAX_BUDGETS,
   MAX_PHASED,
-  MAX_ZONES,
   sampleGroups,
   sampleHeadroom,
   samplePhases,
   sampleProtections,
 } from "../../functions/totals/group-samples.ts";
 import { createRateLimiter } from "../../infra/kubernetes/rate-limit.ts";
+import { MAX_ZONES } from "../../reconciler/model/too-many-zones.ts";
 import { NO_STATUS } from "../../reconciler/nodes/policy-status.ts";
 import { readPolicy } from "../../reconciler/nodes/policy.ts";
 import { runs } from "../runs.ts";

@@ -186,7 +186,8 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     level: "error",
     when: ({ groups }) => groups.filter((zones) => zones.length > MAX_ZONES),
     object: ([zone]) => `group/${zone?.group}`,
-    message: (zones) => `it has ${zones.length} zones, more than ${MAX_ZONES}: it is neither rolled out nor scaled`,
+    message: (zones) =>
+      `it has ${zones.length} zones, more than ${MAX_ZONES}: it is neither rolled out nor scaled, and disruption budgets let no pod of it go`,
     fix: () => `give some of its zones another ${LABELS.rolloutGroup}`,
   }),
   row({

@@ -6,6 +6,7 @@ import type { GroupState } from "../../../cli/decide/group-state.ts";
 import { RULES, type Denial } from "../../../reconciler/remedies/rules.ts";
 import { describeZone } from "../../../reconciler/group-status/zones.ts";
 import { REASONS, type Reason } from "../../../reconciler/model/decision.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { NOT_NOW } from "../../../reconciler/budget/verdict.ts";
 import { LAST } from "../../reconciler/builders.ts";
 import { NOW, worldOf } from "../../reconciler/plan/builders.ts";
@@ -129,6 +130,14 @@ const DENIALS: Readonly<Record<Exclude<Denial, "NotNow">, Denied>> = {
     world: withBudget([{}], {}),
     objects: ["ingester"],
     helps: /delete zpdb ingester; if there are other zones, .*get zpdb ingester /,
+  },
+  TooManyZones: {
+    world: withBudget(
+      Array.from({ length: MAX_ZONES + 1 }, (_, i) => ({ name: `ingester-zone-${i}` })),
+      {},
+    ),
+    objects: ["ingester"],
+    helps: /give some of its zones another group by their label rollout-group: .*get statefulsets -l rollout-group=/,
   },
   PartitionUnknown: {
     world: two({ podNamePartitionRegex: "(x)" }),

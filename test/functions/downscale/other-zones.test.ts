@@ -1,8 +1,10 @@
 /**
  * Two zones of one group that shrink at once: the first is admitted and not stored yet because other webhooks are slow.
+ * And a group of more zones than are handled.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { A, B, because, MODES, pendingOf, play, settle } from "../prepare-stage.ts";
 import { callWebhook, createZone, reviewOf, scaleReviewOf } from "../stage.ts";
 
@@ -25,3 +27,19 @@ for (const [mode, recordOf] of MODES)
       );
       assert.deepEqual([stage.seen, Object.keys(pendingOf(stage))], [[`POST ${A}-2`], [A]]);
     });
+
+for (const [count, allowed] of [
+  [MAX_ZONES, true],
+  [MAX_ZONES + 1, false],
+] as const)
+  it(`a zone of a group of ${count} zones is ${allowed ? "" : "not "}scaled down`, async (t) => {
+    const [, recordOf] = MODES[0] ?? assert.fail();
+    const stage = await play(t, recordOf);
+    for (let i = 1; i < count; i++) createZone(stage, `zone-${i}`, { replicas: 0 });
+    const answer = await callWebhook(stage.webhook, reviewOf(createZone(stage, A), 2));
+    const why = because(A, "group ingester has 33 zones, more than 32.", 2);
+    assert.deepEqual(
+      [answer.allowed, allowed || answer.message, stage.seen],
+      allowed ? [true, true, [`POST ${A}-2`]] : [false, why, []],
+    );
+  });

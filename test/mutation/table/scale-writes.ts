@@ -68,8 +68,8 @@ export const SCALE_WRITE_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a downscale that cannot be read holds the other zones",
     ...MIN_TIME,
-    find: "const bad = unreadable.find(isOther);",
-    replacement: `const bad = unreadable.find((one) => isOther(one) && one.written === "");`,
+    find: "if (at === undefined) {",
+    replacement: 'if (at === undefined) { if (text !== "") continue;',
   },
   {
     breaks: "a zone tracker that cannot be read holds every zone",

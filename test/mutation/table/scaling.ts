@@ -208,13 +208,6 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     replacement: "const ms = parseGoDuration(last.zone.scaling.minTime ?? minTime);",
   },
   {
-    breaks: "zones that shrink to different sizes in one tick are judged each by its own",
-    ...STEADY,
-    tests: [...STEADY.tests, "test/reconciler/scaling/mirror-delayed.test.ts"],
-    find: "[shrink.size, shrink.now,",
-    replacement: "[shrink.now,",
-  },
-  {
     breaks: "a leader whose pods cannot all be created is not ready",
     file: "reconciler/scaling/leader.ts",
     ...DECIDE,

@@ -46,6 +46,9 @@ const reservedPod = (name: string): Reservations => ({
   [name]: { uid: `uid-${name}`, time: new Date(NOW).toISOString(), by: "w" },
 });
 
+/** Of zones. */
+const LETTERS = Array.from("abcdefghijklmnopqrstuvwxyz", (one) => [one, `${one}0`]).flat();
+
 interface Downscale {
   readonly spec?: object;
   readonly zones?: Readonly<Record<string, ZoneTraits>>;
@@ -101,6 +104,12 @@ describe("a downscale of zone c under a budget", () => {
       "Allowed",
     ],
     ["goes to no pods beside one other zone", { only: ["b", "c"], from: 0 }, "Allowed"],
+    ["goes in a group of 32 zones", { only: LETTERS.slice(0, 32) }, "Allowed"],
+    [
+      "is refused in a group of more zones",
+      { only: LETTERS.slice(0, 33) },
+      "TooManyZones: group ingester has 33 zones, more than 32",
+    ],
     [
       "waits for the one other zone",
       { only: ["b", "c"], zones: { b: { pods: { 1: UNREADY } } } },

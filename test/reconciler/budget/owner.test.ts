@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { decideEviction } from "../../../reconciler/budget/decide-eviction.ts";
+import { MAX_ZONES } from "../../../reconciler/model/too-many-zones.ts";
 import { VERDICTS } from "../../../reconciler/budget/verdict.ts";
 import { snapshot } from "./builders.ts";
 
@@ -9,6 +10,18 @@ describe("the StatefulSets of an eviction", () => {
     const whole = snapshot({ pod: "zone-a-0" });
     const answer = decideEviction({ ...whole, zones: whole.zones.slice(0, 1) });
     assert.deepEqual([answer.reason, answer.message], ["TooFewZones", "minimum number of StatefulSets not found"]);
+  });
+
+  it(`may be ${MAX_ZONES} of a group; with one more no pod of the group goes, and pods of other groups do`, () => {
+    const answerOf = (count: number, more = {}) => {
+      const zones = Object.fromEntries(Array.from({ length: count - 3 }, (_, i) => [`${i}`, {}]));
+      return decideEviction(snapshot({ pod: "zone-a-0", zones: { ...zones, ...more } }));
+    };
+    assert.equal(answerOf(MAX_ZONES).reason, "Allowed");
+    assert.equal(answerOf(MAX_ZONES, { other: { group: "distributor" } }).reason, "Allowed");
+    const answer = answerOf(MAX_ZONES + 1);
+    assert.deepEqual([answer.reason, answer.message], ["TooManyZones", "group ingester has 33 zones, more than 32"]);
+    assert.equal(VERDICTS[answer.reason].code, 400);
   });
 
   // Upstream answers E06 with 500, but a foreseeable case is no server error.

@@ -122,7 +122,7 @@ describe("what a budget protects", () => {
     ["with 1,000 pods", true, [{ replicas: 997 }, {}]],
     ["with 1,001 pods", false, [{ replicas: 998 }, {}]],
     ["with 1,001 pods, of which most are to go", false, [{ statusReplicas: 998 }, {}]],
-    ["with 11 zones", false, [{ statusReady: 2 }, ...Array.from({ length: 10 }, () => ({}))]],
+    ["with 33 zones", false, [{ statusReady: 2 }, ...Array.from({ length: 32 }, (_, i) => ({ name: `zone-${i}` }))]],
   ] as const)
     it(`pods are ${expected ? "" : "not "}read for a budget by partition ${name}`, () => {
       const selector = { matchLabels: { "rollout-group": "ingester" } };

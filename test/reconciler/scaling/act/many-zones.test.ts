@@ -4,13 +4,14 @@ import { describe, it } from "node:test";
 import type { Cluster } from "../../../../infra/kubernetes/cluster.ts";
 import { limitLists } from "../../../../infra/kubernetes/limit-lists.ts";
 import type { StatefulSet } from "../../../../infra/kubernetes/resources.ts";
+import { MAX_ZONES } from "../../../../reconciler/model/too-many-zones.ts";
 import { readZone } from "../../../../reconciler/model/zone.ts";
 import { gatherGroup } from "../../../../reconciler/snapshot/gather.ts";
 import { statefulSetObject } from "../../builders.ts";
 import { MIRROR, mirrorStage } from "../mirror-stage.ts";
 import { deploy, tickOnce } from "../../stage.ts";
 
-const ZONES = Array.from({ length: 40 }, (_, i) => `z${String(i).padStart(2, "0")}`);
+const ZONES = Array.from({ length: MAX_ZONES }, (_, i) => `z${String(i).padStart(2, "0")}`);
 
 it("zones that mirror one resource read it once a tick, and one at a time takes it over", async (t) => {
   const on = await mirrorStage();
@@ -33,7 +34,7 @@ it("zones that mirror one resource read it once a tick, and one at a time takes 
   assert.deepEqual(replicas, [3, 2, 2]);
 });
 
-describe("40 zones that wait to shrink", () => {
+describe(`${MAX_ZONES} zones that wait to shrink`, () => {
   it("cost one list of the pods for all of them", async (t) => {
     const on = await mirrorStage();
     t.after(() => on.stage.close());
@@ -44,7 +45,7 @@ describe("40 zones that wait to shrink", () => {
     const { cluster, calls } = on.stage.connect();
     const { outcomes } = await tickOnce(on.stage, cluster);
     const waits = outcomes[0]?.scalingHolds.map(({ reason }) => reason) ?? [];
-    assert.deepEqual([waits.length, [...new Set(waits)]], [40, ["OtherZoneNotReady"]]);
+    assert.deepEqual([waits.length, [...new Set(waits)]], [MAX_ZONES, ["OtherZoneNotReady"]]);
     // The statuses do not know yet, so that the rollout reads no pods.
     assert.equal(calls.filter((call) => call === "GET core/v1/pods collection").length, 1);
     assert.equal(calls.filter((call) => call === "GET apps/v1/statefulsets collection").length, 2);
@@ -97,7 +98,7 @@ it("zones whose selectors have nothing in common are read by 8 lists at a time",
   const { zones: found } = await gatherGroup(zones, {
     cluster,
   });
-  assert.deepEqual([found.length, lists, most], [40, 40, 8]);
+  assert.deepEqual([found.length, lists, most], [MAX_ZONES, MAX_ZONES, 8]);
 });
 
 it("lists of all groups together are limited, and a caller that gives up waits no longer", async () => {
