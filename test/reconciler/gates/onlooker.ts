@@ -12,8 +12,10 @@ import { formatRecord, type GateRecord } from "../../../reconciler/gates/record.
 import { wantedBy, identityOf } from "../../../reconciler/gates/rollout.ts";
 import { decideByStatus, decideRollout, decideUngated } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
-import { carryOut, observe, type SimulatedZone } from "../rollout/world.ts";
+import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
+import type { StatefulSet } from "../../emulator/controllers/objects.ts";
+import { carryOut, observe } from "../rollout/world.ts";
+import { revisionOf, wantedRevision, type SmallCluster } from "../small-cluster.ts";
 import { stored, T0 } from "./builders.ts";
 
 const THRESHOLD = 2;
@@ -21,7 +23,7 @@ const THRESHOLD = 2;
 const KEPT_SECONDS = 60;
 /** A cluster with one gate, and what an onlooker writes down of it. */
 export class Play {
-  readonly zones: SimulatedZone[];
+  readonly cluster: SmallCluster;
   readonly #when: readonly string[];
   #record: GateRecord | undefined;
   #writes = 0;
@@ -50,8 +52,8 @@ export class Play {
   readonly #hadBypass = new Set<string>();
   readonly reached: Record<string, number>;
 
-  constructor(zones: SimulatedZone[], when: readonly string[], reached: Record<string, number> = {}) {
-    this.zones = zones;
+  constructor(cluster: SmallCluster, when: readonly string[], reached: Record<string, number> = {}) {
+    this.cluster = cluster;
     this.#when = when;
     this.reached = reached;
   }
@@ -62,7 +64,8 @@ export class Play {
 
   /** Somebody annotates the zone; 0 seconds removes the annotation. */
   bypass(zone: number, seconds: number): void {
-    const name = this.#observe().zones[zone % this.zones.length]?.name ?? assert.fail();
+    const { zones } = this.#observe();
+    const name = zones[zone % zones.length]?.name ?? assert.fail();
     if (seconds === 0) this.#bypasses.delete(name);
     else this.#bypasses.set(name, this.#seconds + seconds);
   }
@@ -97,26 +100,14 @@ export class Play {
     if (decision?.action === "deletePods" && decision.pods.some(({ ready }) => ready))
       this.#judge(decision.zone.name, decision.zone.status.updateRevision);
     if (decision?.action === "deletePods") this.#touched.add(decision.zone.name);
-    if (decision) carryOut(decision, this.zones);
+    if (decision) carryOut(decision, this.cluster);
     if (dies !== "before the write") this.#write(gate, record, due.length > 0);
     return decision;
   }
 
-  /** With the count of pods at the current revision, as the StatefulSet controller has it. */
   #observe(): GroupSnapshot {
-    const { zones, ...rest } = observe(this.zones);
-    const updated = ({ pods, status }: ZoneWithPods) =>
-      pods.filter(({ revision, terminating }) => revision === status.updateRevision && !terminating).length;
-    const count = ({ pods, status }: ZoneWithPods) =>
-      pods.filter(({ revision, terminating }) => revision === status.currentRevision && !terminating).length;
-    return {
-      ...rest,
-      zones: zones.map((zone) => ({
-        ...zone,
-        ...this.#written(zone.name),
-        status: { ...zone.status, current: count(zone), updated: updated(zone) },
-      })),
-    };
+    const { zones, ...rest } = observe(this.cluster);
+    return { ...rest, zones: zones.map((zone) => ({ ...zone, ...this.#written(zone.name) })) };
   }
 
   #written(name: string) {
@@ -158,20 +149,30 @@ export class Play {
   /** A serving pod of this zone is deleted: may it be? Told from what was seen, not from the record. */
   #judge(name: string, revision: string): void {
     if (this.#begun.has(name)) return;
-    const isRolled = (zone: SimulatedZone): boolean =>
-      zone.name !== name &&
-      zone.pods.length > 0 &&
-      `r${zone.template}` !== this.#good.get(zone.name) &&
-      zone.pods.every((pod) => pod.revision === zone.template);
+    const podsOf = ({ metadata }: StatefulSet) => this.cluster.podsOf(metadata.name);
+    const isRolled = (set: StatefulSet): boolean => {
+      const wanted = wantedRevision(set);
+      return (
+        set.metadata.name !== name &&
+        podsOf(set).length > 0 &&
+        podsOf(set).length === set.spec.replicas &&
+        wanted !== this.#good.get(set.metadata.name) &&
+        podsOf(set).every((pod) => revisionOf(pod) === wanted)
+      );
+    };
     // A zone all of whose pods are as they were has not begun: a template came and went.
-    const isBack = ({ pods }: SimulatedZone, good?: string): boolean =>
-      pods.every(({ revision, phase }) => `r${revision}` === good && phase !== "terminating" && phase !== "missing");
-    const back = new Set(this.zones.filter((zone) => isBack(zone, this.#good.get(zone.name))).map((zone) => zone.name));
+    const isBack = (set: StatefulSet): boolean =>
+      podsOf(set).length === set.spec.replicas &&
+      podsOf(set).every(
+        (pod) => revisionOf(pod) === this.#good.get(set.metadata.name) && pod.metadata.deletionTimestamp === undefined,
+      );
+    const sets = this.cluster.sets();
+    const back = new Set(sets.filter(isBack).map(({ metadata }) => metadata.name));
     const begun = [...this.#begun].filter((one) => !back.has(one));
     const earlier = [...this.#begunEarlier].filter((one) => !back.has(one));
     const isWayBack = this.#good.get(name) === revision;
     const isCure = begun.length === 0 && this.#touchedEarlier.has(name);
-    const isFirst = begun.length === 0 && earlier.length === 0 && !this.zones.some(isRolled);
+    const isFirst = begun.length === 0 && earlier.length === 0 && !sets.some(isRolled);
     // As long as only broken pods were replaced, it depends on more than is seen here which zone is the first.
     const isUnclear = begun.length === 0 && earlier.length === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
     const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");

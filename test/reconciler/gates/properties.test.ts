@@ -37,11 +37,12 @@ type Event = typeof event extends fc.Arbitrary<infer T> ? T : never;
 type History = typeof history extends fc.Arbitrary<infer T> ? T : never;
 
 function takeEvent(play: Play, next: Event): void {
-  if (next === "calm") return calmDown(play.zones);
+  if (next === "calm") return calmDown(play.cluster);
   if ("bypass" in next) return play.bypass(next.bypass, next.forSeconds);
   if ("tick" in next) return void play.tick(ANSWERS[next.tick], next.dies, next.seconds);
-  const zone = play.zones[next.zone % play.zones.length];
-  if (zone) happen(next.what, play.zones, zone, next.pod);
+  const sets = play.cluster.sets();
+  const set = sets[next.zone % sets.length];
+  if (set) happen(next.what, play.cluster, set, next.pod);
 }
 
 const at0 = { zone: 0, pod: 0 } as const;
@@ -134,7 +135,7 @@ describe("over random answers, deaths, templates and bypasses", () => {
         play.tick(noData);
         events.filter((next) => !HINDRANCES.has(whatOf(next))).forEach((next) => takeEvent(play, next));
         for (let quiet = 0, ticks = 0; quiet < 3; ticks++) {
-          calmDown(play.zones);
+          calmDown(play.cluster);
           const before = play.writes;
           const decision = play.tick(noData, "no", 10);
           quiet = decision === undefined && play.writes === before ? quiet + 1 : 0;

@@ -16,11 +16,12 @@ import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { budgetOf } from "../../cli/decide/worlds.ts";
 import { least, runs } from "../../runs.ts";
 import { PARTITIONS, budget as parse } from "../budget/builders.ts";
-import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { carryOut, type Happening } from "../rollout/world.ts";
+import type { SmallCluster } from "../small-cluster.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";
-import { NOW, toBudgetZone, worldOf } from "./builders.ts";
-import { moveAll, playPast } from "./play.ts";
-import { applyScale, chooseScale, countRevisions, denyShrink, grantPods, syncLagging } from "./shell.ts";
+import { worldOf } from "./builders.ts";
+import { moveAll, playPast, syncAll } from "./play.ts";
+import { applyScale, chooseScale, denyShrink, grantPods, syncLagging, syncObserved } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const MODES = { zones: {}, partitions: PARTITIONS, delayed: { ...PARTITIONS, crossZoneEvictionDelay: "10m" } } as const;
@@ -44,43 +45,20 @@ const start = fc.record({
 });
 type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 
-/** Of a pod, by its name: how often it was created again, and since when it is ready. */
-type Lives = Map<string, { life: number; readySince: number | undefined }>;
-
 /** The group as a tick and its budget see it. */
-function observeWith({ mirrors, minTime }: Start, lives: Lives) {
-  return (zones: readonly SimulatedZone[], downscales: ReadonlyMap<string, string>): BudgetZone[] =>
-    observe(zones).zones.map((zone, i) => {
+function observeWith({ mirrors, minTime }: Start) {
+  return (cluster: SmallCluster, downscales: ReadonlyMap<string, string>): BudgetZone[] =>
+    cluster.zones().map((zone, i) => {
       const mirror = mirrors[i];
       const { value: scaling } = readScaling({}, { ...(mirror && MIRROR), ...(mirror?.isDelayed && DELAYED) });
-      const pods = toBudgetZone(zone).pods.map((pod) => {
-        const { life, readySince } = lives.get(pod.name) ?? { life: 0, readySince: undefined };
-        const labels = { ...pod.labels, "rollout-group": "ingester" };
-        // It is gone before time passes.
-        const gone = pod.terminating && { notReadySince: undefined };
-        return { ...pod, uid: `${pod.uid}${"'".repeat(life)}`, labels, readySince, ...gone };
-      });
-      const status = { ...zone.status, ...countRevisions(zone) };
-      return { ...zone, status, pods, scaling: { ...scaling, minTime, lastDownscale: downscales.get(zone.name) } };
+      // It is gone before time passes.
+      const pods = zone.pods.map((pod) => ({ ...pod, ...(pod.terminating && { notReadySince: undefined }) }));
+      return { ...zone, pods, scaling: { ...scaling, minTime, lastDownscale: downscales.get(zone.name) } };
     });
 }
 
-/** Kubelets and controllers do all they can: a pod that was deleted is another one, and ready from now on. */
-function settle(zones: readonly SimulatedZone[], lives: Lives, now: number): boolean {
-  const moving = zones.flatMap(({ name, pods }) =>
-    pods.flatMap(({ phase }, i) =>
-      ["terminating", "missing", "recovering"].includes(phase) ? [{ name: `${name}-${i}`, phase }] : [],
-    ),
-  );
-  const moved = moveAll(zones);
-  for (const { name, phase } of moving)
-    lives.set(name, { life: (lives.get(name)?.life ?? 0) + (phase === "recovering" ? 0 : 1), readySince: now });
-  return moved;
-}
-
 interface Execution {
-  readonly zones: readonly SimulatedZone[];
-  readonly lives: Lives;
+  readonly cluster: SmallCluster;
   readonly spec: object;
   readonly reservations: Map<string, Reservation>;
   readonly references: ReadonlyMap<string, ReferenceReading>;
@@ -90,51 +68,52 @@ interface Execution {
 /**
  * Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more.
  */
-function execute({ zones, lives, spec, reservations, references, read }: Execution): string[] {
+function execute({ cluster, spec, reservations, references, read }: Execution): string[] {
   const downscales = new Map<string, string>();
   const prepared = new Map<string, number>();
   const budget = parse(spec);
   const done: string[] = [];
-  let now = NOW;
   for (let tick = 0; tick < 5000; tick++) {
-    for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
-    const group = { namespace: "test", name: "ingester", zones: read(zones, downscales) };
+    const now = cluster.now();
+    syncObserved(cluster);
+    const group = { namespace: "test", name: "ingester", zones: read(cluster, downscales) };
     const denies = (shrink: ScaleZone): Hold | undefined =>
       denyShrink(shrink, group.zones, { budget, reservations, now });
     const { step, holds } = chooseScale(group, { now, references, prepared, denies });
     if (step) {
-      applyScale(step, zones, downscales);
+      applyScale(step, cluster, downscales);
       done.push(`${step.zone.name}=${step.replicas}`);
       continue;
     }
     const decision = decideRollout(group);
     if (decision?.action === "finishZone") {
-      carryOut(decision, zones);
+      carryOut(decision, cluster);
       done.push(decision.zone.name);
       continue;
     }
     const granted =
       decision?.action === "deletePods" ? grantPods(decision, group.zones, { budget, reservations, now }) : [];
     if (decision?.action === "deletePods" && granted.length > 0) {
-      carryOut({ ...decision, pods: granted }, zones);
+      carryOut({ ...decision, pods: granted }, cluster);
       done.push(...granted.map(({ name }) => name));
       continue;
     }
-    const isSynced = syncLagging(zones);
-    if (settle(zones, lives, now) || isSynced) continue;
+    const isSynced = syncLagging(cluster);
+    if (moveAll(cluster) || isSynced) continue;
     if (!decision && holds.length === 0) return done;
     const times = [
       ...[...holds, ...(decision?.action === "hold" ? [decision] : [])].flatMap(({ until }) =>
         until === undefined ? [] : [until + 1],
       ),
       ...[...reservations.values()].map(({ time }) => Date.parse(time) + 2 * MINUTE),
-      ...[...lives.values()].flatMap(({ readySince }) =>
-        readySince === undefined ? [] : [readySince + 10 * MINUTE + 1],
+      ...group.zones.flatMap(({ pods }) =>
+        pods.flatMap(({ readySince }) => (readySince === undefined ? [] : [readySince + 10 * MINUTE + 1])),
       ),
     ];
     const later = times.filter((at) => at > now);
     if (later.length === 0) return done;
-    now = Math.min(...later);
+    // Times of the cluster are in whole seconds.
+    cluster.elapse(Math.ceil((Math.min(...later) - now) / 1000) * 1000);
   }
   return assert.fail("it does not end");
 }
@@ -145,19 +124,17 @@ it("over random groups with budgets and mirrors, the plan has the steps in the o
   const seen = { settled: 0, blocked: 0, cut: 0, steps: 0, scaled: 0, prepared: 0, spent: 0, delayed: 0, spaced: 0 };
   fc.assert(
     fc.property(start, (given) => {
-      const zones = playPast(given);
-      moveAll(zones);
-      happen("syncAll", zones, zones[0] as SimulatedZone, 0);
-      const lives: Lives = new Map();
-      for (const { name, pods } of zones)
-        for (const [i, { phase }] of pods.entries())
-          lives.set(`${name}-${i}`, { life: 0, readySince: phase === "ready" ? NOW : undefined });
-      const read = observeWith(given, lives);
-      const observed = read(zones, new Map());
+      const cluster = playPast(given);
+      syncAll(cluster);
+      moveAll(cluster);
+      syncAll(cluster);
+      const now = cluster.now();
+      const read = observeWith(given);
+      const observed = read(cluster, new Map());
 
       const spec = { ...MODES[given.mode], maxUnavailable: given.allowed };
       const claimed = given.reserved && observed[given.reserved.zone]?.pods[given.reserved.pod];
-      const time = new Date(NOW - MINUTE).toISOString();
+      const time = new Date(now - MINUTE).toISOString();
       const reserved = claimed ? { [claimed.name]: { uid: claimed.uid, time, by: "webhook_x" } } : {};
       const resource = { group: "g", version: "v1", plural: "templates" };
       const references = new Map(
@@ -168,14 +145,14 @@ it("over random groups with budgets and mirrors, the plan has the steps in the o
       );
 
       const budgets = [{ ...budgetOf(spec), reservations: reserved }];
-      const plan = planGroup({ ...worldOf([]), zones: observed, budgets, references }, 10_000);
+      const plan = planGroup({ ...worldOf([]), zones: observed, now, budgets, references }, 10_000);
       const taken = plan.steps.filter(({ action }) => action !== "PreparePods");
       const planned = taken.flatMap(({ zone, pods = [zone], replicas }) =>
         replicas === undefined ? pods : [`${zone}=${replicas}`],
       );
       assert.deepEqual(
         planned,
-        execute({ zones, lives, spec, reservations: new Map(Object.entries(reserved)), references, read }),
+        execute({ cluster, spec, reservations: new Map(Object.entries(reserved)), references, read }),
       );
       const count = (reason: string): number => plan.steps.filter(({ waits }) => waits.includes(reason)).length;
       seen[plan.end]++;

@@ -9,9 +9,10 @@ import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { least, runs } from "../../runs.ts";
-import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { carryOut, observe, type Happening } from "../rollout/world.ts";
+import type { SmallCluster } from "../small-cluster.ts";
 import { worldOf } from "./builders.ts";
-import { moveAll, moveOne, playPast } from "./play.ts";
+import { moveAll, moveOne, playPast, syncAll } from "./play.ts";
 
 /** What may have happened to the group before anybody looks. */
 const PAST = [
@@ -19,8 +20,8 @@ const PAST = [
   "stumble",
   "crash",
   "limp",
-  "vanish",
-  "recreate",
+  "run",
+  "sync",
   "pause",
   "recover",
   "revert",
@@ -47,17 +48,17 @@ function namesOf(decision: RolloutDecision): string[] {
  * batch is ready first decides whether another zone has its turn in between: there they get ready together, once the
  * ticks have nothing to do but wait, as the plan says.
  */
-function execute(zones: readonly SimulatedZone[], pace: readonly number[]): string[] {
-  const atOnce = zones[0]?.maxUnavailable ?? 1;
+function execute(cluster: SmallCluster, pace: readonly number[]): string[] {
+  const atOnce = cluster.zones()[0]?.maxUnavailable ?? 1;
   const done: string[] = [];
   for (let tick = 0; tick < 2000; tick++) {
-    happen("syncAll", zones, zones[0] as SimulatedZone, 0);
-    const decision = decideRollout(observe(zones));
-    if (decision) carryOut(decision, zones);
+    syncAll(cluster);
+    const decision = decideRollout(observe(cluster));
+    if (decision) carryOut(decision, cluster);
     const names = decision ? namesOf(decision) : [];
     done.push(...names);
     const isWaiting = names.length === 0;
-    const moved = atOnce === 1 ? moveOne(zones, pace[tick % pace.length] ?? 0) : isWaiting && moveAll(zones);
+    const moved = atOnce === 1 ? moveOne(cluster, pace[tick % pace.length] ?? 0) : isWaiting && moveAll(cluster);
     if (!moved && isWaiting) return done;
   }
   return assert.fail("it does not end");
@@ -68,15 +69,15 @@ describe("over random rollouts", () => {
     const seen = { settled: 0, blocked: 0, steps: 0 };
     fc.assert(
       fc.property(start, ({ sizes, maxUnavailable, past, ticks, pace }) => {
-        const zones = playPast({ sizes, maxUnavailable, past, ticks });
-        happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+        const cluster = playPast({ sizes, maxUnavailable, past, ticks });
+        syncAll(cluster);
         // Pods that are on their way get there first, in the plan as in the play.
-        moveAll(zones);
-        happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+        moveAll(cluster);
+        syncAll(cluster);
 
-        const plan = planGroup(worldOf(observe(zones).zones), 10_000);
+        const plan = planGroup(worldOf(observe(cluster).zones), 10_000);
         const planned = plan.steps.flatMap(({ zone, pods = [zone] }) => pods);
-        assert.deepEqual(planned, execute(zones, pace));
+        assert.deepEqual(planned, execute(cluster, pace));
         assert.ok(plan.end !== "cut");
         seen[plan.end]++;
         seen.steps += planned.length;

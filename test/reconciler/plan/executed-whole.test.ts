@@ -14,10 +14,11 @@ import { decideRollout, decideUngated } from "../../../reconciler/rollout/decide
 import { planGroup } from "../../../reconciler/plan/plan-group.ts";
 import { least, runs } from "../../runs.ts";
 import { data, follow, noData, stored, type GateTraits } from "../gates/builders.ts";
-import { carryOut, happen, observe, type Happening, type SimulatedZone } from "../rollout/world.ts";
+import { carryOut, observe, type Happening } from "../rollout/world.ts";
+import type { SmallCluster } from "../small-cluster.ts";
 import { NOW, worldOf } from "./builders.ts";
-import { moveAll, playPast } from "./play.ts";
-import { applyScale, chooseScale, countRevisions } from "./shell.ts";
+import { moveAll, playPast, syncAll } from "./play.ts";
+import { applyScale, chooseScale, syncLagging, syncObserved } from "./shell.ts";
 
 const PAST = ["deploy", "stumble", "crash", "limp", "pause", "recover", "revert"] as const satisfies Happening[];
 const POINTS = ["BeforeFirstZone", "BetweenZones", "AfterLastZone"] as const;
@@ -38,13 +39,11 @@ const start = fc.record({
 type Start = typeof start extends fc.Arbitrary<infer T> ? T : never;
 
 /** The group with what its labels and annotations say of scaling. */
-type Observe = (zones: readonly SimulatedZone[], lastDownscales: ReadonlyMap<string, string>) => GroupSnapshot;
+type Observe = (cluster: SmallCluster, lastDownscales: ReadonlyMap<string, string>) => GroupSnapshot;
 
 function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
-  /** As the controller counted last: a zone that was just scaled has the counts from before. */
-  const counts = new Map<string, ReturnType<typeof countRevisions>>();
-  return (zones, lastDownscales) => {
-    const group = observe(zones);
+  return (cluster, lastDownscales) => {
+    const group = observe(cluster);
     const read = (zone: ZoneWithPods, i: number): ZoneWithPods => {
       const kind = i === 0 ? "none" : leaders[i - 1];
       const leader = kind === "none" ? undefined : group.zones[kind === "first" ? 0 : i - 1]?.name;
@@ -56,8 +55,7 @@ function observeWith({ leaders, readyOnly, minTime }: Start): Observe {
         minTime,
         lastDownscale,
       };
-      if (zone.observed) counts.set(zone.name, countRevisions(zone));
-      return { ...zone, scaling, status: { ...zone.status, ...counts.get(zone.name) } };
+      return { ...zone, scaling };
     };
     return { ...group, zones: group.zones.map(read) };
   };
@@ -75,7 +73,7 @@ const outline = (record: GateRecord | undefined): string =>
 /**
  * Ticks, with everybody else doing their part whenever there is nothing to do but wait, until nothing moves any more.
  */
-function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): string[] {
+function execute(cluster: SmallCluster, given: Start, read: Observe): string[] {
   const lastDownscales = new Map<string, string>();
   const done: string[] = [];
   const traits: GateTraits = { spec: { when: given.when ?? [] } };
@@ -83,11 +81,11 @@ function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): 
   let { bad } = given;
   let now = NOW;
   for (let tick = 0; tick < 5000; tick++) {
-    for (const zone of zones) if (zone.status.template !== -1) happen("sync", zones, zone, 0);
-    const group = read(zones, lastDownscales);
+    syncObserved(cluster);
+    const group = read(cluster, lastDownscales);
     const { step, holds } = chooseScale(group, { now });
     if (step) {
-      applyScale(step, zones, lastDownscales);
+      applyScale(step, cluster, lastDownscales);
       done.push(`${step.zone.name}=${step.replicas}`);
       continue;
     }
@@ -98,15 +96,14 @@ function execute(zones: readonly SimulatedZone[], given: Start, read: Observe): 
     const next = given.when && follow(traits, { record, view, answer: (at) => (bad-- > 0 ? data(at) : noData(at)) });
     record = next?.record;
     if (decision && decision.action !== "hold") {
-      carryOut(decision, zones);
+      carryOut(decision, cluster);
       done.push(...(decision.action === "finishZone" ? [decision.zone.name] : decision.pods.map(({ name }) => name)));
       continue;
     }
     // The next tick follows a step of a gate at once.
     if (outline(record) !== before) continue;
-    const lagging = zones.filter(({ status }) => status.template === -1);
-    for (const zone of lagging) happen("sync", zones, zone, 0);
-    if (moveAll(zones) || lagging.length > 0) continue;
+    const isSynced = syncLagging(cluster);
+    if (moveAll(cluster) || isSynced) continue;
     const waits = [...holds, ...(decision ? [decision] : [])];
     const times = [
       ...waits.flatMap(({ until }) => (until === undefined ? [] : [until + 1])),
@@ -126,17 +123,18 @@ it("over random groups with followers and gates, the plan has the steps in the o
   fc.assert(
     fc.property(start, (given) => {
       const { when } = given;
-      const zones = playPast(given);
-      moveAll(zones);
-      happen("syncAll", zones, zones[0] as SimulatedZone, 0);
+      const cluster = playPast(given);
+      syncAll(cluster);
+      moveAll(cluster);
+      syncAll(cluster);
       const read = observeWith(given);
 
       const gates = when ? [stored({ spec: { when } }, undefined)] : [];
-      const plan = planGroup(worldOf(read(zones, new Map()).zones, { gates }), 10_000);
+      const plan = planGroup(worldOf(read(cluster, new Map()).zones, { gates }), 10_000);
       const planned = plan.steps.flatMap(({ zone, pods = [zone], replicas }) =>
         replicas === undefined ? pods : [`${zone}=${replicas}`],
       );
-      assert.deepEqual(planned, execute(zones, given, read));
+      assert.deepEqual(planned, execute(cluster, given, read));
       assert.ok(plan.end !== "cut");
       seen[plan.end]++;
       seen.steps += planned.length;

@@ -1,14 +1,7 @@
-/** What has happened to a simulated group before a plan is made, and how its pods get on. */
+/** What has happened to a group on a small cluster before a plan is made, and how its pods get on. */
 import { decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
-import {
-  calmDown,
-  carryOut,
-  createWorld,
-  happen,
-  observe,
-  type Happening,
-  type SimulatedZone,
-} from "../rollout/world.ts";
+import { calmDown, carryOut, createWorld, happen, observe, type Happening } from "../rollout/world.ts";
+import type { SmallCluster } from "../small-cluster.ts";
 
 export interface Past {
   readonly sizes: readonly number[];
@@ -19,35 +12,50 @@ export interface Past {
 }
 
 /** A group in the middle of a rollout. */
-export function playPast({ sizes, maxUnavailable, past, ticks }: Past): SimulatedZone[] {
-  const zones = createWorld(sizes, maxUnavailable);
-  happen("deploy", zones, zones[0] as SimulatedZone, 0);
+export function playPast({ sizes, maxUnavailable, past, ticks }: Past): SmallCluster {
+  const cluster = createWorld(sizes, maxUnavailable);
+  const change = (what: Happening, zone = 0, pod = 0): void => {
+    const sets = cluster.sets();
+    const set = sets[zone % sets.length];
+    if (set) happen(what, cluster, set, pod);
+  };
+  change("deploy");
   for (let i = 0; i < ticks; i++) {
-    calmDown(zones);
-    const decision = decideRollout(observe(zones));
-    if (decision) carryOut(decision, zones);
+    calmDown(cluster);
+    const decision = decideRollout(observe(cluster));
+    if (decision) carryOut(decision, cluster);
   }
-  for (const { what, zone, pod } of past) happen(what, zones, zones[zone % zones.length] as SimulatedZone, pod);
-  return zones;
+  for (const { what, zone, pod } of past) change(what, zone, pod);
+  return cluster;
 }
 
-/** A pod after the other, in an order of their own, gets on. */
-export function moveOne(zones: readonly SimulatedZone[], pick: number): boolean {
-  const moving = zones.flatMap((zone) =>
-    zone.pods.flatMap((pod, at) =>
-      ["terminating", "missing", "recovering"].includes(pod.phase) ? [{ zone, pod, at }] : [],
-    ),
-  );
-  const next = moving[pick % Math.max(1, moving.length)];
-  if (!next) return false;
-  const what = { terminating: "vanish", missing: "recreate", recovering: "recover" } as const;
-  happen(what[next.pod.phase as keyof typeof what], zones, next.zone, next.at);
-  return true;
+export const syncAll = (cluster: SmallCluster): void =>
+  cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name));
+
+/** A pod after the other, in an order of their own, gets on: it ends, is made again, or becomes ready. */
+export function moveOne(cluster: SmallCluster, pick: number): boolean {
+  const moves = cluster.sets().flatMap(({ metadata: { name }, spec: { replicas = 0 } }) => {
+    const pods = cluster.podsOf(name);
+    const moving = pods.filter((pod) => ["terminating", "starting", "failed"].includes(cluster.lifeOf(pod)));
+    const isMissing = pods.length < replicas;
+    return [
+      ...moving.map((pod) => () => getOn(cluster, pod.metadata.name)),
+      ...(isMissing ? [() => cluster.sync(name)] : []),
+    ];
+  });
+  const move = moves[pick % Math.max(1, moves.length)];
+  move?.();
+  return move !== undefined;
+}
+
+function getOn(cluster: SmallCluster, pod: string): void {
+  cluster.ail(pod, "ready");
+  cluster.runOut(pod);
 }
 
 /** All pods that are on their way get there together. */
-export function moveAll(zones: readonly SimulatedZone[]): boolean {
+export function moveAll(cluster: SmallCluster): boolean {
   let moved = false;
-  while (moveOne(zones, 0)) moved = true;
+  while (moveOne(cluster, 0)) moved = true;
   return moved;
 }

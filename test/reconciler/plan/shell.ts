@@ -11,20 +11,13 @@ import { livingReservations, presentIn, type Reservation } from "../../../reconc
 import { holdDownscale, isAllowed } from "../../../reconciler/budget/verdict.ts";
 import type { Budget } from "../../../reconciler/budget/zpdb.ts";
 import type { Hold } from "../../../reconciler/model/decision.ts";
-import type { GroupSnapshot, ZoneWithPods } from "../../../reconciler/model/zone.ts";
+import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import { decideScaling } from "../../../reconciler/scaling/decide-scaling.ts";
 import { foldAges } from "../../../reconciler/scaling/delayed.ts";
 import { decideShrink, isShrinking } from "../../../reconciler/scaling/shrink.ts";
 import type { ReferenceReading, ZoneFacts } from "../../../reconciler/scaling/snapshot.ts";
 import type { PreparePods } from "../../../reconciler/scaling/steps.ts";
-import { happen, type SimulatedZone } from "../rollout/world.ts";
-
-/** By these a gate knows a zone that has begun; the model leaves them out. */
-export function countRevisions({ pods, status: { currentRevision, updateRevision } }: ZoneWithPods) {
-  const count = (revision: string): number =>
-    pods.filter((pod) => pod.revision === revision && !pod.terminating).length;
-  return { current: currentRevision === updateRevision ? 0 : count(currentRevision), updated: count(updateRevision) };
-}
+import { isObserved, type SmallCluster } from "../small-cluster.ts";
 
 interface ScalingFacts {
   readonly now: number;
@@ -78,17 +71,14 @@ function callPods(
   return { wanted, youngest: ages.youngest() };
 }
 
+/** The replicas are stored; the controller has not seen it yet. */
 export function applyScale(
   { zone, replicas, recordAt }: ScaleZone,
-  zones: readonly SimulatedZone[],
+  cluster: SmallCluster,
   downscales: Map<string, string>,
 ): void {
-  const { pods, template, status } = zones.find(({ name }) => name === zone.name) ?? assert.fail();
-  // Its controller has not seen it yet.
-  status.template = -1;
   if (recordAt !== undefined) downscales.set(zone.name, new Date(recordAt).toISOString());
-  pods.length = Math.min(pods.length, replicas);
-  while (pods.length < replicas) pods.push({ revision: template, phase: "missing" });
+  cluster.change(zone.name, { replicas });
 }
 
 /** A budget with its reservations, which a grant adds to. */
@@ -133,9 +123,14 @@ export function grantPods(
   });
 }
 
+/** Controllers of zones whose latest spec they have seen keep up; those of others are late. */
+export function syncObserved(cluster: SmallCluster): void {
+  for (const set of cluster.sets()) if (isObserved(set)) cluster.sync(set.metadata.name);
+}
+
 /** Controllers see the latest spec. */
-export function syncLagging(zones: readonly SimulatedZone[]): boolean {
-  const lagging = zones.filter(({ status }) => status.template === -1);
-  for (const zone of lagging) happen("sync", zones, zone, 0);
+export function syncLagging(cluster: SmallCluster): boolean {
+  const lagging = cluster.sets().filter((set) => !isObserved(set));
+  for (const { metadata } of lagging) cluster.sync(metadata.name);
   return lagging.length > 0;
 }

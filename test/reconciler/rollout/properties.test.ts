@@ -4,19 +4,9 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { decideByStatus, decideRollout } from "../../../reconciler/rollout/decide-rollout.ts";
 import { least, runs } from "../../runs.ts";
-import {
-  calmDown,
-  carryOut,
-  createWorld,
-  happen,
-  HAPPENINGS,
-  isDown,
-  observe,
-  podNamed,
-  servesNothing,
-  type SimulatedPod,
-  type SimulatedZone,
-} from "./world.ts";
+import { type Pod } from "../../emulator/controllers/objects.ts";
+import { isCurrent, type SmallCluster } from "../small-cluster.ts";
+import { calmDown, carryOut, createWorld, happen, HAPPENINGS, isPaused, lags, observe } from "./world.ts";
 
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.constant("tick" as const) },
@@ -31,23 +21,24 @@ const history = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Plays a history; `onTick` sees the world right before each of our decisions is executed. */
+/** Plays a history; `onDelete` sees the cluster right before each of our decisions is executed. */
 function play(
-  zones: SimulatedZone[],
+  cluster: SmallCluster,
   steps: readonly Step[],
   onDelete: (decision: DeletePods) => void,
   onHold: (reason: string) => void = () => {},
 ): void {
   for (const next of steps) {
     if (next !== "tick") {
-      const zone = zones[next.zone % zones.length];
-      if (zone) happen(next.what, zones, zone, next.pod);
+      const sets = cluster.sets();
+      const zone = sets[next.zone % sets.length];
+      if (zone) happen(next.what, cluster, zone, next.pod);
       continue;
     }
-    const decision = decideRollout(observe(zones));
+    const decision = decideRollout(observe(cluster));
     if (decision?.action === "deletePods") onDelete(decision);
     if (decision?.action === "hold") onHold(decision.reason);
-    if (decision) carryOut(decision, zones);
+    if (decision) carryOut(decision, cluster);
   }
 }
 
@@ -73,41 +64,53 @@ describe("over random groups and histories", () => {
     const reach = (what: string): void => void (reached[what] = (reached[what] ?? 0) + 1);
     fc.assert(
       fc.property(history, ({ sizes, maxUnavailable, steps }) => {
-        const zones = createWorld(sizes, maxUnavailable);
+        const cluster = createWorld(sizes, maxUnavailable);
+        const lifeOf = (pod: Pod | undefined) => cluster.lifeOf(pod);
+        const isDown = (pod: Pod): boolean => lifeOf(pod) !== "ready";
+        /** Nobody loses anything by its deletion. */
+        const servesNothing = (pod: Pod): boolean => ["crashing", "starting"].includes(lifeOf(pod));
+        /** The pods of a zone that are not there, or not ready. */
+        const downOf = (name: string): number =>
+          (cluster.set(name).spec.replicas ?? 0) - cluster.podsOf(name).filter((pod) => !isDown(pod)).length;
         const onDelete = (decision: DeletePods): void => {
-          const target = zones.find((zone) => zone.name === decision.zone.name);
-          assert.ok(target && !target.paused, "a paused zone is left alone");
-          const chosen = decision.pods.map((pod) => podNamed(target, pod.name));
+          const target = cluster.set(decision.zone.name);
+          const pods = cluster.podsOf(decision.zone.name);
+          const others = cluster.sets().filter(({ metadata }) => metadata.name !== decision.zone.name);
+          assert.ok(!isPaused(target), "a paused zone is left alone");
+          const chosen = pods.filter(({ metadata }) => decision.pods.some(({ uid }) => uid === metadata.uid));
+          assert.ok(chosen.length > 0 && chosen.length === decision.pods.length);
           const serving = chosen.filter((pod) => !servesNothing(pod));
           assert.ok(serving.length === 0 || serving.length === chosen.length, "pods that serve go alone");
           if (serving.length > 0)
-            for (const other of zones)
-              if (other !== target) assert.ok(!other.pods.some(isDown), `${other.name} is down already`);
-          assert.ok(
-            chosen.length > 0 &&
-              chosen.every((pod) => pod.revision !== target.template || target.status.template !== target.template),
-          );
-          assert.ok(chosen.every((pod) => pod.phase !== "terminating" && pod.phase !== "missing"));
+            for (const { metadata } of others)
+              assert.equal(downOf(metadata.name), 0, `${metadata.name} is down already`);
+          const observed = target.status?.observedGeneration === target.metadata.generation;
+          assert.ok(chosen.every((pod) => !observed || !isCurrent(pod, target)));
+          assert.ok(chosen.every((pod) => lifeOf(pod) !== "terminating"));
           // An outdated pod that is not ready and is not deleted serves as before.
-          const isSpared = (pod: SimulatedPod): boolean =>
-            ["limping", "recovering"].includes(pod.phase) && pod.revision !== target.status.update;
-          const downAfter = target.pods.filter(
-            (pod) => serving.includes(pod) || (isDown(pod) && !isSpared(pod)),
-          ).length;
+          const isSpared = (pod: Pod): boolean =>
+            ["limping", "starting", "failed"].includes(lifeOf(pod)) &&
+            pod.metadata.labels?.["controller-revision-hash"] !== target.status?.updateRevision;
+          const missing = (target.spec.replicas ?? 0) - pods.length;
+          const downAfter =
+            missing + pods.filter((pod) => serving.includes(pod) || (isDown(pod) && !isSpared(pod))).length;
           if (serving.length > 0)
-            assert.ok(downAfter <= maxUnavailable, `${downAfter} of ${target.name} down, ${maxUnavailable} allowed`);
-          const isReady = serving.some(({ phase }) => phase === "ready");
-          if (isReady) assert.ok(!target.pods.some((pod) => isSpared(pod)), "ready pods go last");
+            assert.ok(
+              downAfter <= maxUnavailable,
+              `${downAfter} of ${decision.zone.name} down, ${maxUnavailable} allowed`,
+            );
+          const isReady = serving.some((pod) => lifeOf(pod) === "ready");
+          if (isReady) assert.ok(!pods.some((pod) => isSpared(pod)), "ready pods go last");
           if (chosen.length > 1) reach("several deletions");
-          if (serving.some(({ phase }) => phase === "limping")) reach("a limping pod deleted");
-          if (serving.some(({ phase }) => phase === "recovering")) reach("a recovering pod deleted");
-          if (target.pods.some((pod) => isSpared(pod) && !chosen.includes(pod))) reach("a limping pod left alone");
-          if (chosen.some(({ phase }) => phase === "crashing")) reach("a crashing pod deleted");
-          if (serving.length === 0 && zones.some((other) => other !== target && other.pods.some(isDown)))
+          if (serving.some((pod) => lifeOf(pod) === "limping")) reach("a limping pod deleted");
+          if (serving.some((pod) => lifeOf(pod) === "failed")) reach("a recovering pod deleted");
+          if (pods.some((pod) => isSpared(pod) && !chosen.includes(pod))) reach("a limping pod left alone");
+          if (chosen.some((pod) => lifeOf(pod) === "crashing")) reach("a crashing pod deleted");
+          if (serving.length === 0 && others.some(({ metadata }) => downOf(metadata.name) > 0))
             reach("a cure beside another zone");
-          if (target.status.ready !== target.pods.filter((pod) => !isDown(pod)).length) reach("a status that lags");
+          if (lags(cluster, target)) reach("a status that lags");
         };
-        play(zones, steps, onDelete, reach);
+        play(cluster, steps, onDelete, reach);
       }),
       { numRuns: runs(2000) },
     );
@@ -118,37 +121,34 @@ describe("over random groups and histories", () => {
   it("every group that can settle does settle, and a settled group gets no write and no second read", () => {
     fc.assert(
       fc.property(history, ({ sizes, maxUnavailable, steps }) => {
-        const zones = createWorld(sizes, maxUnavailable);
-        play(zones, steps, () => {});
+        const cluster = createWorld(sizes, maxUnavailable);
+        play(cluster, steps, () => {});
         // The rollout cannot fix a pod that crash-loops or limps at the wanted revision, nor pods of two zones that
         // work in part: those recover.
-        const limping = zones.filter((zone) => zone.pods.some(({ phase }) => phase === "limping"));
-        for (const zone of zones) {
-          zone.paused = false;
-          for (const pod of zone.pods) {
-            const isBroken = pod.phase === "limping" || pod.phase === "crashing";
-            if (isBroken && pod.revision === zone.template) pod.phase = "ready";
-            if (pod.phase === "limping" && limping.length > 1) pod.phase = "ready";
-          }
+        const sickOf = (name: string, ...lives: readonly string[]): Pod[] =>
+          cluster.podsOf(name).filter((pod) => lives.includes(cluster.lifeOf(pod)));
+        const limping = cluster.sets().filter(({ metadata }) => sickOf(metadata.name, "limping").length > 0);
+        for (const set of cluster.sets()) {
+          const { name } = set.metadata;
+          happen("resume", cluster, set, 0);
+          for (const pod of sickOf(name, "limping", "crashing"))
+            if (isCurrent(pod, set) || (cluster.lifeOf(pod) === "limping" && limping.length > 1))
+              cluster.ail(pod.metadata.name, "ready");
         }
         const most = 2 * sizes.reduce((sum, size) => sum + size + 1, 0);
         for (let tick = 0; ; tick++) {
-          calmDown(zones);
-          const decision = decideRollout(observe(zones));
+          calmDown(cluster);
+          const decision = decideRollout(observe(cluster));
           if (!decision) break;
           assert.ok(tick < most, `still ${JSON.stringify(decision)} after ${tick} ticks`);
-          carryOut(decision, zones);
+          carryOut(decision, cluster);
         }
-        for (const zone of zones)
-          assert.ok(zone.pods.every((pod) => pod.revision === zone.template && pod.phase === "ready"));
-        const snapshot = observe(zones);
+        for (const set of cluster.sets())
+          for (const pod of cluster.podsOf(set.metadata.name))
+            assert.ok(isCurrent(pod, set) && cluster.lifeOf(pod) === "ready");
+        const snapshot = observe(cluster);
         assert.equal(decideRollout(snapshot), undefined);
-        assert.equal(
-          decideByStatus(
-            snapshot.zones.map((zone) => ({ ...zone, status: { ...zone.status, updated: zone.replicas } })),
-          ),
-          undefined,
-        );
+        assert.equal(decideByStatus(snapshot.zones), undefined);
       }),
       { numRuns: runs(1000) },
     );

@@ -1,27 +1,9 @@
-/** A model of a group of zones with a StatefulSet controller and kubelets, for the properties of the rollout. */
+/** A group of zones on a small cluster, and what happens to it, for the properties of the rollout. */
+import type { StatefulSet } from "../../emulator/controllers/objects.ts";
+import { isTrue } from "../../emulator/objects.ts";
 import type { GroupSnapshot } from "../../../reconciler/model/zone.ts";
 import type { RolloutDecision } from "../../../reconciler/rollout/decide-zone.ts";
-import { zone, type PodTraits } from "../builders.ts";
-
-/** A limping pod has one container that cannot start and one that works. */
-type Phase = "ready" | "recovering" | "crashing" | "limping" | "terminating" | "missing";
-
-export interface SimulatedPod {
-  revision: number;
-  phase: Phase;
-  /** It was ready since it was made. */
-  hasServed?: boolean;
-}
-
-export interface SimulatedZone {
-  readonly name: string;
-  readonly maxUnavailable: number;
-  paused: boolean;
-  template: number;
-  readonly pods: SimulatedPod[];
-  /** The last status of the StatefulSet controller: it lags. */
-  status: { ready: number; replicas: number; updated: number; current: number; update: number; template: number };
-}
+import { createSmallCluster, imageOf, type SmallCluster } from "../small-cluster.ts";
 
 /** All changes of a group by others. */
 export const HAPPENINGS = [
@@ -29,8 +11,7 @@ export const HAPPENINGS = [
   "stumble",
   "crash",
   "limp",
-  "vanish",
-  "recreate",
+  "run",
   "sync",
   "syncAll",
   "deploy",
@@ -40,124 +21,77 @@ export const HAPPENINGS = [
 ] as const;
 export type Happening = (typeof HAPPENINGS)[number];
 
-export function createWorld(sizes: readonly number[], maxUnavailable: number): SimulatedZone[] {
-  return sizes.map((size, i) => {
-    const pods = Array.from({ length: size }, (): SimulatedPod => ({ revision: 0, phase: "ready", hasServed: true }));
-    const status = { ready: size, replicas: size, updated: size, current: 0, update: 0, template: 0 };
-    return { name: `ingester-zone-${"abcd".charAt(i)}`, maxUnavailable, paused: false, template: 0, pods, status };
-  });
+const PAUSED = "grafana.com/rollout-paused";
+
+export function createWorld(sizes: readonly number[], maxUnavailable: number): SmallCluster {
+  const cluster = createSmallCluster();
+  const annotations = { "rollout-max-unavailable": String(maxUnavailable) };
+  const selected = { "rollout-group": "ingester" };
+  for (const [i, replicas] of sizes.entries())
+    cluster.addSet({ name: `ingester-zone-${"abcd".charAt(i)}`, replicas, annotations, selected });
+  cluster.settle();
+  return cluster;
 }
 
+/** Longer than a kubelet's first report takes: what turns later than that was Ready in between. */
+const STEP_MS = 20_000;
+
 /** Applies one change to a zone, or to its pod picked by `at`; does nothing if it is impossible. */
-export function happen(what: Happening, zones: readonly SimulatedZone[], in_: SimulatedZone, at: number): void {
-  const pod = in_.pods[at % Math.max(1, in_.pods.length)];
+export function happen(what: Happening, cluster: SmallCluster, in_: StatefulSet, at: number): void {
+  cluster.elapse(STEP_MS);
+  const { name } = in_.metadata;
+  const pods = cluster.podsOf(name);
+  const pod = pods[at % Math.max(1, pods.length)];
+  const life = cluster.lifeOf(pod);
+  const podName = pod?.metadata.name ?? "";
   const moves: Record<Happening, () => void> = {
-    recover: () =>
-      pod &&
-      ["recovering", "crashing", "limping"].includes(pod.phase) &&
-      Object.assign(pod, { phase: "ready", hasServed: true }),
-    stumble: () => pod?.phase === "ready" && (pod.phase = "recovering"),
-    crash: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "crashing"),
-    limp: () => pod && (pod.phase === "ready" || pod.phase === "recovering") && (pod.phase = "limping"),
-    vanish: () => pod?.phase === "terminating" && (pod.phase = "missing"),
-    recreate: () =>
-      pod?.phase === "missing" && Object.assign(pod, { phase: "recovering", revision: in_.template, hasServed: false }),
-    sync: () => sync(in_),
-    syncAll: () => zones.forEach(sync),
-    deploy: () => zones.forEach((zone) => void zone.template++),
-    revert: () => zones.forEach((zone) => void (zone.template = Math.max(0, zone.template - 1))),
-    pause: () => void (in_.paused = true),
-    resume: () => void (in_.paused = false),
+    recover: () => cluster.ail(podName, "ready"),
+    stumble: () => life === "ready" && cluster.ail(podName, "failed"),
+    crash: () => ["ready", "starting", "failed"].includes(life) && cluster.ail(podName, "crashing"),
+    limp: () => ["ready", "starting", "failed"].includes(life) && cluster.ail(podName, "limping"),
+    run: () => cluster.run(podName),
+    sync: () => cluster.sync(name),
+    syncAll: () => cluster.sets().forEach(({ metadata }) => cluster.sync(metadata.name)),
+    deploy: () => deploy(cluster, (template) => template + 1),
+    revert: () => deploy(cluster, (template) => Math.max(0, template - 1)),
+    pause: () => cluster.annotate(name, { [PAUSED]: "true" }),
+    resume: () => cluster.annotate(name, { [PAUSED]: undefined }),
   };
   moves[what]();
 }
 
-function sync(zone: SimulatedZone): void {
-  const there = zone.pods.filter((pod) => pod.phase !== "missing");
-  zone.status = {
-    ready: there.filter((pod) => pod.phase === "ready").length,
-    replicas: there.length,
-    updated: there.filter((pod) => pod.revision === zone.template).length,
-    current: zone.status.current,
-    update: zone.template,
-    template: zone.template,
-  };
+function deploy(cluster: SmallCluster, next: (template: number) => number): void {
+  for (const { metadata, spec } of cluster.sets())
+    cluster.changeTemplate(metadata.name, {
+      image: `app:${next(Number(imageOf(spec.template).slice("app:".length)))}`,
+    });
 }
 
-/** The snapshot that a tick would gather: statuses as last written, pods as they currently are. */
-export function observe(zones: readonly SimulatedZone[]): GroupSnapshot {
-  return { namespace: "test", name: "ingester", zones: zones.map(observeZone) };
-}
-
-function observeZone({
-  name,
-  maxUnavailable,
-  paused,
-  template,
-  pods,
-  status,
-}: SimulatedZone): GroupSnapshot["zones"][number] {
-  const traits = pods.map((pod): PodTraits | null => {
-    const { revision, phase, hasServed } = pod;
-    if (phase === "missing") return null;
-    const isBroken = phase === "crashing" || phase === "limping";
-    const broken = isBroken ? { broken: "CrashLoopBackOff", working: phase === "limping" } : {};
-    return {
-      revision: `r${revision}`,
-      ready: phase === "ready" || phase === "terminating",
-      terminating: phase === "terminating",
-      ...(hasServed && { restarts: 0 }),
-      ...broken,
-    };
-  });
-  return zone({
-    name,
-    replicas: pods.length,
-    statusReplicas: status.replicas,
-    statusReady: status.ready,
-    currentRevision: `r${status.current}`,
-    updateRevision: `r${status.update}`,
-    generation: 2,
-    observedGeneration: status.template === template ? 2 : 1,
-    annotations: {
-      "rollout-max-unavailable": String(maxUnavailable),
-      ...(paused && { "grafana.com/rollout-paused": "true" }),
-    },
-    pods: Object.fromEntries(traits.entries()),
-  });
-}
+/** What a tick would gather: statuses as last written, pods as they currently are. */
+export const observe = (cluster: SmallCluster): GroupSnapshot => ({
+  namespace: "test",
+  name: "ingester",
+  zones: cluster.zones(),
+});
 
 /** Executes a decision. */
-export function carryOut(decision: RolloutDecision, zones: readonly SimulatedZone[]): void {
+export function carryOut(decision: RolloutDecision, cluster: SmallCluster): void {
   if (decision.action === "hold") return;
-  const target = zones.find((zone) => zone.name === decision.zone.name);
-  if (!target) throw new Error(`no zone ${decision.zone.name}`);
-  if (decision.action === "finishZone") target.status.current = target.status.update;
-  else for (const { name } of decision.pods) podNamed(target, name).phase = "terminating";
+  if (decision.action === "finishZone") cluster.finish(decision.zone.name);
+  else for (const { name } of decision.pods) cluster.remove(name);
 }
-
-export function podNamed(zone: SimulatedZone, name: string): SimulatedPod {
-  const pod = zone.pods[Number(name.slice(zone.name.length + 1))];
-  if (!pod) throw new Error(`no pod ${name}`);
-  return pod;
-}
-
-/** Nobody loses anything by its deletion. */
-export const servesNothing = ({ phase, hasServed }: SimulatedPod): boolean =>
-  phase === "crashing" || (phase === "recovering" && !hasServed);
-
-export const isDown = (pod: SimulatedPod): boolean => pod.phase !== "ready";
 
 /**
  * Kubelets and controllers do all they can: only a pod that crash-loops or limps and is not deleted stays unchanged.
  */
-export function calmDown(zones: readonly SimulatedZone[]): void {
-  for (const zone of zones) {
-    for (const pod of zone.pods) {
-      if (pod.phase === "terminating" || pod.phase === "missing")
-        Object.assign(pod, { revision: zone.template, phase: "ready", hasServed: true });
-      if (pod.phase === "recovering") Object.assign(pod, { phase: "ready", hasServed: true });
-    }
-    sync(zone);
-  }
+export function calmDown(cluster: SmallCluster): void {
+  for (const { metadata } of cluster.store.list("pods"))
+    if (cluster.lifeOf(cluster.pod(metadata.name)) === "failed") cluster.ail(metadata.name, "ready");
+  cluster.settle();
 }
+
+export const isPaused = ({ metadata }: StatefulSet): boolean => metadata.annotations?.[PAUSED] !== undefined;
+
+/** What the counts of ready pods in a status say beside the pods. */
+export const lags = (cluster: SmallCluster, { metadata, status }: StatefulSet): boolean =>
+  (status?.readyReplicas ?? 0) !== cluster.podsOf(metadata.name).filter((pod) => isTrue(pod, "Ready")).length;
