@@ -9,9 +9,7 @@ import { dig, fieldsOf, listOf, numberOf, textOf } from "../../emulator/objects.
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { GROUP, NAMESPACE, ordinalOf, zoneOf } from "../names.ts";
 import { createBypasses } from "./bypasses.ts";
-import { createExpressionSafety } from "./expressions.ts";
-import { createHistory } from "./history.ts";
-import type { Caller, Review } from "../network.ts";
+import type { Caller } from "../network.ts";
 import { misjudgedMs, type Shape } from "../shape.ts";
 import { isReady } from "../oracles/stored.ts";
 import { type CheckShape, GATE, GATES, PHASED, PHASED_ROLLOUTS } from "./objects.ts";
@@ -30,7 +28,6 @@ export interface CheckSafetyOptions {
 export interface CheckSafety {
   readonly onEvent: (event: StoreEvent, caller: Caller | undefined) => void;
   readonly onAnswer: (told: Told) => void;
-  readonly onReview: (review: Review) => void;
 }
 
 /** So long ago at most was decided what takes effect now: a process stands still, and a call is on its way. */
@@ -64,8 +61,9 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
   let releasedAt = 0;
   let sickSince: number | undefined;
 
-  const history = createHistory(now);
-  const expressions = createExpressionSafety({ shape, violated, now, history });
+  /** By the name of a check all answers to it. */
+  const answers = new Map<string, Told[]>();
+
   /** True if the check had succeeded often enough in a row at a time from which this may have been decided. */
   function hasPassed(
     check: CheckShape,
@@ -73,7 +71,7 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     since: number,
     { errors = "Error", decided = DECIDED_MS }: { readonly errors?: Verdict; readonly decided?: number } = {},
   ): boolean {
-    const told = expressions.toldOf(expr).filter(({ at }) => at >= since);
+    const told = (answers.get(nameOf(expr)) ?? []).filter(({ at }) => at >= since);
     const keptMs = Math.max(KEPT_MS, 2 * check.periodSeconds * 1000);
     let row = 0;
     return told.some(({ at, verdict }, i) => {
@@ -227,12 +225,6 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     noteDone(zone);
   }
 
-  /** The gate and the zones by their names. */
-  function note({ type, resource, object }: StoreEvent): void {
-    if (resource === GATES || resource === "statefulsets.apps")
-      history.note(object.metadata.name, type === "DELETED" ? undefined : object);
-  }
-
   function onGuard({ type, resource, object }: StoreEvent): void {
     const before = specs.get(resource);
     const isSame =
@@ -247,16 +239,16 @@ export function createCheckSafety({ shape, violated, listPods, now, decidedMs }:
     onEvent(event, caller) {
       const { resource, object } = event;
       if (object.metadata.namespace !== NAMESPACE) return;
-      note(event);
-      if (resource === GATES || resource === PHASED_ROLLOUTS) expressions.onWritten(object);
       if (isGate(event) || (resource === PHASED_ROLLOUTS && object.metadata.name === PHASED)) onGuard(event);
       if (resource === "pods") onPod(event, caller);
       if (resource !== "statefulsets.apps") return;
       if (object.metadata.name === PHASED) onPhasedSet(event, caller);
       else onZone(object.metadata.name, object);
     },
-    onAnswer: expressions.onAnswer,
-    onReview: expressions.onReview,
+    onAnswer(told) {
+      const name = nameOf(told.expr);
+      answers.set(name, [...(answers.get(name) ?? []), told]);
+    },
   };
 }
 
@@ -266,6 +258,8 @@ function isUnrecorded(gate: KubeObject, zone: string, revision: string): boolean
   return (textOf(dig(record, "settledRevision")) ?? revision) !== revision;
 }
 
+/** The check that an expression asks for: it is answered alike, whatever it selects. */
+const nameOf = (expr: string): string => /^\w*/.exec(expr)?.[0] ?? "";
 /** True of an event of the gate of the world. */
 const isGate = ({ resource, object }: StoreEvent): boolean => resource === GATES && object.metadata.name === GATE;
 const isReconciler = (caller: Caller | undefined): boolean => caller?.actor.startsWith("reconciler") === true;

@@ -1,7 +1,6 @@
 /** Gates and what was before: an earlier definition, the clock of an earlier process, revisions of earlier rollouts. */
 import { fieldsOf, timestamp } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
-import { FILLED } from "../checks/expressions.ts";
 import { drawGate, GATE, gateObject, GATES } from "../checks/objects.ts";
 import { GATES_PATH, gatePath } from "../checks/people.ts";
 import { NAMESPACE } from "../names.ts";
@@ -18,7 +17,7 @@ import {
   replicasOf,
 } from "../person.ts";
 import { CALM } from "../shape.ts";
-import { asGate, BOTH, gateStatus, specOf } from "./gates.ts";
+import { asGate, BOTH, FILLED, gateStatus, specOf } from "./gates.ts";
 import type { Area } from "./incident.ts";
 import { newImage, podsOf, roll, rollAndWait, SECOND, statusOf, undisturbed, until } from "./rollouts.ts";
 

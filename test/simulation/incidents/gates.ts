@@ -1,8 +1,7 @@
 /** Rare moments of gates: expressions that nobody can answer, results of wrong clocks, gates that come and go. */
 import { dig, type Draft, type Fields, fieldsOf, listOf, textOf, timestamp } from "../../emulator/objects.ts";
 import { mendBudget } from "../budgets.ts";
-import { EMPTY, FILLED, FOREIGN, IMPOSSIBLE, NO_GROUP } from "../checks/expressions.ts";
-import { drawGate, GATE, gateObject, GATES, type GateShape } from "../checks/objects.ts";
+import { BASELINE_CHECK, drawGate, GATE, GATE_CHECK, gateObject, GATES, type GateShape } from "../checks/objects.ts";
 import { bypass, BYPASS, DAY_MS, GATES_PATH, gatePath } from "../checks/people.ts";
 import type { Draw } from "../draw.ts";
 import { BUDGET, BUDGETS, NAMESPACE } from "../names.ts";
@@ -24,6 +23,24 @@ import {
   until,
 } from "./rollouts.ts";
 
+/** A placeholder that there is not, and places where none can stand: the definition or the webhook refuses them. */
+const IMPOSSIBLE = [
+  `${GATE_CHECK}{group="$(grupp)"}`,
+  `${GATE_CHECK} unless $(group)`,
+  `${GATE_CHECK}{pod="$(candidate_pods)"}`,
+  `${GATE_CHECK} offset 5$(range)`,
+] as const;
+/** No PromQL, as far as we know: its server may know more. */
+const FOREIGN = [`${GATE_CHECK} default 0`, `${GATE_CHECK} keep_metric_names`] as const;
+/** They can be asked at each point of a rollout. */
+export const FILLED = [
+  `${GATE_CHECK}{pod=~"$(candidate_pods)",namespace="$(namespace)"}`,
+  `${GATE_CHECK}{pod!~"$(other_pods)",group=~"$(group)"} offset $(range)`,
+] as const;
+/** A baseline that has pods only once a zone has begun. */
+const EMPTY = `${BASELINE_CHECK}{pod=~"$(candidate_pods)"}`;
+/** No value of a label. */
+const NO_GROUP = "a b";
 const DOTTED = "web.v2";
 export const BOTH = ["BeforeFirstZone", "BetweenZones"];
 
