@@ -120,7 +120,6 @@ async function playSeeded(
     only: reduction.strikes && new Set(reduction.strikes),
     onStrike: (cell, id) => {
       tell("fault", `${cell} (${id})`);
-      oracles.onFault(cell);
     },
   });
   const world: World = createWorld({
@@ -133,7 +132,6 @@ async function playSeeded(
     strikes: faults.strikes,
     onDisturbed(cell) {
       tell("fault", cell);
-      oracles.onFault(cell);
     },
     onHost(host) {
       tell("host", `${host.node} ${host.what}`);
@@ -150,10 +148,8 @@ async function playSeeded(
     },
     onProcess(name, text) {
       tell(name, text);
-      oracles.onProcess(name, text);
     },
   });
-  oracles.begin(world.store);
   let unrest = "";
   world.store.subscribe((event) => {
     const caller = callers.getStore();

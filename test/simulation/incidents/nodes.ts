@@ -3,7 +3,7 @@ import { CORDONED_BY, EXCLUDED_BY, LB_LABEL, MANAGED_VALUE } from "../../../reco
 import type { CheckShape } from "../checks/objects.ts";
 import type { Draw } from "../draw.ts";
 import { NAMESPACE } from "../names.ts";
-import { wantedOf } from "../nodes/facts.ts";
+import { wantedOf } from "../nodes/safety.ts";
 import { FALSE_AGENTS } from "../nodes/false-agents.ts";
 import {
   anyHost,

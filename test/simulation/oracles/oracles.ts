@@ -3,7 +3,7 @@
  * reads, losses and records.
  */
 import { type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
-import type { Store, StoreEvent } from "../../emulator/store.ts";
+import type { StoreEvent } from "../../emulator/store.ts";
 import { createBatchSafety } from "../batches/safety.ts";
 import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
@@ -12,10 +12,7 @@ import { createHeadroomOracle } from "./headroom.ts";
 import { createLeaseSafety } from "./leases.ts";
 import { BUDGET, LEASES, NAMESPACE, OTHER_GROUP, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
-import { createNodeAnswerSafety } from "../nodes/answer-safety.ts";
-import { createFacts } from "../nodes/facts.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
-import { createQuiet } from "./quiet.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, type Shape } from "../shape.ts";
 import { reservationsOf } from "./stored.ts";
@@ -76,7 +73,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     reservations: () => reservationsOf(world().store, BUDGET),
     listPods,
   });
-  const quiet = createQuiet({ now, processes: () => world().processes() });
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
   const leases = createLeaseSafety({
@@ -106,8 +102,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     decidedMs,
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
-  const facts = createFacts(now);
-  const nodeAnswers = createNodeAnswerSafety({ facts, violated, now, store: () => world().store });
   const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
   const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
@@ -122,7 +116,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     { onReview: headroom.onReview },
     checks,
     templates,
-    ...(shape.nodes ? [facts, nodeAnswers] : []),
     nodeSafety,
     windows,
     batches,
@@ -154,18 +147,8 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     onHandshake: safety.onHandshake,
     onAnswer: checks.onAnswer,
-    onNodeAnswer: nodeAnswers.onAnswer,
+    onNodeAnswer: (told) => nodeSafety?.onNodeAnswer(told),
     onHost: (told) => nodeSafety?.onHost(told),
-    onProcess(name, text) {
-      if (text === "is killed") quiet.noteDeath(name);
-    },
-    onFault(cell: string): void {
-      quiet.noteFault(cell);
-    },
-    /** Takes what is stored as the history begins for what has always been so. */
-    begin(store: Store): void {
-      facts.begin(store);
-    },
     /** Resolves once the evictions that are tried at the end have been compared. */
     compare: (): Promise<void> => headroom.look(world(), shape.zones),
   } satisfies Partial<WorldOptions> & Readonly<Record<string, unknown>>;
