@@ -1,11 +1,10 @@
 /**
  * What must never happen where zones have windows: outside them no reconciler takes a pod that is ready, but for the way
- * back of a template; and no zone waits for its window with an outdated pod that is not ready, which needs none. Judged
- * from the store alone, by the minutes that the window was drawn with.
+ * back of a template. Judged from the store alone, by the minutes that the window was drawn with.
  */
-import { dig, fieldsOf, isTrue, listOf, textOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
-import { NAMESPACE, ROLLOUT_GROUPS, zoneOf } from "../names.ts";
+import { NAMESPACE, zoneOf } from "../names.ts";
 import type { Caller } from "../network.ts";
 import { FREEZES, OF_MINUTES, OPEN_MINUTES, PREFIX, SPOILT, WINDOW } from "./shape.ts";
 
@@ -47,15 +46,9 @@ function openOnce(annotations: Said["annotations"], now: number): { readonly unt
 
 export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSafetyOptions): WindowSafety {
   const said = new Map<string, Said[]>();
-  /** The latest revision of each zone, and since when it is that. */
-  const revisions = new Map<string, { readonly revision: string; readonly since: number }>();
-  /** Pods that are not ready, by their names, and since when. */
-  const unready = new Map<string, { readonly revision: string; readonly since: number }>();
 
   function onSet({ type, object }: StoreEvent): void {
     const { name, annotations: all = {} } = object.metadata;
-    const revision = textOf(dig(object, "status", "updateRevision")) ?? "";
-    if (revisions.get(name)?.revision !== revision) revisions.set(name, { revision, since: now() });
     const annotations = Object.fromEntries(Object.entries(all).filter(([key]) => key.startsWith(PREFIX)));
     const { currentRevision, updateRevision } = fieldsOf(dig(object, "status"));
     const back = currentRevision === updateRevision ? textOf(updateRevision) : undefined;
@@ -79,30 +72,6 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
     );
     const [first] = why;
     if (first !== undefined && !why.includes(undefined)) violated(`${pod.metadata.name} is taken by ${by} ${first}`);
-  }
-
-  function onPod({ type, object }: StoreEvent): void {
-    const { name, deletionTimestamp, labels } = object.metadata;
-    const revision = labels?.["controller-revision-hash"] ?? "";
-    if (type === "DELETED" || deletionTimestamp !== undefined || isTrue(object, "Ready")) unready.delete(name);
-    else if (unready.get(name)?.revision !== revision) unready.set(name, { revision, since: now() });
-  }
-
-  /** What waits for a window, as the status of the group says it. */
-  function onGroup(group: KubeObject, by: string): void {
-    for (const block of listOf(dig(group, "status", "holds"))) {
-      const { reason, objects } = fieldsOf(block);
-      const zone = textOf(dig(listOf(objects)[0], "name")) ?? "";
-      const latest = revisions.get(zone);
-      if (!textOf(reason)?.startsWith("Window") || !latest) continue;
-      const since = now() - decidedMs(by);
-      const [pod] =
-        [...unready].find(
-          ([name, one]) =>
-            zoneOf(name) === zone && one.revision !== latest.revision && Math.max(one.since, latest.since) < since,
-        ) ?? [];
-      if (pod !== undefined) violated(`${zone} waits for its window by ${by}, and ${pod} has long not been ready`);
-    }
   }
 
   const createdAt = (zone: string): string => setOf(zone)?.metadata.creationTimestamp ?? "";
@@ -133,9 +102,6 @@ export function createWindowSafety({ violated, now, setOf, decidedMs }: WindowSa
       const { name, namespace, deletionTimestamp } = object.metadata;
       if (namespace !== NAMESPACE) return;
       if (resource === "statefulsets.apps") return onSet(event);
-      if (resource === ROLLOUT_GROUPS && caller?.actor.startsWith("reconciler"))
-        return type === "DELETED" ? undefined : onGroup(object, caller.actor);
-      if (resource === "pods") onPod(event);
       const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
       if (resource !== "pods" || !begins || !previous || !isTrue(previous, "Ready")) return;
       if (caller?.actor.startsWith("reconciler")) onTaken(previous, zoneOf(name), caller);
