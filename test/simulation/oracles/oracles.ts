@@ -4,7 +4,6 @@
  */
 import { type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { StoreEvent } from "../../emulator/store.ts";
-import { createBatchSafety } from "../batches/safety.ts";
 import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
@@ -102,7 +101,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     decidedMs,
   });
   const nodeSafety = shape.nodes && createNodeSafety({ nodes: shape.nodes, violated, now, store: () => world().store });
-  const batches = shape.accelerates && createBatchSafety({ shape, violated, now, setOf, listPods, decidedMs });
   const hasWindows = shape.windows !== undefined || shape.incidents?.["gates"] !== undefined;
   const windows = hasWindows && createWindowSafety({ violated, now, setOf, decidedMs });
   const certificates = shape.certificate && createCertificateSafety({ violated, now });
@@ -118,7 +116,6 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     templates,
     nodeSafety,
     windows,
-    batches,
   ].filter((oracle) => oracle !== undefined && oracle !== false);
 
   return {
