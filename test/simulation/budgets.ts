@@ -17,7 +17,11 @@ const briefly = (people: People): Promise<void> =>
 const ACTIONS: Readonly<Record<string, Action>> = {
   changeBudget: async (people) => {
     const { shape, draw } = people;
-    await insist(people, `${BUDGETS_PATH}/${BUDGET}`, { spec: { maxUnavailable: draw.between(0, shape.budget ?? 1) } });
+    const spec =
+      shape.percent === undefined
+        ? { maxUnavailable: draw.between(0, shape.budget ?? 1) }
+        : { maxUnavailablePercentage: draw.between(0, shape.percent) };
+    await insist(people, `${BUDGETS_PATH}/${BUDGET}`, { spec });
   },
   deleteBudget: async (people) => {
     await people.world.ask("human", "DELETE", `${BUDGETS_PATH}/${BUDGET}`);

@@ -6,6 +6,8 @@ import { MAGIC } from "../emulator/protobuf/write.ts";
 export interface Disturbance {
   /** It is refused with 500 and has no effect. */
   readonly isRefused?: boolean;
+  /** The same, with this code. */
+  readonly refusedWith?: number;
   /** What takes effect is answered with 500 and this message. */
   readonly unsaid?: string;
   /** The body ends in the middle, as if it were whole. */

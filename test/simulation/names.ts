@@ -1,5 +1,7 @@
 /** The names of the group's objects, and of their kinds. */
 export const NAMESPACE = "zonewise";
+/** A second namespace, with objects of the same names. */
+export const TWIN = "zonewise-twin";
 export const GROUP = "ingester";
 /** A second group, which only incidents make. */
 export const OTHER_GROUP = "querier";

@@ -148,7 +148,8 @@ export function createNetwork(options: NetworkOptions) {
         const cut = sent.method === "GET" && strikes("bodyCut", site);
         const disturbance = disturbanceOf(process, sent);
         const { bodyLateMs = 0, unsaid } = disturbance;
-        if (disturbance.isRefused) return deliver(quick(), () => answerWith(client, 500));
+        const refusedWith = disturbance.isRefused ? 500 : disturbance.refusedWith;
+        if (refusedWith !== undefined) return deliver(quick(), () => answerWith(client, refusedWith));
         const answering: Answering = {
           head(status, headers) {
             if (unsaid !== undefined && status === FAILURE.code) options.onDisturbed?.(`serverError at ${site}`);

@@ -96,7 +96,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   evictMany: async (people) => {
     const { draw, shape } = people;
     const zones = draw.chance(0.4) ? [draw.of(shape.zones)] : shape.zones;
-    const ordinal = draw.chance(0.3) ? `-${draw.below(shape.replicas)}` : "";
+    const ordinal = draw.chance(0.3) ? `-${(shape.firstOrdinal ?? 0) + draw.below(shape.replicas)}` : "";
     const isOf = (pod: string): boolean => zones.some((zone) => pod.startsWith(zone)) && pod.endsWith(ordinal);
     await Promise.all(
       podsOf(people)

@@ -6,6 +6,7 @@ import { createFaults } from "./faults.ts";
 import { setIncidents } from "./incidents/incidents.ts";
 import { setMistakes } from "./mistakes.ts";
 import { callers } from "./network.ts";
+import { TWIN } from "./names.ts";
 import { ONE_SHOT_MINUTES } from "./nodes/shape.ts";
 import { createOracles } from "./oracles/oracles.ts";
 import { setActions, setRight } from "./people.ts";
@@ -15,6 +16,7 @@ import { createSchedule } from "./schedule.ts";
 import { delayMs, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./oracles/stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
+import { setTwin } from "./wider.ts";
 import { createWorld, type World } from "./world.ts";
 
 export interface History {
@@ -153,7 +155,8 @@ async function playSeeded(
   let unrest = "";
   world.store.subscribe((event) => {
     const caller = callers.getStore();
-    const { name, uid, deletionTimestamp } = event.object.metadata;
+    const { namespace, uid, deletionTimestamp } = event.object.metadata;
+    const name = `${namespace === TWIN ? "twin/" : ""}${event.object.metadata.name}`;
     tell(
       "store",
       `${event.type} ${event.resource} ${name} ${uid.slice(0, 4)}${deletionTimestamp ? " terminating" : ""}`,
@@ -173,6 +176,7 @@ async function playSeeded(
     },
   });
   const mended = setMistakes({ ...people, draw: mistakeDraw }, (text) => tell("people", `mistake: ${text}`));
+  const twinEnded = setTwin(people, seed);
   const incidents = setIncidents(people, {
     draws: incidentDraws,
     onIncident: (text) => tell("people", `incident: ${text}`),
@@ -192,7 +196,7 @@ async function playSeeded(
   faults.calm();
   world.calm();
   let isRight = false;
-  void Promise.all([ended(), mended(), incidents.ended()])
+  void Promise.all([ended(), mended(), twinEnded(), incidents.ended()])
     .then(() => setRight(people))
     .then(() => incidents.setRight())
     .then(() => (isRight = true));

@@ -32,6 +32,10 @@ const OPTIONAL: ReadonlySet<string> = new Set([
   "answers",
   "firstCalls",
   "aim",
+  "percent",
+  "minTimes",
+  "firstOrdinal",
+  "twin",
 ]);
 
 /** Those of them that are numbers. */

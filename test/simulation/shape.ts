@@ -50,6 +50,8 @@ export interface Shape {
   readonly accelerates: boolean;
   /** Pods of a zone that may be unavailable by the budget; undefined without a budget. */
   readonly budget: number | undefined;
+  /** The budget counts in percent of a zone's pods instead; never by partition. */
+  readonly percent?: number | undefined;
   /** The budget counts by partition: the pods of one ordinal. */
   readonly partitioned: boolean;
   /** The first zone is the leader of the others. */
@@ -62,6 +64,14 @@ export interface Shape {
   readonly prepared: boolean;
   /** Seconds between the downscales of two zones; 0 for none. */
   readonly secondsBetween: number;
+  /** By zone, where they differ. */
+  readonly minTimes?: Readonly<Record<string, number>> | undefined;
+  /** The ordinal of each zone's first pod; 0 if undefined. */
+  readonly firstOrdinal?: number | undefined;
+  /** Pods of a zone come up one after the other, and followers grow only once their leader's are ready. */
+  readonly ordered?: true | undefined;
+  /** A second namespace has objects of the same names; in the end it may forbid our processes everything. */
+  readonly twin?: "well" | "forbids" | undefined;
   readonly webhookServers: number;
   /** Milliseconds by which each process's clock may be wrong. */
   readonly skewMs: number;
@@ -201,11 +211,16 @@ function drawBursts(draw: Draw, troubledMs: number): readonly number[] {
 /** A webhook refuses downscales while another zone has outdated pods (§4.7d): for ever, if a gate holds that zone. */
 const withoutEnd = (gate: GateShape, prepared: boolean): GateShape => (prepared ? { ...gate, last: "good" } : gate);
 
+/** The zone's own time between its downscale and that of another zone. */
+export const secondsBetweenOf = ({ minTimes, secondsBetween }: Shape, zone: string): number =>
+  minTimes?.[zone] ?? secondsBetween;
+
 /** A zone as its user wrote it. */
 export function zoneObject(shape: Shape, name: string): Draft {
-  const { zones, replicas, maxUnavailable, followers, mirrored, prepared, secondsBetween } = shape;
+  const { zones, replicas, maxUnavailable, followers, mirrored, prepared } = shape;
   const { readyAfterMs, exitAfterMs, nodes, windows } = shape;
   const leader = zones[zones.indexOf(name) - 1];
+  const secondsBetween = secondsBetweenOf(shape, name);
   const labels = { app: GROUP, name, ...(shape.labelled === name && { tier: "spare" }) };
   return {
     apiVersion: "apps/v1",
@@ -224,6 +239,9 @@ export function zoneObject(shape: Shape, name: string): Draft {
         ...(shape.accelerates && { "zonewise.dev/rollout-accelerate": "true" }),
         ...(windows && windowAnnotations(windows)),
         ...(followers && leader !== undefined && { "grafana.com/rollout-downscale-leader": leader }),
+        ...(followers &&
+          leader !== undefined &&
+          shape.ordered && { "grafana.com/rollout-upscale-only-when-leader-ready": "true" }),
         ...(prepared && {
           "grafana.com/prepare-downscale-http-path": "prepare",
           "grafana.com/prepare-downscale-http-port": "80",
@@ -243,7 +261,8 @@ export function zoneObject(shape: Shape, name: string): Draft {
       replicas,
       serviceName: name,
       selector: { matchLabels: labels },
-      podManagementPolicy: "Parallel",
+      podManagementPolicy: shape.ordered ? "OrderedReady" : "Parallel",
+      ...(shape.firstOrdinal !== undefined && { ordinals: { start: shape.firstOrdinal } }),
       updateStrategy: { type: "OnDelete" },
       template: {
         metadata: {
@@ -280,13 +299,13 @@ export function templateObject({ replicas }: Shape): Draft {
 export const delayMs = ({ partitioned, evictions }: Pick<Shape, "partitioned" | "evictions">): number =>
   partitioned ? 1000 * (evictions?.delaySeconds ?? 0) : 0;
 
-export function budgetObject({ budget, partitioned, evictions }: Shape): Draft {
+export function budgetObject({ budget, percent, partitioned, evictions }: Shape): Draft {
   return {
     apiVersion: "rollout-operator.grafana.com/v1",
     kind: "ZoneAwarePodDisruptionBudget",
     metadata: { name: BUDGET, namespace: NAMESPACE },
     spec: {
-      maxUnavailable: budget,
+      ...(percent === undefined ? { maxUnavailable: budget } : { maxUnavailablePercentage: percent }),
       selector: { matchLabels: { app: GROUP } },
       ...(partitioned && { podNamePartitionRegex: "[a-z-]+-([0-9]+)" }),
       ...(delayMs({ partitioned, evictions }) > 0 && { crossZoneEvictionDelay: `${evictions?.delaySeconds}s` }),

@@ -8,6 +8,7 @@ import { drawIncidents } from "./incidents/incidents.ts";
 import { drawMistakes } from "./mistakes.ts";
 import { drawNodes } from "./nodes/shape.ts";
 import { drawShape, type Shape } from "./shape.ts";
+import { drawWider } from "./wider.ts";
 import { drawWindows } from "./windows/shape.ts";
 
 export interface WholeShape {
@@ -31,6 +32,8 @@ export function drawWholeShape(seed: number, draw: Draw = drawFrom(seed)): Whole
   const bare = drawShape(draw);
   const whole = { ...bare, ...own, ...(bare.gate && { gate: drawGateMore(seed, bare.gate) }) };
   const group = { ...whole, ...drawBatches(seed, whole) };
+  const wider = drawWider(seed, group);
+  if (wider) return { shape: { ...group, ...wider }, incidentDraws: new Map(), nodeDraw, mistakeDraw };
   const quiet = nodes ? { ...group, nodes, troubledMs: group.troubledMs * NODES_TAKE } : group;
   return { ...drawIncidents(seed, quiet), nodeDraw, mistakeDraw };
 }

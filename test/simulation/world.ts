@@ -40,8 +40,9 @@ import { createFleet, type Fleet, type FleetOptions, type Started } from "./node
 import { type Reviews, waitForTokens } from "./nodes/tokens.ts";
 import { createProcess, type Process } from "./process.ts";
 import type { Schedule } from "./schedule.ts";
-import { BUDGETS, NAMESPACE, VALIDATING } from "./names.ts";
+import { BUDGETS, NAMESPACE, TWIN, VALIDATING } from "./names.ts";
 import { budgetObject, DELAYED_PATH, type Shape, templateObject, TEMPLATES, zoneObject } from "./shape.ts";
+import { forBoth, twinObjects } from "./wider.ts";
 
 export interface WorldOptions {
   readonly schedule: Schedule;
@@ -215,8 +216,10 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
       "customresourcedefinitions.apiextensions.k8s.io",
       shape.evictions?.older && definition.metadata.name === BUDGETS ? withoutReservations(definition) : definition,
     );
-  const labels = { "kubernetes.io/metadata.name": NAMESPACE };
-  store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE, labels } });
+  for (const name of [NAMESPACE, ...(shape.twin ? [TWIN] : [])]) {
+    const labels = { "kubernetes.io/metadata.name": name };
+    store.create("namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+  }
   const spec = { type: "ExternalName", externalName: "localhost" };
   const metadata = { name: "rollout-operator", namespace: NAMESPACE };
   store.create("services", { apiVersion: "v1", kind: "Service", metadata, spec });
@@ -234,6 +237,11 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   if (shape.budget !== undefined) store.create(BUDGETS, budgetObject(shape));
   const asStored = (zone: Draft): Draft => (shape.hasDefaults ? withDefaults("statefulsets.apps", zone) : zone);
   for (const zone of shape.zones) store.create("statefulsets.apps", asStored(zoneObject(shape, zone)));
+  if (shape.twin) {
+    const { zones, budget } = twinObjects(shape);
+    store.create(BUDGETS, budget);
+    for (const zone of zones) store.create("statefulsets.apps", asStored(zone));
+  }
   if (shape.mirrored) store.create(TEMPLATES, templateObject(shape));
   if (shape.gate) store.create(GATES, gateObject(shape.gate));
   if (shape.phased) store.create("statefulsets.apps", phasedSet(shape.phased));
@@ -242,13 +250,15 @@ export function createWorld({ schedule, draw, nodeDraw, shape, strikes, secret, 
   /** As this cluster's administrators have it. */
   function registered(configuration: Draft): Draft {
     const isOriginal = shape.downscales?.asOriginal === true && /downscale/.test(configuration.metadata.name ?? "");
-    const one = isOriginal ? asOriginal(configuration) : configuration;
+    const judging = isOriginal ? asOriginal(configuration) : configuration;
+    const one = shape.twin ? forBoth(judging) : judging;
     return shape.ignore ? underIgnore(one) : one;
   }
 
   const environment = {
     ...ENVIRONMENT,
     USE_ZONE_TRACKER: String(shape.tracker),
+    ...(shape.twin && { NAMESPACES: `${NAMESPACE},${TWIN}` }),
     ...(shape.certificate && CERTIFICATE_ENVIRONMENT),
     ...(shape.callsPerSecond !== undefined && {
       KUBERNETES_CLIENT_QPS: String(shape.callsPerSecond),

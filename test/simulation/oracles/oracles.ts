@@ -1,21 +1,20 @@
-/**
- * All oracles of one history: what each is told, in one order. None knows another's rules; some share what is known of
- * reads, losses and records.
- */
-import { type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
+/** All oracles of one history: what each is told, in one order. None knows another's rules. */
+import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { StoreEvent } from "../../emulator/store.ts";
 import { createCertificateSafety } from "../certificates/safety.ts";
 import { createCheckSafety } from "../checks/safety.ts";
 import { createDeletionSafety } from "../deletions/safety.ts";
+import { createDryRunSafety } from "./dry-runs.ts";
 import { createHeadroomOracle } from "./headroom.ts";
 import { createLeaseSafety } from "./leases.ts";
-import { BUDGET, LEASES, NAMESPACE, OTHER_GROUP, zoneOf } from "../names.ts";
+import { LEASES, NAMESPACE, OTHER_GROUP, TWIN, zoneOf } from "../names.ts";
 import type { Caller, NetworkOptions } from "../network.ts";
 import { createNodeSafety } from "../nodes/safety.ts";
 import { createSafety } from "./safety.ts";
 import { isCalm, type Shape } from "../shape.ts";
 import { reservationsOf } from "./stored.ts";
 import { createTemplateSafety } from "./templates.ts";
+import { twinShape } from "../wider.ts";
 import { createWindowSafety } from "../windows/safety.ts";
 import type { World, WorldOptions } from "../world.ts";
 import { createWriteSafety } from "./writes.ts";
@@ -69,9 +68,27 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     },
     isPrepared: (uid) => world().prepared.has(uid),
     leavingSince: (uid) => world().leaving.get(uid),
-    reservations: () => reservationsOf(world().store, BUDGET),
+    reservations: () => reservationsOf(world().store),
     listPods,
   });
+  /** The second namespace is judged by itself. */
+  const twin =
+    shape.twin &&
+    createSafety({
+      shape: twinShape(shape),
+      namespace: TWIN,
+      violated: (what) => violated(`in ${TWIN}: ${what}`),
+      now,
+      decidedMs: (actor) => decidedMs(actor),
+      leader: () => undefined,
+      isPrepared: () => false,
+      leavingSince: () => undefined,
+      reservations: () => reservationsOf(world().store, TWIN),
+      listPods: (set) =>
+        world()
+          .store.list("pods", TWIN)
+          .filter(({ metadata }) => metadata.labels?.["name"] === set),
+    });
   const writes = createWriteSafety({ violated, now, suspends: shape.suspends });
   const isQuiet = (): boolean => isCalm(shape) || now() - calmAt() > SLOWLY_DECIDED_MS;
   const leases = createLeaseSafety({
@@ -111,6 +128,7 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     leases,
     certificates,
     writes,
+    createDryRunSafety({ violated, now }),
     { onReview: headroom.onReview },
     checks,
     templates,
@@ -118,10 +136,14 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
     windows,
   ].filter((oracle) => oracle !== undefined && oracle !== false);
 
+  const isOfTwin = (review: string): boolean =>
+    shape.twin !== undefined && dig(JSON.parse(review), "request", "namespace") === TWIN;
+
   return {
     onEvent(event: StoreEvent, caller: Caller | undefined): void {
       // What the oracles know of a group are the zones of the shape.
       if (event.object.metadata.labels?.["app"] === OTHER_GROUP) return;
+      if (event.object.metadata.namespace === TWIN) return twin?.onEvent(event, caller);
       for (const { onEvent } of all) onEvent?.(event, caller);
     },
     onSent(caller, { method, path, body }) {
@@ -134,12 +156,15 @@ export function createOracles({ shape, violated, now, world, calmAt }: OraclesOp
       if (status < 300) for (const { onRequest } of all) onRequest?.(caller, method, path, text);
     },
     onReview(review) {
+      if (isOfTwin(review.sent)) return twin?.onReview(review);
       for (const { onReview } of all) onReview?.(review);
     },
     onArrival(path, sent, server) {
+      if (isOfTwin(sent)) return;
       for (const { onArrival } of all) onArrival?.(path, sent, server);
     },
     onUnanswered(path, sent) {
+      if (isOfTwin(sent)) return twin?.onUnanswered(path, sent);
       for (const { onUnanswered } of all) onUnanswered?.(path, sent);
     },
     onHandshake: safety.onHandshake,

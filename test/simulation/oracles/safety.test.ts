@@ -46,6 +46,10 @@ const taken = (name: string, given: { uid?: string; ready?: boolean } = {}): Sto
   object: pod(name, { ...given, terminating: true }),
   previous: pod(name, given),
 });
+const elsewhere = ({ object, ...event }: StoreEvent): StoreEvent => ({
+  ...event,
+  object: { ...object, metadata: { ...object.metadata, namespace: "other" } },
+});
 const back = (name: string): StoreEvent => ({
   type: "MODIFIED",
   resource: "pods",
@@ -59,7 +63,7 @@ const scaled = (name: string, replicas: number): StoreEvent => ({
 
 /** All that the histories take. */
 const RESERVED = [A, B].flatMap((zone) =>
-  [0, 1, 2].flatMap((ordinal) => [`${zone}-${ordinal}`, `${zone}-${ordinal}+`]),
+  [0, 1, 2, 3, 4].flatMap((ordinal) => [`${zone}-${ordinal}`, `${zone}-${ordinal}+`]),
 );
 
 type Change = "deleted" | "made" | "broken" | "later";
@@ -119,7 +123,7 @@ const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp
       [scaled(A, 2), RECONCILER],
       [scaled(B, 2), RECONCILER],
     ],
-    /after another zone/,
+    /after ingester-zone-a was scaled down/,
   ],
   [
     "two downscales without a time between them",
@@ -259,6 +263,30 @@ const CASES: readonly (readonly [string, Partial<Shape>, readonly Step[], RegExp
     /two zones/,
   ],
   [
+    "more pods than a budget in percent allows, rounded down",
+    { percent: 67, budget: 1 },
+    [0, 1, 2].map((ordinal) => [taken(`${A}-${ordinal}`), DRAINER]),
+    /3 pods of ingester-zone-a at once, 2 are allowed/,
+  ],
+  [
+    "two zones whose pods begin at a later ordinal",
+    { firstOrdinal: 2 },
+    [
+      [taken(`${A}-2`), RECONCILER],
+      [taken(`${B}-4`), RECONCILER],
+    ],
+    /two zones at once/,
+  ],
+  [
+    "pods of the same names in another namespace",
+    { budget: undefined },
+    [
+      [taken(`${A}-0`), RECONCILER],
+      [elsewhere(taken(`${B}-0`)), RECONCILER],
+    ],
+    undefined,
+  ],
+  [
     "evictions that no budget selects",
     { budget: undefined },
     [
@@ -385,7 +413,7 @@ describe("the oracle of safety", () => {
         onEvent({ type: "MODIFIED", resource: "statefulsets.apps", object, previous: annotated(2) }, HUMAN);
         onEvent(scaled(B, 2), RECONCILER);
       };
-    assert.match(judge({ secondsBetween: 180 }, play(true)).join(), /after another zone/);
+    assert.match(judge({ secondsBetween: 180 }, play(true)).join(), /after ingester-zone-a was scaled down/);
     const recreate = ({ onEvent }: Safety): void => {
       onEvent(scaled(A, 2), RECONCILER);
       onEvent({ ...scaled(A, 2), type: "DELETED" }, HUMAN);
@@ -444,13 +472,24 @@ describe("the oracle of safety", () => {
         },
         [`${A}-2`],
       ).join();
-    assert.match(shrinkBoth(true), /ingester-zone-b to 2 0 ms after another zone/);
+    assert.match(shrinkBoth(true), /ingester-zone-b to 2 0 ms after ingester-zone-a/);
     assert.equal(shrinkBoth(false), "");
     // No webhook judges a zone without the label.
     assert.deepEqual(
       judge({ prepared: true }, ({ onEvent }) => onEvent(scaled(A, 2), HUMAN)),
       [],
     );
+  });
+
+  it("waits for the shorter of two zones' own times between downscales", () => {
+    const shrinkBoth = (minTimes: Readonly<Record<string, number>>): string =>
+      judge({ secondsBetween: 90, minTimes }, ({ onEvent }, change) => {
+        onEvent(scaled(A, 2), RECONCILER);
+        change("later");
+        onEvent(scaled(B, 2), RECONCILER);
+      }).join();
+    assert.match(shrinkBoth({ [A]: 600, [B]: 600 }), /ingester-zone-b to 2 240000 ms after ingester-zone-a/);
+    assert.equal(shrinkBoth({ [A]: 600, [B]: 90 }), "");
   });
 
   it("condemns a deletion without preconditions, and a call into another namespace", () => {

@@ -8,11 +8,13 @@ import type { KubeObject, StoreEvent } from "../../emulator/store.ts";
 import { dig, type Fields, fieldsOf, textOf } from "../../emulator/objects.ts";
 import type { Caller, Review } from "../network.ts";
 import { BUDGET, BUDGETS, EVICTION_PATHS, GROUP, NAMESPACE, ordinalOf, PINNING, zoneOf } from "../names.ts";
-import { MISJUDGED_MS, misjudgedMs, type Shape } from "../shape.ts";
+import { MISJUDGED_MS, misjudgedMs, secondsBetweenOf, type Shape } from "../shape.ts";
 import { isLeftBehind, isPinned, isReady, sizeLeft } from "./stored.ts";
 
 export interface SafetyOptions {
   readonly shape: Shape;
+  /** Of the zones; that of the installation if undefined. */
+  readonly namespace?: string;
   readonly violated: (what: string) => void;
   /** True for the UID of a pod that has confirmed that it prepares for its shutdown. */
   readonly isPrepared: (uid: string) => boolean;
@@ -85,7 +87,9 @@ const isToPrepare = (set: KubeObject | undefined): boolean =>
 /** Calls `violated` with what happened, in words. */
 export function createSafety(options: SafetyOptions): Safety {
   const { shape, violated, isPrepared, leavingSince, reservations, listPods, now, leader, isLetGo } = options;
-  const { decidedMs = () => SICK_MS } = options;
+  const { namespace: own = NAMESPACE, decidedMs = () => SICK_MS } = options;
+  /** The place of a pod in its zone, from 0 on. */
+  const indexOf = (pod: string): number => ordinalOf(pod) - (shape.firstOrdinal ?? 0);
   const lateMs = shape.faults.controllerStalls > 0 || shape.firstCalls !== undefined ? STALLED_MS : LATE_MS;
   const disrupted = new Map<string, Disrupted>();
   /** Pods that are not ready, by whatever doing, and since when. */
@@ -103,6 +107,8 @@ export function createSafety(options: SafetyOptions): Safety {
   let trusted = new Set<string>();
   let spoiltAt = -Infinity;
   const replicas = new Map<string, number>(shape.zones.map((zone) => [zone, shape.replicas]));
+  /** The most replicas that each zone has had. */
+  const most = new Map(replicas);
   /** Zones whose StatefulSet is gone. */
   const gone = new Set<string>();
 
@@ -110,8 +116,8 @@ export function createSafety(options: SafetyOptions): Safety {
     const { type, object, previous } = event;
     const { name, uid, deletionTimestamp, namespace } = object.metadata;
     const [, zone = "", ordinal = ""] = /^(.*)-(\d+)$/.exec(name) ?? [];
-    if (namespace === NAMESPACE) judgeStranger(event, caller);
-    if (namespace !== NAMESPACE || !replicas.has(zone)) return;
+    if (namespace === own) judgeStranger(event, caller);
+    if (namespace !== own || !replicas.has(zone)) return;
     const begins = type === "MODIFIED" && deletionTimestamp !== undefined && !previous?.metadata.deletionTimestamp;
     if (begins && caller && previous && isReady(previous)) {
       const wasLetGo = isLetGo?.(event, caller) ?? false;
@@ -168,9 +174,15 @@ export function createSafety(options: SafetyOptions): Safety {
     const own = [...disrupted.values()].filter(
       ({ zone, isRollout }) => zone === pod.zone && (isRollout || !shape.partitioned),
     );
-    const limit = Math.max(shape.maxUnavailable, shape.budget ?? 0);
+    const limit = Math.max(shape.maxUnavailable, budgetOf(pod.zone));
     if (own.length > limit) violated(`${own.length} pods of ${pod.zone} at once, ${limit} are allowed: ${name}`);
   }
+
+  /** What the budget has allowed to be missing of the zone at most. */
+  const budgetOf = (zone: string): number =>
+    shape.percent === undefined
+      ? (shape.budget ?? 0)
+      : Math.max(1, Math.floor((shape.percent * (most.get(zone) ?? 0)) / 100));
 
   /** By partition a rollout takes one zone at a time, and of the pods of one ordinal the budget may be missing. */
   function conflictingPeers({ ordinal, isRollout }: Disrupted, others: readonly Disrupted[]): readonly Disrupted[] {
@@ -216,7 +228,7 @@ export function createSafety(options: SafetyOptions): Safety {
   }
 
   function onBudget({ type, object }: StoreEvent): void {
-    if (object.metadata.name !== BUDGET) return;
+    if (object.metadata.name !== BUDGET || object.metadata.namespace !== own) return;
     const wasBroken = brokenSince !== undefined;
     if (type === "DELETED") budgetSince = undefined;
     else budgetSince ??= hadBudget ? now() : -Infinity;
@@ -229,7 +241,7 @@ export function createSafety(options: SafetyOptions): Safety {
   function onSet({ type, object, previous }: StoreEvent, caller: Caller | undefined): void {
     const { name, namespace } = object.metadata;
     const before = replicas.get(name);
-    if (namespace !== NAMESPACE || before === undefined) return;
+    if (namespace !== own || before === undefined) return;
     // Who deletes a zone, or replaces it by its manifest, takes our memory of its downscale away.
     const isForgotten = lastDownscaleOf(previous) !== undefined && lastDownscaleOf(object) === undefined;
     if (type === "DELETED" || isForgotten) shrunkAt.delete(name);
@@ -237,6 +249,7 @@ export function createSafety(options: SafetyOptions): Safety {
     gone.delete(name);
     if (type === "DELETED") gone.add(name);
     replicas.set(name, after);
+    most.set(name, Math.max(after, most.get(name) ?? 0));
     forgetUnwanted();
     if (type === "MODIFIED" && after < before && caller && (isReconciler(caller) || isToPrepare(previous)))
       shrink(name, after, caller, isToPrepare(previous));
@@ -253,7 +266,7 @@ export function createSafety(options: SafetyOptions): Safety {
   /** A downscale by the reconciler, or one that the webhook has admitted. */
   function shrink(zone: string, to: number, { actor, sentAt = now() }: Caller, prepares: boolean): void {
     const surplus = listPods(zone).filter(
-      (pod) => ordinalOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
+      (pod) => indexOf(pod.metadata.name) >= to && pod.metadata.deletionTimestamp === undefined && isOld(pod),
     );
     if (!actor.startsWith("reconciler") && !wasReviewed(DOWNSCALE, zone)) return;
     if (prepares && wasReviewed(DOWNSCALE, zone))
@@ -261,10 +274,12 @@ export function createSafety(options: SafetyOptions): Safety {
         if (!isPrepared(metadata.uid)) violated(`${actor} scales ${zone} to ${to}: ${metadata.name} was not prepared`);
     // Pods may be told otherwise while the write is on its way.
     if (actor.startsWith("reconciler") && now() - sentAt < ON_WAY_MS) tooSoon(zone, to, surplus);
-    const earlier = Math.max(...[...shrunkAt].map(([other, at]) => (other === zone ? -Infinity : at)));
-    const betweenMs = shape.secondsBetween * 1000 - MISJUDGED_MS;
-    if (now() - earlier < betweenMs)
-      violated(`${actor} scales ${zone} to ${to} ${now() - earlier} ms after another zone was scaled down`);
+    for (const [other, at] of shrunkAt) {
+      // Who scales waits for its own time, a webhook for that of the other zone.
+      const betweenMs = 1000 * Math.min(secondsBetweenOf(shape, zone), secondsBetweenOf(shape, other)) - MISJUDGED_MS;
+      if (other !== zone && now() - at < betweenMs)
+        violated(`${actor} scales ${zone} to ${to} ${now() - at} ms after ${other} was scaled down`);
+    }
     shrunkAt.set(zone, now());
     const isReserved = Object.keys(reservations()).some((key) => key.startsWith(`${zone}-`) && key.endsWith("+"));
     if (keepsReservations() && surplus.some(isReady) && !isReserved)
@@ -297,8 +312,8 @@ export function createSafety(options: SafetyOptions): Safety {
   const isOld = ({ metadata }: KubeObject): boolean => now() - Date.parse(metadata.creationTimestamp) > YOUNG_MS;
 
   function forgetUnwanted(): void {
-    for (const [name, { zone, ordinal }] of disrupted) if (ordinal >= sizeOf(zone)) disrupted.delete(name);
-    for (const name of sick.keys()) if (ordinalOf(name) >= sizeOf(zoneOf(name))) sick.delete(name);
+    for (const [name, { zone }] of disrupted) if (indexOf(name) >= sizeOf(zone)) disrupted.delete(name);
+    for (const name of sick.keys()) if (indexOf(name) >= sizeOf(zoneOf(name))) sick.delete(name);
   }
 
   /** The pods that a zone is to have; of one whose StatefulSet is gone those that it has left behind tell it. */
@@ -306,7 +321,12 @@ export function createSafety(options: SafetyOptions): Safety {
     const size = replicas.get(zone) ?? 0;
     const left = gone.has(zone) ? listPods(zone).filter(isLeftBehind) : [];
     const others = [...replicas].flatMap(([other, count]) => (gone.has(other) ? [] : [count]));
-    return left.length > 0 ? sizeLeft(left, others) : size;
+    return left.length > 0
+      ? sizeLeft(
+          left.map(({ metadata }) => indexOf(metadata.name)),
+          others,
+        )
+      : size;
   }
 
   return {

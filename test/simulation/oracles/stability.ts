@@ -5,10 +5,11 @@ import { untrusted } from "../certificates/trust.ts";
 import { GATES, PHASED_ROLLOUTS } from "../checks/objects.ts";
 import { isGroupHeld, unsettledPhased } from "../checks/stability.ts";
 import { untrueStatus } from "./group-status.ts";
-import { BUDGETS, GROUP, LEASES, NAMESPACE, ROLLOUT_GROUPS } from "../names.ts";
+import { BUDGETS, GROUP, LEASES, NAMESPACE, ROLLOUT_GROUPS, TWIN } from "../names.ts";
 import { POLICIES } from "../nodes/shape.ts";
 import { unsettledNodes } from "../nodes/stability.ts";
 import { type Shape, TEMPLATES } from "../shape.ts";
+import { twinShape } from "../wider.ts";
 import type { World } from "../world.ts";
 
 type Judged = Pick<World, "prepared" | "leaving" | "shown" | "fleet"> & { readonly store: Pick<Store, "get" | "list"> };
@@ -19,6 +20,7 @@ export function findUnsettled(world: Judged, shape: Shape, now: number): readonl
   const isHeld = isGroupHeld(store, shape);
   return [
     ...shape.zones.flatMap((zone) => unsettledZone(store, zone, isHeld)),
+    ...(shape.twin === "well" ? twinShape(shape).zones.flatMap((zone) => unsettledZone(store, zone, false, TWIN)) : []),
     ...untrueStatus(store, shape.zones, isHeld),
     ...unsettledPhased(store, shape),
     ...(world.fleet ? unsettledNodes(store, world.fleet, isHeld) : []),
@@ -81,12 +83,12 @@ function unlikeTemplate(store: Judged["store"], zones: readonly string[]): strin
 }
 
 /** A gate that holds zones keeps their outdated pods; those that were lost have come back with the new template. */
-function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean): string[] {
-  const set = store.get("statefulsets.apps", NAMESPACE, zone);
+function unsettledZone(store: Judged["store"], zone: string, isHeld: boolean, namespace = NAMESPACE): string[] {
+  const set = store.get("statefulsets.apps", namespace, zone);
   if (!set) return [];
   const replicas = Number(dig(set, "spec", "replicas"));
   const revision = dig(set, "status", "updateRevision");
-  const pods = store.list("pods", NAMESPACE).filter(({ metadata }) => metadata.labels?.["name"] === zone);
+  const pods = store.list("pods", namespace).filter(({ metadata }) => metadata.labels?.["name"] === zone);
   const isOutdated = ({ metadata }: KubeObject): boolean => metadata.labels?.["controller-revision-hash"] !== revision;
   return [
     ...(pods.length === replicas ? [] : [`${zone} has ${pods.length} pods instead of ${replicas}`]),
@@ -125,7 +127,10 @@ const GOES_ON = new Set([LEASES, "events", ROLLOUT_GROUPS]);
  * certificate that lasts an hour is renewed.
  */
 export const isUnrest = ({ resource, object }: StoreEvent, shape: Shape): boolean =>
-  (object.metadata.namespace === NAMESPACE || resource === "nodes" || resource === POLICIES) &&
+  (object.metadata.namespace === NAMESPACE ||
+    object.metadata.namespace === TWIN ||
+    resource === "nodes" ||
+    resource === POLICIES) &&
   // Its status says whether the window is open, and how its check is answered.
   !(resource === POLICIES && (shape.nodes?.windowed || shape.nodes?.oneShot || shape.nodes?.check)) &&
   !GOES_ON.has(resource) &&

@@ -1,7 +1,7 @@
 /** What oracles read of pods and StatefulSets as they are stored. */
 import { dig, type Fields, fieldsOf, isTrue, textOf } from "../../emulator/objects.ts";
 import type { KubeObject, Store } from "../../emulator/store.ts";
-import { BUDGETS, LEASES, NAMESPACE, ordinalOf } from "../names.ts";
+import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
 
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
 export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
@@ -11,10 +11,10 @@ export const isOf = ({ metadata }: KubeObject, set: KubeObject | undefined): boo
   set !== undefined && metadata.ownerReferences?.some(({ uid }) => uid === set.metadata.uid) === true;
 /** True of a pod that its StatefulSet has left behind: it is of the zone of its name, until it is adopted or gone. */
 export const isLeftBehind = ({ metadata }: KubeObject): boolean => (metadata.ownerReferences ?? []).length === 0;
-/** The ordinals that a zone without a StatefulSet should have: those up to its last pod, and as many as others have. */
-export function sizeLeft(pods: readonly KubeObject[], others: readonly number[]): number {
+/** How many pods a zone without a StatefulSet should have: up to its last place, and as many as others have. */
+export function sizeLeft(places: readonly number[], others: readonly number[]): number {
   const sizes = others.filter((size) => size > 0);
-  return Math.max(sizes.length > 0 ? Math.min(...sizes) : 0, ...pods.map((pod) => ordinalOf(pod.metadata.name) + 1));
+  return Math.max(sizes.length > 0 ? Math.min(...sizes) : 0, ...places.map((place) => place + 1));
 }
 /** What is reserved, by pod or by downscale: on a budget, or on the Lease beside it. */
 export function reservedOn(object: KubeObject | undefined): Fields {
@@ -22,10 +22,10 @@ export function reservedOn(object: KubeObject | undefined): Fields {
   return fieldsOf(note === undefined ? dig(object, "status", "disruptedPods") : readNote(note));
 }
 
-/** What is reserved on a budget: where its definition has no field for it, on a Lease beside it. */
-export function reservationsOf(store: Pick<Store, "get">, name: string): Fields {
-  const budget = store.get(BUDGETS, NAMESPACE, name);
-  const lease = budget && store.get(LEASES, NAMESPACE, `zonewise-budget-${budget.metadata.uid}`);
+/** What is reserved on the budget: where its definition has no field for it, on a Lease beside it. */
+export function reservationsOf(store: Pick<Store, "get">, namespace = NAMESPACE): Fields {
+  const budget = store.get(BUDGETS, namespace, BUDGET);
+  const lease = budget && store.get(LEASES, namespace, `zonewise-budget-${budget.metadata.uid}`);
   return { ...reservedOn(budget), ...reservedOn(lease) };
 }
 

@@ -39,17 +39,18 @@ export function createWriteSafety({ violated, now, suspends }: WriteSafetyOption
 
   /** Nobody takes a Lease before its time is over, counted from when its holder wrote it. */
   function onAnyLease({ actor, sentAt = 0 }: Caller, body: unknown): void {
-    const name = textOf(dig(body, "metadata", "name")) ?? "";
+    const [namespace = "", name = ""] = ["namespace", "name"].map((field) => textOf(dig(body, "metadata", field)));
+    const key = `${namespace}/${name}`;
     const holder = textOf(dig(body, "spec", "holderIdentity")) ?? "";
     const renewed = textOf(dig(body, "spec", "renewTime")) ?? "";
-    const before = leases.get(name);
+    const before = leases.get(key);
     if (before && before.holder !== "" && holder !== "" && before.holder !== holder && now() < before.until)
       violated(`${actor} takes Lease ${name} from ${before.holder}, which has it for ${before.until - now()} ms more`);
     // What else is written on it, such as who waits, is no renewal: nor after somebody has changed its time.
     const isByOther = name === LEASE_NAME && !isHolder(actor, body);
     if (before?.holder === holder && (before.renewed === renewed || isByOther)) return;
     const seconds = numberOf(dig(body, "spec", "leaseDurationSeconds")) ?? 0;
-    leases.set(name, { holder, renewed, until: sentAt + seconds * 1000 });
+    leases.set(key, { holder, renewed, until: sentAt + seconds * 1000 });
   }
 
   /** The Lease is written: a renewal, or its release. */

@@ -1,0 +1,112 @@
+/**
+ * Settings that a real fleet has and a plain world has not: in a quarter of the seeds, which have neither nodes nor
+ * incidents. Drawn from a stream of its own, so that the other histories are the same as without.
+ */
+import { type Draft, put } from "../emulator/objects.ts";
+import { drawFrom } from "./draw.ts";
+import { TWIN } from "./names.ts";
+import { pause, type People } from "./person.ts";
+import { budgetObject, type Shape, zoneObject } from "./shape.ts";
+
+const STREAM = 0x77696465;
+const ONE_OF = 4;
+const ACTIONS = 4;
+/** A drain asks again after 5 s. */
+const [DRAIN_MS, TRIES] = [5000, 6];
+
+/** What a wider world has beside its shape; undefined for a plain one. */
+export function drawWider(seed: number, shape: Shape): Partial<Shape> | undefined {
+  const draw = drawFrom(seed ^ STREAM);
+  if (draw.below(ONE_OF) > 0) return undefined;
+  // Each is drawn, whether it can be or not: so that none depends on another.
+  const [percent, first] = [draw.of([1, 34, 50, 67, 100]), draw.of([1, 5, 9, 10])];
+  const times = shape.zones.map((zone): [string, number] => [zone, draw.of([60, 90, 180])]);
+  const twin = draw.of(["well", "forbids"] as const);
+  const [hasPercent, hasFirst, hasTimes, isOrdered, hasTwin] = [0.4, 0.4, 0.4, 0.6, 0.4].map((share) =>
+    draw.chance(share),
+  );
+  return {
+    ...(hasPercent && shape.budget !== undefined && !shape.partitioned && { percent }),
+    ...(hasFirst && { firstOrdinal: first }),
+    ...(hasTimes && shape.secondsBetween > 0 && { minTimes: Object.fromEntries(times) }),
+    ...(isOrdered && shape.followers && { ordered: true }),
+    ...(hasTwin && { twin }),
+  };
+}
+
+/** The twin is a plain group. */
+export const twinShape = (shape: Shape): Shape => ({
+  ...shape,
+  zones: shape.zones.slice(0, 2),
+  replicas: 2,
+  maxUnavailable: 1,
+  accelerates: false,
+  budget: 1,
+  percent: undefined,
+  partitioned: false,
+  followers: false,
+  mirrored: undefined,
+  prepared: false,
+  secondsBetween: 0,
+  minTimes: undefined,
+  firstOrdinal: undefined,
+  ordered: undefined,
+  gate: undefined,
+  windows: undefined,
+});
+
+const inTwin = (object: Draft): Draft => put(object, ["metadata", "namespace"], TWIN);
+
+/** The objects of the second namespace, by their kind. */
+export const twinObjects = (shape: Shape): { readonly zones: readonly Draft[]; readonly budget: Draft } => {
+  const twin = twinShape(shape);
+  return { zones: twin.zones.map((zone) => inTwin(zoneObject(twin, zone))), budget: inTwin(budgetObject(twin)) };
+};
+
+/** As one configures webhooks for several namespaces. */
+export const forBoth = (configuration: Draft): Draft =>
+  JSON.parse(
+    JSON.stringify(configuration).replaceAll(
+      /"matchLabels":\{"kubernetes.io\/metadata.name":"([^"]*)"\}/g,
+      `"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"In","values":["$1","${TWIN}"]}]`,
+    ),
+  ) as Draft;
+
+const SETS = `/apis/apps/v1/namespaces/${TWIN}/statefulsets`;
+const PODS = `/api/v1/namespaces/${TWIN}/pods`;
+
+/** New templates and drains of the second namespace; at last, perhaps, our processes may do nothing there any more. */
+export function setTwin(people: People, seed: number): () => Promise<unknown> {
+  const { schedule, shape, world } = people;
+  if (!shape.twin) return () => Promise.resolve();
+  const draw = drawFrom(seed ^ STREAM ^ 1);
+  const begun: Promise<unknown>[] = [];
+  const { zones } = twinShape(shape);
+  const rollOut = async (): Promise<void> => {
+    const containers = [{ name: "main", image: `app:${draw.between(2, 9)}` }];
+    for (const zone of zones)
+      await world.ask("human", "PATCH", `${SETS}/${zone}`, { spec: { template: { spec: { containers } } } });
+  };
+  const drain = async (zone: string): Promise<void> => {
+    const name = `${zone}-${draw.below(2)}`;
+    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace: TWIN } };
+    for (let i = 0; i < TRIES; i++) {
+      const { status } = await world.ask("drainer", "POST", `${PODS}/${name}/eviction`, eviction);
+      if (status !== 429) return;
+      await pause(people, DRAIN_MS);
+    }
+  };
+  for (let i = 0; i < ACTIONS; i++)
+    schedule.after(draw.between(1000, shape.troubledMs), () => {
+      begun.push(draw.chance(0.5) ? rollOut() : Promise.all(zones.map(drain)));
+    });
+  if (shape.twin === "forbids")
+    schedule.after(draw.between(1000, shape.troubledMs), () => {
+      world.disturb((actor, { path }) =>
+        path.includes(`/namespaces/${TWIN}/`) && /^(?:reconciler|webhooks|certificates)-/.test(actor)
+          ? { refusedWith: 403 }
+          : undefined,
+      );
+    });
+  return () => Promise.all(begun);
+}
