@@ -10,7 +10,7 @@ const conditionOf = (object: unknown, type: string): unknown =>
   listOf(dig(object, "status", "conditions")).find((one) => dig(one, "type") === type);
 
 /** True if the gate's check passes once the trouble has ended. */
-export const opensAtLast = ({ gate }: Shape): boolean =>
+const opensAtLast = ({ gate }: Shape): boolean =>
   !gate || gate.last === "good" || (gate.onError === "Proceed" && gate.last !== "bad");
 
 /** True if a gate whose check does not pass may hold zones back, and says why. */

@@ -1,13 +1,12 @@
 /** Moments of the updates of nodes, for those who wait for them. */
 import type { ShadowStatus } from "../../../reconciler/nodes/shadow.ts";
-import { fieldsOf } from "../../emulator/objects.ts";
+import { dig, fieldsOf, listOf, textOf } from "../../emulator/objects.ts";
 import type { KubeObject } from "../../emulator/store.ts";
 import { NAMESPACE } from "../names.ts";
 import { pause, type People } from "../person.ts";
 import type { Fleet } from "./fleet.ts";
 import type { NodeHost } from "./node-host.ts";
 import { NODES_PATH, SHADOWS_PATH } from "./people.ts";
-import { entriesOf } from "./policies.ts";
 import { POLICIES, POLICY, SHADOWS } from "./shape.ts";
 
 export const LOOK_MS = 100;
@@ -26,8 +25,10 @@ export const shadowOf = ({ world }: People, { name }: NodeHost): KubeObject | un
   world.store.get(SHADOWS, NAMESPACE, `brs-${name}`);
 export const statusOf = (people: People, host: NodeHost): Partial<ShadowStatus> =>
   fieldsOf(shadowOf(people, host)?.["status"]);
-export const phaseOf = ({ world }: People, { name }: NodeHost): string | undefined =>
-  entriesOf(world.store.get(POLICIES, undefined, POLICY)).find(({ node }) => node === name)?.phase;
+export function phaseOf({ world }: People, { name }: NodeHost): string | undefined {
+  const active = listOf(dig(world.store.get(POLICIES, undefined, POLICY), "status", "active"));
+  return textOf(fieldsOf(active.find((one) => dig(one, "node") === name))["phase"]);
+}
 
 /** The first host of which this is so, before people stop and before it takes too long; there is an update to make. */
 export async function hostThat(people: People, is: (host: NodeHost) => boolean): Promise<NodeHost | undefined> {

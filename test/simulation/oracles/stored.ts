@@ -4,7 +4,7 @@ import type { KubeObject, Store } from "../../emulator/store.ts";
 import { BUDGET, BUDGETS, LEASES, NAMESPACE } from "../names.ts";
 
 export const replicasOf = (set: KubeObject | undefined): number => Number(dig(set, "spec", "replicas") ?? 1);
-export const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+const isEnding = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
 export const isReady = (pod: KubeObject): boolean => !isEnding(pod) && isTrue(pod, "Ready");
 /** True of a pod that the StatefulSet controls. */
 export const isOf = ({ metadata }: KubeObject, set: KubeObject | undefined): boolean =>
