@@ -16,7 +16,7 @@ import { createSchedule } from "./schedule.ts";
 import { delayMs, type Shape } from "./shape.ts";
 import { findLeasesOfTheDead, findUnsettled, isUnrest } from "./oracles/stability.ts";
 import { drawWholeShape } from "./whole-shape.ts";
-import { setTwin } from "./wider.ts";
+import { setTwin } from "./twin.ts";
 import { createWorld, type World } from "./world.ts";
 
 export interface History {
