@@ -114,36 +114,6 @@ describe("a release", () => {
 });
 
 describe("what a release carries", () => {
-  it(".krew.yaml names its archive, and infra/release/files fills in all its placeholders", () => {
-    const [, command = ""] = /^sed (.*)"\$root\/\.krew\.yaml"/m.exec(text("infra/release/files")) ?? [];
-    const filled = command.match(/(?<=s\|)[A-Z0-9]+/g) ?? [];
-    const [, ...lines] = text(".krew.yaml").split("\n");
-    const used = lines.join("\n").match(/[A-Z][A-Z0-9]{4,}/g) ?? [];
-    assert.deepEqual([...new Set(used)].toSorted(), filled.toSorted());
-    assert.match(text(".krew.yaml"), /\/releases\/download\/vVERSION\/kubectl-zonewise\.tar\.gz$/m);
-  });
-  it("kubectl-zonewise is the command line", () =>
-    assert.match(text("infra/release/files"), /cp "\$root\/cli\/zonewise\.js" "\$tmp\/cli\/kubectl-zonewise"/));
-  it("all files are published", () => {
-    const packed = [...text("infra/release/files").matchAll(/"\$OUT\/([\w-]+\.[a-z.]+)"$/gm)].map(
-      ([, name = ""]) => name,
-    );
-    assert.ok(packed.length >= 2, `${packed.length} files`);
-    for (const name of [...packed, "kubectl-zonewise.tar.gz"])
-      assert.ok(text("infra/release/publish").includes(name), name);
-  });
-  it("all that is published has its check in docs/verify.md", () => {
-    const page = text("docs/verify.md");
-    const types = [...text("infra/release/sign").matchAll(/^ *attest .* (\w+) "\$OUT/gm)].map(([, type = ""]) => type);
-    assert.deepEqual(types.toSorted(), ["cyclonedx", "slsaprovenance1"]);
-    for (const type of types) assert.ok(page.includes(`verify-attestation $IDENTITY --type ${type} $IMAGE`), type);
-    for (const name of ["$IMAGE", "$CHART"]) assert.ok(page.includes(`cosign verify $IDENTITY ${name}`), name);
-    assert.match(page, /sha256sum --check .*SHA256SUMS/);
-    assert.match(text("infra/release/files"), /sign-blob .*--bundle SHA256SUMS\.sigstore\.json SHA256SUMS$/m);
-    assert.ok(page.includes("cosign verify-blob $IDENTITY --bundle SHA256SUMS.sigstore.json SHA256SUMS"));
-    assert.match(text("infra/release/publish"), / SHA256SUMS SHA256SUMS\.sigstore\.json /);
-    assert.ok(page.includes("REPOSITORY/.github/workflows/release.yaml@refs/tags/vVERSION"));
-  });
   it("no registry and no organisation are named but in registry.env", () => {
     const env = text("infra/release/registry.env").match(/^[A-Z]+(?==)/gm);
     assert.deepEqual(env, ["REGISTRY", "ORGANISATION"]);
