@@ -1,6 +1,6 @@
 /** The manifests as they lie in the repository. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 
@@ -34,89 +34,28 @@ export function collect<T>(value: unknown, take: (object: Readonly<Record<string
   return [...(own === undefined ? [] : [own]), ...Object.values(value).flatMap((below) => collect(below, take))];
 }
 
-const STATEFUL_SETS = {
-  operations: ["UPDATE"],
-  apiGroups: ["apps"],
-  apiVersions: ["v1"],
-  resources: ["statefulsets", "statefulsets/scale"],
-};
-const PHASED = {
-  operations: ["CREATE", "UPDATE"],
-  apiGroups: ["sts.plus"],
-  apiVersions: ["v1alpha1"],
-  resources: ["phasedrollouts"],
-};
+/** A registered webhook. */
+export interface Hook {
+  readonly name: string;
+  readonly path: string;
+  readonly failurePolicy: string;
+  readonly timeoutSeconds: number;
+  readonly namespaceSelector?: object;
+}
 
-const GATES = {
-  operations: ["CREATE", "UPDATE"],
-  apiGroups: ["zonewise.dev"],
-  apiVersions: ["v1"],
-  resources: ["rolloutgates"],
-};
+interface RegisteredHook extends Hook {
+  readonly clientConfig: { readonly service: { readonly path: string } };
+}
 
-/** What is registered for each webhook. */
-export const HOOKS = [
-  {
-    name: "no-downscale",
-    kind: "Validating",
-    sideEffects: "None",
-    rule: { ...STATEFUL_SETS, resources: ["statefulsets/scale", "deployments/scale", "replicasets/scale"] },
-    sentOnlyIf: ["shrinks"],
-  },
-  {
-    name: "prepare-downscale",
-    kind: "Mutating",
-    sideEffects: "NoneOnDryRun",
-    reinvocationPolicy: "IfNeeded",
-    rule: STATEFUL_SETS,
-    sentOnlyIf: ["not-a-dry-run", "shrinks", "is-prepared"],
-  },
-  {
-    name: "pod-eviction",
-    kind: "Mutating",
-    path: "/admission/mutate-pod-eviction",
-    sideEffects: "NoneOnDryRun",
-    rule: { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods/eviction"] },
-  },
-  {
-    name: "zpdb-validation",
-    kind: "Validating",
-    // What it cannot be asked about is invalid as stored, and then nothing is evicted.
-    failurePolicy: "Ignore",
-    sideEffects: "None",
-    rule: {
-      operations: ["CREATE", "UPDATE"],
-      apiGroups: ["rollout-operator.grafana.com"],
-      apiVersions: ["v1"],
-      resources: ["zoneawarepoddisruptionbudgets"],
-    },
-  },
-  {
-    name: "phased-defaults",
-    kind: "Mutating",
-    path: "/mutate-sts-plus-v1alpha1-phasedrollout",
-    // The reconciler has the same defaults.
-    failurePolicy: "Ignore",
-    sideEffects: "None",
-    rule: PHASED,
-  },
-  {
-    name: "phased-validation",
-    kind: "Validating",
-    path: "/validate-sts-plus-v1alpha1-phasedrollout",
-    // Without an answer of Prometheus no pod is released, and no gate opens.
-    failurePolicy: "Ignore",
-    sideEffects: "None",
-    rule: PHASED,
-    more: [GATES],
-  },
-  {
-    name: "raise-partition",
-    kind: "Mutating",
-    // The reconciler raises the partition, too.
-    failurePolicy: "Ignore",
-    sideEffects: "None",
-    rule: { ...STATEFUL_SETS, resources: ["statefulsets"] },
-    sentOnlyIf: ["is-managed", "by-others", "may-release-pods"],
-  },
-];
+/** What is registered for each webhook of ours, by the name of its function. */
+export const HOOKS: readonly Hook[] = globSync("infra/manifests/webhooks/*.yaml", { cwd: ROOT })
+  .toSorted()
+  .flatMap(read)
+  .filter(({ kind }) => kind?.endsWith("WebhookConfiguration"))
+  .flatMap(({ metadata, webhooks }) =>
+    (webhooks as RegisteredHook[]).map((hook) => ({
+      ...hook,
+      name: metadata?.name?.replace(/-zonewise$/, "") ?? "",
+      path: hook.clientConfig.service.path,
+    })),
+  );
