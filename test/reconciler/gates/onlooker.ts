@@ -176,19 +176,14 @@ export class Play {
     // As long as only broken pods were replaced, it depends on more than is seen here which zone is the first.
     const isUnclear = begun.length === 0 && earlier.length === 0 && this.#touched.size + this.#touchedEarlier.size > 0;
     const isAsked = this.#when.includes(isFirst ? "BeforeFirstZone" : "BetweenZones");
-    if (isUnclear) this.#reach("unclear");
     const isNew = isAsked && !isWayBack && !isCure && !isUnclear;
-    if (isNew && this.#isBypassed(name)) this.#reach("a bypass");
-    else if (isNew) {
+    if (isNew && !this.#isBypassed(name)) {
       // A zone of which a broken pod was replaced after it was recorded that it begins is under way.
       const isUnderWay = this.#touched.has(name) && (this.#haveSufficed || this.#hadBypass.has(name));
       const age = this.#seconds - this.#answeredAt;
       assert.ok(this.#successes >= THRESHOLD || isUnderWay, `${name} begins after ${this.#successes} successes`);
       assert.ok(age <= KEPT_SECONDS || isUnderWay, `${name} begins ${age} s after its last check`);
-      this.#reach(isFirst ? "a first zone after its checks" : "a next zone after its checks");
     }
-    if (isWayBack) this.#reach("a way back");
-    if (isCure) this.#reach("a cure");
     this.#begun.add(name);
     this.#successes = 0;
     this.#haveSufficed = false;

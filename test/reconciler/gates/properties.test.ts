@@ -101,11 +101,6 @@ const HINDRANCES: ReadonlySet<string> = new Set(["pause", "crash", "limp"]);
 const whatOf = (next: Event): string => (next !== "calm" && "what" in next ? next.what : "");
 
 const LEAST = {
-  "a first zone after its checks": 15,
-  "a next zone after its checks": 4,
-  "a way back": 5,
-  "a cure": 5,
-  "a bypass": 10,
   GateWaiting: 1000,
   GateUnreachable: 100,
 };

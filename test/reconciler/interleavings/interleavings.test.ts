@@ -174,8 +174,6 @@ const PLAYS = 1500;
  */
 const LEAST = {
   deleted: 800,
-  "several deletions": 15,
-  "a limping pod deleted": 30,
   lostBefore: 300,
   lostAfter: 300,
   late: 300,
@@ -184,7 +182,6 @@ const LEAST = {
   Conflict: 60,
   "a deadline passed": 500,
   "a Lease was lost": 25,
-  "a reservation expired": 4,
 };
 
 describe("three functions, a reconciler, pods that come and go, lost answers and kills", () => {

@@ -97,7 +97,6 @@ export function createWorld(options: WorldOptions): World {
     if (!isSurplus && spec.podNamePartitionRegex === undefined && here.length >= most)
       violations.push(`${name} deleted while ${names(here)} is down`);
     deleted.push(name);
-    if (life.state === "limping") reach("a limping pod deleted");
     Object.assign(life, { state: "terminating", disrupted: true, version: ++version });
     if (isSurplus) void vanish(name, life);
     else if (options.revives) void revive(name, life);
@@ -159,8 +158,6 @@ export function createWorld(options: WorldOptions): World {
    * Enough time for every reservation to expire, every call and eviction to be given up, and every Lease to be lost.
    */
   function elapse(): void {
-    for (const [name, { uid }] of Object.entries(server.reservations()))
-      if (pods.get(name)?.uid === uid) reach("a reservation expired");
     now += LONG_MS;
     epoch++;
   }

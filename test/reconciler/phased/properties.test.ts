@@ -124,13 +124,9 @@ const LEAST = {
   claim: 1000,
   Guard: 1000,
   releasePod: 250,
-  Hold: 8,
-  ScaleOut: 2,
   Suspend: 80,
   Restart: 30,
   Contain: 40,
-  replacePod: 5,
-  RollBack: 3,
 };
 
 /** How many pods of these indexes are still to be replaced. */

@@ -48,7 +48,6 @@ const LEAST = {
   "a limping pod deleted": 100,
   "a limping pod left alone": 50,
   "a crashing pod deleted": 100,
-  "a recovering pod deleted": 50,
   "a cure beside another zone": 100,
   "a status that lags": 40,
   MultipleZonesNotReady: 1000,
@@ -103,7 +102,6 @@ describe("over random groups and histories", () => {
           if (isReady) assert.ok(!pods.some((pod) => isSpared(pod)), "ready pods go last");
           if (chosen.length > 1) reach("several deletions");
           if (serving.some((pod) => lifeOf(pod) === "limping")) reach("a limping pod deleted");
-          if (serving.some((pod) => lifeOf(pod) === "failed")) reach("a recovering pod deleted");
           if (pods.some((pod) => isSpared(pod) && !chosen.includes(pod))) reach("a limping pod left alone");
           if (chosen.some((pod) => lifeOf(pod) === "crashing")) reach("a crashing pod deleted");
           if (serving.length === 0 && others.some(({ metadata }) => downOf(metadata.name) > 0))

@@ -81,18 +81,14 @@ const step = fc.record({
 const LEAST = {
   shrunk: 100,
   deleted: 100,
-  several: 30,
   lostBefore: 100,
   lostAfter: 100,
-  late: 10,
-  refused: 10,
   leaseLost: 100,
   killed: 500,
   OtherZoneNotReady: 200,
   MinTimeBetweenZones: 100,
   DelayNotReached: 50,
   PrepareFailed: 100,
-  ScaleRefused: 2,
   LeaseHeld: 50,
   shrinkUnanswered: 50,
 };
@@ -127,8 +123,6 @@ describe("scaling and rolling out under any changes", () => {
               const what = message.includes("the downscale Lease of its group is held") ? "LeaseHeld" : reason;
               held[what] = (held[what] ?? 0) + 1;
             }
-            if (outcome?.state === "acted" && outcome.effect.replaced.length > 1)
-              held["several"] = (held["several"] ?? 0) + 1;
           }
         },
       ),
