@@ -64,8 +64,7 @@ async function gatherNode(session: Session, name: string, tools: Tools): Promise
   // In all namespaces: a drain evicts all pods.
   const query = { fieldSelector: `spec.nodeName=${name}` };
   const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
-  const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
-  const claims = await Promise.all(owned.map((pod) => claim(pod, tools)));
+  const claims = await Promise.all(items.filter(isOfZone).map((pod) => claim(pod, tools)));
   return { name, topologyZone: node.metadata?.labels?.[TOPOLOGY] ?? "", claims: claims.flat() };
 }
 
@@ -78,29 +77,29 @@ async function seeGuard(pod: BudgetPod, world: World, guards: Tools["guards"]) {
 }
 
 async function judge(pod: BudgetPod, { worlds, places }: Tools) {
-  const { world, state } = await worlds(pod);
+  const { world, group } = await worlds(pod);
   const judged = judgeDisruption(world, pod);
-  if (judged.verdict.reason !== "PodNotInScope" || state) places.add(pod.namespace);
-  return { world, isGrouped: state !== undefined, ...judged };
+  if (judged.verdict.reason !== "PodNotInScope" || group !== undefined) places.add(pod.namespace);
+  return { world, group, ...judged };
 }
 
 /** Empty for a pod under no budget and in no group. */
 async function claim(pod: BudgetPod, tools: Tools): Promise<Claim[]> {
-  const { world, isGrouped, verdict, snapshot } = await judge(pod, tools);
-  const group = isGrouped ? `${pod.namespace}/${world.group}` : undefined;
-  const zone = pod.controller?.name ?? "";
-  if (snapshot) return [{ ...(await claimByBudget(pod, snapshot, { world, verdict, tools })), group, zone }];
+  const { world, group, verdict, snapshot } = await judge(pod, tools);
+  const zone = pod.madeBy ?? pod.controller?.name ?? "";
+  const key = group === undefined ? undefined : `${pod.namespace}/${group}`;
+  if (snapshot) return [{ ...(await claimByBudget(pod, snapshot, { world, verdict, tools })), group: key, zone }];
   const own = {
     pod,
     budget: undefined,
-    group,
+    group: key,
     zone,
-    isDown: isDegraded(world.zones.find(({ name }) => name === zone)),
+    isDown: isDegraded(zoneOf(pod, zonesIn(world))),
   };
   // Several budgets select it, or one that is not valid: every eviction of it is refused.
   if (verdict.reason !== "PodNotInScope") return [{ ...own, refusal: verdict.message }];
-  if (!isGrouped) return [];
-  const unguarded = `no disruption budget selects pods of group ${world.group}: nothing refuses evictions in a second zone; zonewise -n ${pod.namespace} doctor proposes a budget`;
+  if (group === undefined) return [];
+  const unguarded = `no disruption budget selects pods of group ${group}: nothing refuses evictions in a second zone; zonewise -n ${pod.namespace} doctor proposes a budget`;
   return [{ ...own, refusal: whyOthersComeFirst(zone, world), unguarded }];
 }
 
@@ -113,7 +112,7 @@ interface Judgement {
 async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world, verdict, tools }: Judgement) {
   const { budget, zones } = snapshot;
   const partition = budget.partitionOf?.(pod.name);
-  const own = zones.find(({ uid }) => uid === pod.owner);
+  const own = zoneOf(pod, zones);
   const down = own ? countUnavailable(own, snapshot, partition) : { notReady: 0, unknown: 0 };
   return {
     pod,
@@ -125,12 +124,22 @@ async function claimByBudget(pod: BudgetPod, snapshot: EvictionSnapshot, { world
   };
 }
 
+/** Of a StatefulSet, or of one that has left it behind. */
+const isOfZone = ({ controller, madeBy }: BudgetPod): boolean =>
+  controller?.kind === "StatefulSet" || madeBy !== undefined;
+
+const zonesIn = ({ zones, orphans = [] }: World): readonly BudgetZone[] => [...zones, ...orphans];
+
+/** Until a StatefulSet that was created again adopts a pod of its name, it counts that as missing. */
+const zoneOf = (pod: BudgetPod, zones: readonly BudgetZone[]): BudgetZone | undefined =>
+  zones.find(({ pods }) => pods.some(({ uid }) => uid === pod.uid)) ?? zones.find(({ name }) => name === pod.madeBy);
+
 const isDegraded = (zone: BudgetZone | undefined): boolean =>
   zone !== undefined && (zone.pods.length < zone.replicas || zone.pods.some(({ ready }) => !ready));
 
 /** Where no budget counts them: why the pods of this zone have to stay. */
-function whyOthersComeFirst(own: string, { zones }: World): string | undefined {
-  const degraded = zones.filter((zone) => zone.name !== own && isDegraded(zone)).map(({ name }) => name);
+function whyOthersComeFirst(own: string, world: World): string | undefined {
+  const degraded = zonesIn(world).filter((zone) => zone.name !== own && isDegraded(zone)).map(({ name }) => name);
   return degraded.length === 0 ? undefined : `${listSome(degraded)} has pods that are missing or not ready`;
 }
 

@@ -137,7 +137,7 @@ const EXPLAIN: Readonly<Record<Kind, Explain>> = {
       ...(session.namespace !== "" && { namespace: session.namespace }),
     };
     const { items } = await readAll({ resource: pods, query, read: readBudgetPod }, session);
-    const owned = items.filter(({ controller }) => controller?.kind === "StatefulSet");
+    const owned = items.filter(({ controller, madeBy }) => controller?.kind === "StatefulSet" || madeBy !== undefined);
     const tools = createPodTools(session);
     const explained = await Promise.all(owned.map((pod) => explainOne(session, pod, tools)));
     const facts = await gatherNodeUpdate(session, node);

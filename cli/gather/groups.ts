@@ -47,9 +47,17 @@ export async function findGroup(source: Session, namespace: string, group: strin
   return { namespace, group, zones, ...describe(recorded.get(keyOf(namespace, group))) };
 }
 
-/** The group of a pod. Its zones suffice: without the definition of RolloutGroups it has no record. */
-export async function findGroupOfPod(source: Session, namespace: string, group: string): Promise<GroupState> {
-  const zones = await gatherZonesOf(source, namespace, group);
+/**
+ * The group of a pod; undefined if it has no zones. They suffice: without the definition of RolloutGroups it has no
+ * record.
+ */
+export async function findGroupOfPod(
+  source: Source,
+  namespace: string,
+  group: string,
+): Promise<GroupState | undefined> {
+  const zones = await gatherGroupZones({ namespace, group }, source);
+  if (zones.length === 0) return undefined;
   const recorded = await readRecorded(source, namespace, selectName(group));
   return { namespace, group, zones, ...describe(recorded?.get(keyOf(namespace, group))) };
 }

@@ -19,41 +19,51 @@ import { gatherScene } from "./world.ts";
 
 interface PodWorld {
   readonly world: World;
-  /** Undefined for a pod that is in no group. */
+  /** The value of the label; undefined for a pod that is in no group. */
+  readonly group: string | undefined;
+  /** Undefined for a pod that is in no group, or in one that has no zones any more. */
   readonly state: GroupState | undefined;
 }
 
 /** The worlds of many pods: pods of one owner, and owners of one group, share their reads. */
 export function createPodWorlds(session: Session): (pod: BudgetPod) => Promise<PodWorld> {
-  const byGroup = new Map<string, Promise<PodWorld>>();
+  const byGroup = new Map<string, ReturnType<typeof gatherGroupWorld>>();
   return once(
     (pod) => gatherPodWorld(session, pod, byGroup),
-    ({ owner, namespace, name }) => owner ?? `${namespace}/${name}`,
+    ({ owner, madeBy, namespace, name }) => owner ?? `${namespace}/${madeBy ?? name}`,
   );
 }
 
 async function gatherPodWorld(
   session: Session,
   pod: BudgetPod,
-  byGroup = new Map<string, Promise<PodWorld>>(),
+  byGroup: Map<string, ReturnType<typeof gatherGroupWorld>>,
 ): Promise<PodWorld> {
   const group = await groupOf(session, pod);
-  if (group === undefined) return { world: await gatherUngrouped(session, pod), state: undefined };
   const key = `${pod.namespace}/${group}`;
   const found = byGroup.get(key) ?? gatherGroupWorld(session, pod.namespace, group);
   byGroup.set(key, found);
-  return await found;
+  const grouped = await found;
+  return { group, ...(grouped ?? { world: await gatherUngrouped(session, pod), state: undefined }) };
 }
 
-async function gatherGroupWorld(session: Session, namespace: string, group: string): Promise<PodWorld> {
-  const state = markOld(await findGroupOfPod(session, namespace, group), session.noTicks);
+/** Undefined without a group, and for one that has no zones. */
+async function gatherGroupWorld(
+  session: Session,
+  namespace: string,
+  group: string | undefined,
+): Promise<Pick<PodWorld, "world" | "state"> | undefined> {
+  const found = group === undefined ? undefined : await findGroupOfPod(session, namespace, group);
+  if (!found) return undefined;
+  const state = markOld(found, session.noTicks);
   return { world: await gatherScene(state, session), state };
 }
 
-async function groupOf({ cluster }: Session, { namespace, controller }: BudgetPod): Promise<string | undefined> {
-  if (controller?.kind !== "StatefulSet") return undefined;
-  const owner = await cluster.get(statefulSets, { namespace, name: controller.name }).catch(absent);
-  return owner?.metadata?.labels?.[LABELS.rolloutGroup];
+/** That of its StatefulSet; of one that is gone, or has left its group, the one that the pod names (orphans.ts). */
+async function groupOf({ cluster }: Session, { namespace, madeBy, labels }: BudgetPod): Promise<string | undefined> {
+  if (madeBy === undefined) return undefined;
+  const owner = await cluster.get(statefulSets, { namespace, name: madeBy }).catch(absent);
+  return owner?.metadata?.labels?.[LABELS.rolloutGroup] ?? labels[LABELS.rolloutGroup];
 }
 
 async function gatherUngrouped(session: Session, { namespace, labels }: BudgetPod): Promise<World> {

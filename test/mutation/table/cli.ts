@@ -177,6 +177,13 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
     replacement: "return false;",
   },
   {
+    breaks: "drain-order keeps pods that a deleted StatefulSet has left behind apart from other zones",
+    file: "cli/commands/drain-order.ts",
+    tests: ["test/cli/commands/orphans.test.ts"],
+    find: 'controller?.kind === "StatefulSet" || madeBy !== undefined',
+    replacement: 'controller?.kind === "StatefulSet"',
+  },
+  {
     breaks: "drain-order says yes to no pod whose eviction nothing would refuse",
     file: "cli/commands/drain-order.ts",
     tests: ["test/cli/commands/others.test.ts"],
