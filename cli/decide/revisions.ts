@@ -1,6 +1,8 @@
 /** Revisions of a StatefulSet: the images of each, and the revision that a zone goes back to. Pure. */
 import type { ControllerRevision } from "../../infra/kubernetes/resources.ts";
-import { isZoneRecorded, type Zone } from "../../reconciler/model/zone.ts";
+import { groupBy } from "../../reconciler/model/order.ts";
+import { outdated } from "../../reconciler/model/readiness.ts";
+import { isZoneRecorded, type Zone, type ZoneWithPods } from "../../reconciler/model/zone.ts";
 
 /** A ControllerRevision. */
 export interface Revision {
@@ -46,6 +48,25 @@ export interface ZoneHistory {
 export function describeRevision(name: string, revisions: readonly Revision[]): string {
   const images = revisions.find((one) => one.name === name)?.images ?? [];
   return images.length > 0 ? `${images.join(", ")} (${name})` : name;
+}
+
+/** True if its status says that its rollout is over, and counts pods that lack its revision. */
+export const contradictsItself = (zone: Zone): boolean =>
+  isZoneRecorded(zone) && zone.status.updated < zone.status.replicas;
+
+/**
+ * A StatefulSet that was created again records its first template as the current one, whatever the pods run that it
+ * adopts. Such a zone with the revision of most of those pods as its current one: it is older than the StatefulSet, or
+ * gone. One that was merely taken back has pods of a later revision.
+ */
+export function withCurrentOfPods(zone: ZoneWithPods, revisions: readonly Revision[]): Zone {
+  const others = [...groupBy(outdated(zone), ({ revision = "" }) => revision)];
+  const [most] = others.toSorted(([, one], [, other]) => other.length - one.length);
+  if (!most) return zone;
+  const [currentRevision, { length: current }] = most;
+  const madeAt = revisions.find(({ name }) => name === currentRevision)?.createdAt ?? "";
+  if (madeAt >= (zone.createdAt ?? "")) return zone;
+  return { ...zone, status: { ...zone.status, currentRevision, current } };
 }
 
 /** The number of pods of a zone that lack its current revision: also pods of a template between it and the latest. */

@@ -1,8 +1,14 @@
 /** Reads the revisions of a StatefulSet. */
 import { controllerRevisions } from "../../infra/kubernetes/resources.ts";
 import type { Zone } from "../../reconciler/model/zone.ts";
-import { readAll } from "../../reconciler/snapshot/gather.ts";
-import { readRevision, type Revision, type ZoneHistory } from "../decide/revisions.ts";
+import { gatherZonePods, readAll } from "../../reconciler/snapshot/gather.ts";
+import {
+  contradictsItself,
+  readRevision,
+  type Revision,
+  withCurrentOfPods,
+  type ZoneHistory,
+} from "../decide/revisions.ts";
 import type { Session } from "../session.ts";
 
 /** The newest first. Rejects with the error of the API server. */
@@ -20,4 +26,19 @@ export async function gatherHistories(
   zones: readonly Zone[],
 ): Promise<readonly ZoneHistory[]> {
   return await Promise.all(zones.map(async (zone) => ({ zone, revisions: await gatherRevisions(session, zone) })));
+}
+
+/** The same, each zone with the revision that its pods had before: pods are read where the status does not show it. */
+export async function gatherForUndo(
+  session: Pick<Session, "cluster">,
+  zones: readonly Zone[],
+): Promise<readonly ZoneHistory[]> {
+  const [histories, read] = await Promise.all([
+    gatherHistories(session, zones),
+    gatherZonePods(zones.filter(contradictsItself), session),
+  ]);
+  return histories.map(({ zone, revisions }) => {
+    const own = read.find(({ uid }) => uid === zone.uid);
+    return { zone: own ? withCurrentOfPods(own, revisions) : zone, revisions };
+  });
 }

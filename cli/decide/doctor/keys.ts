@@ -1,4 +1,4 @@
-/** Labels and annotations that are nearly ones of ours: nobody reads them. Pure. */
+/** Labels and annotations that are nearly ones of ours, or stand in the place of the other: nobody reads them. Pure. */
 import { countEdits } from "../../../infra/edit-distance.ts";
 import { RETRY_ANNOTATION } from "../../../reconciler/gates/gate.ts";
 import { ANNOTATIONS, LABELS } from "../../../reconciler/model/annotations.ts";
@@ -82,24 +82,68 @@ function findMisses(of: Keyed): Miss[] {
   return [...find(of.labels, "label"), ...find(of.annotations, "annotate")];
 }
 
-function correct({ of, written, value, verb, meant }: Miss): string {
-  const change = (one: Known["as"], pairs: string): string => kubectl(of, `${one} ${of.kind} ${of.name} ${pairs}`);
-  const isSet = (meant.as === "label" ? of.labels : of.annotations)[meant.key] !== undefined;
-  if (isSet) return `if so: ${change(verb, `${written}-`)}`;
-  if (!LABEL_VALUE.test(value)) return `if so: ${kubectl(of, `edit ${of.kind} ${of.name}`)}`;
-  if (meant.as === verb) return `if so: ${change(verb, `${meant.key}=${value} ${written}-`)}`;
-  return `if so: ${change(meant.as, `${meant.key}=${value}`)} && ${change(verb, `${written}-`)}`;
+/** A key that is read as a label and as an annotation, as in older and newer versions of the original. */
+const BOTH = LABELS.minTimeBetweenZonesDownscale;
+
+/** The keys of a StatefulSet that it has as labels, or annotations, and that are read as the other. */
+const findMisplaced =
+  (as: Known["as"]) =>
+  (objects: readonly Keyed[]): Miss[] =>
+    objects.flatMap((of) => {
+      const strings = as === "label" ? of.labels : of.annotations;
+      return KNOWN.flatMap((meant) => {
+        const { [meant.key]: value } =
+          of.kind === "statefulset" && meant.as !== as && meant.key !== BOTH ? strings : {};
+        return value === undefined ? [] : [{ of, written: meant.key, value, verb: as, meant }];
+      });
+    });
+
+const valueOf = ({ of, meant }: Miss): string | undefined =>
+  (meant.as === "label" ? of.labels : of.annotations)[meant.key];
+
+function describeMisplaced(miss: Miss): string {
+  const [is, read] = miss.verb === "label" ? ["a label", "an annotation"] : ["an annotation", "a label"];
+  const counts = valueOf(miss);
+  return `${miss.written} is ${is}; it is read as ${read} only${counts === undefined ? "" : `, which is ${counts} and counts`}`;
 }
 
-/** One row for all keys, of all kinds of objects. */
+/** Gives it the right key in the right place, where a value that is there already stays. */
+function correct(miss: Miss): string {
+  const { of, written, value, verb, meant } = miss;
+  const change = (one: Known["as"], pairs: string): string => kubectl(of, `${one} ${of.kind} ${of.name} ${pairs}`);
+  if (valueOf(miss) !== undefined) return change(verb, `${written}-`);
+  if (!LABEL_VALUE.test(value)) return kubectl(of, `edit ${of.kind} ${of.name}`);
+  if (meant.as === verb) return change(verb, `${meant.key}=${value} ${written}-`);
+  return `${change(meant.as, `${meant.key}=${value}`)} && ${change(verb, `${written}-`)}`;
+}
+
+const objectOf = ({ of }: Miss): string => `${of.kind}/${of.name}`;
+
+/** A row for mistyped keys of all kinds of objects, and one for each place of a StatefulSet. */
 export const KEY_CHECKS: readonly Check<readonly Keyed[]>[] = [
   row({
     check: "mistyped-key",
     level: "warning",
     when: (objects: readonly Keyed[]) => objects.flatMap(findMisses),
-    object: ({ of }) => `${of.kind}/${of.name}`,
+    object: objectOf,
     message: ({ written, verb, meant }) =>
       `nobody reads its ${verb === "label" ? "label" : "annotation"} ${written}; is the ${meant.as === "label" ? "label" : "annotation"} ${meant.key} meant?`,
+    fix: (miss) => `if so: ${correct(miss)}`,
+  }),
+  row({
+    check: "label-for-annotation",
+    level: "error",
+    when: findMisplaced("label"),
+    object: objectOf,
+    message: describeMisplaced,
+    fix: correct,
+  }),
+  row({
+    check: "annotation-for-label",
+    level: "error",
+    when: findMisplaced("annotate"),
+    object: objectOf,
+    message: describeMisplaced,
     fix: correct,
   }),
 ];

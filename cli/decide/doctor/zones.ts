@@ -50,18 +50,17 @@ const objectOf = ({ name }: { readonly name: string }): string => `statefulset/$
 const objectOfSet = ({ zone }: Pick<Set, "zone">): string => objectOf(zone);
 const grouped = ({ sets }: ZoneFacts): readonly Set[] => sets.filter(({ zone }) => isGrouped(zone));
 
-/** Keys that are read as a label and as an annotation, as in older and newer versions of the original. */
 const MIN_TIME = LABELS.minTimeBetweenZonesDownscale;
-const ONLY_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision && key !== MIN_TIME);
-const ONLY_ANNOTATIONS = Object.values(ANNOTATIONS);
+/** Kubernetes writes the revision. */
+const GROUP_LABELS = Object.values(LABELS).filter((key) => key !== LABELS.revision);
 /** Some of our keys need no group: no-downscale, and those that phased rollouts write. */
 const GROUPLESS = /^rollout-group$|no-downscale|prepare-downscale|^sts\.plus|last-downscale/;
 
-/** The keys that a StatefulSet has where they are not read, with their values. */
-const misplaced = (place: "labels" | "annotations", keys: readonly string[]) => (facts: ZoneFacts) =>
+/** The keys of these that a StatefulSet has there. */
+const keysIn = (place: "labels" | "annotations", keys: readonly string[]) => (facts: ZoneFacts) =>
   facts.sets.flatMap(({ object, zone }) => {
     const strings = object.metadata?.[place] ?? {};
-    return keys.flatMap((key) => (strings[key] === undefined ? [] : [{ zone, key, value: strings[key] }]));
+    return keys.flatMap((key) => (strings[key] === undefined ? [] : [{ zone, key }]));
   });
 
 interface Alone {
@@ -191,26 +190,6 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     fix: () => `give some of its zones another ${LABELS.rolloutGroup}`,
   }),
   row({
-    check: "label-for-annotation",
-    level: "error",
-    when: misplaced("labels", ONLY_ANNOTATIONS),
-    object: objectOfSet,
-    message: ({ key }) => `${key} is a label; it is read as an annotation only`,
-    fix: ({ zone, key, value }) =>
-      `${kubectl(zone, `annotate statefulset ${zone.name} ${key}=${value}`)} && ${kubectl(zone, `label statefulset ${zone.name} ${key}-`)}`,
-  }),
-  row({
-    check: "annotation-for-label",
-    level: "error",
-    when: misplaced("annotations", ONLY_LABELS),
-    object: objectOfSet,
-    message: ({ key }) => `${key} is an annotation; it is read as a label only`,
-    fix: ({ zone, key, value }) =>
-      LABEL_VALUE.test(value)
-        ? `${kubectl(zone, `label statefulset ${zone.name} ${key}=${value}`)} && ${kubectl(zone, `annotate statefulset ${zone.name} ${key}-`)}`
-        : edit(zone),
-  }),
-  row({
     check: "unreadable",
     level: "error",
     when: (facts) =>
@@ -257,14 +236,13 @@ export const ZONES: readonly Check<ZoneFacts>[] = [
     check: "no-group",
     level: "warning",
     when: (facts) =>
-      [
-        ...misplaced("annotations", ONLY_ANNOTATIONS)(facts),
-        ...misplaced("labels", [...ONLY_LABELS, MIN_TIME])(facts),
-      ].filter(({ zone, key }, i, all) => {
-        const isFirst = all.findIndex((one) => one.zone === zone && !GROUPLESS.test(one.key)) === i;
-        const isMistyped = Object.keys(zone.labels).some((one) => findMeantKey(one)?.key === LABELS.rolloutGroup);
-        return isFirst && !GROUPLESS.test(key) && !isGrouped(zone) && !isMistyped;
-      }),
+      [...keysIn("annotations", Object.values(ANNOTATIONS))(facts), ...keysIn("labels", GROUP_LABELS)(facts)].filter(
+        ({ zone, key }, i, all) => {
+          const isFirst = all.findIndex((one) => one.zone === zone && !GROUPLESS.test(one.key)) === i;
+          const isMistyped = Object.keys(zone.labels).some((one) => findMeantKey(one)?.key === LABELS.rolloutGroup);
+          return isFirst && !GROUPLESS.test(key) && !isGrouped(zone) && !isMistyped;
+        },
+      ),
     object: objectOfSet,
     message: ({ key }) => `it has ${key} and no label ${LABELS.rolloutGroup}: nobody reads that`,
     fix: ({ zone }) => kubectl(zone, `label statefulset ${zone.name} ${LABELS.rolloutGroup}=GROUP`),

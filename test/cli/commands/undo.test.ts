@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { stripVTControlCharacters } from "node:util";
+import { REVISIONS } from "../../emulator/controllers/statefulset/revisions.ts";
+import type { Stage } from "../../reconciler/stage.ts";
 import { openTerminal } from "../stage.ts";
 import { imagesOf, podsOf, setImage, setOf, setRollout, SETS } from "./half-rolled.ts";
 
@@ -107,6 +109,52 @@ it("undo leaves a zone alone whose pods are all updated and ready, though nothin
   const stage = await setRollout(t, { recorded: false });
   const { code, out } = await (await openTerminal(t, stage)).run("undo ingester --yes");
   assert.deepEqual([code, imagesOf(stage)], [0, ["app:2", "app:1", "app:1"]], out);
+});
+
+/** Deletes a zone without its pods, and creates it again with this image. */
+async function createAgain(stage: Stage, zone: string, image: string): Promise<void> {
+  const { store } = stage.emulator;
+  const { metadata: { name, namespace, labels } = {}, spec } = structuredClone(setOf(stage, zone));
+  const [container = assert.fail()] = spec?.template.spec?.containers ?? [];
+  container.image = image;
+  store.remove(SETS, "default", `ingester-zone-${zone}`, { propagationPolicy: "Orphan" });
+  await stage.time.advance(2000);
+  const made = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, namespace, labels }, spec };
+  const { uid } = store.create(SETS, made as never).metadata;
+  await stage.time.advance(5000);
+  // As its controller adopts them.
+  const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: name ?? "", uid: uid ?? "", controller: true };
+  for (const one of store.list(REVISIONS))
+    if (!one.metadata.ownerReferences)
+      store.update(REVISIONS, { ...one, metadata: { ...one.metadata, ownerReferences: [owner] } });
+}
+
+it("undo takes a zone back that was created again with another template than its pods have", async (t) => {
+  const stage = await setRollout(t);
+  await createAgain(stage, "c", "app:3");
+  const { status } = setOf(stage, "c");
+  assert.deepEqual([status?.currentRevision, status?.updatedReplicas ?? 0], [status?.updateRevision, 0]);
+  const { run } = await openTerminal(t, stage);
+  const { code, out } = await run("undo ingester --yes");
+  assert.match(out, /^ingester-zone-c +not begun +app:3 .* app:1 .* none is replaced: none has the new template$/m);
+  assert.deepEqual([code, imagesOf(stage)], [0, ["app:2", "app:1", "app:1"]], out);
+  await stage.time.advance(2000);
+  await run("undo ingester --yes");
+  assert.deepEqual(imagesOf(stage), ["app:2", "app:1", "app:1"]);
+});
+
+it("undo goes back in no zone if one was created again, and no revision of its pods is left", async (t) => {
+  const stage = await setRollout(t);
+  await createAgain(stage, "c", "app:3");
+  const { store } = stage.emulator;
+  const latest = setOf(stage, "c").status?.updateRevision;
+  for (const {
+    metadata: { name },
+  } of store.list(REVISIONS))
+    if (name.startsWith("ingester-zone-c-") && name !== latest) store.remove(REVISIONS, "default", name);
+  const { code, err } = await (await openTerminal(t, stage)).run("undo ingester --yes");
+  assert.match(err, /ingester-zone-c has no earlier revision: nothing was changed/);
+  assert.deepEqual([code, imagesOf(stage)], [4, ["app:2", "app:2", "app:3"]]);
 });
 
 it("undo changes nothing by a status that has not seen the latest spec", async (t) => {

@@ -234,10 +234,10 @@ export const CLI_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "no text of an annotation stands in a command that doctor prints",
-    file: "cli/decide/doctor/zones.ts",
+    file: "cli/decide/doctor/keys.ts",
     tests: ["test/cli/decide/doctor/zones.test.ts"],
-    find: "LABEL_VALUE.test(value)\n        ? `${kubectl(zone, `label",
-    replacement: "LABEL_VALUE\n        ? `${kubectl(zone, `label",
+    find: "!LABEL_VALUE.test(value)",
+    replacement: "value === null",
   },
   {
     breaks: "no label but that of another group is taken off running pods",

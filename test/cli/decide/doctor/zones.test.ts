@@ -59,6 +59,23 @@ describe("zonewise doctor", () => {
       name: "an annotation where a label belongs",
       objects: sets({ annotations: { "grafana.com/prepare-downscale": "true" } }, {}),
       found: ["error annotation-for-label statefulset/ingester-zone-a"],
+      fix: "kubectl -n test label statefulset ingester-zone-a grafana.com/prepare-downscale=true && kubectl -n test annotate statefulset ingester-zone-a grafana.com/prepare-downscale-",
+    },
+    {
+      name: "an annotation beside the label that is read, which stays",
+      objects: sets({ annotations: { "rollout-group": "other" } }, {}),
+      found: ["error annotation-for-label statefulset/ingester-zone-a"],
+      fix: "kubectl -n test annotate statefulset ingester-zone-a rollout-group-",
+      says: /it is read as a label only, which is ingester and counts/,
+    },
+    {
+      name: "a label beside the annotation that is read, which stays",
+      objects: sets(
+        { labels: { "rollout-max-unavailable": "7" }, annotations: { "rollout-max-unavailable": "2" } },
+        {},
+      ),
+      found: ["error label-for-annotation statefulset/ingester-zone-a"],
+      fix: "kubectl -n test label statefulset ingester-zone-a rollout-max-unavailable-",
     },
     {
       name: "an annotation that cannot be read",
