@@ -10,7 +10,7 @@ import { hasCode } from "../infra/errors.ts";
 import { compose, type Composition } from "../reconciler/run/compose.ts";
 import type { Outcome } from "../reconciler/model/outcome.ts";
 import { run } from "../reconciler/run/run.ts";
-import type { RunInput, RunResult } from "../reconciler/run/run-input.ts";
+import type { RunInput, RunResult } from "../reconciler/run/session.ts";
 
 interface ReconcileTargets {
   /**

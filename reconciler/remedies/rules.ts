@@ -93,7 +93,7 @@ export const RULES: Readonly<Record<Reason | Denial, RuleFacts>> = {
       `give some of its zones another group by their label ${LABELS.rolloutGroup}: ${kubectl(context, `get statefulsets -l ${LABELS.rolloutGroup}=${context.group}`)}`,
   },
   TurnAwaited: {
-    rule: "few enough groups have a step under way that takes long",
+    rule: "few enough groups are worked on at once",
     remedy: (context) =>
       `wait for them; if it lasts, find those whose pods or webhooks do not answer: ${kubectl(context, "get rolloutgroups")}`,
   },

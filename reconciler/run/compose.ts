@@ -20,7 +20,7 @@ import { composeBudgets } from "../budget/act/compose.ts";
 import type { OnBudgets } from "../budget/act/disruption-request.ts";
 import { createMayDisrupt, createMayDownscale } from "../budget/act/may-disrupt.ts";
 import { createNodeUpdates, type NodeUpdateOptions } from "../nodes/act/update-nodes.ts";
-import type { RunInput } from "./run-input.ts";
+import type { RunInput } from "./session.ts";
 import { secrets } from "../../infra/kubernetes/resources.ts";
 import { createBudgetStatuses } from "../group-status/act/budget-statuses.ts";
 import { createConcluder } from "../downscale/act/conclude-downscales.ts";

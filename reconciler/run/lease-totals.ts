@@ -3,11 +3,13 @@
  */
 import type { Metrics } from "../../infra/metrics/metrics.ts";
 import { addGrowth, formatTotals, parseTotals, TOTALS, type Totals } from "../../infra/metrics/totals.ts";
-import { formatTimestamp } from "../../infra/timestamp.ts";
+import { formatTimestamp, parseTimestamp } from "../../infra/timestamp.ts";
 
 export interface LeaseTotals {
   /** The number of the tick under way among all of the installation. */
   readonly passes: () => number;
+  /** When the last tick under an earlier Lease began, milliseconds since the epoch; undefined without one. */
+  readonly tickedBefore: number | undefined;
   /**
    * Takes over the process's own metrics after a tick. `startedAt` (milliseconds since the epoch) is undefined if it
    * could not read the cluster.
@@ -25,6 +27,7 @@ export async function createLeaseTotals(
   let { passes, lastTick }: Pick<Totals, "passes" | "lastTick"> = base;
   return {
     passes: () => passes + 1,
+    tickedBefore: parseTimestamp(base.lastTick ?? ""),
     async record(startedAt) {
       if (startedAt !== undefined) {
         passes++;

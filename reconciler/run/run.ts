@@ -10,8 +10,7 @@ import { firstOfSignals, type Clock } from "../../infra/clock.ts";
 import { hasCode, isRetryable } from "../../infra/errors.ts";
 import { acquireLease } from "../../infra/kubernetes/lease.ts";
 import type { GroupMemory } from "../report/memory.ts";
-import type { RunInput, RunResult } from "./run-input.ts";
-import { tickWhileLeader } from "./session.ts";
+import { type RunInput, type RunResult, tickWhileLeader } from "./session.ts";
 
 /** Milliseconds between a lost Lease and the next attempt. */
 const PAUSE_MS = 1000;

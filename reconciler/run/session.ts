@@ -1,37 +1,100 @@
 /**
- * A session, the time under one Lease: ticks; at its end the Lease is released, and the remaining reports are written.
+ * A session, the time under one Lease: ticks; at its end the steps under way end, the remaining reports are written, and
+ * the Lease is released.
+ *
+ *   pause the queue -> conclude downscales -> read RolloutGroups -> tick: list, resume the queue -> update nodes -> pause, or the next tick
  */
-import { firstOfSignals } from "../../infra/clock.ts";
+import { type Clock, firstOfSignals } from "../../infra/clock.ts";
+import type { Cluster } from "../../infra/kubernetes/cluster.ts";
 import type { Context } from "../../infra/kubernetes/context.ts";
 import type { AcquiredLease } from "../../infra/kubernetes/lease.ts";
-import type { Zone } from "../model/zone.ts";
-import { createGroupTurns, type GroupTurns } from "./group-turns.ts";
-import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
+import type { LeaseOptions } from "../../infra/kubernetes/lease-succession.ts";
+import type { Log } from "../../infra/log.ts";
+import type { Metrics } from "../../infra/metrics/metrics.ts";
+import { NO_TRACER, type Span, type Tracer } from "../../infra/tracing/tracer.ts";
+import type { ConcludeDownscales } from "../downscale/act/conclude-downscales.ts";
+import { leasesOf } from "../downscale/act/downscale-lease.ts";
+import type { BudgetStatuses } from "../group-status/act/budget-statuses.ts";
+import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
 import { isFailure, type LogNote, type Outcome, type TickResult } from "../model/outcome.ts";
+import type { Zone } from "../model/zone.ts";
+import type { UpdateNodes } from "../nodes/act/update-nodes.ts";
 import { createRecorder, type Recorder } from "../report/act/recorder.ts";
 import { createReporter, type Reporter } from "../report/act/reporter.ts";
-import { leasesOf } from "../downscale/act/downscale-lease.ts";
-import { createResync, type Resync } from "./resync.ts";
-import type { RunInput, RunResult } from "./run-input.ts";
-import { NO_TRACER, type Span } from "../../infra/tracing/tracer.ts";
+import type { GroupMemory } from "../report/memory.ts";
 import { createPodNotifier, type PodNotifier } from "../scaling/act/pod-notifier.ts";
-import { createGroupStatuses, type GroupStatuses } from "../group-status/act/group-statuses.ts";
-import { createPatientSteps, createSteps, type StepResult, type Steps, type StepsOptions } from "./steps.ts";
-import { startTickWatch } from "./tick-watch.ts";
-import { tick } from "./tick.ts";
+import type { CaInjection } from "./ca-injection.ts";
+import { createLeaseTotals, type LeaseTotals } from "./lease-totals.ts";
+import { createSteps, isResyncDue, type StepResult, type Steps, tick, type TickInput } from "./tick.ts";
+import { startTickWatch, type TickWatch } from "./watch.ts";
+
+export interface RunInput {
+  readonly cluster: Cluster;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  /** Without one, nothing is recorded. */
+  readonly tracer?: Tracer;
+  /** "" stands for all namespaces. */
+  readonly namespaces: readonly string[];
+  /** Goes on beside the ticks. */
+  readonly caInjection: CaInjection;
+  /** Done before each tick. */
+  readonly concludeDownscales: ConcludeDownscales;
+  /** Done after each tick; undefined if this installation updates no nodes. */
+  readonly updateNodes?: UpdateNodes | undefined;
+  readonly intervalMs: number;
+  readonly budgetMs: number;
+  readonly lease: LeaseOptions;
+  readonly scaling: Omit<TickInput["scaling"], "notifier">;
+  readonly budgets: TickInput["budgets"];
+  readonly budgetStatuses: Pick<BudgetStatuses, "write">;
+  readonly checking: TickInput["checking"];
+  readonly phased: TickInput["phased"];
+  /** Ends the run after the current step. */
+  readonly stop: AbortSignal;
+  /** Ticks once and ends, as a function call does. */
+  readonly once?: boolean;
+  /** The memory of a process from run to run: since when groups have been held. */
+  readonly memory?: Map<string, GroupMemory>;
+}
+
+export interface RunResult {
+  /** 0; or 1 if the last tick failed for some group or as a whole, or if each Lease was lost before a tick. */
+  readonly exitCode: 0 | 1;
+  /** The last tick that read the cluster; undefined if the Lease was never ours or the cluster never answered. */
+  readonly last: TickResult | undefined;
+}
 
 /** Time for Events that still wait to be written at the end. */
 const FLUSH_MS = 3000;
 /** Time for statuses that still wait: the next run waits for the Lease meanwhile. */
 const STATUS_MS = 500;
 
-/** The input of a session. */
 interface SessionStart {
   readonly held: AcquiredLease;
   readonly stop: AbortSignal;
   /** The result of the run so far. */
   readonly before: RunResult;
-  /** The versions that the run has read or written so far, also under an earlier Lease. */
+}
+
+/** What the ticks under one Lease share. */
+interface Session {
+  /** Its signal fires when the run ends, or the Lease is lost. */
+  readonly context: Context;
+  readonly changes: TickWatch;
+  readonly recorder: Recorder;
+  readonly reporter: Reporter;
+  readonly statuses: GroupStatuses;
+  readonly totals: LeaseTotals;
+  readonly notifier: PodNotifier;
+  readonly steps: Steps;
+  /** When the resync of a group began, by its key; of the others, when the last tick before this session did. */
+  readonly resyncedAt: Map<string, number>;
+  /** The work beside the ticks that writes under the Lease. */
+  underWay: Promise<unknown>;
+  /** Called with the result of a step that ends between two ticks. */
+  onLate: (result: StepResult) => void;
 }
 
 /**
@@ -39,109 +102,155 @@ interface SessionStart {
  * of the last tick, `before` if there was none; never rejects.
  */
 export async function tickWhileLeader(input: RunInput, { held, stop, before }: SessionStart): Promise<RunResult> {
-  const { cluster, clock, log, tracer } = input;
+  const { log, lease } = input;
   const over = new AbortController();
   const until = firstOfSignals(stop, held.lost, over.signal);
-  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
-  held.awaited.addEventListener("abort", changes.wake, { once: true });
+  const session = await beginSession(input, held, until);
   const injecting = input.once ? input.caInjection.once(until) : input.caInjection.follow(until);
-  const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
-  const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
-  const notifier = createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until });
-  const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
-  const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
-  const reporter = createReporter({ ...input, recorder, recall: statuses.recall });
-  const totals = await createLeaseTotals(held.annotations, input.metrics);
-  const { emitEvents } = recorder;
-  const turns = createGroupTurns(clock, held.annotations);
-  const onLate: StepsOptions["onLate"] = (late, { key, error }) => {
-    if (error !== undefined) log.error("a slow step failed", { step: key, error });
-    if (needsTick(late) || turns.isAwaited(key)) changes.wake();
-    else if (late.dueAt !== undefined) void wakeWhenDue(late.dueAt, { ...input, ...changes, signal: until });
-  };
-  const steps = input.once ? createPatientSteps() : createSteps({ clock, onLate });
-  const resync = createResync(held.annotations);
-  const session: Session = {
-    context,
-    reporter,
-    statuses,
-    totals,
-    notifier,
-    emitEvents,
-    steps,
-    turns,
-    resync,
-    writes: { underWay: Promise.resolve() },
-  };
-  let verdict = before;
-  log.info("holding the lease", { lease: input.lease.name, identity: input.lease.identity });
-
-  while (!until.aborted) {
-    const isLeftOut = leasesOf(steps.underWay());
-    await input.concludeDownscales(context, { namespaces: input.namespaces, recorder, isLeftOut });
-    const result = await tickInSpan(input, session);
-    const changed = (await input.updateNodes?.(context, { recorder, annotations: held.annotations })) === true;
-    verdict = addTick(verdict, result);
-    if (result) changes.watchAfter(result);
-    if (input.once || held.awaited.aborted) break;
-    if (mayPause(changed, result)) await changes.wait(pauseMs(input, result));
-  }
+  log.info("holding the lease", { lease: lease.name, identity: lease.identity });
+  const verdict = await tickAndPause(input, { held, stop: until, before }, session);
   sayWhyItEnds(held, input);
   // The end of the only tick would cut off the work beside it, also calls to pods: each process begins with the first.
-  if (input.once) await Promise.all([injecting, session.writes.underWay, notifier.idle()]);
+  if (input.once) await Promise.all([injecting, session.underWay, session.notifier.idle()]);
   over.abort();
   const late = await endSteps(session);
-  const flushing = new AbortController();
-  // Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease.
-  const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
-    Promise.race([work, clock.sleep(ms, flushing.signal)]);
-  const released = within(STATUS_MS, Promise.all([statuses.flush(), session.writes.underWay])).then(held.release);
-  await Promise.all([within(FLUSH_MS, recorder.flush()), released, injecting]).finally(() => flushing.abort());
+  await Promise.all([flush(input, session, held), injecting]);
   return addLate(verdict, late);
 }
 
-/**
- * Slow steps call no further pod and begin no further write once `until` has fired; calls and writes under way end
- * under the Lease.
- */
-async function endSteps({ steps, totals }: Session): Promise<readonly StepResult[]> {
-  await steps.idle();
-  const late = steps.take();
-  if (late.length > 0) await totals.record(undefined);
-  return late;
+/** Ticks until `stop` fires or another run waits for the Lease. Resolves with the verdict of the last tick. */
+async function tickAndPause(
+  input: RunInput,
+  { held, stop, before }: SessionStart,
+  session: Session,
+): Promise<RunResult> {
+  const { context, changes, recorder, steps } = session;
+  const { annotations, awaited } = held;
+  awaited.addEventListener("abort", changes.wake, { once: true });
+  let verdict = before;
+  while (!stop.aborted) {
+    // Before anything is read that the tick decides by: what a step writes from here on, the facts may not show.
+    const busy = steps.queue.pause();
+    const { namespaces } = input;
+    await input.concludeDownscales(context, { namespaces, recorder, isLeftOut: leasesOf(busy) });
+    const result = await tickInSpan(input, session, busy);
+    const changed = (await input.updateNodes?.(context, { recorder, annotations })) === true;
+    verdict = addTick(verdict, result);
+    if (result) changes.watchAfter(result);
+    if (input.once || awaited.aborted) break;
+    // The next tick follows at once if this one, or the step that updates nodes, has changed the cluster.
+    if (!changed && !result?.acted) await pause(input, session, result?.nextCheckAt);
+  }
+  return verdict;
 }
 
-/**
- * The next tick follows at once if this one, or the step that updates nodes, has changed the cluster, or if it did not
- * reach every group.
- */
-const mayPause = (changed: boolean, result: TickResult | undefined): boolean =>
-  !changed && !result?.acted && !result?.skipped;
+async function beginSession(input: RunInput, held: AcquiredLease, until: AbortSignal): Promise<Session> {
+  const { cluster, clock, log, tracer } = input;
+  const changes = startTickWatch({ cluster, clock, signal: until, pauseMs: 1000 });
+  const context: Context = { cluster: changes.cluster, fence: held, clock, stop: until, tracer };
+  const recorder = createRecorder({ cluster, clock, log, instance: input.lease.identity });
+  const onNote = ({ level, text }: LogNote, { namespace, group }: Zone): void => log[level](text, { namespace, group });
+  const statuses = createGroupStatuses({ ...context, log, onChange: changes.wake });
+  const onEnd = (result: StepResult): void => session.onLate(result);
+  const session: Session = {
+    context,
+    changes,
+    recorder,
+    statuses,
+    reporter: createReporter({ ...input, recorder, recall: statuses.recall }),
+    totals: await createLeaseTotals(held.annotations, input.metrics),
+    notifier: createPodNotifier({ http: input.scaling.podHttp, clock, onNote, signal: until }),
+    steps: createSteps(context, { onOwed: changes.wake, onEnd, isPatient: input.once === true }),
+    resyncedAt: new Map(),
+    underWay: Promise.resolve(),
+    onLate: () => {},
+  };
+  return session;
+}
+
+/** One tick, reported; undefined if the cluster could not be read. Never rejects. */
+function tickInSpan(input: RunInput, session: Session, busy: ReadonlySet<string>): Promise<TickResult | undefined> {
+  const { tracer = NO_TRACER } = input;
+  return tracer.span(
+    () => ({ name: "tick" }),
+    (span) => tickOnce(input, session, { span, busy }),
+  );
+}
+
+async function tickOnce(
+  input: RunInput,
+  session: Session,
+  { span, busy }: { readonly span: Span; readonly busy: ReadonlySet<string> },
+): Promise<TickResult | undefined> {
+  const { context, reporter, statuses, totals, steps } = session;
+  const { clock } = context;
+  const startedAt = clock.now();
+  await statuses.beginTick(input.namespaces, busy);
+  const from = clock.monotonic();
+  try {
+    const result = await tick({
+      ...input,
+      context,
+      steps,
+      takeResync: (key) => takeResync(key, session),
+      scaling: { ...input.scaling, notifier: session.notifier },
+      report: reportsOf(input, session),
+    });
+    reporter.endTick(result, clock.monotonic() - from);
+    statuses.endTick(result);
+    session.underWay = Promise.all([session.underWay, input.budgetStatuses.write(result.groups, context)]);
+    await totals.record(startedAt);
+    span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
+    return result;
+  } catch (error) {
+    reporter.failTick(error);
+    await totals.record(undefined);
+    return undefined;
+  }
+}
+
+/** True if the resync of the group is due: it counts as done then. */
+function takeResync(key: string, { context, resyncedAt, totals }: Session): boolean {
+  const now = context.clock.now();
+  const isDue = isResyncDue(key, resyncedAt.get(key) ?? totals.tickedBefore, now);
+  if (isDue) resyncedAt.set(key, now);
+  return isDue;
+}
+
+function reportsOf({ log }: RunInput, { recorder, reporter, statuses, totals }: Session): TickInput["report"] {
+  return {
+    emitEvents: recorder.emitEvents,
+    timesSuperseded: reporter.timesSuperseded,
+    onOutcome(outcome: Outcome, tookMs: number) {
+      reporter.report(outcome, tookMs);
+      statuses.report(outcome, { tookMs, passes: totals.passes() });
+    },
+    onError: (error, step) => log.error("a step failed", { step, error }),
+  };
+}
 
 /** The pause before a check that is due already, as the tick has not reached it. */
 const OVERDUE_PAUSE_MS = 1000;
 
-/** Milliseconds to the next tick: the interval, or until a check is due before. */
-function pauseMs(
-  { intervalMs, clock }: Pick<RunInput, "intervalMs" | "clock">,
-  result: Pick<TickResult, "nextCheckAt"> | undefined,
-): number {
-  const due = (result?.nextCheckAt ?? Infinity) - clock.now();
-  return Math.min(intervalMs, due > 0 ? due : OVERDUE_PAUSE_MS);
-}
-
-/** Ends the pause between ticks, which has begun before this check was known. */
-async function wakeWhenDue(
-  nextCheckAt: number,
-  {
-    intervalMs,
-    clock,
-    wake,
-    signal,
-  }: Pick<RunInput, "intervalMs" | "clock"> & { readonly wake: () => void; readonly signal: AbortSignal },
-): Promise<void> {
-  const ms = pauseMs({ intervalMs, clock }, { nextCheckAt });
-  if (ms < intervalMs) await clock.sleep(ms, signal).then(wake);
+/**
+ * Waits for the interval, a change, or a check that is due; a step that ends meanwhile may end the pause, or has a check
+ * of its own that does.
+ */
+async function pause({ intervalMs }: RunInput, session: Session, nextCheckAt: number | undefined): Promise<void> {
+  const { clock } = session.context;
+  const { changes, steps } = session;
+  const over = new AbortController();
+  const untilDue = (dueAt: number): number => Math.max(dueAt - clock.now(), 0) || OVERDUE_PAUSE_MS;
+  session.onLate = (late) => {
+    if (needsTick(late)) changes.wake();
+    else if (late.dueAt !== undefined)
+      void clock.sleep(untilDue(late.dueAt), over.signal).then(() => over.signal.aborted || changes.wake());
+  };
+  // Those that have ended since the tick did.
+  steps.ended.forEach(session.onLate);
+  await changes.wait(Math.min(intervalMs, untilDue(nextCheckAt ?? Infinity)));
+  session.onLate = () => {};
+  over.abort();
 }
 
 /**
@@ -150,6 +259,26 @@ async function wakeWhenDue(
  */
 const needsTick = ({ acted, failed, outcome }: StepResult): boolean =>
   acted || failed === true || outcome?.state === "superseded";
+
+/**
+ * Steps under way call no further pod and begin no further write once the session is over; calls and writes under way
+ * end under the Lease. Resolves with the results that no tick has reported.
+ */
+async function endSteps({ steps, totals }: Session): Promise<readonly StepResult[]> {
+  await steps.queue.idle();
+  if (steps.ended.length > 0) await totals.record(undefined);
+  return steps.ended;
+}
+
+/** Events and statuses are optional: they do not hold up the end. Statuses are written under the Lease. */
+async function flush({ clock }: RunInput, session: Session, held: AcquiredLease): Promise<void> {
+  const { recorder, statuses, underWay } = session;
+  const flushing = new AbortController();
+  const within = (ms: number, work: Promise<unknown>): Promise<unknown> =>
+    Promise.race([work, clock.sleep(ms, flushing.signal)]);
+  const released = within(STATUS_MS, Promise.all([statuses.flush(), underWay])).then(held.release);
+  await Promise.all([within(FLUSH_MS, recorder.flush()), released]).finally(() => flushing.abort());
+}
 
 /** A step that ends with the run counts for its last tick. */
 function addLate(verdict: RunResult, late: readonly StepResult[]): RunResult {
@@ -168,74 +297,4 @@ function addTick({ last }: RunResult, result: TickResult | undefined): RunResult
   if (!result) return { exitCode: 1, last };
   const isFailed = result.phasedFailed === true || result.failures.size > 0 || result.outcomes.some(isFailure);
   return { exitCode: isFailed ? 1 : 0, last: result };
-}
-
-/** The state that the ticks under one Lease share. */
-interface Session {
-  /** Its signal fires when the run ends, or the Lease is lost. */
-  readonly context: Context;
-  readonly reporter: Reporter;
-  readonly statuses: GroupStatuses;
-  readonly totals: LeaseTotals;
-  readonly notifier: PodNotifier;
-  readonly emitEvents: Recorder["emitEvents"];
-  readonly steps: Steps;
-  readonly turns: GroupTurns;
-  readonly resync: Resync;
-  /** The work beside the ticks that writes under the Lease. */
-  readonly writes: { underWay: Promise<unknown> };
-}
-
-/** One tick, reported; undefined if the cluster could not be read. Never rejects. */
-function tickInSpan(input: RunInput, session: Session): Promise<TickResult | undefined> {
-  const { tracer = NO_TRACER } = input;
-  return tracer.span(
-    () => ({ name: "tick" }),
-    (span) => tickOnce(input, session, span),
-  );
-}
-
-async function tickOnce(
-  input: RunInput,
-  { context, reporter, statuses, totals, notifier, emitEvents, steps, turns, resync, writes }: Session,
-  span: Span,
-): Promise<TickResult | undefined> {
-  const { namespaces, scaling, budgets, checking, phased } = input;
-  const { clock } = context;
-  const startedAt = clock.now();
-  await statuses.beginTick(namespaces, steps.underWay());
-  const from = clock.monotonic();
-  const onOutcome = (outcome: Outcome, tookMs: number): void => {
-    reporter.report(outcome, tookMs);
-    statuses.report(outcome, { tookMs, passes: totals.passes() });
-  };
-  try {
-    const result = await tick({
-      context,
-      namespaces,
-      turns: {
-        isResyncDue: (key) => resync.isDue(key, startedAt),
-        sinceLastMs: input.once ? undefined : resync.sinceLastMs(startedAt),
-        onResync: (key) => resync.begin(key, startedAt),
-        memory: turns,
-      },
-      steps,
-      scaling: { ...scaling, notifier },
-      budgets,
-      checking,
-      phased,
-      report: { emitEvents, timesSuperseded: reporter.timesSuperseded, onOutcome },
-    });
-    resync.endTick([...result.groups.keys()], startedAt);
-    reporter.endTick(result, clock.monotonic() - from);
-    statuses.endTick(result);
-    writes.underWay = Promise.all([writes.underWay, input.budgetStatuses.write(result.groups, context)]);
-    await totals.record(startedAt);
-    span.set({ "zonewise.groups": result.groups.size, "zonewise.acted": result.acted });
-    return result;
-  } catch (error) {
-    reporter.failTick(error);
-    await totals.record(undefined);
-    return undefined;
-  }
 }

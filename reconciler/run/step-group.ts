@@ -21,7 +21,6 @@ import { listRemaining } from "../rollout/remaining.ts";
 import { refusedGroup } from "../model/refused-group.ts";
 import { scaleGroup } from "../scaling/act/scale-group.ts";
 import type { ScalingTools } from "../scaling/act/scaler.ts";
-import type { GroupResync } from "./resync-pods.ts";
 import { isOutdated } from "../rollout/act/delete-pods.ts";
 import { takeRolloutStep } from "../rollout/act/take-rollout-step.ts";
 
@@ -38,26 +37,26 @@ export interface StepInput {
   };
 }
 
-/** The facts that one tick has gathered for all groups. */
-export interface Gathered {
+/** The facts of a step, beside its zones. Those that its tick has read for all groups grow old while it waits. */
+export interface Facts {
   readonly budgetLists: BudgetLists;
   /**
    * Before the StatefulSets were listed, by `clock.monotonic`: a rollout that acts on an older list reads them again.
    */
   readonly gatheredAt: number;
   readonly gates: TickGates;
-  /** Set if the pods of the group must be read even if its status shows that it is settled. */
-  readonly resync: GroupResync | undefined;
+  /** True if the pods of the group must be read even if its status shows that it is settled. */
+  readonly isResync: boolean;
 }
 
 /** Never rejects: an error becomes the group's outcome. */
-export async function stepGroup(zones: readonly Zone[], gathered: Gathered, input: StepInput): Promise<Outcome> {
+export async function stepGroup(zones: readonly Zone[], facts: Facts, input: StepInput): Promise<Outcome> {
   const common: Common = {
     namespace: zones[0]?.namespace ?? "",
     group: zones[0]?.group ?? "",
     zones,
     scalingHolds: [],
-    bypasses: gathered.gates.bypassesOf(zones),
+    bypasses: facts.gates.bypassesOf(zones),
     notes: [],
   };
   const refused = refusedGroup({ zones });
@@ -67,7 +66,7 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
     const seen = { ...common, scalingHolds };
     const outcome = change
       ? { ...seen, state: "acted" as const, decision: change, effect: { replaced: [], denied: [] } }
-      : await rollOut(seen, gathered, input).catch((error: unknown) => explain(error, seen, input));
+      : await rollOut(seen, facts, input).catch((error: unknown) => explain(error, seen, input));
     return { ...outcome, notes };
   } catch (error) {
     return explain(error, common, input);
@@ -76,19 +75,19 @@ export async function stepGroup(zones: readonly Zone[], gathered: Gathered, inpu
 
 async function rollOut(
   common: Common,
-  { budgetLists, gatheredAt, gates, resync }: Gathered,
+  { budgetLists, gatheredAt, gates, isResync }: Facts,
   { context, budgets }: StepInput,
 ): Promise<Outcome> {
   const { zones } = common;
   const gated = gates.of(zones);
   const ungated = decideByStatus(zones);
   const early = judgeByStatus(ungated, gated);
-  const isOver = early && !resync;
+  const isOver = early && !isResync;
   if (ungated === undefined && (isOver || early?.state === "held")) gated.follow({ kind: "settled" });
   if (isOver) return { ...common, ...early };
 
   const listed = await budgetLists.of(common.namespace);
-  const snapshot = await gatherPods(zones, early?.state, { resync, context });
+  const snapshot = await gatherGroup(zones, context);
   try {
     const seen = { ...common, remaining: listRemaining(snapshot.zones) };
     if (early?.state === "held") return { ...seen, ...early };
@@ -97,20 +96,6 @@ async function rollOut(
   } finally {
     await budgets.maintenance.maintainGroup(snapshot, listed, context);
   }
-}
-
-/**
- * The group with its pods: from a shared list if its status and that list show nothing to do. A group that is to be
- * changed is read right before, with lists of its own.
- */
-async function gatherPods(
-  zones: readonly Zone[],
-  early: GroupResult["state"] | undefined,
-  { resync, context }: Pick<Gathered, "resync"> & Pick<StepInput, "context">,
-): Promise<GroupSnapshot> {
-  const shared = early && (await resync?.gather());
-  const showsWork = shared && early === "settled" && decideUngated({ ...shared, now: context.clock.now() });
-  return shared && !showsWork ? shared : await gatherGroup(zones, context);
 }
 
 /** The result by status alone, gates included; undefined if the pods must be read. */
@@ -125,7 +110,7 @@ function judgeByStatus(ungated: ReturnType<typeof decideByStatus>, { verdicts }:
  * created meanwhile; the deletion itself reads the zones and pods again.
  */
 async function rollOutZones(
-  gathered: GroupSnapshot & Pick<Gathered, "gatheredAt">,
+  gathered: GroupSnapshot & Pick<Facts, "gatheredAt">,
   gated: GroupGates,
   actor: DisruptionContext,
 ): Promise<GroupResult> {

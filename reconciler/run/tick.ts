@@ -1,58 +1,31 @@
 /**
- * One pass over all groups: list the StatefulSets, then begin a step of each group, 8 at a time at most and
- * independently of each other. The tick ends once each step is done or slow; a slow one goes on beside the next ticks
- * (steps.ts).
+ * One pass over all groups: lists once what they are decided by, and gives the queue a step for each group with these
+ * facts. The tick ends once its steps are done, or after a second: slow steps, and groups that wait for their turn, go
+ * on beside the next ticks.
  */
-import { visitEach } from "../../infra/slots.ts";
-import { NO_TRACER, type Span } from "../../infra/tracing/tracer.ts";
+import { NO_TRACER } from "../../infra/tracing/tracer.ts";
 import { earliest } from "../../infra/timestamp.ts";
-import { gatherZones } from "../snapshot/gather.ts";
+import type { Context } from "../../infra/kubernetes/context.ts";
 import type { Checker } from "../checks/act/ask-prometheus.ts";
 import type { Gates } from "../gates/act/tick-gates.ts";
 import { hold } from "../model/decision.ts";
-import type { Zone } from "../model/zone.ts";
-import type { PhasedInput, PhasedTick } from "../phased/act/phased-tick.ts";
-import { createGroupTurns, type GroupTurns, type WhyLeft } from "./group-turns.ts";
+import { spreadHash } from "../model/hash.ts";
+import type { Outcome, PhasedList, TickResult } from "../model/outcome.ts";
+import { groupKey, type Zone } from "../model/zone.ts";
+import type { PhasedTick } from "../phased/act/phased-tick.ts";
 import type { Draft } from "../report/events.ts";
-import type { Outcome, TickResult } from "../model/outcome.ts";
 import { decideByStatus } from "../rollout/decide-rollout.ts";
-import { createResyncs, type ResyncOptions } from "./resync-pods.ts";
-import { type Gathered, stepGroup, type StepInput } from "./step-group.ts";
-import {
-  createPatientSteps,
-  MAX_SLOW,
-  MAX_SLOW_OF_NAMESPACE,
-  namespaceOf,
-  type StepResult,
-  type Steps,
-} from "./steps.ts";
-
-const GROUPS_AT_A_TIME = 8;
-
-/** Key of the step of all PhasedRollouts, which belongs to no namespace. */
-const PHASED = "/phased";
+import { gatherZones } from "../snapshot/gather.ts";
+import { Queue, type Work } from "./queue.ts";
+import { type Facts, stepGroup, type StepInput } from "./step-group.ts";
 
 export interface TickInput extends StepInput {
   /** "" for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The groups to resync, and those to start first; groups by `<namespace>/<group>`. */
-  readonly turns: {
-    /** True for a group whose pods must be read even if its status shows that it is settled. */
-    readonly isResyncDue: (key: string) => boolean;
-    /** Spreads due resyncs over ticks (resync-pods.ts). */
-    readonly sinceLastMs?: ResyncOptions["sinceLastMs"];
-    /** Called before a group is begun that is read even if it is settled. */
-    readonly onResync?: (key: string) => void;
-    /**
-     * Annotations of the Lease, which outlive ticks and processes, for a tick without memory; without them it starts
-     * with the first group.
-     */
-    readonly annotations?: Map<string, string>;
-    /** Shared by all ticks under a Lease. */
-    readonly memory?: GroupTurns;
-  };
-  /** Shared by all ticks under a Lease; without them the tick waits for every step. */
+  /** The steps of the ticks under one Lease. A tick without it waits for all of its steps. */
   readonly steps?: Steps;
+  /** Asked as the step of a group, by its key, begins: true if the group is to be read whole even if it is settled. */
+  readonly takeResync: (key: string) => boolean;
   /** Asks Prometheus beside the groups, and holds zones back by gates. */
   readonly checking: { readonly checker: Checker; readonly gates: Gates };
   /** Advances PhasedRollouts beside the groups. */
@@ -62,77 +35,145 @@ export interface TickInput extends StepInput {
     readonly emitEvents: (drafts: readonly Draft[]) => void;
     /** Called with each outcome at once, and with the milliseconds that the group took. */
     readonly onOutcome: (outcome: Outcome, tookMs: number) => void;
+    /** Called with an error that no step should have. */
+    readonly onError?: (error: unknown, key: string) => void;
   };
+}
+
+export interface Steps {
+  /** Paused since before anything was read that the tick decides by. */
+  readonly queue: Queue;
+  /** Called with the result of each step as it ends. */
+  readonly onEnd: (result: StepResult) => void;
+  /** The results that no tick has reported yet. */
+  readonly ended: StepResult[];
+  /** The place in the circle of all groups where the ticks begin, 32 bits. */
+  readonly from: number;
+  /** Milliseconds for which a tick waits for its steps. */
+  readonly patienceMs: number;
+}
+
+/** The result of a step. */
+export interface StepResult {
+  /** Undefined for the step of the PhasedRollouts, which belongs to no group. */
+  readonly outcome?: Outcome;
+  /** Something was written that the cluster will react to, or a gate has opened: the next tick follows at once. */
+  readonly acted: boolean;
+  /** When its next check is due, milliseconds since the epoch. */
+  readonly dueAt?: number | undefined;
+  readonly failed?: boolean;
+  /** The lists of PhasedRollouts, of the step that reads them. */
+  readonly lists?: readonly PhasedList[];
+}
+
+/** So many steps at once: each has the pods of its group in memory. */
+const AT_ONCE = 32;
+/** Of one namespace. */
+const OF_NAMESPACE = 8;
+const PATIENCE_MS = 1000;
+
+/** Key of the step of all PhasedRollouts, which belongs to no namespace. */
+const PHASED = "/phased";
+
+/** For ticks under one Lease, which begin at `now`. */
+export function createSteps(
+  { clock, stop }: Pick<Context, "clock" | "stop">,
+  { onOwed, onEnd, isPatient }: Pick<Steps, "onEnd"> & { readonly onOwed: () => void; readonly isPatient: boolean },
+): Steps {
+  const limits = { atOnce: AT_ONCE, ofNamespace: OF_NAMESPACE };
+  const queue = new Queue({ ...limits, monotonic: clock.monotonic, signal: stop, onOwed });
+  const patienceMs = isPatient ? Infinity : PATIENCE_MS;
+  return { queue, onEnd, ended: [], from: placeOfRun(clock.now()), patienceMs };
 }
 
 /** Rejects only if the StatefulSets could not be listed; an error in one group becomes its outcome. */
 export async function tick(input: TickInput): Promise<TickResult> {
-  const { context, namespaces, turns, budgets, checking, report, steps = createPatientSteps() } = input;
-  const { clock, stop, tracer = NO_TRACER } = context;
-  const { memory = createGroupTurns(clock, turns.annotations ?? new Map()) } = turns;
-  // Read before the lists: a step that ends while they are read has outdated them.
-  const busy = steps.underWay();
-  for (const key of busy) memory.leave(key, "busy");
-  const gatheredAt = clock.monotonic();
-  const scope = { ...context, namespaces, emitEvents: report.emitEvents };
-  const beginRound = () => checking.checker.begin(stop);
+  const { context, namespaces, budgets, checking, report } = input;
+  const steps = input.steps ?? createSteps(context, { onOwed: () => {}, onEnd: () => {}, isPatient: true });
+  const gatheredAt = context.clock.monotonic();
+  const beginRound = () => checking.checker.begin(context.stop);
   const [list, gates] = await Promise.all([
     gatherZones(namespaces, context),
     checking.gates.begin(context, { namespaces, emitEvents: report.emitEvents, beginRound }),
   ]);
-  const advancing = handled(busy.has(PHASED) ? undefined : steps.start(PHASED, () => advancePhased(scope, input)));
-  const budgetLists = await budgets.maintenance.beginTick(namespaces);
-  const queue = memory.order(list.groups, busy);
-  const resyncs = createResyncs(queue, { isDue: turns.isResyncDue, sinceLastMs: turns.sinceLastMs }, context);
-  const others = handled(budgets.maintenance.sweep(context));
-  const beganAt = clock.monotonic();
-  const whyLeave = createLeaver(steps, beganAt);
-  let reached = 0;
-  await visitEach(queue, { atOnce: GROUPS_AT_A_TIME, signal: stop }, async (turn) => {
-    const { key, group: zones } = turn;
-    const why = whyLeave(namespaceOf(key));
-    if (why !== "noTime") reached++;
-    if (why === "namespaceFull") memory.pass(turn);
-    if (why) return reportWaiting(zones, { why, leftMs: memory.leave(key, why === "noTime" ? why : "noRoom") }, input);
-    // Before the group is reconciled, as the process may be killed.
-    memory.begin(turn);
-    const resync = resyncs.begin(key);
-    if (resync) turns.onResync?.(key);
-    await steps.start(key, () => {
-      const given = { budgetLists, gatheredAt, gates, resync };
-      return tracer.span(
-        () => spanOf(zones),
-        (span) => takeTurn([key, zones], { ...given, span }, input),
-      );
+  const facts = { gatheredAt, gates, budgetLists: await budgets.maintenance.beginTick(namespaces) };
+
+  const works = new Map([[PHASED, toWork(PHASED, () => advancePhased(input), { steps, report })]]);
+  for (const [key, zones] of inCircle(list.groups, steps.from))
+    works.set(
+      key,
+      toWork(key, () => step(zones, facts, input), { steps, report }),
+    );
+  // This tick is the one that follows these, or another is owed to them.
+  const late = steps.ended.splice(0).map((result) => ({ ...result, acted: false, dueAt: undefined }));
+  const done = steps.queue.resume(works);
+  await Promise.all([within(steps.patienceMs, done, context), budgets.maintenance.sweep(context), gates.end(list)]);
+  const skipped = reportWaiting(list.groups, steps.queue, input);
+  return { ...list, skipped, underWay: steps.queue.size, ...summarize([...late, ...steps.ended.splice(0)]) };
+}
+
+/** Where a run begins in the circle of all groups: the golden ratio spreads the runs of successive minutes evenly. */
+const placeOfRun = (now: number): number => Math.imul(Math.floor(now / 60_000), 0x9e3779b9) >>> 0;
+
+/**
+ * All groups stand in one circle, by a hash of their keys. Runs that are cut off reach all of them, as each begins
+ * elsewhere.
+ */
+function inCircle<T>(groups: ReadonlyMap<string, T>, from: number): (readonly [string, T])[] {
+  const placed = [...groups].map((entry) => ({ entry, place: (spreadHash(entry[0]) - from) >>> 0 }));
+  return placed.toSorted((a, b) => a.place - b.place).map(({ entry }) => entry);
+}
+
+/** The work of a step; its error stays its own. */
+function toWork(
+  key: string,
+  step: () => Promise<StepResult>,
+  { steps, report }: Pick<TickInput, "report"> & { readonly steps: Steps },
+): Work {
+  return async () => {
+    const result = await step().catch((error: unknown): StepResult => {
+      report.onError?.(error, key);
+      return { acted: false, failed: true };
     });
-  });
-  await Promise.all([others, advancing, gates.end(list)]);
-  return { ...list, skipped: queue.length - reached, underWay: steps.underWay().size, ...summarize(steps.take()) };
-}
-
-/** The same promise; its error does not remain unhandled if the tick rejects before it is awaited. */
-function handled<T>(work: Promise<T> | undefined): Promise<T> | undefined {
-  work?.catch(() => {});
-  return work;
-}
-
-/** Why a tick does not begin a group of a namespace now. */
-type Obstacle = Exclude<WhyLeft, "busy" | "noRoom"> | "namespaceFull" | "allFull";
-
-/** Once a tick has left out a group for lack of room, it begins no later one there: the order would be lost. */
-function createLeaver(steps: Steps, beganAt: number): (namespace: string) => Obstacle | undefined {
-  const full = new Set<string>();
-  let isFull = false;
-  return (namespace) => {
-    if (!steps.hasTime(beganAt)) return "noTime";
-    isFull ||= !steps.hasRoom();
-    if (isFull) return "allFull";
-    if (!steps.hasRoom(namespace)) full.add(namespace);
-    return full.has(namespace) ? "namespaceFull" : undefined;
+    steps.ended.push(result);
+    steps.onEnd(result);
   };
 }
 
-/** The result of this tick's steps, and of slow ones of earlier ticks that have ended. */
+/** One group's step, and meanwhile the checks of its gates. */
+async function step(zones: readonly Zone[], gathered: Omit<Facts, "isResync">, input: TickInput): Promise<StepResult> {
+  const { context, report, takeResync } = input;
+  const { clock, tracer = NO_TRACER } = context;
+  const [{ namespace, group } = { namespace: "", group: "" }] = zones;
+  const key = groupKey({ namespace, group });
+  const attributes = { "k8s.namespace.name": namespace, "zonewise.group": group };
+  return await tracer.span(
+    () => ({ name: "group", attributes }),
+    async (span) => {
+      const startedAt = clock.monotonic();
+      const outcome = await stepGroup(zones, { ...gathered, isResync: takeResync(key) }, input);
+      report.onOutcome(outcome, clock.monotonic() - startedAt);
+      const { state } = outcome;
+      const reason = state === "held" ? outcome.hold.reason : undefined;
+      span.set({ "zonewise.outcome": state, "zonewise.reason": reason });
+      const { progressed, nextAt } = await gathered.gates.endGroup(key);
+      return { outcome, acted: progressed || state === "acted", dueAt: nextAt };
+    },
+  );
+}
+
+async function advancePhased({ context, namespaces, checking, phased, report }: TickInput): Promise<StepResult> {
+  using round = checking.checker.begin(context.stop);
+  return await phased({ ...context, namespaces, emitEvents: report.emitEvents, round });
+}
+
+async function within(ms: number, steps: Promise<void>, { clock }: Context): Promise<void> {
+  if (ms === Infinity) return await steps;
+  const done = new AbortController();
+  await Promise.race([steps, clock.sleep(ms, done.signal)]).finally(() => done.abort("done"));
+}
+
+/** The result of the steps that have ended since the tick before. */
 function summarize(
   results: readonly StepResult[],
 ): Pick<TickResult, "outcomes" | "acted" | "nextCheckAt" | "phasedLists" | "phasedFailed"> {
@@ -145,61 +186,40 @@ function summarize(
   };
 }
 
-const spanOf = ([zone]: readonly Zone[]) => ({
-  name: "group",
-  attributes: { "k8s.namespace.name": zone?.namespace, "zonewise.group": zone?.group },
-});
-
-/** The group's step, and meanwhile the checks of its gates. */
-async function takeTurn(
-  [key, zones]: readonly [string, readonly Zone[]],
-  { span, ...gathered }: Gathered & { readonly span: Span },
-  input: TickInput,
-): Promise<StepResult> {
-  const { context, report } = input;
-  const { clock } = context;
-  const startedAt = clock.monotonic();
-  const outcome = await stepGroup(zones, gathered, input);
-  report.onOutcome(outcome, clock.monotonic() - startedAt);
-  const { state } = outcome;
-  const reason = state === "held" ? outcome.hold.reason : undefined;
-  span.set({ "zonewise.outcome": state, "zonewise.reason": reason });
-  const { progressed, nextAt } = await gathered.gates.endGroup(key);
-  return { outcome, acted: progressed || outcome.state === "acted", dueAt: nextAt };
-}
-
-async function advancePhased(
-  phased: Omit<PhasedInput, "round">,
-  { checking, phased: advance }: TickInput,
-): Promise<StepResult> {
-  using round = checking.checker.begin(phased.stop);
-  return await advance({ ...phased, round });
-}
-
 /**
  * Milliseconds for which a group may wait for its turn without a report. A group whose status is settled may wait for
  * ever.
  */
 const TURN_PATIENCE_MS = 30_000;
 
-const OBSTACLES: Readonly<Record<Obstacle, string>> = {
-  noTime: "the groups before it take all the time in which ticks begin groups",
-  namespaceFull: `steps of other groups of its namespace take long, and beside ${MAX_SLOW_OF_NAMESPACE} of these no other is begun`,
-  allFull: `steps of other groups take long, and beside ${MAX_SLOW} of these no other is begun`,
-};
+/** Reports the groups that have waited for long. Returns how many wait. */
+function reportWaiting(groups: TickResult["groups"], queue: Queue, { context, report }: TickInput): number {
+  const now = context.clock.monotonic();
+  const waiting = [...groups].flatMap(([key, zones]) => {
+    const since = queue.waitsSince(key);
+    return since === undefined ? [] : [{ zones, since }];
+  });
+  for (const { zones, since } of waiting) {
+    const [first] = zones;
+    if (!first || now - since < TURN_PATIENCE_MS || decideByStatus(zones) === undefined) continue;
+    const { namespace, group } = first;
+    const [others, most] = queue.isFull(namespace) ? ["groups of its namespace", OF_NAMESPACE] : ["groups", AT_ONCE];
+    const message = `group ${group} waits for its turn: ${most} other ${others} take long, and no more are worked on at once`;
+    const held = { ...hold("TurnAwaited", message, [first]), dedupKey: "" };
+    report.onOutcome({ namespace, group, zones, scalingHolds: [], notes: [], state: "held", hold: held }, 0);
+  }
+  return waiting.length;
+}
 
-/** Reports a group that ticks have left out for long, with the reason. */
-function reportWaiting(
-  zones: readonly Zone[],
-  { why, leftMs }: { readonly why: Obstacle; readonly leftMs: number },
-  { report }: TickInput,
-): void {
-  const [first] = zones;
-  if (!first || leftMs < TURN_PATIENCE_MS || decideByStatus(zones) === undefined) return;
-  const { namespace, group } = first;
-  const held = {
-    ...hold("TurnAwaited", `group ${group} waits for its turn: ${OBSTACLES[why]}`, [first]),
-    dedupKey: "",
-  };
-  report.onOutcome({ namespace, group, zones, scalingHolds: [], notes: [], state: "held", hold: held }, 0);
+const RESYNC_PERIOD_MS = 5 * 60_000;
+
+/**
+ * True if the group's moment in the period of resyncs has come since `since`: each group has its own, by a hash of its
+ * key. Milliseconds since the epoch.
+ */
+export function isResyncDue(key: string, since: number | undefined, now: number): boolean {
+  if (since === undefined || since > now) return true;
+  const position = spreadHash(key) % RESYNC_PERIOD_MS;
+  const sinceMoment = (((now - position) % RESYNC_PERIOD_MS) + RESYNC_PERIOD_MS) % RESYNC_PERIOD_MS;
+  return now - sinceMoment > since;
 }

@@ -82,7 +82,7 @@ async function once(): Promise<number> {
       stop: new AbortController().signal,
     },
     namespaces: [process.env["NAMESPACE"] ?? "default"],
-    turns: { isResyncDue: () => process.env["RESYNC"] === "all" },
+    takeResync: () => process.env["RESYNC"] === "all",
     scaling: {
       references: createReferences(cluster),
       podHttp,

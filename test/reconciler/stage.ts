@@ -7,8 +7,8 @@ import { createLog } from "../../infra/log.ts";
 import { createMetrics } from "../../infra/metrics/metrics.ts";
 import type { PodHttp } from "../../infra/pod-http.ts";
 import { createReferences } from "../../reconciler/scaling/act/references.ts";
-import type { RunInput } from "../../reconciler/run/run-input.ts";
 import { createPodNotifier, type PodNotifier } from "../../reconciler/scaling/act/pod-notifier.ts";
+import type { RunInput } from "../../reconciler/run/session.ts";
 import { tick, type TickInput } from "../../reconciler/run/tick.ts";
 import type { BudgetMaintenance } from "../../reconciler/budget/act/maintain-budgets.ts";
 import { manualClock, type ManualClock } from "../emulator/clock.ts";
@@ -123,9 +123,8 @@ export function notifierOf(stage: Stage, http: PodHttp): PodNotifier {
 /** The inputs that a test of a tick may set. */
 type TickChoices = Partial<
   Pick<TickInput["context"], "fence" | "stop"> &
-    Pick<TickInput, "namespaces" | "steps"> &
+    Pick<TickInput, "namespaces" | "steps" | "takeResync"> &
     TickInput["context"]["clock"] &
-    TickInput["turns"] &
     TickInput["scaling"] &
     TickInput["budgets"] &
     TickInput["checking"] &
@@ -143,7 +142,7 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     mayDisrupt: async () => undefined,
     maintenance: noMaintenance,
     ...noChecks,
-    isResyncDue: () => false,
+    takeResync: () => false,
     emitEvents: () => {},
     timesSuperseded: () => 0,
     onOutcome: () => {},
@@ -155,7 +154,6 @@ export function tickOnce(stage: Stage, cluster: Cluster, more: TickChoices = {})
     ...all,
     phased: noPhases,
     context: { ...all, cluster, clock: all },
-    turns: all,
     scaling: all,
     budgets: all,
     checking: all,

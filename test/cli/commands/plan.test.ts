@@ -51,7 +51,7 @@ async function execute(stage: Stage): Promise<string[]> {
   const mayDisrupt = createMayDisrupt(reserver, stage.clock, metrics.budgets);
   const done: string[] = [];
   for (let quiet = 0; quiet < 30; quiet++) {
-    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, isResyncDue: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { mayDisrupt, takeResync: () => true });
     for (const outcome of outcomes) {
       if (outcome.state !== "acted") continue;
       quiet = 0;

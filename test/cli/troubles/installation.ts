@@ -12,7 +12,7 @@ import { generateCertificates, type Certificates } from "../../../infra/certs/ac
 import type { Machine } from "../../../infra/machine.ts";
 import { compose as composeReconciler } from "../../../reconciler/run/compose.ts";
 import { run } from "../../../reconciler/run/run.ts";
-import type { RunInput } from "../../../reconciler/run/run-input.ts";
+import type { RunInput } from "../../../reconciler/run/session.ts";
 import { deployFunctions } from "../../demo/functions.ts";
 import { withDefaults } from "../../emulator/defaults.ts";
 import type { PostReview } from "../../emulator/admission/call-webhook.ts";

@@ -282,9 +282,9 @@ export const BUDGET_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "the tick reads the budgets before the pods whose reservations it removes",
     file: "reconciler/run/step-group.ts",
-    find: "const listed = await budgetLists.of(common.namespace);\n  const snapshot = await gatherPods(zones, early?.state, { resync, context });",
+    find: "const listed = await budgetLists.of(common.namespace);\n  const snapshot = await gatherGroup(zones, context);",
     replacement:
-      "const snapshot = await gatherPods(zones, early?.state, { resync, context });\n  const listed = await budgetLists.of(common.namespace);",
+      "const snapshot = await gatherGroup(zones, context);\n  const listed = await budgetLists.of(common.namespace);",
     tests: ["test/reconciler/budget/act/order.test.ts"],
   },
   {

@@ -21,7 +21,7 @@ const ADMITTED = {
   tests: ["test/functions/through-api.test.ts", "test/functions/phased/phased-webhooks.test.ts"],
 };
 const SCALED = ["test/reconciler/phased/scaling.test.ts", "test/reconciler/phased/scale-out.test.ts"];
-const WATCHED = { file: "reconciler/run/tick-watch.ts", tests: ["test/reconciler/phased/act/watch.test.ts"] };
+const WATCHED = { file: "reconciler/run/watch.ts", tests: ["test/reconciler/phased/act/watch.test.ts"] };
 const TAKEN = {
   file: "reconciler/phased/act/take-phased-step.ts",
   tests: ["adoption", "budget", "phased-tick"].map((name) => `test/reconciler/phased/act/${name}.test.ts`),

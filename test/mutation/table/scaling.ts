@@ -189,8 +189,8 @@ export const SCALING_MUTATIONS: readonly Mutation[] = [
     breaks: "a single tick waits for the calls to pods that stay",
     file: "reconciler/run/session.ts",
     tests: ["test/reconciler/run/run.test.ts"],
-    find: "session.writes.underWay, notifier.idle()]",
-    replacement: "session.writes.underWay]",
+    find: "session.underWay, session.notifier.idle()]",
+    replacement: "session.underWay]",
   },
   {
     breaks: "the minimum time of another zone does not count for a follower",

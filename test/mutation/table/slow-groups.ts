@@ -1,51 +1,91 @@
 /** Ticks that do not wait for slow groups, and what bounds the cost of large ones. */
 import type { Mutation } from "../mutation.ts";
 
-const STEPS = { file: "reconciler/run/steps.ts", tests: ["test/reconciler/run/steps.test.ts"] };
+const QUEUE = { file: "reconciler/run/queue.ts", tests: ["test/reconciler/run/queue.test.ts"] };
 const TICK = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/run/slow-groups.test.ts"] };
-const TURNS = { file: "reconciler/run/group-turns.ts", tests: ["test/reconciler/run/group-turns.test.ts"] };
-const RESYNC = { file: "reconciler/run/resync.ts", tests: ["test/reconciler/run/resync.test.ts"] };
-const RESYNC_PODS = { file: "reconciler/run/resync-pods.ts", tests: ["test/reconciler/run/resync-pods.test.ts"] };
+const RESYNC = { file: "reconciler/run/tick.ts", tests: ["test/reconciler/run/resync.test.ts"] };
+const SESSION = { file: "reconciler/run/session.ts", tests: ["test/reconciler/run/slow-groups.test.ts"] };
 const ZONES = { tests: ["test/reconciler/scaling/act/many-zones.test.ts"] };
 const BUDGETS = { tests: ["test/reconciler/run/many-budgets.test.ts"] };
 
 export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   {
     breaks: "a tick does not wait for its slowest group",
-    file: "reconciler/run/steps.ts",
-    tests: ["test/reconciler/run/slow-groups.test.ts"],
-    find: "const SLOW_MS = 1000;",
-    replacement: "const SLOW_MS = 1_000_000;",
+    ...TICK,
+    find: "const PATIENCE_MS = 1000;",
+    replacement: "const PATIENCE_MS = 1_000_000;",
   },
   {
     breaks: "a group is not stepped twice at once",
-    ...STEPS,
-    find: "if (running.has(key)) return;",
-    replacement: 'if (running.has(key) && key === "") return;',
+    ...QUEUE,
+    find: "return this.#busy.has(key);",
+    replacement: 'return this.#busy.has(key) && key === "";',
   },
   {
     breaks: "a group whose step ends while the lists are read is left to the next tick",
     ...TICK,
-    find: "memory.order(list.groups, busy)",
-    replacement: "memory.order(list.groups, steps.underWay())",
+    file: "reconciler/run/queue.ts",
+    find: "return this.#busy.has(key);",
+    replacement: "return working !== undefined;",
+  },
+  {
+    breaks: "no step begins while a tick reads what it decides by",
+    ...QUEUE,
+    find: "while (!this.#isPaused && !this.#options.signal.aborted",
+    replacement: "while (!this.#options.signal.aborted",
+  },
+  {
+    breaks: "a group that waits for its turn is decided by the newest facts",
+    ...QUEUE,
+    find: "entry.work = work;",
+    replacement: "",
+  },
+  {
+    breaks: "a group that waits keeps its place",
+    ...QUEUE,
+    find: "lane.waiting.set(key, entry);",
+    replacement: "lane.waiting.delete(key); lane.waiting.set(key, entry);",
+  },
+  {
+    breaks: "a group that is gone begins no step",
+    ...QUEUE,
+    find: "if (!works.has(key)) this.#drop(key);",
+    replacement: "if (!works.has(key)) works.get(key);",
   },
   {
     breaks: "a namespace with many slow groups leaves room for the groups of others",
-    ...STEPS,
-    find: "&& own.length < MAX_SLOW_OF_NAMESPACE",
-    replacement: "&& own.length < MAX_SLOW",
+    ...QUEUE,
+    find: "lane.waiting.size > 0 && lane.working.size < this.#options.ofNamespace",
+    replacement: "lane.waiting.size > 0",
   },
   {
-    breaks: "slow steps of all namespaces are bounded",
-    ...STEPS,
-    find: "slow.length < MAX_SLOW &&",
-    replacement: "slow.length < 1000 * MAX_SLOW &&",
+    breaks: "namespaces take turns",
+    ...QUEUE,
+    find: "this.#ready.delete(lane);",
+    replacement: "if (lane.waiting.size === 1) this.#ready.delete(lane);",
+  },
+  {
+    breaks: "steps of all namespaces are bounded",
+    ...QUEUE,
+    find: "this.#size < this.#options.atOnce",
+    replacement: "this.#size < 1000 * this.#options.atOnce",
+  },
+  {
+    breaks: "no step begins once the session is over",
+    ...QUEUE,
+    find: "&& !this.#options.signal.aborted",
+    replacement: "",
+  },
+  {
+    breaks: "a tick is not kept by groups that will never begin",
+    ...QUEUE,
+    find: "if (this.#options.signal.aborted) this.#release();",
+    replacement: "",
   },
   {
     breaks: "a run waits for its slow steps before it gives the Lease back",
-    file: "reconciler/run/session.ts",
-    tests: ["test/reconciler/run/slow-groups.test.ts"],
-    find: "  await steps.idle();\n",
+    ...SESSION,
+    find: "  await steps.queue.idle();\n",
     replacement: "",
   },
   {
@@ -70,53 +110,38 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
     replacement: "if (entries.has(key)) entry.confirmed",
   },
   {
-    breaks: "every group is begun once before any is begun twice",
-    ...TURNS,
-    find: "annotations.set(LAST_STARTED, place);",
-    replacement: 'annotations.set(LAST_STARTED, "");',
+    breaks: "runs that are cut off begin elsewhere, and reach every group",
+    file: "reconciler/run/tick.ts",
+    tests: ["test/reconciler/run/turns.test.ts"],
+    find: "Math.floor(now / 60_000)",
+    replacement: "Math.floor(now / 60_000_000_000)",
   },
   {
-    breaks: "a namespace that had no room goes on with the group that was passed",
-    ...TURNS,
-    find: "lastOfFull.set(namespace, previous);",
-    replacement: "lastOfFull.set(namespace, key);",
-  },
-  {
-    breaks: "what the Lease remembers of full namespaces has a bound",
-    ...TURNS,
-    find: "lastOfFull.size > MAX_FULL &&",
-    replacement: "lastOfFull.size < 0 &&",
-  },
-  {
-    breaks: "a group that was not begun does not count as resynced",
+    breaks: "each group is read whole every 5 minutes",
     ...RESYNC,
-    find: "if (!owed.has(sector)) through",
-    replacement: "if (!owed.has(sector) || sector > 0) through",
+    find: "return now - sinceMoment > since;",
+    replacement: "return now - sinceMoment > since && sinceMoment < 1;",
   },
   {
-    breaks: "a group acts on no pods but those of a list of its own",
-    file: "reconciler/run/step-group.ts",
-    tests: ["test/reconciler/run/resync-pods.test.ts"],
-    find: "return shared && !showsWork ? shared :",
-    replacement: "return shared ? shared :",
+    breaks: "the first tick of a session makes up for the resyncs since the last one",
+    file: "reconciler/run/session.ts",
+    tests: RESYNC.tests,
+    find: "resyncedAt.get(key) ?? totals.tickedBefore",
+    replacement: "resyncedAt.get(key) ?? now",
   },
   {
-    breaks: "a list of pods that fails is replaced by a list a group",
-    ...RESYNC_PODS,
-    find: "readBatch(batch.groups, source).catch(() => new Map())",
-    replacement: "readBatch(batch.groups, source)",
-  },
-  {
-    breaks: "what is due for a resync is spread over ticks",
-    ...RESYNC_PODS,
-    find: "left -= countAll(chosen);",
+    breaks: "a group is resynced once a period",
+    file: "reconciler/run/session.ts",
+    tests: RESYNC.tests,
+    find: "if (isDue) resyncedAt.set(key, now);",
     replacement: "",
   },
   {
-    breaks: "groups that cannot be begun take no resync of others",
-    ...RESYNC_PODS,
-    find: "?? openBatch(key);",
-    replacement: '?? openBatch(queue.find((one) => !batches.has(one.key))?.key ?? "");',
+    breaks: "an error of one step stays its own",
+    file: "reconciler/run/tick.ts",
+    tests: ["test/reconciler/run/tick-trouble.test.ts"],
+    find: "return { acted: false, failed: true };",
+    replacement: "throw error;",
   },
   {
     breaks: "a StatefulSet is given no pod that its selector does not match",
@@ -134,10 +159,23 @@ export const SLOW_GROUP_MUTATIONS: readonly Mutation[] = [
   },
   {
     breaks: "a group that changes during its slow step is looked at again once that ends",
-    file: "reconciler/run/session.ts",
-    tests: ["test/reconciler/run/slow-groups.test.ts"],
-    find: "needsTick(late) || turns.isAwaited(key)",
-    replacement: "needsTick(late)",
+    ...TICK,
+    file: "reconciler/run/queue.ts",
+    find: "if (working.isOwed || (this.#isPaused && this.#busy.has(key)))",
+    replacement: "if (this.#isPaused && this.#busy.has(key))",
+  },
+  {
+    breaks:
+      "a tick follows at once if a step ends between two that was superseded, has failed or has changed the cluster",
+    ...SESSION,
+    find: "if (needsTick(late)) changes.wake();",
+    replacement: "if (needsTick(late)) changes.wait;",
+  },
+  {
+    breaks: "a check of a step that ends between two ticks ends the pause",
+    ...SESSION,
+    find: "else if (late.dueAt !== undefined)",
+    replacement: "else if (late.dueAt === 0)",
   },
   {
     breaks: "zones that wait share one read of their group",

@@ -125,7 +125,7 @@ export async function reconciler(stage: Stage, actor: string, ticks: number): Pr
     const one = tick({
       context: { cluster, fence: { write }, clock, stop: new AbortController().signal },
       namespaces: ["test"],
-      turns: { isResyncDue: () => true },
+      takeResync: () => true,
       scaling: { ...scalingOf(cluster), notifier },
       budgets: {
         mayDisrupt: createMayDisrupt(reserver, clock, createMetrics().budgets),

@@ -217,7 +217,7 @@ export function createShrinkWorld(options: ShrinkOptions) {
           stop: signal,
         },
         namespaces: ["test"],
-        turns: { isResyncDue: () => false },
+        takeResync: () => false,
         scaling: {
           ...scalingOf(cluster),
           notifier: createPodNotifier({ http: noPods, clock, onNote: () => {}, signal }),

@@ -7,7 +7,7 @@ import { leases } from "../../../infra/kubernetes/resources.ts";
 import { changeLease } from "../../../infra/kubernetes/lease-object.ts";
 import { SUCCESSOR } from "../../../infra/kubernetes/lease-succession.ts";
 import { run } from "../../../reconciler/run/run.ts";
-import type { RunInput, RunResult } from "../../../reconciler/run/run-input.ts";
+import type { RunInput, RunResult } from "../../../reconciler/run/session.ts";
 import { deploy, runInputOf, setStage, type Stage } from "../stage.ts";
 import { witness } from "../witness.ts";
 

@@ -1,110 +1,133 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { createResync, dueForResync, resyncedThrough } from "../../../reconciler/run/resync.ts";
+import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
+import { run } from "../../../reconciler/run/run.ts";
+import { isResyncDue } from "../../../reconciler/run/tick.ts";
+import { deploy, runInputOf, setStage, tickOnce, type Stage } from "../stage.ts";
 
 const PERIOD = 5 * 60_000;
+const PODS = "GET core/v1/pods collection";
 
-describe("the resync", () => {
-  it("is due for every group if none is recorded, if the last was a period ago, or if the clock went back", () => {
-    for (const [lookedUntil, now] of [
+describe("the moment of a resync", () => {
+  it("has come for every group if no tick is known, if the last was a period ago, or if the clock went back", () => {
+    for (const [since, now] of [
       [undefined, 1000],
       [0, PERIOD],
       [5000, 4000],
     ] as const)
-      assert.ok(dueForResync(lookedUntil, now)("ns/group"));
+      assert.ok(isResyncDue("ns/group", since, now));
   });
 
-  it("reaches every group exactly once per period, regardless of the ticks' duration", () => {
+  it("comes exactly once a period, whatever the ticks", () => {
     fc.assert(
       fc.property(
         fc.string(),
         fc.array(fc.integer({ min: 1, max: 90_000 }), { minLength: 1, size: "max", maxLength: 200 }),
         fc.nat(2 ** 40),
         (key, pauses, start) => {
-          let now = start;
-          let looks = 0;
+          let [since, looks] = [start, 0];
           for (const pause of pauses) {
-            const until = now;
-            now += pause;
-            if (now - start > PERIOD) break;
-            if (dueForResync(until, now)(key)) looks++;
+            const now = Math.min(since + pause, start + PERIOD);
+            if (now > since && isResyncDue(key, since, now)) looks++;
+            since = now;
           }
-          assert.ok(looks <= 1);
-          if (now - start >= PERIOD && pauses.length > 1)
-            assert.ok(looks + Number(dueForResync(start, start + PERIOD)(key)) >= 1);
+          if (isResyncDue(key, since, start + PERIOD) && since < start + PERIOD) looks++;
+          assert.equal(looks, 1);
         },
       ),
     );
   });
 
-  const keys = Array.from({ length: 500 }, (_, i) => `ns/group-${i}`);
+  it("is spread over the period", () => {
+    const keys = Array.from({ length: 1000 }, (_, i) => `ns/group-${i}`);
+    for (let minute = 0; minute < 5; minute++) {
+      const from = 1_000_000_000 + minute * 60_000;
+      const count = keys.filter((key) => isResyncDue(key, from, from + 60_000)).length;
+      assert.ok(count > 150 && count < 250, `${count} of 1000 in a minute`);
+    }
+  });
+});
 
-  it("is owed until the group is begun, whatever ticks and runs come between", () => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.record({
-            chance: fc.double({ min: 0, max: 1, noNaN: true }),
-            pause: fc.integer({ min: 1, max: 90_000 }),
-            ends: fc.boolean(),
-          }),
-          {
-            maxLength: 30,
-          },
-        ),
-        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
-        (ticks, random) => {
-          const annotations = new Map<string, string>();
-          let resync = createResync(annotations);
-          const begunAt = new Map<string, number>();
-          let now = 1_000_000;
-          for (const { chance, pause, ends } of ticks) {
-            now += pause;
-            for (const key of keys) {
-              if (!resync.isDue(key, now) || (random.next().value ?? 0) >= chance) continue;
-              resync.begin(key, now);
-              begunAt.set(key, now);
-              assert.ok(!resync.isDue(key, now));
-            }
-            resync.endTick(keys, now);
-            if (ends) resync = createResync(annotations);
-            for (const key of keys)
-              assert.ok(
-                resync.isDue(key, now) || now - (begunAt.get(key) ?? -Infinity) < PERIOD,
-                `${key} is taken for resynced`,
-              );
-          }
-        },
-      ),
-      { numRuns: 30 },
+describe("a tick that resyncs several groups", () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await setStage();
+    for (const name of ["k", "l", "m"]) deploy(stage, "x:1", { group: name });
+    await stage.time.advance(2000);
+  });
+  after(() => stage.close());
+
+  it("lists the pods of each in one call, after the StatefulSets, and writes nothing", async () => {
+    const { cluster, calls } = stage.connect();
+    const { outcomes } = await tickOnce(stage, cluster, { takeResync: () => true });
+    assert.deepEqual(calls, ["GET apps/v1/statefulsets collection", PODS, PODS, PODS]);
+    assert.deepEqual(
+      outcomes.map(({ state }) => state),
+      ["settled", "settled", "settled"],
     );
   });
 
-  it("of a tick that begins every group counts for all, in one time", () => {
-    const annotations = new Map<string, string>();
-    const resync = createResync(annotations);
-    for (const key of keys) resync.begin(key, 5000);
-    resync.endTick(keys, 5000);
-    assert.equal(resyncedThrough(annotations), 5000);
-    assert.equal(annotations.get("zonewise/resynced-sectors"), "");
+  it("deletes a pod that the list shows as outdated, though the status of its zone is settled", async () => {
+    const { cluster } = stage.connect();
+    const removed: string[] = [];
+    const outdate = <T>(item: T): T => {
+      const { metadata } = item as { metadata: { name: string; labels: object } };
+      if (metadata.name !== "l-zone-b-1") return item;
+      return { ...item, metadata: { ...metadata, labels: { ...metadata.labels, "controller-revision-hash": "old" } } };
+    };
+    const outdated: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        for await (const page of cluster.list(resource, query, call))
+          yield resource.plural === "pods" ? { ...page, items: page.items.map(outdate) } : page;
+      },
+      remove: async (_, { name }) => (removed.push(name), ""),
+    };
+    await tickOnce(stage, outdated, { takeResync: () => true });
+    assert.deepEqual(removed, ["l-zone-b-1"]);
   });
+});
 
-  it("that one group is owed keeps few others from counting", () => {
-    const annotations = new Map<string, string>();
-    const resync = createResync(annotations);
-    for (const key of keys.slice(1)) resync.begin(key, 5000);
-    resync.endTick(keys, 5000);
-    const next = createResync(annotations);
-    const due = keys.filter((key) => next.isDue(key, 5001));
-    assert.ok(due.includes("ns/group-0") && due.length < 40, `${due.length} are due`);
-    assert.equal(keys.filter((key) => resync.isDue(key, 5001)).length, 1, "in the same process, it alone");
-    assert.equal(resyncedThrough(annotations), undefined);
+describe("runs that follow each other", () => {
+  const GROUPS = Array.from({ length: 12 }, (_, i) => `group-${i}`);
+  let stage: Stage;
+  before(async () => {
+    stage = await setStage();
+    for (const group of GROUPS) deploy(stage, "x:1", { group, zones: ["a"], replicas: 1 });
+    await stage.time.advance(2000);
   });
+  after(() => stage.close());
 
-  it("spreads the groups over the period", () => {
-    const due = dueForResync(0, PERIOD / 2);
-    const count = Array.from({ length: 1000 }, (_, i) => `ns/group-${i}`).filter(due).length;
-    assert.ok(count > 400 && count < 600, `${count} of 1000`);
-  });
+  /** A run of 55 s, or a single tick; resolves with the groups whose pods it has read. */
+  async function play(identity: string, once: boolean): Promise<string[]> {
+    const { cluster } = stage.connect();
+    const looks: string[] = [];
+    const looking: Cluster = {
+      ...cluster,
+      async *list(resource, query, call) {
+        if (resource.plural === "pods") looks.push((query.labelSelector ?? "").replace(/^name=(.*)-zone-a$/, "$1"));
+        yield* cluster.list(resource, query, call);
+      },
+    };
+    let isOver = false;
+    const from = stage.time.now();
+    const running = run({ ...runInputOf(stage, looking, identity), once }).finally(() => (isOver = true));
+    while (!isOver) await stage.time.advance(100);
+    await running;
+    await stage.time.advance(from + 60_000 - stage.time.now());
+    return looks;
+  }
+
+  for (const once of [false, true])
+    it(`read each group whole once in 5 minutes, ${once ? "with a tick a minute" : "across runs"}, and all at the first`, async () => {
+      const { store } = stage.emulator;
+      if (store.get("leases.coordination.k8s.io", "default", "zonewise-reconciler"))
+        store.remove("leases.coordination.k8s.io", "default", "zonewise-reconciler");
+      assert.deepEqual([...new Set(await play("first", once))].toSorted(), GROUPS.toSorted());
+      const looks: string[] = [];
+      for (let minute = 0; minute < 5; minute++) looks.push(...(await play(`run-${minute}`, once)));
+      assert.deepEqual([...new Set(looks)].toSorted(), GROUPS.toSorted());
+      assert.equal(looks.length, GROUPS.length, looks.join(" "));
+    });
 });

@@ -9,7 +9,7 @@ import type { PodHttp } from "../../../infra/pod-http.ts";
 import { createServerClock } from "../../../infra/server-clock.ts";
 import { createCaInjection } from "../../../reconciler/run/ca-injection.ts";
 import { run } from "../../../reconciler/run/run.ts";
-import type { RunInput } from "../../../reconciler/run/run-input.ts";
+import type { RunInput } from "../../../reconciler/run/session.ts";
 import * as certs from "../../infra/certs/stage.ts";
 import { rolloutGroupDefinition } from "../group-status/act/status-stage.ts";
 import { DELAYED, MIRROR } from "../scaling/mirror-stage.ts";

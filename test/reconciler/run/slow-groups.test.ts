@@ -5,8 +5,8 @@ import { RolloutError } from "../../../infra/errors.ts";
 import type { Cluster } from "../../../infra/kubernetes/cluster.ts";
 import type { PodHttp } from "../../../infra/pod-http.ts";
 import { run } from "../../../reconciler/run/run.ts";
-import type { RunInput, RunResult } from "../../../reconciler/run/run-input.ts";
-import type { StepResult, Steps } from "../../../reconciler/run/steps.ts";
+import type { RunInput, RunResult } from "../../../reconciler/run/session.ts";
+import { createSteps } from "../../../reconciler/run/tick.ts";
 import { DELAYED, MIRROR, mirrorStage, type MirrorStage } from "../scaling/mirror-stage.ts";
 import { deploy, runInputOf, tickOnce, type Stage } from "../stage.ts";
 
@@ -181,48 +181,44 @@ describe("beside a group whose three delayed downscales meet silent pods", () =>
 });
 
 describe("a group whose step an earlier tick has begun", () => {
-  /** Steps of which one is under way until its tick reads the zones. */
-  function endingSteps(): { readonly steps: Steps; readonly end: () => void; readonly begun: string[] } {
-    const underWay = new Set(["default/store"]);
-    const begun: string[] = [];
-    const results: StepResult[] = [];
-    const steps: Steps = {
-      underWay: () => new Set(underWay),
-      hasRoom: () => true,
-      hasTime: () => true,
-      start: async (key, work) => {
-        begun.push(key);
-        results.push(await work());
-      },
-      take: () => results,
-      idle: async () => {},
-    };
-    return { steps, end: () => underWay.clear(), begun };
-  }
-
   it("is left to the next tick although the step ends while the lists are read: they may be older than its writes", async () => {
     deploy(stage, "x:1", { group: "store" });
     deploy(stage, "x:1", { group: "other" });
     await stage.time.advance(3000);
     const { cluster } = stage.connect();
-    const { steps, end, begun } = endingSteps();
+    const stop = new AbortController();
+    const steps = createSteps(
+      { clock: stage.clock, stop: stop.signal },
+      { onOwed: () => {}, onEnd: () => {}, isPatient: false },
+    );
+    const earlier = Promise.withResolvers<void>();
+    void steps.queue.resume(new Map([["default/store", () => earlier.promise]]));
     const ending: Cluster = {
       ...cluster,
       async *list(resource, query, call) {
-        end();
+        earlier.resolve();
         yield* cluster.list(resource, query, call);
       },
     };
-    await tickOnce(stage, ending, { steps });
-    assert.deepEqual(begun.toSorted(), ["/phased", "default/other"]);
-    await tickOnce(stage, cluster, { steps });
-    assert.deepEqual(begun.toSorted(), ["/phased", "/phased", "default/other", "default/other", "default/store"]);
+    const tickNow = async (through: Cluster): Promise<string[]> => {
+      steps.queue.pause();
+      const { outcomes } = await tickOnce(stage, through, { steps });
+      return outcomes.map(({ group }) => group).toSorted();
+    };
+    assert.deepEqual(await tickNow(ending), ["other"]);
+    assert.deepEqual(await tickNow(cluster), ["other", "store"]);
   });
 });
 
 describe("the end of a slow step", () => {
-  /** Plays a run of 55 s whose group looks at its pods each tick, for 1.5 s; returns when it began. */
-  async function play(nextAt: (now: number) => number | undefined, onLook?: (look: number) => void): Promise<number[]> {
+  /**
+   * Plays a run of 55 s whose group looks at its pods each tick, for 1.5 s, and tells when its next check is due, or that
+   * a gate has opened; returns when it began.
+   */
+  async function play(
+    next: (now: number, looks: number) => number | boolean | undefined,
+    onLook?: (look: number) => void,
+  ): Promise<number[]> {
     deploy(stage, "x:1", { group: "g", zones: ["a"], replicas: 1 });
     await stage.time.advance(3000);
     const { cluster } = stage.connect();
@@ -249,7 +245,10 @@ describe("the end of a slow step", () => {
     const gates = {
       of: () => ({ verdicts: undefined, follow: () => {}, readAgain: async () => undefined }),
       bypassesOf: () => [],
-      endGroup: async () => ({ progressed: false, nextAt: nextAt(stage.time.now()) }),
+      async endGroup() {
+        const found = next(stage.time.now(), looks.length);
+        return { progressed: found === true, nextAt: typeof found === "number" ? found : undefined };
+      },
       end: async () => {},
     };
     const input = runInputOf(stage, slow, "run");
@@ -273,6 +272,17 @@ describe("the end of a slow step", () => {
       looks.length >= 4 && pauses.slice(1).every((pause) => pause >= 10_000 && pause <= 13_000),
       pauses.join(" "),
     );
+  });
+
+  it("starts a tick at once if it has changed the cluster, or has failed", async () => {
+    const fail = (): never => {
+      throw new Error("no step should");
+    };
+    for (const trouble of [(): boolean => true, fail]) {
+      const [first = 0, second = 0, third = 0] = await play((_, looks) => (looks === 1 ? trouble() : undefined));
+      assert.ok(second - first <= 2500, `${second - first} ms`);
+      assert.ok(third - second >= 25_000 || third === 0, `${third - second} ms: not again and again`);
+    }
   });
 
   it("starts a tick at once if one has left its group out meanwhile", async () => {

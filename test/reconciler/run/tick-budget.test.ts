@@ -151,7 +151,9 @@ describe("a rollout under a budget", () => {
     const seen = witness(stage);
     const outcomes = await tickAll();
     assert.deepEqual(
-      outcomes.flatMap((outcome) => (outcome.state === "held" ? [`${outcome.group}: ${outcome.hold.message}`] : [])),
+      outcomes
+        .flatMap((outcome) => (outcome.state === "held" ? [`${outcome.group}: ${outcome.hold.message}`] : []))
+        .toSorted(),
       groups.map((group, i) => `${group}: ${group}-zone-a-0 stays: 1 pod not ready in ${groups[1 - i]}-zone-a`),
     );
     assert.deepEqual(seen.deleted, []);

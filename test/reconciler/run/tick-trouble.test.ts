@@ -60,6 +60,23 @@ describe("under errors of the API server", () => {
     });
   }
 
+  it("what one step throws fails that step alone, and is told", async (t) => {
+    const { stage, cluster } = await beginRollout(t);
+    deploy(stage, "x:1", { group: "store" });
+    await stage.time.advance(2000);
+    const told: string[] = [];
+    const onOutcome = ({ group }: { readonly group: string }): void => {
+      if (group === "ingester") throw new Error("no report should");
+    };
+    const onError = (_: unknown, key: string): void => void told.push(key);
+    const result = await tickOnce(stage, cluster, { onOutcome, onError });
+    assert.deepEqual(
+      result.outcomes.map(({ group }) => group),
+      ["store"],
+    );
+    assert.deepEqual([told, result.phasedFailed], [["default/ingester"], true]);
+  });
+
   it("a zone deleted and recreated between decision and action is not touched, and is no failure", async (t) => {
     const { stage, cluster, seen } = await beginRollout(t);
     const remake = (): void => {

@@ -45,7 +45,7 @@ describe("a tick, again and again", () => {
 
   it("a resync lists the pods of all zones in one, and still writes nothing", async () => {
     const { cluster, calls } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { takeResync: () => true });
     assert.deepEqual(calls, ["GET apps/v1/statefulsets collection", "GET core/v1/pods collection"]);
     const withPods = outcomes.flatMap(({ zones }) => zones.filter((zone) => "pods" in zone));
     assert.deepEqual(withPods, [], "pods are dropped once their group is done");
@@ -123,7 +123,7 @@ describe("a tick, again and again", () => {
       const { skipped } = await tickOnce(stage, cluster, {
         now: () => seconds * 1000,
         stop: stop.signal,
-        isResyncDue: () => true,
+        takeResync: () => true,
         onOutcome: ({ group }) => void entered.push(group),
       });
       return [entered.length, skipped];

@@ -35,7 +35,7 @@ describe("StatefulSets whose label rollout-group is empty", () => {
     t.after(() => stage.close());
     deploy(stage, "x:1", { labels: { "rollout-group": "" } });
     const { cluster, calls } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { takeResync: () => true });
     assert.deepEqual(
       outcomes.map((outcome) => [outcome.state === "held" && outcome.hold.reason, isFailure(outcome)]),
       [["GroupNameEmpty", true]],
@@ -69,7 +69,7 @@ describe(`a group of more than ${MAX_ZONES} zones`, () => {
     t.after(() => stage.close());
     deploy(stage, "x:1", { zones: Array.from({ length: MAX_ZONES + 1 }, (_, i) => String(i)), replicas: 0 });
     const { cluster, calls } = stage.connect();
-    const { outcomes } = await tickOnce(stage, cluster, { isResyncDue: () => true });
+    const { outcomes } = await tickOnce(stage, cluster, { takeResync: () => true });
     assert.deepEqual(
       outcomes.map((outcome) => [outcome.state, isFailure(outcome)]),
       [["held", true]],

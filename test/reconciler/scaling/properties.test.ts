@@ -32,7 +32,7 @@ async function pass(world: World, { cluster, podHttp, write, end }: Process): Pr
       stop: new AbortController().signal,
     },
     namespaces: ["test"],
-    turns: { isResyncDue: () => true },
+    takeResync: () => true,
     scaling: {
       podHttp,
       notifier,

@@ -120,8 +120,8 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     await refused;
   },
   /**
-   * As the last zone has been recorded, the reconciler is killed; the next one has to read all pods, by what somebody has
-   * taken from their Lease, and cannot.
+   * As the last zone has been recorded, the reconciler is killed, and somebody takes from its Lease when it ticked last:
+   * the next one has to read all pods, and cannot.
    */
   unreadAtEnd: async (people) => {
     const { world, shape } = people;
@@ -130,7 +130,7 @@ const INCIDENTS: Readonly<Record<string, Action>> = {
     if (!(await waitUntil(people, () => !areZonesSettled(world.store, shape.zones)))) return;
     if (!(await waitUntil(people, () => areZonesSettled(world.store, shape.zones), { stepMs: 1 }))) return;
     killReconcilers(people);
-    const annotations = { "zonewise/resynced-through": null, "zonewise/resynced-sectors": null };
+    const annotations = { "zonewise/totals": null };
     await world.ask("human", "PATCH", LEASE_PATH, { metadata: { annotations } });
     await disturbFor(people, 100_000, (actor, sent) =>
       isReconciler(actor) && isList(sent, "pods") ? { isRefused: true } : undefined,

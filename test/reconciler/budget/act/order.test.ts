@@ -36,7 +36,7 @@ it("a pod that was recreated and reserved after the list of pods keeps its reser
   });
   // The first tick of a process always reads the budgets.
   await tickOnce(stage, cluster, { maintenance });
-  await tickOnce(stage, racing, { maintenance, isResyncDue: () => true });
+  await tickOnce(stage, racing, { maintenance, takeResync: () => true });
   assert.ok(raced);
   assert.deepEqual(Object.keys(reserved(stage)), [POD]);
 });

@@ -27,7 +27,7 @@ export function startTicks(stage: Stage) {
     /** Runs one tick; resolves with its API calls. */
     tick: async (closer = false, namespaces: readonly string[] = ["default"]): Promise<string[]> => {
       calls.length = 0;
-      await tickOnce(stage, cluster, { maintenance, namespaces, isResyncDue: () => closer });
+      await tickOnce(stage, cluster, { maintenance, namespaces, takeResync: () => closer });
       return [...calls];
     },
   };

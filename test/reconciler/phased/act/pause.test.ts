@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PhasedResult } from "../../../../reconciler/phased/act/phased-tick.ts";
 import { run } from "../../../../reconciler/run/run.ts";
-import type { RunResult } from "../../../../reconciler/run/run-input.ts";
+import type { RunResult } from "../../../../reconciler/run/session.ts";
 import { runInputOf, setStage } from "../../stage.ts";
 
 const BUDGET_MS = 20_000;

@@ -6,7 +6,7 @@ import { createMetrics } from "../../../../infra/metrics/metrics.ts";
 import { createChecker } from "../../../../reconciler/checks/act/ask-prometheus.ts";
 import { createPhasedTick } from "../../../../reconciler/phased/act/phased-tick.ts";
 import { run } from "../../../../reconciler/run/run.ts";
-import type { RunInput } from "../../../../reconciler/run/run-input.ts";
+import type { RunInput } from "../../../../reconciler/run/session.ts";
 import { noChecks, runInputOf } from "../../stage.ts";
 import { applySet, createRollout, edit, PHASED, type PhasedStage, QUIET, SETS, setPhasedStage } from "./stage.ts";
 
